@@ -15,7 +15,9 @@ fn main() {
     println!("cargo::rustc-env=FLEETSIM_TARGET={}", of_cargo("TARGET"));
     let root = of_cargo("CARGO_MANIFEST_DIR");
     let (commit, modified) = match of_cargo("PROFILE").as_str() {
-        "release" => of_package(Path::new(&root)).or_else(|| of_checkout(&root)).unwrap_or_default(),
+        "release" => of_package(Path::new(&root))
+            .or_else(|| of_checkout(&root))
+            .unwrap_or_default(),
         _ => Default::default(),
     };
     println!("cargo::rustc-env=FLEETSIM_COMMIT={commit}");
@@ -34,16 +36,33 @@ fn of_package(root: &Path) -> Option<(String, String)> {
 /// The commit of the checkout whose root is this package, and whether its sources were changed after it.
 fn of_checkout(root: &str) -> Option<(String, String)> {
     let git = |args: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(root)
+            .args(args)
+            .output()
+            .ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
-    let top = Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
+    let top = Path::new(&git(&["rev-parse", "--show-toplevel"])?)
+        .canonicalize()
+        .ok()?;
     if top != Path::new(root).canonicalize().ok()? {
         return None;
     }
-    println!("cargo::rerun-if-changed={}", git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"])?);
-    SOURCES.iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
+    println!(
+        "cargo::rerun-if-changed={}",
+        git(&[
+            "rev-parse",
+            "--path-format=absolute",
+            "--git-path",
+            "logs/HEAD"
+        ])?
+    );
+    SOURCES
+        .iter()
+        .for_each(|path| println!("cargo::rerun-if-changed={path}"));
     let commit = git(&["rev-parse", "HEAD"])?;
     let changes = git(&[&["status", "--porcelain", "--"], SOURCES.as_slice()].concat())?;
     Some((commit, (!changes.is_empty()).to_string()))

@@ -36,9 +36,25 @@ fn main() {
         .configure_from_args();
     for case in CASES {
         // Without `--bench` a few pending events are enough.
-        let case = if measure { case } else { (case.0, (case.1 / 1000).max(20), None) };
-        measure_queue(&mut criterion, "event queue", case, measure, EventQueue::new);
-        measure_queue(&mut criterion, "heap with stamps", case, measure, HeapWithStamps::default);
+        let case = if measure {
+            case
+        } else {
+            (case.0, (case.1 / 1000).max(20), None)
+        };
+        measure_queue(
+            &mut criterion,
+            "event queue",
+            case,
+            measure,
+            EventQueue::new,
+        );
+        measure_queue(
+            &mut criterion,
+            "heap with stamps",
+            case,
+            measure,
+            HeapWithStamps::default,
+        );
     }
     criterion.final_summary();
 }
@@ -54,21 +70,27 @@ fn measure_queue<Q: Pending>(
     if let Some(expected) = checksum.filter(|_| measure) {
         let checksum = Churn::new(load, pending, queue()).fire(CHECKED_EVENTS);
         let which = "handled other events, or in another order";
-        assert_eq!(checksum, expected, "{name}, {load:?} with {pending} pending events {which}");
+        assert_eq!(
+            checksum, expected,
+            "{name}, {load:?} with {pending} pending events {which}"
+        );
     }
     let mut group = criterion.benchmark_group(format!("{name}, {load:?}"));
     group.throughput(Throughput::Elements(fired.into()));
-    group.bench_function(BenchmarkId::from_parameter(format!("{pending} pending, {fired} fired")), |bencher| {
-        bencher.iter_custom(|rounds| {
-            let mut spent = Duration::ZERO;
-            for _ in 0..rounds {
-                let mut churn = Churn::new(load, pending, queue());
-                let start = Instant::now();
-                churn.fire(fired);
-                spent += start.elapsed();
-            }
-            spent
-        });
-    });
+    group.bench_function(
+        BenchmarkId::from_parameter(format!("{pending} pending, {fired} fired")),
+        |bencher| {
+            bencher.iter_custom(|rounds| {
+                let mut spent = Duration::ZERO;
+                for _ in 0..rounds {
+                    let mut churn = Churn::new(load, pending, queue());
+                    let start = Instant::now();
+                    churn.fire(fired);
+                    spent += start.elapsed();
+                }
+                spent
+            });
+        },
+    );
     group.finish();
 }

@@ -25,7 +25,10 @@
 //! yardstick of the same run: one pop and one push of a bare `BinaryHeap` with n entries.
 //!
 //! As a test (`cargo test --benches`) every load runs once, tiny.
-#![allow(missing_docs, reason = "the macros of criterion generate public functions")]
+#![allow(
+    missing_docs,
+    reason = "the macros of criterion generate public functions"
+)]
 
 mod sharing;
 
@@ -59,8 +62,19 @@ impl Churn {
 
     fn new(n: usize, hops: &[usize], capacity: BytesPerSec) -> Self {
         let mut network = Network::new();
-        let hops = hops.iter().map(|&links| (0..links).map(|_| network.add_link(None, capacity)).collect()).collect();
-        let mut churn = Self { network, hops, random: SplitMix64(n as u64) };
+        let hops = hops
+            .iter()
+            .map(|&links| {
+                (0..links)
+                    .map(|_| network.add_link(None, capacity))
+                    .collect()
+            })
+            .collect();
+        let mut churn = Self {
+            network,
+            hops,
+            random: SplitMix64(n as u64),
+        };
         (0..n).for_each(|_| churn.start(SimTime::ZERO));
         churn
     }
@@ -69,9 +83,14 @@ impl Churn {
         let size = Bytes::new(self.random.within(1_000_000, 200_000_000));
         let mut path = [self.hops[0][0]; 2];
         for (links, hop) in self.hops.iter().zip(&mut path) {
-            *hop = links[if links.len() > 1 { self.random.below(links.len() as u64) as usize } else { 0 }];
+            *hop = links[if links.len() > 1 {
+                self.random.below(links.len() as u64) as usize
+            } else {
+                0
+            }];
         }
-        self.network.start_over(now, &path[..self.hops.len()], size, None);
+        self.network
+            .start_over(now, &path[..self.hops.len()], size, None);
     }
 
     /// Completes `transfers` transfers. Returns a checksum over the completions in their order.
@@ -79,10 +98,15 @@ impl Churn {
         let (mut checksum, mut done) = (0_u64, 0);
         let mut completed: Vec<TransferId> = Vec::new();
         while done < transfers {
-            let now = self.network.next_completion().expect("transfers are in flight");
+            let now = self
+                .network
+                .next_completion()
+                .expect("transfers are in flight");
             self.network.advance(now, &mut completed);
             for id in completed.drain(..) {
-                checksum = checksum.wrapping_mul(31).wrapping_add(now.as_nanos() ^ id.serial());
+                checksum = checksum
+                    .wrapping_mul(31)
+                    .wrapping_add(now.as_nanos() ^ id.serial());
                 self.start(now);
                 done += 1;
             }
@@ -95,17 +119,25 @@ impl Churn {
 fn heap(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>, n: usize) {
     const EVENTS: u64 = 1000;
     let mut random = SplitMix64(n as u64);
-    let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> =
-        (0..n as u32).map(|item| Reverse((random.below(1_000_000_000), item, item))).collect();
+    let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> = (0..n as u32)
+        .map(|item| Reverse((random.below(1_000_000_000), item, item)))
+        .collect();
     group.throughput(Throughput::Elements(EVENTS));
-    group.bench_function(BenchmarkId::new("heap", format!("{n} entries")), |bencher| {
-        bencher.iter(|| {
-            for _ in 0..EVENTS {
-                let Reverse((at, serial, item)) = heap.pop().expect("an entry replaces each");
-                heap.push(Reverse((at + random.below(2_000_000_000), serial.wrapping_add(1), item)));
-            }
-        });
-    });
+    group.bench_function(
+        BenchmarkId::new("heap", format!("{n} entries")),
+        |bencher| {
+            bencher.iter(|| {
+                for _ in 0..EVENTS {
+                    let Reverse((at, serial, item)) = heap.pop().expect("an entry replaces each");
+                    heap.push(Reverse((
+                        at + random.below(2_000_000_000),
+                        serial.wrapping_add(1),
+                        item,
+                    )));
+                }
+            });
+        },
+    );
 }
 
 #[allow(clippy::print_stderr, reason = "a bench prints its checksum")]
@@ -117,8 +149,15 @@ fn flow(criterion: &mut Criterion) {
     // Without `--bench` criterion only tests that everything runs.
     let measured = std::env::args().any(|argument| argument == "--bench");
     let mut group = criterion.benchmark_group("flow");
-    group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
-    let loads: &[usize] = if measured { &[100, 1000, 3000, 10_000] } else { &[20] };
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2));
+    let loads: &[usize] = if measured {
+        &[100, 1000, 3000, 10_000]
+    } else {
+        &[20]
+    };
     let families = [
         (Family::A, 1),
         (Family::U, 1),
@@ -139,13 +178,19 @@ fn flow(criterion: &mut Criterion) {
     for &n in loads {
         heap(&mut group, n);
     }
-    let cases = families
-        .iter()
-        .flat_map(|&(family, parallel)| loads.iter().map(move |&n| (family, parallel, n, Links::Forest)));
+    let cases = families.iter().flat_map(|&(family, parallel)| {
+        loads
+            .iter()
+            .map(move |&n| (family, parallel, n, Links::Forest))
+    });
     let general = loads.iter().map(|&n| (Family::B, 3, n, Links::Loose));
     let large = measured.then_some((Family::B, 3, 100_000, Links::Forest));
     for (family, parallel, n, links) in cases.chain(general).chain(large) {
-        let solver = if links == Links::Loose { "general " } else { "" };
+        let solver = if links == Links::Loose {
+            "general "
+        } else {
+            ""
+        };
         let name = format!("{solver}{family:?}{parallel}");
         let load = || Load::new(family, parallel, n, links);
         report(&format!("{name}, {n} pullers"), load().run());
@@ -154,7 +199,11 @@ fn flow(criterion: &mut Criterion) {
             bencher.iter_batched(load, Load::run, BatchSize::PerIteration);
         });
     }
-    let (few, many, transfers) = if measured { (1000, 100_000, 100_000) } else { (20, 40, 100) };
+    let (few, many, transfers) = if measured {
+        (1000, 100_000, 100_000)
+    } else {
+        (20, 40, 100)
+    };
     type Churning = fn(usize) -> Churn;
     let churns: [(&str, Churning, usize, usize); 3] = [
         ("one link", Churn::one_link, few, transfers),
@@ -164,16 +213,19 @@ fn flow(criterion: &mut Criterion) {
     for (name, churn, n, transfers) in churns {
         report(&format!("{name}, {n} at a time"), churn(n).run(transfers));
         group.throughput(Throughput::Elements(transfers as u64));
-        group.bench_function(BenchmarkId::new(name, format!("{n} at a time")), |bencher| {
-            bencher.iter_batched(
-                || churn(n),
-                |mut churn| {
-                    let checksum = churn.run(transfers);
-                    (churn, checksum)
-                },
-                BatchSize::PerIteration,
-            );
-        });
+        group.bench_function(
+            BenchmarkId::new(name, format!("{n} at a time")),
+            |bencher| {
+                bencher.iter_batched(
+                    || churn(n),
+                    |mut churn| {
+                        let checksum = churn.run(transfers);
+                        (churn, checksum)
+                    },
+                    BatchSize::PerIteration,
+                );
+            },
+        );
     }
     group.finish();
 }

@@ -38,7 +38,12 @@ fn timed(work: impl FnOnce() -> u64) -> (f64, u64) {
 type Work<'w> = Box<dyn FnOnce() -> u64 + 'w>;
 
 /// Runs work and reference in turn and prints the smallest times. `units` are those of the work and of the reference.
-fn compare(name: &str, rounds: u32, units: [f64; 2], ready: [&dyn Fn() -> Work<'static>; 2]) -> [u64; 2] {
+fn compare(
+    name: &str,
+    rounds: u32,
+    units: [f64; 2],
+    ready: [&dyn Fn() -> Work<'static>; 2],
+) -> [u64; 2] {
     let (mut least, mut checksums) = ([f64::INFINITY; 2], [0; 2]);
     for _ in 0..rounds {
         for at in 0..2 {
@@ -58,8 +63,11 @@ fn fill<Q: Pending>(load: churn::Load, pending: u32, queue: Q) -> Churn<Q> {
 
 /// The loop of the engine against a bare heap, and with cancellation against a heap with stamps.
 fn engine(is_bench: bool) {
-    let (sizes, fired, rounds): (&[u32], u32, u32) =
-        if is_bench { (&[1_000, 100_000, 1_000_000], 2_000_000, 7) } else { (&[20], 200, 1) };
+    let (sizes, fired, rounds): (&[u32], u32, u32) = if is_bench {
+        (&[1_000, 100_000, 1_000_000], 2_000_000, 7)
+    } else {
+        (&[20], 200, 1)
+    };
     for &pending in sizes {
         for load in [churn::Load::Hold, churn::Load::Cancel] {
             let looped = move || -> Work<'static> {
@@ -84,7 +92,11 @@ fn engine(is_bench: bool) {
 /// The time of a transfer against one pop and push of a heap with as many entries, and against B3 of another size or
 /// the forest's B3.
 fn flow(is_bench: bool) {
-    let (few, many, most, rounds) = if is_bench { (1_000, 10_000, 1_000_000, 5) } else { (20, 30, 40, 1) };
+    let (few, many, most, rounds) = if is_bench {
+        (1_000, 10_000, 1_000_000, 5)
+    } else {
+        (20, 30, 40, 1)
+    };
     let transfers = |n: usize| (n * LAYERS) as f64;
     let b3 = |n: usize| move || -> Work<'static> { ready(Family::B, n, Links::Forest) };
     for n in [few, many] {
@@ -94,21 +106,42 @@ fn flow(is_bench: bool) {
             Box::new(move || churn.fire(fired))
         };
         let name = format!("flow,B3 {n} over a heap of {n}");
-        compare(&name, rounds, [transfers(n), f64::from(fired)], [&b3(n), &heap]);
+        compare(
+            &name,
+            rounds,
+            [transfers(n), f64::from(fired)],
+            [&b3(n), &heap],
+        );
     }
-    for n in if is_bench { vec![100, few, many] } else { vec![few] } {
+    for n in if is_bench {
+        vec![100, few, many]
+    } else {
+        vec![few]
+    } {
         for family in [Family::R, Family::M, Family::S] {
             let general = || -> Work<'static> { ready(family, n, Links::Forest) };
-            compare(&format!("flow,{family:?}3 {n} over B3 {n}"), rounds, [transfers(n); 2], [&general, &b3(n)]);
+            compare(
+                &format!("flow,{family:?}3 {n} over B3 {n}"),
+                rounds,
+                [transfers(n); 2],
+                [&general, &b3(n)],
+            );
         }
     }
     // A single small load takes a few milliseconds, mostly in a cold processor.
     let small = || -> Work<'static> {
-        let loads: Vec<Load> = (0..20).map(|_| Load::new(Family::B, 3, few, Links::Forest)).collect();
+        let loads: Vec<Load> = (0..20)
+            .map(|_| Load::new(Family::B, 3, few, Links::Forest))
+            .collect();
         Box::new(move || loads.into_iter().map(Load::run).fold(0, u64::wrapping_add))
     };
     let name = format!("flow,B3 {most} over B3 {few}");
-    compare(&name, rounds.min(2), [transfers(most), 20.0 * transfers(few)], [&b3(most), &small]);
+    compare(
+        &name,
+        rounds.min(2),
+        [transfers(most), 20.0 * transfers(few)],
+        [&b3(most), &small],
+    );
 }
 
 fn ready(family: Family, n: usize, links: Links) -> Work<'static> {
@@ -132,7 +165,11 @@ fn main() {
         return simulate(&arguments[at + 1]);
     }
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
-    let is_wanted = |part: &str| !arguments.iter().any(|argument| argument.starts_with("only-") && argument != part);
+    let is_wanted = |part: &str| {
+        !arguments
+            .iter()
+            .any(|argument| argument.starts_with("only-") && argument != part)
+    };
     println!("part,load,ns,reference_ns,ratio");
     if is_wanted("only-engine") {
         engine(is_bench);

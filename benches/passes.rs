@@ -25,7 +25,10 @@ const ROUNDS: usize = 3;
 const PASSES: usize = 12;
 
 fn measure(new: fn(usize) -> Box<dyn Load>, targets: usize, is_full: bool) -> Measured {
-    let mut measured = Measured { least_us: f64::INFINITY, checksum: 0 };
+    let mut measured = Measured {
+        least_us: f64::INFINITY,
+        checksum: 0,
+    };
     for _ in 0..ROUNDS {
         let mut load = new(targets);
         for _ in 0..(targets / CHANGES).saturating_sub(2).clamp(1, PASSES) {
@@ -41,14 +44,24 @@ fn measure(new: fn(usize) -> Box<dyn Load>, targets: usize, is_full: bool) -> Me
 
 fn main() {
     let is_bench = std::env::args().any(|arg| arg == "--bench");
-    let sizes: &[usize] = if is_bench { &[1_000, 100_000, 1_000_000] } else { &[300] };
+    let sizes: &[usize] = if is_bench {
+        &[1_000, 100_000, 1_000_000]
+    } else {
+        &[300]
+    };
     println!("product,targets,full_us,changed_us,ratio");
     for (name, new) in LOADS {
         for &targets in sizes {
             let [full, changed] = [true, false].map(|is_full| measure(new, targets, is_full));
-            assert_eq!(full.checksum, changed.checksum, "{name}: both kinds of pass decide the same");
+            assert_eq!(
+                full.checksum, changed.checksum,
+                "{name}: both kinds of pass decide the same"
+            );
             let ratio = full.least_us / changed.least_us;
-            println!("{name},{targets},{:.1},{:.2},{ratio:.1}", full.least_us, changed.least_us);
+            println!(
+                "{name},{targets},{:.1},{:.2},{ratio:.1}",
+                full.least_us, changed.least_us
+            );
         }
     }
 }

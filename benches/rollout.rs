@@ -4,7 +4,10 @@
 //! at once. Every run prints a checksum of its results (bytes from the registry, completion). `cargo test` runs a
 //! small load once, so this file keeps working.
 
-#![allow(missing_docs, reason = "the macros of criterion generate public functions")]
+#![allow(
+    missing_docs,
+    reason = "the macros of criterion generate public functions"
+)]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -19,8 +22,9 @@ use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodSpec, ProbeSpec, PullPolicy,
-    RegistrySpec, ReleaseKind, Restarts, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodSpec,
+    ProbeSpec, PullPolicy, RegistrySpec, ReleaseKind, Restarts, Uncompressed, WorkloadKind,
+    WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -28,7 +32,11 @@ const LAYERS: usize = 9;
 
 fn layer(digest: String, megabytes: u64) -> LayerSpec {
     let bytes = Bytes::new(megabytes * 1_000_000);
-    LayerSpec { digest, compressed: bytes.into(), uncompressed: Uncompressed::Ratio(calibration::COMPRESSION_RATIO) }
+    LayerSpec {
+        digest,
+        compressed: bytes.into(),
+        uncompressed: Uncompressed::Ratio(calibration::COMPRESSION_RATIO),
+    }
 }
 
 fn world(clusters: usize) -> WorldSpec {
@@ -44,7 +52,8 @@ fn world(clusters: usize) -> WorldSpec {
                 name: format!("store-{at:05}"),
                 labels: Arc::default(),
                 nodes: NODES.into(),
-                downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }).into(),
+                downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 })
+                    .into(),
                 rtt: calibration::RTT,
                 loss: Share::NONE,
                 region: None,
@@ -58,11 +67,16 @@ fn world(clusters: usize) -> WorldSpec {
         pods: PodSpec::IMMEDIATE,
         registries: Vec::new(),
         distribution: fleetsim::world::DistributionSpec::default(),
-        node: NodeSpec { registry_pull_qps: 0, ..NodeSpec::default() },
+        node: NodeSpec {
+            registry_pull_qps: 0,
+            ..NodeSpec::default()
+        },
         // Nothing of the image is on the nodes: every layer is a transfer.
         images: vec![ImageSpec {
             name: "shop".to_owned(),
-            layers: (0..LAYERS).map(|at| layer(format!("layer-{at}"), 4 + 3 * at as u64)).collect(),
+            layers: (0..LAYERS)
+                .map(|at| layer(format!("layer-{at}"), 4 + 3 * at as u64))
+                .collect(),
             previous: Vec::new(),
             config: calibration::CONFIG_SIZE.into(),
             registry: 0,
@@ -106,7 +120,10 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             product: "bench",
             is_bound: false,
             control_loop: ControlLoop::kubernetes(),
-            platform: PlatformSpec { agent: AgentSpec::HELM, restarts: Restarts::KUBELET },
+            platform: PlatformSpec {
+                agent: AgentSpec::HELM,
+                restarts: Restarts::KUBELET,
+            },
             changes: Vec::new(),
             horizon: SimDuration::from_hours(48),
         },
@@ -116,10 +133,17 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
 #[allow(clippy::print_stderr, reason = "a bench prints its checksum")]
 fn rollouts(criterion: &mut Criterion) {
     // Criterion's own test mode has no flag to ask for; without `--bench` a tiny load is enough.
-    let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") { &[200, 1000, 5000] } else { &[10] };
+    let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") {
+        &[200, 1000, 5000]
+    } else {
+        &[10]
+    };
     let careful = || -> Arc<dyn Strategy> {
         let max_unavailable = Some(IntOrString::String("10%".to_owned()));
-        let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
+        let strategy = RolloutStrategy {
+            max_unavailable,
+            ..RolloutStrategy::default()
+        };
         Arc::new(RancherFleetStrategy {
             judges_wanted: true,
             rules: RuleSet::Shipped,
@@ -136,16 +160,23 @@ fn rollouts(criterion: &mut Criterion) {
     for &clusters in sizes {
         for (name, strategy) in [("fleet-10%", careful()), ("all-at-once", bound())] {
             let variant = variant(clusters, strategy);
-            let run = sim::run(&variant, 1, 0).expect("the strategy starts no process").run;
+            let run = sim::run(&variant, 1, 0)
+                .expect("the strategy starts no process")
+                .run;
             eprintln!(
                 "{name} {clusters} clusters: {} events, {} B, completion {:?} s",
                 run.events, run.egress_bytes, run.completion_s
             );
             // One iteration is one run: its time is that of a run, its throughput that of events.
             group.throughput(Throughput::Elements(run.events));
-            let id = BenchmarkId::new(name, format!("{clusters} clusters x {NODES} nodes x {LAYERS} layers"));
+            let id = BenchmarkId::new(
+                name,
+                format!("{clusters} clusters x {NODES} nodes x {LAYERS} layers"),
+            );
             group.bench_function(id, |bencher| {
-                bencher.iter(|| black_box(sim::run(&variant, 1, 0).expect("the strategy starts no process")));
+                bencher.iter(|| {
+                    black_box(sim::run(&variant, 1, 0).expect("the strategy starts no process"))
+                });
             });
         }
     }

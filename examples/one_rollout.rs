@@ -13,9 +13,16 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/03-documented-or-shipped");
     let experiment = load(&folder, &Overrides::default())?;
     for variant in &experiment.variants {
-        let run = sim::run(variant, experiment.seed, 0).expect("the strategy starts no process").run;
-        let completion = run.completion_s.map_or_else(|| "never".to_owned(), |s| format!("after {s:.0} s"));
-        println!("{:<20} at most {:>3} concurrent pulls, complete {completion}", variant.label, run.peak_pulls);
+        let run = sim::run(variant, experiment.seed, 0)
+            .expect("the strategy starts no process")
+            .run;
+        let completion = run
+            .completion_s
+            .map_or_else(|| "never".to_owned(), |s| format!("after {s:.0} s"));
+        println!(
+            "{:<20} at most {:>3} concurrent pulls, complete {completion}",
+            variant.label, run.peak_pulls
+        );
     }
     Ok(())
 }

@@ -47,8 +47,17 @@ pub(crate) struct Churn<Q: Pending> {
 impl<Q: Pending> Churn<Q> {
     pub(crate) fn new(load: Load, pending: u32, queue: Q) -> Self {
         let mut draws = SplitMix64(42);
-        let increments = (0..65_536).map(|_| (-libm::log(1.0 - draws.unit()) * 1e9).floor() as u64 + 1).collect();
-        let mut churn = Self { load, queue, ids: Vec::new(), increments, used: 0, draws: SplitMix64(9) };
+        let increments = (0..65_536)
+            .map(|_| (-libm::log(1.0 - draws.unit()) * 1e9).floor() as u64 + 1)
+            .collect();
+        let mut churn = Self {
+            load,
+            queue,
+            ids: Vec::new(),
+            increments,
+            used: 0,
+            draws: SplitMix64(9),
+        };
         for payload in 0..pending {
             let at = churn.increment();
             churn.ids.push(churn.queue.push(at, payload));
@@ -61,7 +70,9 @@ impl<Q: Pending> Churn<Q> {
         let mut checksum = 0_u64;
         for _ in 0..count {
             let (at, payload) = self.queue.pop();
-            checksum = checksum.wrapping_mul(31).wrapping_add(at ^ u64::from(payload));
+            checksum = checksum
+                .wrapping_mul(31)
+                .wrapping_add(at ^ u64::from(payload));
             if self.load == Load::Cancel {
                 let other = self.draws.below(self.ids.len());
                 self.queue.cancel(self.ids[other as usize]);
@@ -89,11 +100,35 @@ impl<Q: Pending> Churn<Q> {
 impl Churn<EventQueue<u32>> {
     /// As [`Self::fire`], by the engine's loop: every event is dispatched to a model, which schedules the next.
     pub(crate) fn dispatch(self, count: u32) -> u64 {
-        let Self { load, mut queue, ids, increments, used, draws } = self;
+        let Self {
+            load,
+            mut queue,
+            ids,
+            increments,
+            used,
+            draws,
+        } = self;
         let queue_of_model = EventQueue::new();
-        let churn = Churn { load, queue: queue_of_model, ids, increments, used, draws };
-        let mut model = Dispatched { churn, checksum: 0, left: count };
-        engine::run(&mut model, &mut queue, &mut (), SimTime::from_nanos(u64::MAX), |model, _| model.left == 0);
+        let churn = Churn {
+            load,
+            queue: queue_of_model,
+            ids,
+            increments,
+            used,
+            draws,
+        };
+        let mut model = Dispatched {
+            churn,
+            checksum: 0,
+            left: count,
+        };
+        engine::run(
+            &mut model,
+            &mut queue,
+            &mut (),
+            SimTime::from_nanos(u64::MAX),
+            |model, _| model.left == 0,
+        );
         black_box(model.checksum)
     }
 }
@@ -117,7 +152,10 @@ impl Model for Dispatched {
 
     fn handle(&mut self, payload: u32, queue: &mut EventQueue<u32>) {
         self.left -= 1;
-        self.checksum = self.checksum.wrapping_mul(31).wrapping_add(queue.now().as_nanos() ^ u64::from(payload));
+        self.checksum = self
+            .checksum
+            .wrapping_mul(31)
+            .wrapping_add(queue.now().as_nanos() ^ u64::from(payload));
         if self.churn.load == Load::Cancel {
             let other = self.churn.draws.below(self.churn.ids.len());
             EventQueue::cancel(queue, self.churn.ids[other as usize]);
@@ -197,7 +235,8 @@ impl Pending for HeapWithStamps {
 
     fn pop(&mut self) -> (u64, u32) {
         loop {
-            let Reverse((at, stamp, payload)) = self.heap.pop().expect("each fired event schedules another");
+            let Reverse((at, stamp, payload)) =
+                self.heap.pop().expect("each fired event schedules another");
             if self.stamps[payload as usize] == stamp {
                 return (at, payload);
             }
@@ -225,7 +264,8 @@ impl Pending for BareHeap {
     }
 
     fn pop(&mut self) -> (u64, u32) {
-        let Reverse((at, _, payload)) = self.heap.pop().expect("each fired event schedules another");
+        let Reverse((at, _, payload)) =
+            self.heap.pop().expect("each fired event schedules another");
         (at, payload)
     }
 }

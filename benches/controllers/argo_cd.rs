@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetSpec, ApplicationView, ArgoCd, ControllerOptions, Generated, Health,
-    OperationPhase, OperationState, RolloutStatus, SyncStatus,
+    Application, ApplicationAction, ApplicationSetSpec, ApplicationView, ArgoCd, ControllerOptions,
+    Generated, Health, OperationPhase, OperationState, RolloutStatus, SyncStatus,
 };
 use fleetsim::rollout::{Revision, TargetSet};
 use fleetsim::units::{SimDuration, SimTime};
@@ -32,7 +32,10 @@ impl SetLoad {
             reconciled_at: Some(SimTime::ZERO),
             ..Application::settled(labels, set.spec_of(&generated), Revision(1))
         };
-        let application = ApplicationView { generated: Some(generated), live: Some(live) };
+        let application = ApplicationView {
+            generated: Some(generated),
+            live: Some(live),
+        };
         let mut view = vec![application; applications];
         set.reconcile(SimTime::ZERO, &view);
         // A commit is detected, and the first step's applications are synced.
@@ -43,15 +46,24 @@ impl SetLoad {
         }
         let mut has_started = false;
         for pass_at in (1..20).map(|pass| at(10 * pass)) {
-            let pass =
-                set.reconcile_changed(pass_at, &view, &TargetSet::all(applications), &mut |_, _| Some(SimTime::ZERO));
+            let pass = set.reconcile_changed(
+                pass_at,
+                &view,
+                &TargetSet::all(applications),
+                &mut |_, _| Some(SimTime::ZERO),
+            );
             set.store(&pass, &mut view);
             if has_started && pass.actions.is_empty() && pass.status.barrier.is_none() {
                 break;
             }
             has_started |= run_operations(&mut view, pass_at);
         }
-        Self { set, view, changed: spread(applications), is_healthy: true }
+        Self {
+            set,
+            view,
+            changed: spread(applications),
+            is_healthy: true,
+        }
     }
 }
 
@@ -60,13 +72,22 @@ impl SetLoad {
 /// are any syncs.
 fn run_operations(view: &mut [ApplicationView], started_at: SimTime) -> bool {
     let mut has_any = false;
-    for live in view.iter_mut().filter_map(|application| application.live.as_mut()) {
+    for live in view
+        .iter_mut()
+        .filter_map(|application| application.live.as_mut())
+    {
         if std::mem::take(&mut live.refresh) {
             live.reconciled_at = Some(started_at + SimDuration::from_secs(5));
         }
         if live.operation.take().is_some() {
-            live.operation_state = Some(OperationState { phase: OperationPhase::Running, started_at });
-            (live.health, live.reconciled_at) = (Health::Progressing, Some(started_at + SimDuration::from_secs(1)));
+            live.operation_state = Some(OperationState {
+                phase: OperationPhase::Running,
+                started_at,
+            });
+            (live.health, live.reconciled_at) = (
+                Health::Progressing,
+                Some(started_at + SimDuration::from_secs(1)),
+            );
             has_any = true;
         }
     }
@@ -78,7 +99,11 @@ impl Load for SetLoad {
         self.is_healthy = !self.is_healthy;
         for index in self.changed.iter() {
             let live = self.view[index as usize].live.as_mut().expect("all exist");
-            live.health = if self.is_healthy { Health::Healthy } else { Health::Degraded };
+            live.health = if self.is_healthy {
+                Health::Healthy
+            } else {
+                Health::Degraded
+            };
         }
     }
 
@@ -87,7 +112,10 @@ impl Load for SetLoad {
         let pass = if is_full {
             self.set.reconcile(now, &self.view)
         } else {
-            self.set.reconcile_changed(now, &self.view, &self.changed, &mut |_, _| Some(SimTime::ZERO))
+            self.set
+                .reconcile_changed(now, &self.view, &self.changed, &mut |_, _| {
+                    Some(SimTime::ZERO)
+                })
         };
         let started = pass.actions.iter().filter_map(|action| match action {
             ApplicationAction::Deploy(target) => Some(*target),

@@ -13,21 +13,36 @@ pub(crate) struct ProcessLoad {
 
 impl ProcessLoad {
     pub(crate) fn new(instances: usize) -> Self {
-        Self { reports: InstanceReports::from(vec![LrpState::Running; instances]), is_routable: true }
+        Self {
+            reports: InstanceReports::from(vec![LrpState::Running; instances]),
+            is_routable: true,
+        }
     }
 }
 
 impl Load for ProcessLoad {
     fn change(&mut self) {
         self.is_routable = !self.is_routable;
-        let state = if self.is_routable { LrpState::Running } else { LrpState::Claimed };
+        let state = if self.is_routable {
+            LrpState::Running
+        } else {
+            LrpState::Claimed
+        };
         let instances = self.reports.len();
-        (0..instances).step_by((instances / CHANGES).max(1)).for_each(|at| self.reports.set(at, state));
+        (0..instances)
+            .step_by((instances / CHANGES).max(1))
+            .for_each(|at| self.reports.set(at, state));
     }
 
     fn pass(&mut self, is_full: bool) -> u64 {
         let wanted = self.reports.len() as u32;
         let again = is_full.then(|| InstanceReports::from(self.reports.to_vec()));
-        u64::from(again.as_ref().unwrap_or(&self.reports).counts(wanted).unhealthy)
+        u64::from(
+            again
+                .as_ref()
+                .unwrap_or(&self.reports)
+                .counts(wanted)
+                .unhealthy,
+        )
     }
 }

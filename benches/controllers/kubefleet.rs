@@ -2,10 +2,12 @@
 //! with `maxConcurrency: 10%`, of which clusters finish.
 
 use fleetsim::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView};
-use fleetsim::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
+use fleetsim::rollout::kubefleet::staged::{
+    PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView,
+};
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, Bindings, KubeFleetBugs, MemberCluster, RollingUpdateConfig, RuleSet, RunState,
-    StrategySpec, WorkState, binding_name,
+    ApplyStrategy, Binding, Bindings, KubeFleetBugs, MemberCluster, RollingUpdateConfig, RuleSet,
+    RunState, StrategySpec, WorkState, binding_name,
 };
 use fleetsim::rollout::{Revision, TargetId, TargetSet};
 use fleetsim::units::SimTime;
@@ -16,7 +18,12 @@ const OLD: Revision = Revision(1);
 const NEW: Revision = Revision(2);
 
 fn members(clusters: usize) -> Vec<MemberCluster> {
-    (0..clusters).map(|at| MemberCluster { name: format!("c-{at:07}"), ..MemberCluster::default() }).collect()
+    (0..clusters)
+        .map(|at| MemberCluster {
+            name: format!("c-{at:07}"),
+            ..MemberCluster::default()
+        })
+        .collect()
 }
 
 /// All clusters run the old resources.
@@ -45,21 +52,31 @@ impl RollingLoad {
             latest_snapshot: Some(NEW),
             bindings: settled(&members),
         };
-        let config: RollingUpdateConfig = serde_saphyr::from_str("{maxUnavailable: 10%}").expect("valid limits");
+        let config: RollingUpdateConfig =
+            serde_saphyr::from_str("{maxUnavailable: 10%}").expect("valid limits");
         let mut update = RollingUpdate::new(config, RuleSet::Shipped, KubeFleetBugs::ALL, members);
         for _ in 0..2 {
             let pass = update.reconcile_changed(SimTime::ZERO, &view, view.bindings.changed());
             view.bindings.clear_changed();
             view.store(&pass);
         }
-        Self { update, view, changed: spread(clusters), is_ready: true }
+        Self {
+            update,
+            view,
+            changed: spread(clusters),
+            is_ready: true,
+        }
     }
 }
 
 impl Load for RollingLoad {
     fn change(&mut self) {
         self.is_ready = !self.is_ready;
-        let state = if self.is_ready { WorkState::Available } else { WorkState::Unavailable };
+        let state = if self.is_ready {
+            WorkState::Available
+        } else {
+            WorkState::Unavailable
+        };
         for index in self.changed.iter() {
             let binding = self.view.bindings.get_mut(TargetId(index));
             binding.expect("all have one").report(SimTime::ZERO, state);
@@ -70,7 +87,8 @@ impl Load for RollingLoad {
         let pass = if is_full {
             self.update.reconcile(SimTime::ZERO, &self.view)
         } else {
-            self.update.reconcile_changed(SimTime::ZERO, &self.view, self.view.bindings.changed())
+            self.update
+                .reconcile_changed(SimTime::ZERO, &self.view, self.view.bindings.changed())
         };
         self.view.bindings.clear_changed();
         sum(pass.actions.iter().copied().map(RollingAction::target))
@@ -90,8 +108,15 @@ impl StagedLoad {
         let members = members(clusters);
         let view = StagedView {
             state: RunState::Run,
-            placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-            policy: PolicySnapshot { index: 0, scheduled: true, requested: None },
+            placement: Some(PlacementView {
+                external: true,
+                apply_strategy: ApplyStrategy(0),
+            }),
+            policy: PolicySnapshot {
+                index: 0,
+                scheduled: true,
+                requested: None,
+            },
             resource_snapshots: vec![OLD, NEW],
             bindings: settled(&members),
             approval_requests: std::collections::BTreeMap::new(),
@@ -99,7 +124,14 @@ impl StagedLoad {
         let yaml = "stages: [{name: all, labelSelector: {}, maxConcurrency: 10%}]";
         let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect("a valid strategy");
         let (strategy, bugs) = (Some(strategy.with_defaults()), KubeFleetBugs::ALL);
-        let run = StagedUpdateRun::new("run".to_owned(), NEW.0.to_string(), strategy, RuleSet::Shipped, bugs, members);
+        let run = StagedUpdateRun::new(
+            "run".to_owned(),
+            NEW.0.to_string(),
+            strategy,
+            RuleSet::Shipped,
+            bugs,
+            members,
+        );
         let mut load = Self { run, view, next: 0 };
         // The first clusters start, and are observed.
         for _ in 0..2 {
@@ -123,7 +155,8 @@ impl Load for StagedLoad {
         let pass = if is_full {
             self.run.reconcile(SimTime::ZERO, &self.view)
         } else {
-            self.run.reconcile_changed(SimTime::ZERO, &self.view, self.view.bindings.changed())
+            self.run
+                .reconcile_changed(SimTime::ZERO, &self.view, self.view.bindings.changed())
         };
         self.view.bindings.clear_changed();
         self.view.store(&pass);

@@ -24,17 +24,29 @@ type NamedLoad = (&'static str, fn(usize) -> Box<dyn Load>);
 
 /// All loads.
 pub(crate) const LOADS: [NamedLoad; 5] = [
-    ("Rancher Fleet", |targets| Box::new(rancher_fleet::BundleLoad::new(targets))),
-    ("Argo CD RollingSync", |targets| Box::new(argo_cd::SetLoad::new(targets))),
-    ("KubeFleet rolling update", |targets| Box::new(kubefleet::RollingLoad::new(targets))),
-    ("KubeFleet staged update run", |targets| Box::new(kubefleet::StagedLoad::new(targets))),
-    ("Cloud Foundry", |targets| Box::new(cloud_foundry::ProcessLoad::new(targets))),
+    ("Rancher Fleet", |targets| {
+        Box::new(rancher_fleet::BundleLoad::new(targets))
+    }),
+    ("Argo CD RollingSync", |targets| {
+        Box::new(argo_cd::SetLoad::new(targets))
+    }),
+    ("KubeFleet rolling update", |targets| {
+        Box::new(kubefleet::RollingLoad::new(targets))
+    }),
+    ("KubeFleet staged update run", |targets| {
+        Box::new(kubefleet::StagedLoad::new(targets))
+    }),
+    ("Cloud Foundry", |targets| {
+        Box::new(cloud_foundry::ProcessLoad::new(targets))
+    }),
 ];
 
 /// This many of the targets, spread evenly.
 fn spread(targets: usize) -> TargetSet {
     let mut set = TargetSet::new(targets);
-    (0..targets).step_by((targets / CHANGES).max(1)).for_each(|at| _ = set.insert(at as u32));
+    (0..targets)
+        .step_by((targets / CHANGES).max(1))
+        .for_each(|at| _ = set.insert(at as u32));
     set
 }
 

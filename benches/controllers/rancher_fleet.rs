@@ -1,7 +1,8 @@
 //! A bundle in the middle of an update with `maxUnavailable: 10%`; clusters turn not ready, or ready again.
 
 use fleetsim::rollout::rancher_fleet::{
-    BundleAction, BundleView, ClusterView, FleetCluster, IntOrString, RancherFleet, RolloutStrategy, RuleSet,
+    BundleAction, BundleView, ClusterView, FleetCluster, IntOrString, RancherFleet,
+    RolloutStrategy, RuleSet,
 };
 use fleetsim::rollout::{Revision, TargetSet};
 use fleetsim::units::SimTime;
@@ -19,15 +20,36 @@ pub(crate) struct BundleLoad {
 impl BundleLoad {
     pub(crate) fn new(clusters: usize) -> Self {
         let max_unavailable = Some(IntOrString::String("10%".to_owned()));
-        let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
-        let named = |at: usize| FleetCluster { name: format!("c-{at:07}"), ..FleetCluster::default() };
-        let mut fleet = RancherFleet::new(strategy, RuleSet::Shipped, (0..clusters).map(named).collect());
-        let cluster = ClusterView { wanted: Revision(2), ..ClusterView::settled(Revision(1)) };
-        let mut view = BundleView { paused: false, clusters: vec![cluster; clusters] };
+        let strategy = RolloutStrategy {
+            max_unavailable,
+            ..RolloutStrategy::default()
+        };
+        let named = |at: usize| FleetCluster {
+            name: format!("c-{at:07}"),
+            ..FleetCluster::default()
+        };
+        let mut fleet = RancherFleet::new(
+            strategy,
+            RuleSet::Shipped,
+            (0..clusters).map(named).collect(),
+        );
+        let cluster = ClusterView {
+            wanted: Revision(2),
+            ..ClusterView::settled(Revision(1))
+        };
+        let mut view = BundleView {
+            paused: false,
+            clusters: vec![cluster; clusters],
+        };
         let pass = fleet.reconcile_changed(SimTime::ZERO, &view, &TargetSet::all(clusters));
         view.store(&pass);
         let _ = fleet.reconcile_changed(SimTime::ZERO, &view, &TargetSet::all(clusters));
-        Self { fleet, view, changed: spread(clusters), is_ready: true }
+        Self {
+            fleet,
+            view,
+            changed: spread(clusters),
+            is_ready: true,
+        }
     }
 }
 
@@ -44,7 +66,8 @@ impl Load for BundleLoad {
         let pass = if is_full {
             self.fleet.reconcile(SimTime::ZERO, &self.view)
         } else {
-            self.fleet.reconcile_changed(SimTime::ZERO, &self.view, &self.changed)
+            self.fleet
+                .reconcile_changed(SimTime::ZERO, &self.view, &self.changed)
         };
         sum(pass.actions.iter().map(BundleAction::target))
     }

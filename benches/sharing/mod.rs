@@ -114,7 +114,11 @@ struct Fabric {
 
 impl Fabric {
     fn new(family: Family, n: usize, window: usize, links: Links) -> Self {
-        let random = SplitMix64(if family == Family::G { 5 } else { 20_240_607 + n as u64 });
+        let random = SplitMix64(if family == Family::G {
+            5
+        } else {
+            20_240_607 + n as u64
+        });
         let mut network = Network::new();
         let count = n as f64;
         let egress = match family {
@@ -129,15 +133,31 @@ impl Fabric {
         };
         let egress = network.add_link(None, BytesPerSec::new(egress));
         let other = network.add_link(None, BytesPerSec::new(2e6 * count));
-        let (regions, clusters, mirrors, out, paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut fabric =
-            Self { network, paths, random, links, family, n, egress, other, regions, clusters, mirrors, out };
+        let (regions, clusters, mirrors, out, paths) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut fabric = Self {
+            network,
+            paths,
+            random,
+            links,
+            family,
+            n,
+            egress,
+            other,
+            regions,
+            clusters,
+            mirrors,
+            out,
+        };
         fabric.add_regions();
         fabric
     }
 
     fn below(&mut self, above: &[LinkId], capacity: f64) -> Vec<LinkId> {
-        let parent = above.last().copied().filter(|_| self.links == Links::Forest);
+        let parent = above
+            .last()
+            .copied()
+            .filter(|_| self.links == Links::Forest);
         let mut path = above.to_vec();
         path.push(self.network.add_link(parent, BytesPerSec::new(capacity)));
         path
@@ -153,15 +173,25 @@ impl Fabric {
         for at in 0..count {
             let capacity = (self.n as u64 * self.random.within(low, high) / count) as f64;
             // A warm mirror serves its region without the egress.
-            let above = if self.family == Family::E && at % 2 == 1 { vec![] } else { vec![self.egress] };
+            let above = if self.family == Family::E && at % 2 == 1 {
+                vec![]
+            } else {
+                vec![self.egress]
+            };
             let region = self.below(&above, capacity);
             self.regions.push(region);
         }
         if self.family == Family::M {
             let capacity = BytesPerSec::new(0.2e6 * self.n as f64);
-            self.mirrors = (0..count).map(|_| self.network.add_link(None, capacity)).collect();
+            self.mirrors = (0..count)
+                .map(|_| self.network.add_link(None, capacity))
+                .collect();
         }
-        for _ in 0..if self.family == Family::N { (self.n / 5).max(1) } else { 0 } {
+        for _ in 0..if self.family == Family::N {
+            (self.n / 5).max(1)
+        } else {
+            0
+        } {
             let capacity = self.random.log_uniform(5e6, 1e8);
             let region = self.regions[self.random.below(count) as usize].clone();
             let cluster = self.below(&region, capacity);
@@ -175,7 +205,11 @@ impl Fabric {
         match self.family {
             Family::A | Family::F | Family::U => {
                 let start = self.random.start();
-                let capacity = if self.family == Family::U { 1e12 } else { 1.25e8 };
+                let capacity = if self.family == Family::U {
+                    1e12
+                } else {
+                    1.25e8
+                };
                 let path = self.below(&egress, capacity);
                 self.pulling(&[path], start)
             }
@@ -197,11 +231,15 @@ impl Fabric {
                 self.pulling(&[path], start)
             }
             Family::D => {
-                let tier = [12.5e6, 31.25e6, 62.5e6, 125e6, 312.5e6, 1250e6][self.random.below(6) as usize];
+                let tier = [12.5e6, 31.25e6, 62.5e6, 125e6, 312.5e6, 1250e6]
+                    [self.random.below(6) as usize];
                 let path = self.below(&egress, tier);
                 let start = self.random.start();
                 let cap = Some(BytesPerSec::new(25e6));
-                Puller { cap, ..self.pulling(&[path], start) }
+                Puller {
+                    cap,
+                    ..self.pulling(&[path], start)
+                }
             }
             Family::E => {
                 let capacity = self.random.log_uniform(2e6, 1e8);
@@ -212,7 +250,8 @@ impl Fabric {
             }
             Family::N => {
                 let capacity = self.random.log_uniform(2e6, 1e8);
-                let cluster = self.clusters[self.random.below(self.clusters.len() as u64) as usize].clone();
+                let cluster =
+                    self.clusters[self.random.below(self.clusters.len() as u64) as usize].clone();
                 let path = self.below(&cluster, capacity);
                 let start = self.random.start();
                 self.pulling(&[path], start)
@@ -220,7 +259,12 @@ impl Fabric {
             Family::T => {
                 let path = self.below(&egress, [12.5e6, 31.25e6, 62.5e6, 125e6][at % 4]);
                 let layers = [30, 5, 120, 5, 60].map(|mb| Bytes::new(mb * 1_000_000));
-                Puller { paths: self.lay(&[path]), start: SimTime::from_secs(at as u64 % 3 * 10), layers, cap: None }
+                Puller {
+                    paths: self.lay(&[path]),
+                    start: SimTime::from_secs(at as u64 % 3 * 10),
+                    layers,
+                    cap: None,
+                }
             }
             Family::R | Family::M | Family::S => self.general_puller(),
         }
@@ -231,23 +275,45 @@ impl Fabric {
         let capacity = self.random.log_uniform(2e6, 1e8);
         if self.family == Family::S {
             let card = self.network.add_link(None, BytesPerSec::new(1.25e8));
-            self.out.push(self.network.add_link(None, BytesPerSec::new(1.25e8)));
+            self.out
+                .push(self.network.add_link(None, BytesPerSec::new(1.25e8)));
             let swarm = self.out.len().div_ceil(50) * 50 - 50;
-            let paths = (0..LAYERS)
-                .map(|_| vec![self.out[swarm + self.random.below((self.out.len() - swarm) as u64) as usize], card]);
+            let paths = (0..LAYERS).map(|_| {
+                vec![
+                    self.out[swarm + self.random.below((self.out.len() - swarm) as u64) as usize],
+                    card,
+                ]
+            });
             let paths: Vec<Vec<LinkId>> = paths.collect();
             return self.pulling(&paths, start);
         }
-        let region = if self.family == Family::M { self.random.below(8) as usize } else { 0 };
-        let above = if self.family == Family::M { self.regions[region].clone() } else { vec![self.egress] };
+        let region = if self.family == Family::M {
+            self.random.below(8) as usize
+        } else {
+            0
+        };
+        let above = if self.family == Family::M {
+            self.regions[region].clone()
+        } else {
+            vec![self.egress]
+        };
         let path = self.below(&above, capacity);
         let down = *path.last().expect("not empty");
-        let second = if self.family == Family::M { self.mirrors[region] } else { self.other };
+        let second = if self.family == Family::M {
+            self.mirrors[region]
+        } else {
+            self.other
+        };
         self.pulling(&[path, vec![second, down]], start)
     }
 
     fn pulling(&mut self, paths: &[Vec<LinkId>], start: SimTime) -> Puller {
-        Puller { paths: self.lay(paths), start, layers: self.random.sizes(), cap: None }
+        Puller {
+            paths: self.lay(paths),
+            start,
+            layers: self.random.sizes(),
+            cap: None,
+        }
     }
 
     /// Notes paths that the layers take in turn.
@@ -264,20 +330,46 @@ impl Fabric {
 
 impl Load {
     pub(crate) fn new(family: Family, parallel: usize, n: usize, links: Links) -> Self {
-        let window = if family == Family::G { n.div_ceil(10) } else { n };
+        let window = if family == Family::G {
+            n.div_ceil(10)
+        } else {
+            n
+        };
         let mut fabric = Fabric::new(family, n, window, links);
         let pullers = (0..n).map(|at| fabric.puller(at)).collect();
-        Self { network: fabric.network, links: fabric.paths, pullers, parallel, window }
+        Self {
+            network: fabric.network,
+            links: fabric.paths,
+            pullers,
+            parallel,
+            window,
+        }
     }
 
     /// Runs to the end. Returns a checksum over the completions in their order.
     pub(crate) fn run(self) -> u64 {
-        let Self { network, links, pullers, parallel, window } = self;
+        let Self {
+            network,
+            links,
+            pullers,
+            parallel,
+            window,
+        } = self;
         let begun = vec![0; pullers.len()];
-        let mut run = Run { network, begun, puller_of: Vec::new(), links: &links, pullers: &pullers };
+        let mut run = Run {
+            network,
+            begun,
+            puller_of: Vec::new(),
+            links: &links,
+            pullers: &pullers,
+        };
         let mut ended = vec![0_usize; pullers.len()];
-        let mut starts: Vec<(SimTime, usize)> =
-            pullers.iter().map(|puller| puller.start).zip(0..).take(window).collect();
+        let mut starts: Vec<(SimTime, usize)> = pullers
+            .iter()
+            .map(|puller| puller.start)
+            .zip(0..)
+            .take(window)
+            .collect();
         starts.sort_unstable();
         // Replacements come in the order of their time, all after the last start of the window.
         let (mut next_start, mut next_puller) = (0, window);
@@ -285,7 +377,9 @@ impl Load {
         loop {
             let next = run.network.next_completion();
             let start = starts.get(next_start).copied();
-            if let Some((time, puller)) = start.filter(|&(time, _)| next.is_none_or(|next| time < next)) {
+            if let Some((time, puller)) =
+                start.filter(|&(time, _)| next.is_none_or(|next| time < next))
+            {
                 next_start += 1;
                 for _ in 0..parallel {
                     run.begin_next_layer(time, puller);
@@ -296,7 +390,9 @@ impl Load {
             run.network.advance(now, &mut completed);
             for id in completed.drain(..) {
                 let puller = run.puller_of[id.serial() as usize] as usize;
-                checksum = checksum.wrapping_mul(31).wrapping_add(now.as_nanos() ^ puller as u64);
+                checksum = checksum
+                    .wrapping_mul(31)
+                    .wrapping_add(now.as_nanos() ^ puller as u64);
                 ended[puller] += 1;
                 run.begin_next_layer(now, puller);
                 if ended[puller] == LAYERS && next_puller < pullers.len() {
@@ -325,7 +421,12 @@ impl Run<'_> {
         if let Some(&size) = puller.layers.get(layer) {
             self.begun[at] += 1;
             let (start, end) = puller.paths[layer];
-            self.network.start_over(now, &self.links[start as usize..end as usize], size, puller.cap);
+            self.network.start_over(
+                now,
+                &self.links[start as usize..end as usize],
+                size,
+                puller.cap,
+            );
             self.puller_of.push(at as u32);
         }
     }

@@ -6,9 +6,6 @@ use fleetsim_fuzz::with_strategy;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| with_strategy(
-    &[
-        "argoCd: {file: input}",
-        "argoCdProposal: {file: input}",
-    ],
+    &["argoCd: {file: input}", "argoCdProposal: {file: input}",],
     text
 ));

@@ -5,8 +5,4 @@
 use fleetsim_fuzz::calibrate;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| calibrate(
-    text,
-    "durations",
-    &["durations", "images", "events"]
-));
+fuzz_target!(|text: &str| calibrate(text, "durations", &["durations", "images", "events"]));

@@ -5,9 +5,4 @@
 use fleetsim_fuzz::with_strategy;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| with_strategy(
-    &[
-        "rancherFleet: {file: input}",
-    ],
-    text
-));
+fuzz_target!(|text: &str| with_strategy(&["rancherFleet: {file: input}",], text));

@@ -5,8 +5,4 @@
 use fleetsim_fuzz::import;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| import(
-    text,
-    "image",
-    &["fleet", "image", "previous", "nodes"]
-));
+fuzz_target!(|text: &str| import(text, "image", &["fleet", "image", "previous", "nodes"]));

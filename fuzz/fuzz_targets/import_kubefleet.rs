@@ -5,8 +5,4 @@
 use fleetsim_fuzz::import;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| import(
-    text,
-    "members",
-    &["members", "placement", "strategy"]
-));
+fuzz_target!(|text: &str| import(text, "members", &["members", "placement", "strategy"]));

@@ -4,7 +4,9 @@
 
 use fleetsim::results::{Limit, MEASURES, Objective};
 use fleetsim::rollout::kubefleet::parse_duration;
-use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit, text::parse_factor};
+use fleetsim::units::{
+    Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit, text::parse_factor,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// Reads a quantity; what was read is printed and read again.

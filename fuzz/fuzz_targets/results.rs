@@ -7,7 +7,10 @@ use libfuzzer_sys::fuzz_target;
 
 /// A small results folder, of which an input replaces some files.
 const FILES: [(&str, &str); 10] = [
-    ("provenance.json", include_str!("../results/provenance.json")),
+    (
+        "provenance.json",
+        include_str!("../results/provenance.json"),
+    ),
     ("variants.csv", include_str!("../results/variants.csv")),
     ("runs.csv", include_str!("../results/runs.csv")),
     ("registries.csv", include_str!("../results/registries.csv")),

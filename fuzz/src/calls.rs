@@ -60,11 +60,23 @@ fn check(folder: &Path) {
 /// `fleetsim check` of an experiment.
 pub fn experiment(text: &str) {
     let names = [
-        "experiment.yaml", "v2.json", "v1.json", "fleet.yaml", "set.yaml", "staged.yaml", "placement.yaml", "deployment.json",
-        "clusters.json", "clusters.csv", "values.csv",
+        "experiment.yaml",
+        "v2.json",
+        "v1.json",
+        "fleet.yaml",
+        "set.yaml",
+        "staged.yaml",
+        "placement.yaml",
+        "deployment.json",
+        "clusters.json",
+        "clusters.csv",
+        "values.csv",
     ];
     if !has_large_number(text) {
-        in_folder(&known(files(text, "experiment.yaml"), &names, &FILES), check);
+        in_folder(
+            &known(files(text, "experiment.yaml"), &names, &FILES),
+            check,
+        );
     }
 }
 
@@ -128,12 +140,23 @@ pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
     in_folder(&files, |folder| {
         let option = |name: &str| files.contains_key(name).then(|| folder.join(name));
         let metric = |kind: MetricKind, name: &str| option(name).map(|path| (kind, path));
-        let lines = |name: &str| files.get(name).map_or_else(Vec::new, |text| text.lines().map(str::to_owned).collect());
-        let column = |file| DurationColumn { file, column: "start_s".to_owned(), setting: Some("node.startOverhead".to_owned()) };
+        let lines = |name: &str| {
+            files
+                .get(name)
+                .map_or_else(Vec::new, |text| text.lines().map(str::to_owned).collect())
+        };
+        let column = |file| DurationColumn {
+            file,
+            column: "start_s".to_owned(),
+            setting: Some("node.startOverhead".to_owned()),
+        };
         let inputs = CalibrationInputs {
             events: option("events").into_iter().collect(),
             only: None,
-            manifests: option("image").map(|path| ("shop:2".to_owned(), path)).into_iter().collect(),
+            manifests: option("image")
+                .map(|path| ("shop:2".to_owned(), path))
+                .into_iter()
+                .collect(),
             image_tables: option("images").into_iter().collect(),
             image_names: lines("names"),
             compression_ratio: 2.5,
@@ -168,8 +191,11 @@ pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
 
 /// A results folder in which the input replaces files, read as `report`, `export` and `reproduce` do.
 pub fn results(text: &str, defaults: &[(&'static str, &'static str)]) {
-    let names: Vec<&'static str> =
-        defaults.iter().map(|(name, _)| *name).chain(["plan.json", "sensitivity.json", "calibration.json"]).collect();
+    let names: Vec<&'static str> = defaults
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(["plan.json", "sensitivity.json", "calibration.json"])
+        .collect();
     let files = known(files(text, "runs.csv"), &names, defaults);
     in_folder(&files, |folder| {
         if let Ok(results) = Results::read(folder) {
@@ -198,7 +224,11 @@ pub fn inventory(text: &str) {
         return;
     }
     let is_export = text.trim_start().starts_with(['{', '[', '-']) || text.contains("kind:");
-    let name = if is_export { "clusters.json" } else { "clusters.csv" };
+    let name = if is_export {
+        "clusters.json"
+    } else {
+        "clusters.csv"
+    };
     let experiment = format!(
         "name: fuzz\ninventory: {{file: {name}, default: {{nodes: 1, downlink: 50 Mbit/s}}}}\nregistry: {{egress: 1 Gbit/s}}\n\
          release: {{kind: update, images: [{{name: shop, manifest: v2.json, previous: v1.json}}], workloads: []}}\n\

@@ -20,7 +20,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Runs a program with this input. Returns its output.
 pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
     let command = words.join(" ");
-    let failed = |message: String| LabError::Program { command: command.clone(), message };
+    let failed = |message: String| LabError::Program {
+        command: command.clone(),
+        message,
+    };
     let mut child = Command::new(words[0])
         .args(&words[1..])
         .process_group(0)
@@ -33,7 +36,9 @@ pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
     // A program that ends early says why itself.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
-    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    let output = child
+        .wait_with_output()
+        .map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(last_line(&String::from_utf8_lossy(&output.stderr))));
     }
@@ -42,12 +47,26 @@ pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
 
 /// The last line that is not empty.
 pub(crate) fn last_line(text: &str) -> String {
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned()
+    text.lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("it said nothing")
+        .trim()
+        .to_owned()
 }
 
 /// The words before a command that runs it in a network namespace, and ends it when the laboratory ends.
 pub(crate) fn inside(namespace: &str) -> [String; 7] {
-    ["ip", "netns", "exec", namespace, "setpriv", "--pdeathsig", "KILL"].map(str::to_owned)
+    [
+        "ip",
+        "netns",
+        "exec",
+        namespace,
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+    ]
+    .map(str::to_owned)
 }
 
 /// A server; dropped, it is ended and waited for.
@@ -70,7 +89,10 @@ impl Server {
             .stdout(file)
             .stderr(twin)
             .spawn()
-            .map_err(|error| LabError::Program { command: words.join(" "), message: error.to_string() })?;
+            .map_err(|error| LabError::Program {
+                command: words.join(" "),
+                message: error.to_string(),
+            })?;
         Ok(Self { child })
     }
 

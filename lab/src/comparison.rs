@@ -14,19 +14,28 @@ pub(crate) fn table(predicted: &[MeasuredRow], measured: &[MeasuredRow]) -> Stri
         "| set-up, variant | end s | first | median | p95 | last pull s | bytes | peak pulls | curves | spread |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
-    let mut keys: Vec<(&str, &str)> = predicted.iter().map(|row| (&*row.setup, &*row.variant)).collect();
+    let mut keys: Vec<(&str, &str)> = predicted
+        .iter()
+        .map(|row| (&*row.setup, &*row.variant))
+        .collect();
     keys.dedup();
     for (setup, variant) in keys {
         let is_of = |row: &&MeasuredRow| row.setup == setup && row.variant == variant;
         let expected: Vec<&MeasuredRow> = predicted.iter().filter(is_of).collect();
-        let (emulated, simulated): (Vec<&MeasuredRow>, Vec<&MeasuredRow>) =
-            measured.iter().filter(is_of).partition(|row| row.distance.is_some());
+        let (emulated, simulated): (Vec<&MeasuredRow>, Vec<&MeasuredRow>) = measured
+            .iter()
+            .filter(is_of)
+            .partition(|row| row.distance.is_some());
         if emulated.is_empty() {
             continue;
         }
         let pair = |of: fn(&MeasuredRow) -> f64, digits: usize| {
             let (expected, found) = (mean(&expected, of), mean(&emulated, of));
-            let share = if expected == 0.0 { 0.0 } else { (found / expected - 1.0) * 100.0 };
+            let share = if expected == 0.0 {
+                0.0
+            } else {
+                (found / expected - 1.0) * 100.0
+            };
             format!("{expected:.digits$} → {found:.digits$} ({share:+.1} %)")
         };
         let columns = [
@@ -40,8 +49,17 @@ pub(crate) fn table(predicted: &[MeasuredRow], measured: &[MeasuredRow]) -> Stri
             format!("{:.2}", mean(&emulated, |row| row.distance.unwrap_or(0.0))),
             format!("{:.1} %", spread(&emulated, &simulated) * 100.0),
         ];
-        let mark = if emulated.iter().any(|row| row.anyway) { ", not quiet" } else { "" };
-        writeln!(text, "| {setup}, {variant}{mark} | {} |", columns.join(" | ")).expect("memory takes every byte");
+        let mark = if emulated.iter().any(|row| row.anyway) {
+            ", not quiet"
+        } else {
+            ""
+        };
+        writeln!(
+            text,
+            "| {setup}, {variant}{mark} | {} |",
+            columns.join(" | ")
+        )
+        .expect("memory takes every byte");
     }
     text
 }
@@ -52,7 +70,13 @@ fn mean(rows: &[&MeasuredRow], of: fn(&MeasuredRow) -> f64) -> f64 {
 
 /// The range of the emulated ends, each as a share of the one that was simulated with its seed.
 fn spread(emulated: &[&MeasuredRow], simulated: &[&MeasuredRow]) -> f64 {
-    let shares = emulated.iter().zip(simulated).map(|(found, expected)| found.end_s / expected.end_s);
-    let (least, most) = (shares.clone().fold(f64::INFINITY, f64::min), shares.fold(0.0, f64::max));
+    let shares = emulated
+        .iter()
+        .zip(simulated)
+        .map(|(found, expected)| found.end_s / expected.end_s);
+    let (least, most) = (
+        shares.clone().fold(f64::INFINITY, f64::min),
+        shares.fold(0.0, f64::max),
+    );
     most - least
 }

@@ -40,7 +40,12 @@ pub(crate) const LAYER_MIN: u64 = 2 * FRAME;
 pub(crate) const TAGS: [&str; 2] = ["new", "old"];
 
 /// Writes the images to a folder and copies them into the registry, from within its namespace.
-pub(crate) fn push(images: &[ImageSpec], folder: &Path, namespace: &str, registry: &str) -> Result<(), LabError> {
+pub(crate) fn push(
+    images: &[ImageSpec],
+    folder: &Path,
+    namespace: &str,
+    registry: &str,
+) -> Result<(), LabError> {
     for image in images {
         for (tag, layers) in TAGS.into_iter().zip([&image.layers, &image.previous]) {
             if layers.is_empty() {
@@ -50,8 +55,18 @@ pub(crate) fn push(images: &[ImageSpec], folder: &Path, namespace: &str, registr
             write_layout(&layout, layers, &image.config)?;
             let from = format!("oci:{}:{tag}", layout.display());
             let to = format!("docker://{registry}/{}", reference(&image.name, tag));
-            let copy = ["skopeo", "copy", "--quiet", "--dest-tls-verify=false", &from, &to];
-            run(&[&["ip", "netns", "exec", namespace], &copy[..]].concat(), "")?;
+            let copy = [
+                "skopeo",
+                "copy",
+                "--quiet",
+                "--dest-tls-verify=false",
+                &from,
+                &to,
+            ];
+            run(
+                &[&["ip", "netns", "exec", namespace], &copy[..]].concat(),
+                "",
+            )?;
             fs::remove_dir_all(&layout).map_err(LabError::file(&layout))?;
         }
     }
@@ -78,26 +93,40 @@ fn write_layout(folder: &Path, layers: &[LayerSpec], config: &SizeModel) -> Resu
         if !known.contains_key(&layer.digest) {
             let (archive, compressed) = layer_of(layer)?;
             let descriptor = put("application/vnd.oci.image.layer.v1.tar+gzip", &compressed)?;
-            known.insert(&layer.digest, (descriptor, format!("sha256:{}", sha256(&archive))));
+            known.insert(
+                &layer.digest,
+                (descriptor, format!("sha256:{}", sha256(&archive))),
+            );
         }
         let (descriptor, id) = &known[&layer.digest];
         descriptors.push(descriptor.clone());
         ids.push(id.clone());
     }
     let rootfs = json!({"type": "layers", "diff_ids": ids});
-    let mut text = json!({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).to_string();
+    let mut text =
+        json!({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).to_string();
     // White space at the end is valid JSON.
     let wanted = usize::try_from(constant(config)).expect("a config fits into memory");
     text.extend(std::iter::repeat_n(' ', wanted.saturating_sub(text.len())));
     let config = put("application/vnd.oci.image.config.v1+json", text.as_bytes())?;
     let kind = "application/vnd.oci.image.manifest.v1+json";
-    let manifest = json!({"schemaVersion": 2, "mediaType": kind, "config": config, "layers": descriptors});
+    let manifest =
+        json!({"schemaVersion": 2, "mediaType": kind, "config": config, "layers": descriptors});
     let mut manifest = put(kind, manifest.to_string().as_bytes())?;
-    let tag = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let tag = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let tag = tag.rsplit('-').next().unwrap_or_default();
     manifest["annotations"] = json!({"org.opencontainers.image.ref.name": tag});
     let index = json!({"schemaVersion": 2, "manifests": [manifest]}).to_string();
-    for (name, text) in [("index.json", index), ("oci-layout", json!({"imageLayoutVersion": "1.0.0"}).to_string())] {
+    for (name, text) in [
+        ("index.json", index),
+        (
+            "oci-layout",
+            json!({"imageLayoutVersion": "1.0.0"}).to_string(),
+        ),
+    ] {
         let path = folder.join(name);
         fs::write(&path, text).map_err(LabError::file(&path))?;
     }
@@ -118,7 +147,9 @@ fn layer_of(layer: &LayerSpec) -> Result<(Vec<u8>, Vec<u8>), LabError> {
     random = random.saturating_sub((plain + FRAME / 2).saturating_sub(compressed));
     let archive = archive(layer, random, zeros)?;
     let plain = packed(&archive, random, None)?;
-    let missing = usize::try_from(compressed).expect("a layer fits into memory").saturating_sub(plain.len());
+    let missing = usize::try_from(compressed)
+        .expect("a layer fits into memory")
+        .saturating_sub(plain.len());
     let filled = packed(&archive, random, missing.checked_sub(EXTRA_LENGTH))?;
     Ok((archive, filled))
 }
@@ -135,7 +166,9 @@ fn archive(layer: &LayerSpec, random: u64, zeros: u64) -> Result<Vec<u8>, LabErr
     header.set_size(content.len() as u64);
     header.set_mode(0o644);
     let appended = builder.append_data(&mut header, "content", content.as_slice());
-    appended.and_then(|()| builder.into_inner()).map_err(LabError::file(Path::new("a layer in memory")))
+    appended
+        .and_then(|()| builder.into_inner())
+        .map_err(LabError::file(Path::new("a layer in memory")))
 }
 
 /// Compresses an archive whose first `random` bytes of content nothing compresses, with so many bytes in the header's
@@ -143,12 +176,19 @@ fn archive(layer: &LayerSpec, random: u64, zeros: u64) -> Result<Vec<u8>, LabErr
 fn packed(archive: &[u8], random: u64, extra: Option<usize>) -> Result<Vec<u8>, LabError> {
     let stored = TAR_HEADER + usize::try_from(random).expect("a layer fits into memory");
     let (stored, rest) = archive.split_at(stored.min(archive.len()));
-    let builder = extra.map_or_else(GzBuilder::new, |bytes| GzBuilder::new().extra(vec![0; bytes]));
-    let parts = [(builder, stored, Compression::none()), (GzBuilder::new(), rest, Compression::fast())];
-    let written = parts.into_iter().try_fold(Vec::new(), |bytes, (builder, part, level)| {
-        let mut encoder = builder.write(bytes, level);
-        encoder.write_all(part).and_then(|()| encoder.finish())
+    let builder = extra.map_or_else(GzBuilder::new, |bytes| {
+        GzBuilder::new().extra(vec![0; bytes])
     });
+    let parts = [
+        (builder, stored, Compression::none()),
+        (GzBuilder::new(), rest, Compression::fast()),
+    ];
+    let written = parts
+        .into_iter()
+        .try_fold(Vec::new(), |bytes, (builder, part, level)| {
+            let mut encoder = builder.write(bytes, level);
+            encoder.write_all(part).and_then(|()| encoder.finish())
+        });
     written.map_err(LabError::file(Path::new("a layer in memory")))
 }
 
@@ -168,7 +208,12 @@ mod tests {
 
     #[test]
     fn a_layer_has_its_size_to_the_byte_and_on_disk_nearly() {
-        for (compressed, ratio) in [(LAYER_MIN, 1.0), (200_000, 1.0), (200_000, 3.0), (1_000_000, 20.0)] {
+        for (compressed, ratio) in [
+            (LAYER_MIN, 1.0),
+            (200_000, 1.0),
+            (200_000, 3.0),
+            (1_000_000, 20.0),
+        ] {
             let layer = LayerSpec {
                 digest: "base".to_owned(),
                 compressed: Bytes::new(compressed).into(),
@@ -177,7 +222,10 @@ mod tests {
             let (archive, bytes) = layer_of(&layer).expect("memory takes every byte");
             assert_eq!(bytes.len() as u64, compressed, "{compressed} times {ratio}");
             let off = archive.len() as f64 - compressed as f64 * ratio;
-            assert!(off.abs() < 0.05 * compressed as f64 * ratio + 8192.0, "{compressed} times {ratio}: off by {off}");
+            assert!(
+                off.abs() < 0.05 * compressed as f64 * ratio + 8192.0,
+                "{compressed} times {ratio}: off by {off}"
+            );
         }
     }
 }

@@ -14,7 +14,8 @@ use fleetsim::engine::Observer;
 use fleetsim::sim::{Laboratory, Moment};
 use fleetsim::units::{Bytes, BytesPerSec, SimTime};
 use fleetsim::world::{
-    CutKind, DistributionKind, Event, FaultEvent, PullError, PullId, PullOrder, Queue, Totals, World, WorldSpec,
+    CutKind, DistributionKind, Event, FaultEvent, PullError, PullId, PullOrder, Queue, Totals,
+    World, WorldSpec,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -62,17 +63,37 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Builds namespaces, registry, images and nodes in a folder that is removed afterwards.
-    pub(crate) fn build(world: &WorldSpec, transport: &Transport, scratch: &Path) -> Result<Self, LabError> {
+    pub(crate) fn build(
+        world: &WorldSpec,
+        transport: &Transport,
+        scratch: &Path,
+    ) -> Result<Self, LabError> {
         let network = Network::build(world.clusters.len(), transport)?;
         let namespace = network.registry();
         let limit = world.registry.api.request_limit;
-        let registry = RegistryServer::start(&namespace, REGISTRY, &scratch.join("registry"), None, limit)?;
-        image::push(&world.images, &scratch.join("images"), &namespace, registry.push_to())?;
+        let registry =
+            RegistryServer::start(&namespace, REGISTRY, &scratch.join("registry"), None, limit)?;
+        image::push(
+            &world.images,
+            &scratch.join("images"),
+            &namespace,
+            registry.push_to(),
+        )?;
         let mirror = world.distribution.mirrors.first().map(|spec| {
             let namespace = network.mirror();
-            let mirror = RegistryServer::start(&namespace, MIRROR, &scratch.join("mirror"), None, None)?;
-            let held: Vec<_> = spec.holds.iter().map(|&at| world.images[at].clone()).collect();
-            image::push(&held, &scratch.join("mirrored"), &namespace, mirror.push_to())?;
+            let mirror =
+                RegistryServer::start(&namespace, MIRROR, &scratch.join("mirror"), None, None)?;
+            let held: Vec<_> = spec
+                .holds
+                .iter()
+                .map(|&at| world.images[at].clone())
+                .collect();
+            image::push(
+                &held,
+                &scratch.join("mirrored"),
+                &namespace,
+                mirror.push_to(),
+            )?;
             Ok::<_, LabError>(mirror)
         });
         let mirror = mirror.transpose()?;
@@ -100,35 +121,69 @@ impl Setup {
             let namespace = self.network.site(at);
             let (registries, slots) = (self.registries(at), self.world.node.runtime.download_slots);
             let folder = |node| self.scratch.join(format!("site-{at}-{node}"));
-            let start = |node| Node::start(&namespace, &folder(node), &registries, slots, &self.runtime);
-            let nodes: Vec<Node> = (0..cluster.nodes.typical().get() as u32).map(start).collect::<Result<_, _>>()?;
+            let start =
+                |node| Node::start(&namespace, &folder(node), &registries, slots, &self.runtime);
+            let nodes: Vec<Node> = (0..cluster.nodes.typical().get() as u32)
+                .map(start)
+                .collect::<Result<_, _>>()?;
             self.nodes.push(nodes);
-            if self.nodes.iter().map(Vec::len).sum::<usize>().is_multiple_of(AT_ONCE) {
-                self.nodes[at].iter().try_for_each(|node| node.wait(&self.runtime))?;
+            if self
+                .nodes
+                .iter()
+                .map(Vec::len)
+                .sum::<usize>()
+                .is_multiple_of(AT_ONCE)
+            {
+                self.nodes[at]
+                    .iter()
+                    .try_for_each(|node| node.wait(&self.runtime))?;
             }
             check_interrupt()?;
         }
-        self.nodes.iter().flatten().try_for_each(|node| node.wait(&self.runtime))
+        self.nodes
+            .iter()
+            .flatten()
+            .try_for_each(|node| node.wait(&self.runtime))
     }
 
     /// Pulls the images that run before an update from the registry, over links that are not shaped yet.
     fn preload(&self) -> Result<(), LabError> {
         let mut pulls = Vec::new();
-        for (_, nodes) in self.nodes.iter().enumerate().filter(|(at, _)| self.world.installed(*at).is_some()) {
-            for image in self.world.images.iter().filter(|image| !image.previous.is_empty()) {
+        for (_, nodes) in self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.world.installed(*at).is_some())
+        {
+            for image in self
+                .world
+                .images
+                .iter()
+                .filter(|image| !image.previous.is_empty())
+            {
                 let reference = format!("{REGISTRY}:{PORT}/{}", reference(&image.name, TAGS[1]));
-                pulls.extend(nodes.iter().map(|node| (node.images().clone(), reference.clone())));
+                pulls.extend(
+                    nodes
+                        .iter()
+                        .map(|node| (node.images().clone(), reference.clone())),
+                );
             }
         }
         for chunk in pulls.chunks(AT_ONCE) {
             check_interrupt()?;
             let mut tasks = JoinSet::new();
             for (images, reference) in chunk.iter().cloned() {
-                tasks.spawn_on(async move { images.pull(reference).await }, self.runtime.handle());
+                tasks.spawn_on(
+                    async move { images.pull(reference).await },
+                    self.runtime.handle(),
+                );
             }
             let pulled = self.runtime.block_on(tasks.join_all());
             if let Some((_, message)) = pulled.into_iter().find_map(Result::err) {
-                return Err(LabError::Program { command: "PullImage".to_owned(), message });
+                return Err(LabError::Program {
+                    command: "PullImage".to_owned(),
+                    message,
+                });
             }
         }
         Ok(())
@@ -139,7 +194,10 @@ impl Setup {
     fn registries(&self, cluster: usize) -> Vec<(String, Vec<String>)> {
         let host = |address: &str| format!("{address}:{PORT}");
         let asked = self.mirror.iter().map(|_| MIRROR).chain([REGISTRY]);
-        vec![(host(REGISTRY), asked.map(host).collect()), (host(&address(cluster)), vec![host(&address(cluster))])]
+        vec![
+            (host(REGISTRY), asked.map(host).collect()),
+            (host(&address(cluster)), vec![host(&address(cluster))]),
+        ]
     }
 
     /// The reference by which a node of a cluster pulls an image: in its cluster's cache, if there is one.
@@ -168,13 +226,21 @@ impl Setup {
                 // Left from the run before.
                 let _ = std::fs::remove_dir_all(&folder);
                 let upstream = format!("{REGISTRY}:{PORT}");
-                let cache =
-                    RegistryServer::start(&self.network.site(at), &address(at), &folder, Some(&upstream), None)?;
+                let cache = RegistryServer::start(
+                    &self.network.site(at),
+                    &address(at),
+                    &folder,
+                    Some(&upstream),
+                    None,
+                )?;
                 self.caches.push(cache);
             }
         }
         self.registry.forget()?;
-        self.caches.iter_mut().chain(&mut self.mirror).try_for_each(RegistryServer::forget)
+        self.caches
+            .iter_mut()
+            .chain(&mut self.mirror)
+            .try_for_each(RegistryServer::forget)
     }
 
     /// Removes the new images from all nodes, so that another run finds them as the first did.
@@ -185,7 +251,9 @@ impl Setup {
                 let reference = self.reference(at, &image.name, TAGS[0]);
                 for node in nodes {
                     // It may have failed to arrive.
-                    let _ = self.runtime.block_on(node.images().remove(reference.clone()));
+                    let _ = self
+                        .runtime
+                        .block_on(node.images().remove(reference.clone()));
                 }
             }
         }
@@ -252,7 +320,10 @@ impl<'s> LabRun<'s> {
         let sent = sent_bytes(self.setup.registry.id())?;
         let (since, before) = std::mem::replace(&mut self.sampled, (now, sent));
         let rate = sent.saturating_sub(before) as f64 / (now - since).as_secs_f64();
-        Some((BytesPerSec::new(rate * DATA_SHARE), rate >= self.egress.get() * BUSY_SHARE))
+        Some((
+            BytesPerSec::new(rate * DATA_SHARE),
+            rate >= self.egress.get() * BUSY_SHARE,
+        ))
     }
 
     /// Changes links as the world does.
@@ -260,20 +331,26 @@ impl<'s> LabRun<'s> {
         let world = &self.setup.world;
         match *event {
             Event::RegistryWindow { window, begins, .. } => {
-                let share = if begins { world.registry.windows[window as usize].egress.get() } else { 1.0 };
+                let share = if begins {
+                    world.registry.windows[window as usize].egress.get()
+                } else {
+                    1.0
+                };
                 self.egress = BytesPerSec::new(world.registry.egress.get() * share);
                 self.setup.network.shape_egress(self.egress)
             }
             Event::Fault(FaultEvent::RegionalBegins(at) | FaultEvent::RegionalEnds(at)) => {
                 let begins = matches!(event, Event::Fault(FaultEvent::RegionalBegins(_)));
                 let outage = &world.faults.regional[at as usize];
-                outage.clusters.iter().try_for_each(|&cluster| match (outage.cuts, outage.downlink) {
-                    (CutKind::Brownout { downlink }, _) | (_, Some(downlink)) => {
-                        let share = if begins { downlink.get() } else { 1.0 };
-                        let rate = BytesPerSec::new(self.links[cluster].get() * share);
-                        self.setup.network.shape_downlink(cluster, rate)
+                outage.clusters.iter().try_for_each(|&cluster| {
+                    match (outage.cuts, outage.downlink) {
+                        (CutKind::Brownout { downlink }, _) | (_, Some(downlink)) => {
+                            let share = if begins { downlink.get() } else { 1.0 };
+                            let rate = BytesPerSec::new(self.links[cluster].get() * share);
+                            self.setup.network.shape_downlink(cluster, rate)
+                        }
+                        _ => self.setup.network.connect(cluster, !begins),
                     }
-                    _ => self.setup.network.connect(cluster, !begins),
                 })
             }
             _ => Ok(()),
@@ -284,7 +361,9 @@ impl<'s> LabRun<'s> {
 impl Observer<Event> for LabRun<'_> {
     fn observe(&mut self, at: SimTime, event: &Event) {
         let now = self.time(Instant::now());
-        self.late = self.late.max(Duration::from_nanos(now.saturating_since(at).as_nanos()));
+        self.late = self
+            .late
+            .max(Duration::from_nanos(now.saturating_since(at).as_nanos()));
         if let Err(error) = self.follow(event) {
             self.failed.get_or_insert(error);
         }
@@ -296,8 +375,14 @@ impl Laboratory for LabRun<'_> {
 
     fn begin(&mut self, order: PullOrder) -> Result<(), LabError> {
         let (cluster, world) = (order.cluster.index(), &self.setup.world);
-        let tag = if order.revision == OLD { TAGS[1] } else { TAGS[0] };
-        let reference = self.setup.reference(cluster, &world.images[order.image].name, tag);
+        let tag = if order.revision == OLD {
+            TAGS[1]
+        } else {
+            TAGS[0]
+        };
+        let reference = self
+            .setup
+            .reference(cluster, &world.images[order.image].name, tag);
         let images = self.setup.nodes[cluster][order.node].images().clone();
         let sender = self.sender.clone();
         let site = world.clusters[cluster].name.clone();
@@ -306,7 +391,10 @@ impl Laboratory for LabRun<'_> {
             if let Some((_, message)) = &error {
                 // The rest of the line repeats the reference and containerd's steps.
                 let line = crate::command::last_line(message);
-                eprintln!("note: {site}: a pull failed: {}", line.rsplit(": ").next().unwrap_or(&line));
+                eprintln!(
+                    "note: {site}: a pull failed: {}",
+                    line.rsplit(": ").next().unwrap_or(&line)
+                );
             }
             // Nobody listens after the end of the run.
             let _ = sender.send((order.pull, Instant::now(), error.map(|(kind, _)| kind)));
@@ -323,10 +411,15 @@ impl Laboratory for LabRun<'_> {
         let due = self.began + Duration::from_nanos(due.as_nanos());
         let until = due.min(self.sampled.0 + SAMPLING);
         let mut moment = Moment::default();
-        match self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match self
+            .receiver
+            .recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
             Ok(ended) => {
                 let all = std::iter::once(ended).chain(self.receiver.try_iter());
-                moment.ended = all.map(|(pull, at, error)| (pull, self.time(at), error)).collect();
+                moment.ended = all
+                    .map(|(pull, at, error)| (pull, self.time(at), error))
+                    .collect();
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => unreachable!("the run has a sender itself"),
@@ -343,12 +436,25 @@ impl Laboratory for LabRun<'_> {
         // Responses are logged when their last byte is on its way.
         thread::sleep(Duration::from_millis(200));
         let served = self.setup.registry.served()?;
-        let from_caches = self.setup.caches.iter().chain(&self.setup.mirror).map(RegistryServer::served);
-        let from_caches: u64 = from_caches.collect::<Result<Vec<_>, _>>()?.iter().map(|cache| cache.bytes).sum();
+        let from_caches = self
+            .setup
+            .caches
+            .iter()
+            .chain(&self.setup.mirror)
+            .map(RegistryServer::served);
+        let from_caches: u64 = from_caches
+            .collect::<Result<Vec<_>, _>>()?
+            .iter()
+            .map(|cache| cache.bytes)
+            .sum();
         let sent = Bytes::new(served.bytes);
         Ok(Totals {
             sent,
-            upstream: if self.setup.caches.is_empty() { Bytes::ZERO } else { sent },
+            upstream: if self.setup.caches.is_empty() {
+                Bytes::ZERO
+            } else {
+                sent
+            },
             from_caches: Bytes::new(from_caches),
             requests: served.requests,
             responses_429: served.responses_429,
@@ -359,26 +465,52 @@ impl Laboratory for LabRun<'_> {
 }
 
 /// The clusters' downlinks in one replicate.
-pub(crate) fn links(variant: &fleetsim::scenario::Variant, seed: u64, replicate: u32) -> Vec<BytesPerSec> {
+pub(crate) fn links(
+    variant: &fleetsim::scenario::Variant,
+    seed: u64,
+    replicate: u32,
+) -> Vec<BytesPerSec> {
     let mut queue = Queue::new();
     let scenario = &variant.scenario;
-    let world = World::new(&scenario.world, &scenario.platform, seed, replicate, &mut queue);
+    let world = World::new(
+        &scenario.world,
+        &scenario.platform,
+        seed,
+        replicate,
+        &mut queue,
+    );
     world.links().map(|(rate, ..)| rate).collect()
 }
 
 /// Fails after a signal.
 pub(crate) fn check_interrupt() -> Result<(), LabError> {
-    if INTERRUPTED.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        Err(LabError::Interrupted)
+    } else {
+        Ok(())
+    }
 }
 
 /// Removes everything that a killed laboratory left in the folder for scratch.
 pub(crate) fn remove_stale(folder: &Path, prefix: &str) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let id = name.strip_prefix(prefix).and_then(|rest| rest.split('-').next().map(str::to_owned));
+        let id = name
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.split('-').next().map(str::to_owned));
         if id.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
-            let _ = run(&["rm", "-rf", "--one-file-system", &entry.path().display().to_string()], "");
+            let _ = run(
+                &[
+                    "rm",
+                    "-rf",
+                    "--one-file-system",
+                    &entry.path().display().to_string(),
+                ],
+                "",
+            );
         }
     }
 }

@@ -38,18 +38,29 @@ impl CpuTime {
     pub(crate) fn now() -> Self {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         let line = text.lines().next().unwrap_or_default();
-        let ticks: Vec<u64> = line.split_whitespace().skip(1).map(|word| word.parse().unwrap_or(0)).collect();
+        let ticks: Vec<u64> = line
+            .split_whitespace()
+            .skip(1)
+            .map(|word| word.parse().unwrap_or(0))
+            .collect();
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
         // user, nice, system, idle, iowait, irq, softirq, steal
         let idle = at(3) + at(4);
         let all: u64 = (0..8).map(at).sum();
-        Self { busy: all - idle - at(7), steal: at(7), all }
+        Self {
+            busy: all - idle - at(7),
+            steal: at(7),
+            all,
+        }
     }
 
     /// Shares of busy and of stolen time since `earlier`.
     pub(crate) fn shares_since(self, earlier: Self) -> (f64, f64) {
         let all = (self.all - earlier.all).max(1) as f64;
-        ((self.busy - earlier.busy) as f64 / all, (self.steal - earlier.steal) as f64 / all)
+        (
+            (self.busy - earlier.busy) as f64 / all,
+            (self.steal - earlier.steal) as f64 / all,
+        )
     }
 }
 
@@ -64,9 +75,20 @@ const CONGESTION_KINDS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_cont
 
 /// Checks that the laboratory can work here, and returns what it works with.
 pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
-    let tools = ["docker-registry", "containerd", "skopeo", "ip", "tc", "setpriv"];
+    let tools = [
+        "docker-registry",
+        "containerd",
+        "skopeo",
+        "ip",
+        "tc",
+        "setpriv",
+    ];
     let classifier = (transport.queue == PacketQueue::Fair).then_some("nft");
-    let missing: Vec<&str> = tools.into_iter().chain(classifier).filter(|tool| !is_installed(tool)).collect();
+    let missing: Vec<&str> = tools
+        .into_iter()
+        .chain(classifier)
+        .filter(|tool| !is_installed(tool))
+        .collect();
     if !missing.is_empty() {
         return Err(LabError::Machine(format!(
             "the laboratory needs {}; run: apt-get install docker-registry containerd skopeo iproute2 nftables util-linux",
@@ -74,7 +96,10 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
         )));
     }
     let kinds = fs::read_to_string(CONGESTION_KINDS).unwrap_or_default();
-    if !kinds.split_whitespace().any(|kind| kind == transport.congestion) {
+    if !kinds
+        .split_whitespace()
+        .any(|kind| kind == transport.congestion)
+    {
         return Err(LabError::Machine(format!(
             "`--congestion {}` must be one that this kernel has: {}",
             transport.congestion,
@@ -94,7 +119,11 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
              `--queue fifo`"
         )));
     }
-    let version = |words: &[&str]| run(words, "").map(|text| text.trim().to_owned()).unwrap_or_default();
+    let version = |words: &[&str]| {
+        run(words, "")
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default()
+    };
     Ok(EmulationInfo {
         kernel: version(&["uname", "-r"]),
         registry: version(&["docker-registry", "--version"]),
@@ -102,7 +131,12 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
         processors: std::thread::available_parallelism().map_or(0, usize::from),
         has_netem: has_netem(),
         congestion: transport.congestion.clone(),
-        queue: transport.queue.to_possible_value().expect("no kind is hidden").get_name().to_owned(),
+        queue: transport
+            .queue
+            .to_possible_value()
+            .expect("no kind is hidden")
+            .get_name()
+            .to_owned(),
         ..EmulationInfo::default()
     })
 }
@@ -136,5 +170,8 @@ pub(crate) fn wait_until_quiet(anyway: bool) -> Result<(f64, f64), LabError> {
 /// The mean number of processes that were ready to run in the last minute.
 pub(crate) fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+    text.split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0.0)
 }

@@ -90,13 +90,20 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::from(if matches!(error, LabError::Interrupted) { 130 } else { 2 })
+            ExitCode::from(if matches!(error, LabError::Interrupted) {
+                130
+            } else {
+                2
+            })
         }
     }
 }
 
 fn work(args: &Args) -> Result<(), LabError> {
-    let (predicted, measured) = (args.out.join("predicted.csv"), args.out.join("measured.csv"));
+    let (predicted, measured) = (
+        args.out.join("predicted.csv"),
+        args.out.join("measured.csv"),
+    );
     if args.predict {
         for setup in setups()? {
             predict(&setup, args, &predicted)?;
@@ -109,7 +116,11 @@ fn work(args: &Args) -> Result<(), LabError> {
         if !info.has_netem {
             eprintln!("note: this kernel has no netem, so round trips and loss cannot be emulated");
         }
-        let setups = if args.all { setups()? } else { args.experiments.clone() };
+        let setups = if args.all {
+            setups()?
+        } else {
+            args.experiments.clone()
+        };
         for setup in &setups {
             match emulate(setup, args, info.clone(), &measured) {
                 Ok(()) => {}
@@ -124,9 +135,18 @@ fn work(args: &Args) -> Result<(), LabError> {
     }
     if args.all || args.compare {
         let measured = args.measured.as_ref().unwrap_or(&measured);
-        print!("{}", comparison::table(&measured::read(&predicted)?, &measured::read(measured)?));
+        print!(
+            "{}",
+            comparison::table(&measured::read(&predicted)?, &measured::read(measured)?)
+        );
     }
-    if failed > 0 { Err(LabError::Machine(format!("{failed} set-ups were not measured"))) } else { Ok(()) }
+    if failed > 0 {
+        Err(LabError::Machine(format!(
+            "{failed} set-ups were not measured"
+        )))
+    } else {
+        Ok(())
+    }
 }
 
 /// The set-ups of the laboratory, in the order of their names.
@@ -139,7 +159,11 @@ fn setups() -> Result<Vec<PathBuf>, LabError> {
 }
 
 fn overrides(args: &Args) -> Overrides {
-    Overrides { replicates: args.replicates, set: args.set.clone(), ..Overrides::default() }
+    Overrides {
+        replicates: args.replicates,
+        set: args.set.clone(),
+        ..Overrides::default()
+    }
 }
 
 /// Writes the prediction of a set-up: all of its runs, simulated.
@@ -147,21 +171,33 @@ fn predict(setup: &Path, args: &Args, table: &Path) -> Result<(), LabError> {
     let experiment = fleetsim::scenario::load(setup, &overrides(args))?;
     let mut rows = Vec::new();
     for (variant, runs) in study::simulated(&experiment)? {
-        rows.extend(runs.iter().map(|run| MeasuredRow::of(&experiment.name, &variant.label, false, run)));
+        rows.extend(
+            runs.iter()
+                .map(|run| MeasuredRow::of(&experiment.name, &variant.label, false, run)),
+        );
     }
     measured::replace(table, &experiment.name, rows)
 }
 
 /// Emulates a set-up, unless the same one has results.
-fn emulate(setup: &Path, args: &Args, info: fleetsim::results::EmulationInfo, table: &Path) -> Result<(), LabError> {
+fn emulate(
+    setup: &Path,
+    args: &Args,
+    info: fleetsim::results::EmulationInfo,
+    table: &Path,
+) -> Result<(), LabError> {
     let experiment = study::load_checked(setup, &overrides(args), &info)?;
     let out = args.out.join(&experiment.name);
     if !args.again && is_measured(&experiment, &out) {
         eprintln!("{}: measured before; --again repeats it", experiment.name);
         return Ok(());
     }
-    let wanted =
-        StudyArgs { anyway: args.anyway, transport: args.transport.clone(), scratch: args.scratch.clone(), out };
+    let wanted = StudyArgs {
+        anyway: args.anyway,
+        transport: args.transport.clone(),
+        scratch: args.scratch.clone(),
+        out,
+    };
     let rows = study::emulate(&experiment, &wanted, info)?;
     measured::replace(table, &experiment.name, rows)
 }
@@ -171,7 +207,10 @@ fn is_measured(experiment: &fleetsim::scenario::Experiment, out: &Path) -> bool 
     let provenance = fleetsim::results::Provenance::read(out).ok().flatten();
     let resolved = sha256(experiment.resolved().as_bytes());
     let listed = |provenance: fleetsim::results::Provenance| {
-        provenance.files.iter().any(|file| file.path == fleetsim::results::RESOLVED_FILE && file.sha256 == resolved)
+        provenance
+            .files
+            .iter()
+            .any(|file| file.path == fleetsim::results::RESOLVED_FILE && file.sha256 == resolved)
     };
     provenance.is_some_and(listed)
 }

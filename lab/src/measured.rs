@@ -50,10 +50,15 @@ pub(crate) struct MeasuredRow {
 impl MeasuredRow {
     /// The row of a run.
     pub(crate) fn of(setup: &str, variant: &str, is_emulated: bool, run: &RunRecord) -> Self {
-        let spans = |row: &fleetsim::results::ClusterRow| Some(row.last_pull_s? - row.first_pull_s?);
+        let spans =
+            |row: &fleetsim::results::ClusterRow| Some(row.last_pull_s? - row.first_pull_s?);
         let mut spans: Vec<f64> = run.clusters.iter().filter_map(spans).collect();
         spans.sort_by(f64::total_cmp);
-        let quantile = |share: f64| spans.get(((spans.len() as f64 * share).ceil() as usize).max(1) - 1).copied();
+        let quantile = |share: f64| {
+            spans
+                .get(((spans.len() as f64 * share).ceil() as usize).max(1) - 1)
+                .copied()
+        };
         let at = |share: f64| quantile(share).unwrap_or(0.0);
         Self {
             setup: setup.to_owned(),
@@ -79,7 +84,11 @@ impl MeasuredRow {
 
 /// The ends of the clusters' last pulls, in order.
 fn ends(run: &RunRecord) -> Vec<f64> {
-    let mut ends: Vec<f64> = run.clusters.iter().filter_map(|row| row.last_pull_s).collect();
+    let mut ends: Vec<f64> = run
+        .clusters
+        .iter()
+        .filter_map(|row| row.last_pull_s)
+        .collect();
     ends.sort_by(f64::total_cmp);
     ends
 }
@@ -93,7 +102,10 @@ pub(crate) fn distance(one: &RunRecord, other: &RunRecord) -> f64 {
 fn distance_of(one: &[f64], other: &[f64]) -> f64 {
     let all = one.len().max(other.len()).max(1) as f64;
     let by = |ends: &[f64], at: f64| ends.partition_point(|end| *end <= at) as f64 / all;
-    one.iter().chain(other).map(|at| (by(one, *at) - by(other, *at)).abs()).fold(0.0, f64::max)
+    one.iter()
+        .chain(other)
+        .map(|at| (by(one, *at) - by(other, *at)).abs())
+        .fold(0.0, f64::max)
 }
 
 /// Reads a table; empty when there is none.
@@ -102,19 +114,30 @@ pub(crate) fn read(path: &Path) -> Result<Vec<MeasuredRow>, LabError> {
         return Ok(Vec::new());
     }
     let damaged = |error: csv::Error| LabError::Machine(format!("{}: {error}", path.display()));
-    csv::Reader::from_path(path).map_err(damaged)?.deserialize().collect::<Result<_, _>>().map_err(damaged)
+    csv::Reader::from_path(path)
+        .map_err(damaged)?
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(damaged)
 }
 
 /// Replaces the rows of a set-up in a table.
 pub(crate) fn replace(path: &Path, setup: &str, rows: Vec<MeasuredRow>) -> Result<(), LabError> {
-    let mut all: Vec<MeasuredRow> = read(path)?.into_iter().filter(|row| row.setup != setup).collect();
+    let mut all: Vec<MeasuredRow> = read(path)?
+        .into_iter()
+        .filter(|row| row.setup != setup)
+        .collect();
     all.extend(rows);
     all.sort_by(|a, b| a.setup.cmp(&b.setup));
     let mut writer = csv::Writer::from_writer(Vec::new());
-    all.iter().try_for_each(|row| writer.serialize(row)).expect("memory takes every byte");
+    all.iter()
+        .try_for_each(|row| writer.serialize(row))
+        .expect("memory takes every byte");
     let bytes = writer.into_inner().expect("memory takes every byte");
     let parent = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(parent).and_then(|()| fs::write(path, bytes)).map_err(LabError::file(path))
+    fs::create_dir_all(parent)
+        .and_then(|()| fs::write(path, bytes))
+        .map_err(LabError::file(path))
 }
 
 #[cfg(test)]
@@ -124,7 +147,10 @@ mod tests {
     #[test]
     fn the_distance_is_the_largest_share_of_clusters_that_one_run_is_ahead() {
         // After 2.5 s one has 2 of 4, the other 0.
-        assert_eq!(distance_of(&[1.0, 2.0, 3.0, 4.0], &[3.0, 3.0, 3.0, 4.0]), 0.5);
+        assert_eq!(
+            distance_of(&[1.0, 2.0, 3.0, 4.0], &[3.0, 3.0, 3.0, 4.0]),
+            0.5
+        );
         assert_eq!(distance_of(&[1.0, 2.0], &[1.0, 2.0]), 0.0);
     }
 }

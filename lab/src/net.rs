@@ -88,7 +88,11 @@ impl Network {
     /// Makes the namespaces of so many sites, with links that are not shaped yet. That of the mirror is always there.
     pub(crate) fn build(sites: usize, transport: &Transport) -> Result<Self, LabError> {
         remove_stale()?;
-        let network = Self { prefix: format!("{PREFIX}{}-", std::process::id()), sites, queue: transport.queue };
+        let network = Self {
+            prefix: format!("{PREFIX}{}-", std::process::id()),
+            sites,
+            queue: transport.queue,
+        };
         let (switch, registry, mirror) = (network.switch(), network.registry(), network.mirror());
         let names: Vec<String> = (0..sites).map(|at| network.site(at)).collect();
         let mut batch = String::new();
@@ -96,16 +100,31 @@ impl Network {
             writeln!(batch, "netns add {name}").expect("memory takes every byte");
         }
         run(&["ip", "-batch", "-"], &batch)?;
-        run(&["ip", "-n", &switch, "-batch", "-"], "link add name br0 type bridge\nlink set br0 up\n")?;
-        let ports = names.iter().enumerate().map(|(at, name)| (port(at), name.clone(), address(at)));
+        run(
+            &["ip", "-n", &switch, "-batch", "-"],
+            "link add name br0 type bridge\nlink set br0 up\n",
+        )?;
+        let ports = names
+            .iter()
+            .enumerate()
+            .map(|(at, name)| (port(at), name.clone(), address(at)));
         let servers = [("reg", registry, REGISTRY), ("mir", mirror, MIRROR)];
-        let servers = servers.map(|(port, name, address)| (port.to_owned(), name, address.to_owned()));
+        let servers =
+            servers.map(|(port, name, address)| (port.to_owned(), name, address.to_owned()));
         for (port, name, address) in servers.into_iter().chain(ports) {
             let veth = format!("link add name {port} type veth peer name eth0 netns {name}\n");
-            run(&["ip", "-n", &switch, "-batch", "-"], &format!("{veth}link set {port} master br0 up\n"))?;
+            run(
+                &["ip", "-n", &switch, "-batch", "-"],
+                &format!("{veth}link set {port} master br0 up\n"),
+            )?;
             // The kernel lets a route have any congestion control, but a namespace only those that users may choose.
-            let route = format!("route replace {NETWORK} dev eth0 src {address} congctl {}", transport.congestion);
-            let inside = format!("link set lo up\naddr add {address}/16 dev eth0\nlink set eth0 up\n{route}\n");
+            let route = format!(
+                "route replace {NETWORK} dev eth0 src {address} congctl {}",
+                transport.congestion
+            );
+            let inside = format!(
+                "link set lo up\naddr add {address}/16 dev eth0\nlink set eth0 up\n{route}\n"
+            );
             run(&["ip", "-n", &name, "-batch", "-"], &inside)?;
         }
         if network.queue == PacketQueue::Fair {
@@ -159,7 +178,9 @@ impl Network {
         let line = match self.queue {
             PacketQueue::Fifo => {
                 let (rate, burst) = (rate.get() * 8.0, burst(rate, TBF_BURST_MIN));
-                format!("qdisc replace dev {device} root tbf rate {rate:.0}bit burst {burst:.0} latency {LATENCY}\n")
+                format!(
+                    "qdisc replace dev {device} root tbf rate {rate:.0}bit burst {burst:.0} latency {LATENCY}\n"
+                )
             }
             PacketQueue::Fair => fair_root(device, rate),
         };
@@ -169,13 +190,29 @@ impl Network {
     /// Cuts a site off, or connects it again.
     pub(crate) fn connect(&self, site: usize, is_connected: bool) -> Result<(), LabError> {
         let state = if is_connected { "up" } else { "down" };
-        run(&["ip", "-n", &self.switch(), "link", "set", &port(site), state], "").map(drop)
+        run(
+            &[
+                "ip",
+                "-n",
+                &self.switch(),
+                "link",
+                "set",
+                &port(site),
+                state,
+            ],
+            "",
+        )
+        .map(drop)
     }
 }
 
 impl Drop for Network {
     fn drop(&mut self) {
-        let names = (0..self.sites).map(|at| self.site(at)).chain([self.registry(), self.mirror(), self.switch()]);
+        let names = (0..self.sites).map(|at| self.site(at)).chain([
+            self.registry(),
+            self.mirror(),
+            self.switch(),
+        ]);
         remove(names);
     }
 }
@@ -207,26 +244,59 @@ fn in_turn() -> (String, String) {
 
 /// The same for the switch, which forwards packets and knows no connections.
 fn by_hash() -> (String, String) {
-    (String::new(), format!("ip protocol tcp meta mark set jhash ip daddr . tcp dport mod {QUEUES}\n"))
+    (
+        String::new(),
+        format!("ip protocol tcp meta mark set jhash ip daddr . tcp dport mod {QUEUES}\n"),
+    )
 }
 
 /// Gives a link queues, over which connections are spread. Packets are counted one by one, so none are sent in bundles.
-fn make_fair(namespace: &str, device: &str, (tables, rule): (String, String)) -> Result<(), LabError> {
-    let mut batch = format!("qdisc add dev {device} root handle 1: htb\n{}", fair_root(device, UNSHAPED));
+fn make_fair(
+    namespace: &str,
+    device: &str,
+    (tables, rule): (String, String),
+) -> Result<(), LabError> {
+    let mut batch = format!(
+        "qdisc add dev {device} root handle 1: htb\n{}",
+        fair_root(device, UNSHAPED)
+    );
     for class in (0..QUEUES).map(class_of) {
-        let parent = format!("class add dev {device} parent 1:1 classid {class} htb rate 8kbit ceil 10gbit");
+        let parent =
+            format!("class add dev {device} parent 1:1 classid {class} htb rate 8kbit ceil 10gbit");
         let queue = format!("qdisc add dev {device} parent {class} bfifo limit {CLASS_BYTES}");
-        writeln!(batch, "{parent} quantum 1514 burst 1600 cburst 1600\n{queue}").expect("memory takes every byte");
+        writeln!(
+            batch,
+            "{parent} quantum 1514 burst 1600 cburst 1600\n{queue}"
+        )
+        .expect("memory takes every byte");
     }
-    run(&["ip", "-n", namespace, "link", "set", device, "gso_max_segs", "1"], "")?;
+    run(
+        &[
+            "ip",
+            "-n",
+            namespace,
+            "link",
+            "set",
+            device,
+            "gso_max_segs",
+            "1",
+        ],
+        "",
+    )?;
     run(&["tc", "-n", namespace, "-batch", "-"], &batch)?;
-    let classes: Vec<String> = (0..QUEUES).map(|at| format!("{at} : {}", class_of(at))).collect();
+    let classes: Vec<String> = (0..QUEUES)
+        .map(|at| format!("{at} : {}", class_of(at)))
+        .collect();
     let rules = format!(
         "{tables}table netdev fair-{device} {{\nchain out {{\ntype filter hook egress device {device} priority 0;\n\
          {rule}meta priority set meta mark map {{ {} }}\n}}\n}}\n",
         classes.join(", ")
     );
-    run(&["ip", "netns", "exec", namespace, "nft", "-f", "-"], &rules).map(drop)
+    run(
+        &["ip", "netns", "exec", namespace, "nft", "-f", "-"],
+        &rules,
+    )
+    .map(drop)
 }
 
 /// The identifier of a queue's class.
@@ -253,11 +323,15 @@ fn remove(names: impl Iterator<Item = String>) {
 /// Removes the namespaces of laboratories that were killed.
 fn remove_stale() -> Result<(), LabError> {
     let of_dead = |name: &str| {
-        let id = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+        let id = name
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.split('-').next());
         id.is_some_and(|id| !Path::new("/proc").join(id).exists())
     };
     let list = run(&["ip", "netns", "list"], "")?;
-    let names = list.lines().filter_map(|line| line.split_whitespace().next());
+    let names = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
     remove(names.filter(|name| of_dead(name)).map(str::to_owned));
     Ok(())
 }
@@ -265,7 +339,13 @@ fn remove_stale() -> Result<(), LabError> {
 /// True if the kernel can delay and drop packets.
 pub(crate) fn has_netem() -> bool {
     try_in_namespace(|name| {
-        run(&["tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"], "").map(drop)
+        run(
+            &[
+                "tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms",
+            ],
+            "",
+        )
+        .map(drop)
     })
     .is_ok()
 }
@@ -276,7 +356,9 @@ pub(crate) fn try_fair_queues() -> Result<(), LabError> {
 }
 
 /// Makes a namespace, does something in it, and removes it.
-pub(crate) fn try_in_namespace(action: impl FnOnce(&str) -> Result<(), LabError>) -> Result<(), LabError> {
+pub(crate) fn try_in_namespace(
+    action: impl FnOnce(&str) -> Result<(), LabError>,
+) -> Result<(), LabError> {
     let name = format!("{PREFIX}{}-probe", std::process::id());
     run(&["ip", "netns", "add", &name], "")?;
     let result = action(&name);
@@ -287,6 +369,8 @@ pub(crate) fn try_in_namespace(action: impl FnOnce(&str) -> Result<(), LabError>
 /// The bytes that the namespace of a process has sent over `eth0`, with headers.
 pub(crate) fn sent_bytes(process: u32) -> Option<u64> {
     let table = fs::read_to_string(format!("/proc/{process}/net/dev")).ok()?;
-    let line = table.lines().find_map(|line| line.trim().strip_prefix("eth0:"))?;
+    let line = table
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("eth0:"))?;
     line.split_whitespace().nth(8)?.parse().ok()
 }

@@ -68,9 +68,15 @@ impl Node {
         let (config, socket) = (folder.join("config.toml"), folder.join("sock"));
         let at = folder.display();
         let hosts = |(registry, hosts): &(String, Vec<String>)| {
-            let urls: Vec<String> = hosts.iter().map(|host| format!("\"http://{host}\"")).collect();
+            let urls: Vec<String> = hosts
+                .iter()
+                .map(|host| format!("\"http://{host}\""))
+                .collect();
             let mirrors = "plugins.\"io.containerd.grpc.v1.cri\".registry.mirrors";
-            format!("[{mirrors}.\"{registry}\"]\nendpoint = [{}]\n", urls.join(", "))
+            format!(
+                "[{mirrors}.\"{registry}\"]\nendpoint = [{}]\n",
+                urls.join(", ")
+            )
         };
         let hosts: String = registries.iter().map(hosts).collect();
         // The rest of containerd is not needed, and takes time to start. Collections of garbage are so short here that
@@ -86,15 +92,27 @@ impl Node {
              [plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"{at}/cni\"\nconf_dir = \"{at}/cni\"\n{hosts}"
         );
         fs::write(&config, text).map_err(LabError::file(&config))?;
-        let words = ["containerd", "--log-level", "error", "-c", &config.display().to_string()];
+        let words = [
+            "containerd",
+            "--log-level",
+            "error",
+            "-c",
+            &config.display().to_string(),
+        ];
         let server = Server::start(namespace, &words, &folder.join("log"))?;
-        Ok(Self { server, images: ImageService::at(&socket, runtime)? })
+        Ok(Self {
+            server,
+            images: ImageService::at(&socket, runtime)?,
+        })
     }
 
     /// Waits until it answers.
     pub(crate) fn wait(&self, runtime: &Runtime) -> Result<(), LabError> {
         let until = Instant::now() + STARTS_WITHIN;
-        while let Err(status) = runtime.block_on(self.images.call("/runtime.v1.ImageService/ListImages", Nothing {})) {
+        while let Err(status) = runtime.block_on(
+            self.images
+                .call("/runtime.v1.ImageService/ListImages", Nothing {}),
+        ) {
             if Instant::now() > until {
                 return Err(LabError::Program {
                     command: "containerd".to_owned(),
@@ -123,27 +141,50 @@ impl ImageService {
         let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()));
         let endpoint = endpoint.map_err(|error| LabError::Machine(error.to_string()))?;
         let _inside = runtime.enter();
-        Ok(Self { channel: endpoint.connect_lazy() })
+        Ok(Self {
+            channel: endpoint.connect_lazy(),
+        })
     }
 
     /// Pulls an image, or returns why it failed, with the words of the status. Dropped, it is cancelled.
     pub(crate) async fn pull(&self, reference: String) -> Result<(), (PullError, String)> {
-        let request = ImageRequest { image: Some(ImageName { image: reference }) };
-        let pulled = self.call("/runtime.v1.ImageService/PullImage", request).await;
+        let request = ImageRequest {
+            image: Some(ImageName { image: reference }),
+        };
+        let pulled = self
+            .call("/runtime.v1.ImageService/PullImage", request)
+            .await;
         pulled.map_err(|status| (kind_of(status.message()), status.message().to_owned()))
     }
 
     /// Removes an image with everything that belongs to it alone.
     pub(crate) async fn remove(&self, reference: String) -> Result<(), Status> {
-        let request = ImageRequest { image: Some(ImageName { image: reference }) };
-        self.call("/runtime.v1.ImageService/RemoveImage", request).await
+        let request = ImageRequest {
+            image: Some(ImageName { image: reference }),
+        };
+        self.call("/runtime.v1.ImageService/RemoveImage", request)
+            .await
     }
 
-    async fn call(&self, method: &'static str, request: impl prost::Message + 'static) -> Result<(), Status> {
+    async fn call(
+        &self,
+        method: &'static str,
+        request: impl prost::Message + 'static,
+    ) -> Result<(), Status> {
         let mut client = Grpc::new(self.channel.clone());
-        client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        client
+            .ready()
+            .await
+            .map_err(|error| Status::unavailable(error.to_string()))?;
         let codec = ProstCodec::<_, Nothing>::default();
-        client.unary(Request::new(request), PathAndQuery::from_static(method), codec).await.map(drop)
+        client
+            .unary(
+                Request::new(request),
+                PathAndQuery::from_static(method),
+                codec,
+            )
+            .await
+            .map(drop)
     }
 }
 
@@ -154,7 +195,12 @@ fn kind_of(said: &str) -> PullError {
         PullError::TooManyRequests
     } else if is(&["503", "Service Unavailable"]) {
         PullError::Unavailable
-    } else if is(&["connection refused", "no route to host", "i/o timeout", "network is unreachable"]) {
+    } else if is(&[
+        "connection refused",
+        "no route to host",
+        "i/o timeout",
+        "network is unreachable",
+    ]) {
         PullError::Unreachable
     } else {
         PullError::Broken

@@ -58,21 +58,39 @@ impl RegistryServer {
         limit: Option<RequestLimit>,
     ) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-        let proxy = upstream.map_or_else(String::new, |url| format!("proxy: {{remoteurl: \"http://{url}\"}}\n"));
-        let storage = format!("storage: {{filesystem: {{rootdirectory: \"{}/store\"}}}}\n", folder.display());
+        let proxy = upstream.map_or_else(String::new, |url| {
+            format!("proxy: {{remoteurl: \"http://{url}\"}}\n")
+        });
+        let storage = format!(
+            "storage: {{filesystem: {{rootdirectory: \"{}/store\"}}}}\n",
+            folder.display()
+        );
         let public = format!("{address}:{PORT}");
         let push_to = limit.map_or(public.clone(), |_| INNER.to_owned());
-        let text = format!("version: 0.1\nlog: {{level: error}}\n{storage}http: {{addr: \"{push_to}\"}}\n{proxy}");
+        let text = format!(
+            "version: 0.1\nlog: {{level: error}}\n{storage}http: {{addr: \"{push_to}\"}}\n{proxy}"
+        );
         let config = folder.join("config.yml");
         fs::write(&config, text).map_err(LabError::file(&config))?;
         let mut log = folder.join("log");
-        let server = Server::start(namespace, &["docker-registry", "serve", &config.display().to_string()], &log)?;
-        let front = limit.map(|limit| front(namespace, &public, folder, limit)).transpose()?;
+        let server = Server::start(
+            namespace,
+            &["docker-registry", "serve", &config.display().to_string()],
+            &log,
+        )?;
+        let front = limit
+            .map(|limit| front(namespace, &public, folder, limit))
+            .transpose()?;
         let until = Instant::now() + STARTS_WITHIN;
         // Debian's skopeo has no command that only asks whether a registry is there.
         let probe = |host: &str| format!("exec 3<>/dev/tcp/{}", host.replace(':', "/"));
         let probe = format!("{} && {}", probe(&push_to), probe(&public));
-        while run(&["ip", "netns", "exec", namespace, "bash", "-c", &probe], "").is_err() {
+        while run(
+            &["ip", "netns", "exec", namespace, "bash", "-c", &probe],
+            "",
+        )
+        .is_err()
+        {
             if Instant::now() > until {
                 let said = fs::read_to_string(&log).unwrap_or_default();
                 return Err(LabError::Program {
@@ -85,7 +103,13 @@ impl RegistryServer {
         if front.is_some() {
             log = folder.join("access.log");
         }
-        Ok(Self { server, _front: front, push_to, log, skipped: 0 })
+        Ok(Self {
+            server,
+            _front: front,
+            push_to,
+            log,
+            skipped: 0,
+        })
     }
 
     /// The address that takes images.
@@ -106,15 +130,15 @@ impl RegistryServer {
 
     /// The work since it last forgot.
     pub(crate) fn served(&self) -> Result<Served, LabError> {
-        Ok(self.read()?[self.skipped..].lines().filter_map(status_and_bytes).fold(
-            Served::default(),
-            |sum, (status, bytes)| Served {
+        Ok(self.read()?[self.skipped..]
+            .lines()
+            .filter_map(status_and_bytes)
+            .fold(Served::default(), |sum, (status, bytes)| Served {
                 bytes: sum.bytes + bytes,
                 requests: sum.requests + 1,
                 responses_429: sum.responses_429 + u64::from(status == 429),
                 responses_503: sum.responses_503 + u64::from(status == 503),
-            },
-        ))
+            }))
     }
 
     fn read(&self) -> Result<String, LabError> {
@@ -125,7 +149,12 @@ impl RegistryServer {
 
 /// Starts nginx in front of a registry. A burst that is not delayed is a token bucket: what nginx calls a burst is what
 /// it lets through beyond the first request.
-fn front(namespace: &str, public: &str, folder: &Path, limit: RequestLimit) -> Result<Server, LabError> {
+fn front(
+    namespace: &str,
+    public: &str,
+    folder: &Path,
+    limit: RequestLimit,
+) -> Result<Server, LabError> {
     if !is_installed("nginx") {
         let message = "`registry.requests` needs nginx; run: apt-get install nginx-light";
         return Err(LabError::Machine(message.to_owned()));
@@ -134,7 +163,11 @@ fn front(namespace: &str, public: &str, folder: &Path, limit: RequestLimit) -> R
         OverLimit::TooMany => 429,
         OverLimit::Unavailable => 503,
     };
-    let (at, per_minute, burst) = (folder.display(), limit.rate.get() * 60.0, limit.burst.saturating_sub(1));
+    let (at, per_minute, burst) = (
+        folder.display(),
+        limit.rate.get() * 60.0,
+        limit.burst.saturating_sub(1),
+    );
     let text = format!(
         "daemon off;\nuser root;\npid {at}/nginx.pid;\nerror_log {at}/nginx.log;\nevents {{}}\nhttp {{\n\
          access_log {at}/access.log;\nlimit_req_zone $server_name zone=all:1m rate={per_minute:.0}r/m;\n\
@@ -144,7 +177,11 @@ fn front(namespace: &str, public: &str, folder: &Path, limit: RequestLimit) -> R
     );
     let config = folder.join("nginx.conf");
     fs::write(&config, text).map_err(LabError::file(&config))?;
-    Server::start(namespace, &["nginx", "-c", &config.display().to_string()], &folder.join("nginx.out"))
+    Server::start(
+        namespace,
+        &["nginx", "-c", &config.display().to_string()],
+        &folder.join("nginx.out"),
+    )
 }
 
 /// Status and bytes of a line of the access log (Apache's common format): `… "GET /v2/ HTTP/1.1" 200 2 …`.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use fleetsim::report;
 use fleetsim::results::{
-    EMULATED, EmulationInfo, FileDigest, Provenance, Publication, RESOLVED_FILE, RunRecord, Tables, VariantInfo,
-    VariantRecord,
+    EMULATED, EmulationInfo, FileDigest, Provenance, Publication, RESOLVED_FILE, RunRecord, Tables,
+    VariantInfo, VariantRecord,
 };
 use fleetsim::scenario::{Experiment, Overrides, Variant, load};
 use fleetsim::sim;
@@ -41,16 +41,38 @@ pub(crate) struct StudyArgs {
 const NO_DISK: &str = "node.disk={class: none}";
 
 /// Loads an experiment and checks that it can be emulated here.
-pub(crate) fn load_checked(path: &Path, overrides: &Overrides, info: &EmulationInfo) -> Result<Experiment, LabError> {
-    subset::check(&load(path, overrides)?, &path.display().to_string(), info.has_netem)?;
-    let set = overrides.set.iter().cloned().chain([NO_DISK.to_owned()]).collect();
-    Ok(load(path, &Overrides { set, ..overrides.clone() })?)
+pub(crate) fn load_checked(
+    path: &Path,
+    overrides: &Overrides,
+    info: &EmulationInfo,
+) -> Result<Experiment, LabError> {
+    subset::check(
+        &load(path, overrides)?,
+        &path.display().to_string(),
+        info.has_netem,
+    )?;
+    let set = overrides
+        .set
+        .iter()
+        .cloned()
+        .chain([NO_DISK.to_owned()])
+        .collect();
+    Ok(load(
+        path,
+        &Overrides {
+            set,
+            ..overrides.clone()
+        },
+    )?)
 }
 
 /// Simulates all variants of an experiment.
-pub(crate) fn simulated(experiment: &Experiment) -> Result<Vec<(&Variant, Vec<RunRecord>)>, LabError> {
+pub(crate) fn simulated(
+    experiment: &Experiment,
+) -> Result<Vec<(&Variant, Vec<RunRecord>)>, LabError> {
     let all = |variant| {
-        let runs = (0..experiment.replicates).map(|replicate| sim::run_in_detail(variant, experiment.seed, replicate));
+        let runs = (0..experiment.replicates)
+            .map(|replicate| sim::run_in_detail(variant, experiment.seed, replicate));
         Ok((variant, runs.collect::<Result<_, _>>()?))
     };
     experiment.variants.iter().map(all).collect()
@@ -74,9 +96,15 @@ pub(crate) fn emulate(
         if setup.as_ref().is_none_or(|(built, ..)| built != world) {
             // The earlier set-up has ended before the next begins.
             drop(setup.take());
-            eprintln!("{}: building {} sites", experiment.name, world.clusters.len());
+            eprintln!(
+                "{}: building {} sites",
+                experiment.name,
+                world.clusters.len()
+            );
             let prefix = format!("{SCRATCH_PREFIX}{}-", std::process::id());
-            let scratch = tempfile::Builder::new().prefix(&prefix).tempdir_in(&args.scratch);
+            let scratch = tempfile::Builder::new()
+                .prefix(&prefix)
+                .tempdir_in(&args.scratch);
             let scratch = scratch.map_err(LabError::file(&args.scratch))?;
             let built = Setup::build(world, &args.transport, scratch.path())?;
             setup = Some((world.clone(), built, scratch));
@@ -89,7 +117,12 @@ pub(crate) fn emulate(
             rows.push(row);
             let row = MeasuredRow::of(&experiment.name, &variant.label, true, &run);
             let (distance, busy_share) = (Some(distance(&run, beside)), Some(info.busy_share));
-            rows.push(MeasuredRow { distance, busy_share, anyway: info.anyway, ..row });
+            rows.push(MeasuredRow {
+                distance,
+                busy_share,
+                anyway: info.anyway,
+                ..row
+            });
             eprintln!(
                 "{}: {} run {}: end {:.2} s, simulated {:.2} s",
                 experiment.name,
@@ -134,7 +167,10 @@ fn measure(
 }
 
 fn record(variant: &Variant, mark: &str, mut runs: Vec<RunRecord>) -> VariantRecord {
-    let (label, strategy) = (format!("{}{mark}", variant.label), format!("{}{mark}", variant.strategy));
+    let (label, strategy) = (
+        format!("{}{mark}", variant.label),
+        format!("{}{mark}", variant.strategy),
+    );
     for run in &mut runs {
         run.run.variant.clone_from(&label);
         run.run.strategy.clone_from(&strategy);
@@ -155,7 +191,11 @@ fn publish(
     out: &Path,
     info: EmulationInfo,
 ) -> Result<(), LabError> {
-    let described = experiment.variants.iter().flat_map(|variant| [variant; 2]).zip(records);
+    let described = experiment
+        .variants
+        .iter()
+        .flat_map(|variant| [variant; 2])
+        .zip(records);
     let variants = described.map(|(variant, record)| VariantInfo {
         variant: record.variant.clone(),
         strategy: record.strategy.clone(),
@@ -163,16 +203,29 @@ fn publish(
         settings: record.settings.clone(),
         ..variant.info()
     });
-    let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
+    let horizons = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.scenario.horizon.as_secs_f64());
     let name = format!("{}-{EMULATED}", experiment.name);
     let inputs = experiment.inputs.iter();
     let provenance = Provenance {
         horizon_s: horizons.fold(0.0, f64::max),
         command: format!("lab/run lab/setups/{}", experiment.name),
-        inputs: inputs.map(|input| FileDigest { path: input.path.clone(), sha256: input.sha256.clone() }).collect(),
+        inputs: inputs
+            .map(|input| FileDigest {
+                path: input.path.clone(),
+                sha256: input.sha256.clone(),
+            })
+            .collect(),
         variants: variants.collect(),
         emulated: Some(info),
-        ..Provenance::new(&name, &experiment.question, experiment.seed, experiment.replicates)
+        ..Provenance::new(
+            &name,
+            &experiment.question,
+            experiment.seed,
+            experiment.replicates,
+        )
     };
     let publication = Publication::begin(out, provenance)?;
     publication.write(RESOLVED_FILE, experiment.resolved().as_bytes())?;

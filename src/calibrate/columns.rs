@@ -11,7 +11,12 @@ use crate::units::SimDuration;
 use crate::world::{ReadColumn, WrongColumn, read_column};
 
 /// The durations of a column; `setting`: what they are for.
-pub(super) fn read(input: &Input, column: &str, setting: Option<&str>, tally: &mut Tally) -> OrProblem<Measurements> {
+pub(super) fn read(
+    input: &Input,
+    column: &str,
+    setting: Option<&str>,
+    tally: &mut Tally,
+) -> OrProblem<Measurements> {
     let read = read_column::<SimDuration>(&input.source, Some(column));
     let ReadColumn { values, empty } = read.map_err(|wrong| match wrong {
         WrongColumn::Column(message, help) => input.at(0, column, message, &help),
@@ -29,11 +34,26 @@ pub(super) fn read(input: &Input, column: &str, setting: Option<&str>, tally: &m
 
 /// A name of letters, digits and `_`, without the unit at its end.
 fn name_of(column: &str) -> String {
-    let clean: String =
-        column.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+    let clean: String = column
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let clean = clean.trim_matches('_').to_lowercase();
-    let short = ["_s", "_ms", "_seconds"].iter().find_map(|end| clean.strip_suffix(end)).unwrap_or(&clean);
-    if short.is_empty() { "durations".to_owned() } else { short.to_owned() }
+    let short = ["_s", "_ms", "_seconds"]
+        .iter()
+        .find_map(|end| clean.strip_suffix(end))
+        .unwrap_or(&clean);
+    if short.is_empty() {
+        "durations".to_owned()
+    } else {
+        short.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -44,7 +64,10 @@ mod tests {
     use crate::document::problem::Source;
 
     fn column(text: &str, name: &str) -> Result<Measurements, String> {
-        let source = Arc::new(Source { name: "t.csv".to_owned(), text: text.to_owned() });
+        let source = Arc::new(Source {
+            name: "t.csv".to_owned(),
+            text: text.to_owned(),
+        });
         let input = Input::of(source);
         read(&input, name, None, &mut Tally::default()).map_err(|problem| problem.to_string())
     }
@@ -52,8 +75,16 @@ mod tests {
     #[test]
     fn a_column_is_chosen_by_its_name_and_its_unit_is_read() {
         let found = column("pod,start_ms\na,400\nb,\nc,1500\n", "start_ms").expect("a column");
-        assert_eq!((found.name.as_str(), found.values), ("start", vec![0.4, 1.5]));
-        assert_eq!(column("took\n4 s\n250 ms\n", "took").expect("a column").values, [4.0, 0.25]);
+        assert_eq!(
+            (found.name.as_str(), found.values),
+            ("start", vec![0.4, 1.5])
+        );
+        assert_eq!(
+            column("took\n4 s\n250 ms\n", "took")
+                .expect("a column")
+                .values,
+            [4.0, 0.25]
+        );
     }
 
     #[test]
@@ -66,7 +97,11 @@ mod tests {
             ),
             ("start\n4\n", "start", "t.csv:2:1: start: `4` has no unit"),
             ("start_s\n1\n-4\n", "start_s", "t.csv:3:1: start_s: "),
-            ("start_s\n", "start_s", "t.csv:1:1: start_s: the column `start_s` has 0 values"),
+            (
+                "start_s\n",
+                "start_s",
+                "t.csv:1:1: start_s: the column `start_s` has 0 values",
+            ),
             ("a,start_s\n1\n", "start_s", "t.csv:2:1: not CSV"),
         ] {
             let found = column(text, name).expect_err(text);

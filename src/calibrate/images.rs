@@ -39,13 +39,17 @@ impl KnownImages {
     /// Adds the manifest of an image.
     pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> OrProblem<()> {
         let manifest = manifest::read(&input.source);
-        let manifest = manifest.map_err(|problems| Box::new(problems.into_iter().next().expect("a problem")))?;
+        let manifest = manifest
+            .map_err(|problems| Box::new(problems.into_iter().next().expect("a problem")))?;
         let layer = |layer: ManifestLayer| KnownLayer {
             digest: Some(layer.digest),
             compressed: layer.size.get() as f64,
             uncompressed: layer.uncompressed.map(|bytes| bytes as f64),
         };
-        self.manifests.push((image.to_owned(), manifest.layers.into_iter().map(layer).collect()));
+        self.manifests.push((
+            image.to_owned(),
+            manifest.layers.into_iter().map(layer).collect(),
+        ));
         Ok(())
     }
 
@@ -59,7 +63,11 @@ impl KnownImages {
         let Some(image) = column("image") else {
             return Err(input.at(0, "image", "the table has no column `image`", help));
         };
-        let columns = [column("layers"), column("compressed_bytes"), column("uncompressed_bytes")];
+        let columns = [
+            column("layers"),
+            column("compressed_bytes"),
+            column("uncompressed_bytes"),
+        ];
         if columns[0].is_none() {
             return Err(input.at(0, "layers", "the table has no column `layers`", help));
         }
@@ -74,10 +82,16 @@ impl KnownImages {
                 let parsed = text.parse::<u64>().ok().filter(|number| *number > 0);
                 *number = Some(parsed.ok_or_else(|| {
                     let message = format!("`{text}` is not a whole number above 0");
-                    input.at(byte_of(record.position()), name, message, "write bytes without a unit")
+                    input.at(
+                        byte_of(record.position()),
+                        name,
+                        message,
+                        "write bytes without a unit",
+                    )
                 })?);
             }
-            self.table.push((record.get(image).unwrap_or_default().to_owned(), numbers));
+            self.table
+                .push((record.get(image).unwrap_or_default().to_owned(), numbers));
         }
         Ok(())
     }
@@ -98,7 +112,10 @@ impl KnownImages {
             rest = after;
         }
         if fields.iter().all(|(_, field)| FIELDS[*field] != "layers") {
-            return Err("a pattern needs `{layers}`, such as `shop:{layers}-layers-{uncompressed}-bytes`".to_owned());
+            return Err(
+                "a pattern needs `{layers}`, such as `shop:{layers}-layers-{uncompressed}-bytes`"
+                    .to_owned(),
+            );
         }
         self.patterns.push((fields, rest.to_owned()));
         Ok(())
@@ -110,8 +127,16 @@ impl KnownImages {
         if let Some((_, layers)) = self.manifests.iter().find(|(name, _)| is_same(name)) {
             return Some(layers.clone());
         }
-        let of_table = self.table.iter().find(|(name, _)| is_same(name)).map(|(_, totals)| *totals);
-        let totals = of_table.or_else(|| self.patterns.iter().find_map(|pattern| matched(pattern, image)));
+        let of_table = self
+            .table
+            .iter()
+            .find(|(name, _)| is_same(name))
+            .map(|(_, totals)| *totals);
+        let totals = of_table.or_else(|| {
+            self.patterns
+                .iter()
+                .find_map(|pattern| matched(pattern, image))
+        });
         let [layers, compressed, uncompressed] = totals?;
         let count = layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
         let each = |bytes: u64| bytes as f64 / count as f64;
@@ -126,12 +151,16 @@ impl KnownImages {
 
 /// Whether an image of the events is the named one, which may lack the registry.
 pub(super) fn is_image(image: &str, name: &str) -> bool {
-    image == name || image.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'))
+    image == name
+        || image
+            .strip_suffix(name)
+            .is_some_and(|rest| rest.ends_with('/'))
 }
 
 /// The numbers that a name has where the pattern has fields.
 fn matched(pattern: &NamePattern, name: &str) -> Option<ImageTotals> {
-    name.char_indices().find_map(|(start, _)| matched_from(pattern, &name[start..]))
+    name.char_indices()
+        .find_map(|(start, _)| matched_from(pattern, &name[start..]))
 }
 
 fn matched_from((fields, end): &NamePattern, name: &str) -> Option<ImageTotals> {
@@ -139,7 +168,9 @@ fn matched_from((fields, end): &NamePattern, name: &str) -> Option<ImageTotals> 
     let mut totals = ImageTotals::default();
     for (text, field) in fields {
         rest = rest.strip_prefix(text.as_str())?;
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        let digits = rest
+            .find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(rest.len());
         totals[*field] = Some(rest[..digits].parse().ok()?);
         rest = &rest[digits..];
     }
@@ -154,25 +185,50 @@ mod tests {
     use crate::document::problem::Source;
 
     fn input(text: &str) -> Input {
-        let source = Arc::new(Source { name: "m.json".to_owned(), text: text.to_owned() });
+        let source = Arc::new(Source {
+            name: "m.json".to_owned(),
+            text: text.to_owned(),
+        });
         Input::of(source)
     }
 
     #[test]
     fn names_tables_and_manifests_tell_layers() {
         let mut images = KnownImages::default();
-        images.add_pattern("chonks:{layers}-layers-size-{uncompressed}-bytes").expect("a pattern");
-        images.add_table(&input("image,layers,compressed_bytes,uncompressed_bytes\nshop:1,2,100,400\n")).expect("CSV");
+        images
+            .add_pattern("chonks:{layers}-layers-size-{uncompressed}-bytes")
+            .expect("a pattern");
+        images
+            .add_table(&input(
+                "image,layers,compressed_bytes,uncompressed_bytes\nshop:1,2,100,400\n",
+            ))
+            .expect("CSV");
         let manifest = r#"{"layers": [{"digest": "sha256:a", "size": 10, "uncompressed": 30}, {"digest": "sha256:b", "size": 20}]}"#;
-        images.add_manifest("cart:1", &input(manifest)).expect("a manifest");
-        let layers = images.layers("reg.dev/x/chonks:9-layers-size-900-bytes", Some(90)).expect("known");
+        images
+            .add_manifest("cart:1", &input(manifest))
+            .expect("a manifest");
+        let layers = images
+            .layers("reg.dev/x/chonks:9-layers-size-900-bytes", Some(90))
+            .expect("known");
         assert_eq!(layers.len(), 9);
-        assert_eq!((layers[0].compressed, layers[0].uncompressed), (10.0, Some(100.0)));
+        assert_eq!(
+            (layers[0].compressed, layers[0].uncompressed),
+            (10.0, Some(100.0))
+        );
         let layers = images.layers("reg.dev/shop:1", None).expect("known");
-        assert_eq!((layers.len(), layers[1].compressed, layers[1].uncompressed), (2, 50.0, Some(200.0)));
+        assert_eq!(
+            (layers.len(), layers[1].compressed, layers[1].uncompressed),
+            (2, 50.0, Some(200.0))
+        );
         let layers = images.layers("cart:1", None).expect("known");
-        assert_eq!((layers[0].uncompressed, layers[1].uncompressed), (Some(30.0), None));
-        assert!(images.layers("other:1", Some(5)).is_none() && images.layers("mycart:1", None).is_none());
+        assert_eq!(
+            (layers[0].uncompressed, layers[1].uncompressed),
+            (Some(30.0), None)
+        );
+        assert!(
+            images.layers("other:1", Some(5)).is_none()
+                && images.layers("mycart:1", None).is_none()
+        );
     }
 
     #[test]
@@ -181,19 +237,30 @@ mod tests {
         for (text, message) in [
             ("{}", "no image manifest: it has no `layers`"),
             (r#"{"manifests": []}"#, "an index of several platforms"),
-            (r#"{"layers": [{"digest": "a", "size": "large"}]}"#, "which is no number of bytes"),
+            (
+                r#"{"layers": [{"digest": "a", "size": "large"}]}"#,
+                "which is no number of bytes",
+            ),
             ("layers:", "not JSON"),
         ] {
-            let found = images.add_manifest("a", &input(text)).expect_err(text).to_string();
+            let found = images
+                .add_manifest("a", &input(text))
+                .expect_err(text)
+                .to_string();
             assert!(found.contains(message), "{text}: {found}");
         }
-        for (text, message) in
-            [("a,b\n1,2\n", "no column `image`"), ("image,layers\na,many\n", "m.json:2:1: layers: `many`")]
-        {
+        for (text, message) in [
+            ("a,b\n1,2\n", "no column `image`"),
+            ("image,layers\na,many\n", "m.json:2:1: layers: `many`"),
+        ] {
             let found = images.add_table(&input(text)).expect_err(text).to_string();
             assert!(found.contains(message), "{text}: {found}");
         }
-        for (pattern, message) in [("x:{size}", "unknown field"), ("x", "needs `{layers}`"), ("x{layers", "no `}`")] {
+        for (pattern, message) in [
+            ("x:{size}", "unknown field"),
+            ("x", "needs `{layers}`"),
+            ("x{layers", "no `}`"),
+        ] {
             let found = images.add_pattern(pattern).expect_err(pattern);
             assert!(found.contains(message), "{pattern}: {found}");
         }

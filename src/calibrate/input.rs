@@ -52,16 +52,27 @@ impl OpenInput {
     pub(super) fn of_bytes(name: &str, bytes: impl Read + 'static) -> io::Result<Self> {
         let hash = Rc::new(RefCell::new(Sha256::new()));
         let bytes = unpacked(Hashed(bytes, Rc::clone(&hash)))?;
-        Ok(Self { name: name.to_owned(), bytes, hash })
+        Ok(Self {
+            name: name.to_owned(),
+            bytes,
+            hash,
+        })
     }
 
     /// Its name, and the hash of its bytes as stored. To be called at its end.
     pub(super) fn digest(&self) -> FileDigest {
-        FileDigest { path: self.name.clone(), sha256: hex(&self.hash.borrow().clone().finalize()) }
+        FileDigest {
+            path: self.name.clone(),
+            sha256: hex(&self.hash.borrow().clone().finalize()),
+        }
     }
 
     /// A problem with the file as a whole.
-    pub(super) fn whole(&self, message: impl Into<String>, help: impl Into<String>) -> Box<Problem> {
+    pub(super) fn whole(
+        &self,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Box<Problem> {
         Box::new(Problem::of_file(&self.name, message).with_help(help))
     }
 
@@ -73,7 +84,11 @@ impl OpenInput {
 
 fn unreadable(name: &str, error: &io::Error) -> Box<Problem> {
     let is_damaged = error.kind() == io::ErrorKind::InvalidData;
-    let help = if is_damaged { "the file is cut off or damaged; copy it again" } else { "check the path" };
+    let help = if is_damaged {
+        "the file is cut off or damaged; copy it again"
+    } else {
+        "check the path"
+    };
     Box::new(Problem::of_file(name, in_words(error)).with_help(help))
 }
 
@@ -88,28 +103,58 @@ impl Input {
     /// A text that needs no file.
     #[cfg(test)]
     pub(super) fn of(source: Arc<Source>) -> Self {
-        Self { source, digest: FileDigest { path: String::new(), sha256: String::new() } }
+        Self {
+            source,
+            digest: FileDigest {
+                path: String::new(),
+                sha256: String::new(),
+            },
+        }
     }
 
     /// Reads a file; `-` is standard input.
     pub(super) fn read(path: &Path) -> OrProblem<Self> {
         let mut open = OpenInput::open(path)?;
         let mut bytes = Vec::new();
-        let read = open.bytes.by_ref().take(MOST_BYTES + 1).read_to_end(&mut bytes);
+        let read = open
+            .bytes
+            .by_ref()
+            .take(MOST_BYTES + 1)
+            .read_to_end(&mut bytes);
         read.map_err(|error| open.unreadable(&error))?;
         if bytes.len() as u64 > MOST_BYTES {
-            return Err(open.whole(format!("it has more than {MOST_BYTES} bytes"), "name a part of it"));
+            return Err(open.whole(
+                format!("it has more than {MOST_BYTES} bytes"),
+                "name a part of it",
+            ));
         }
         let text = text_of(bytes);
-        let text = text.ok_or_else(|| open.whole("it is not UTF-8 text", "name a JSON or CSV file, plain or gzip"))?;
+        let text = text.ok_or_else(|| {
+            open.whole(
+                "it is not UTF-8 text",
+                "name a JSON or CSV file, plain or gzip",
+            )
+        })?;
         if text.trim().is_empty() {
             return Err(open.whole("the file is empty", "run the command that writes it again"));
         }
-        Ok(Self { digest: open.digest(), source: Arc::new(Source { name: open.name, text }) })
+        Ok(Self {
+            digest: open.digest(),
+            source: Arc::new(Source {
+                name: open.name,
+                text,
+            }),
+        })
     }
 
     /// A problem at bytes of the text.
-    pub(super) fn at(&self, byte: usize, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
+    pub(super) fn at(
+        &self,
+        byte: usize,
+        field: &str,
+        message: impl Into<String>,
+        help: &str,
+    ) -> Box<Problem> {
         let byte = self.source.text.floor_char_boundary(byte);
         Box::new(self.source.at(byte..byte, field, message).with_help(help))
     }
@@ -117,12 +162,20 @@ impl Input {
 
 /// The name of a file in errors.
 fn name_of(path: &Path) -> String {
-    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+    if is_stdin(path) {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }
 
 /// The names of files, in one text.
 pub(super) fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| short(&name_of(path))).collect::<Vec<_>>().join(", ")
+    paths
+        .iter()
+        .map(|path| short(&name_of(path)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The last part of a path: where a file lies does not belong into results.

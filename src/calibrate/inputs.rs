@@ -80,32 +80,49 @@ impl CalibrationInputs {
 
 fn named_file(text: &str) -> Result<(String, PathBuf), String> {
     match text.rsplit_once('=') {
-        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), PathBuf::from(file))),
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.to_owned(), PathBuf::from(file)))
+        }
         _ => Err("write IMAGE=FILE, such as `shop:2=manifest.json`".to_owned()),
     }
 }
 
 fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
     let fix = "write egress=FILE or requests=FILE";
-    let (kind, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or(fix)?;
-    let known = MetricKind::from_str(kind, false).map_err(|_| format!("unknown kind `{kind}`; {fix}"))?;
+    let (kind, file) = text
+        .split_once('=')
+        .filter(|(_, file)| !file.is_empty())
+        .ok_or(fix)?;
+    let known =
+        MetricKind::from_str(kind, false).map_err(|_| format!("unknown kind `{kind}`; {fix}"))?;
     Ok((known, PathBuf::from(file)))
 }
 
 fn column(text: &str) -> Result<DurationColumn, String> {
-    let (path, setting) = text.split_once('=').map_or((text, None), |(path, setting)| (path, Some(setting.to_owned())));
+    let (path, setting) = text
+        .split_once('=')
+        .map_or((text, None), |(path, setting)| {
+            (path, Some(setting.to_owned()))
+        });
     if let Some(unknown) = setting.as_deref().filter(|setting| !is_setting(setting)) {
-        return Err(format!("unknown setting `{unknown}`; write one of an experiment, such as `node.startOverhead`"));
+        return Err(format!(
+            "unknown setting `{unknown}`; write one of an experiment, such as `node.startOverhead`"
+        ));
     }
     match path.rsplit_once(':') {
-        Some((file, column)) if !file.is_empty() && !column.is_empty() => {
-            Ok(DurationColumn { file: PathBuf::from(file), column: column.to_owned(), setting })
-        }
+        Some((file, column)) if !file.is_empty() && !column.is_empty() => Ok(DurationColumn {
+            file: PathBuf::from(file),
+            column: column.to_owned(),
+            setting,
+        }),
         _ => Err("write FILE:COLUMN, such as `starts.csv:start_s=node.startOverhead`".to_owned()),
     }
 }
 
 fn ratio(text: &str) -> Result<f64, String> {
-    let ratio = text.parse::<f64>().ok().filter(|ratio| (0.1..=1000.0).contains(ratio));
+    let ratio = text
+        .parse::<f64>()
+        .ok()
+        .filter(|ratio| (0.1..=1000.0).contains(ratio));
     ratio.ok_or_else(|| "must be a number between 0.1 and 1000".to_owned())
 }

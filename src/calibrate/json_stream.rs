@@ -13,7 +13,9 @@ use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -44,7 +46,10 @@ impl StreamPosition {
                 lines: self.lines + bytes.iter().filter(|byte| **byte == b'\n').count(),
                 characters: characters(&bytes[last + 1..]),
             },
-            None => Self { characters: self.characters + characters(bytes), ..self },
+            None => Self {
+                characters: self.characters + characters(bytes),
+                ..self
+            },
         }
     }
 }
@@ -97,8 +102,13 @@ impl Tape {
     fn problem(&self, name: &str, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let text = String::from_utf8_lossy(&self.seen).into_owned();
         let byte = text.floor_char_boundary(byte);
-        let source = Arc::new(Source { name: name.to_owned(), text });
-        source.at(byte..byte, field, message).in_part_after(self.begins.lines, self.begins.characters)
+        let source = Arc::new(Source {
+            name: name.to_owned(),
+            text,
+        });
+        source
+            .at(byte..byte, field, message)
+            .in_part_after(self.begins.lines, self.begins.characters)
     }
 }
 
@@ -107,7 +117,9 @@ struct TapeReader<'t>(&'t RefCell<Tape>);
 
 impl Read for TapeReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(first) = buffer.first_mut() else { return Ok(0) };
+        let Some(first) = buffer.first_mut() else {
+            return Ok(0);
+        };
         Ok(self.0.borrow_mut().take()?.map_or(0, |byte| {
             *first = byte;
             1
@@ -158,8 +170,14 @@ impl Piece<'_> {
 
     /// Why it has no value, at its place. `serde_json` counts columns in bytes.
     pub(super) fn refused(&self, error: &serde_json::Error) -> Box<Problem> {
-        let text = if let Content::Element(text) = &self.content { text.get() } else { "" };
-        let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+        let text = if let Content::Element(text) = &self.content {
+            text.get()
+        } else {
+            ""
+        };
+        let lines = text
+            .split_inclusive('\n')
+            .take(error.line().saturating_sub(1));
         let byte = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
         let (message, help) = in_words(error);
         Box::new(self.at_byte(byte, "", message).with_help(help))
@@ -168,14 +186,22 @@ impl Piece<'_> {
     fn at_byte(&self, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let tape = self.tape.borrow();
         match &self.content {
-            Content::Element(text) => {
-                tape.problem(self.name, tape.seen.len() - text.get().len() + byte, field, message)
+            Content::Element(text) => tape.problem(
+                self.name,
+                tape.seen.len() - text.get().len() + byte,
+                field,
+                message,
+            ),
+            Content::Rest(_) if tape.begins == self.start => {
+                tape.problem(self.name, 0, field, message)
             }
-            Content::Rest(_) if tape.begins == self.start => tape.problem(self.name, 0, field, message),
             // Its first bytes are gone.
-            Content::Rest(_) => Arc::new(Source { name: self.name.to_owned(), text: String::new() })
-                .at(0..0, field, message)
-                .in_part_after(self.start.lines, self.start.characters),
+            Content::Rest(_) => Arc::new(Source {
+                name: self.name.to_owned(),
+                text: String::new(),
+            })
+            .at(0..0, field, message)
+            .in_part_after(self.start.lines, self.start.characters),
         }
     }
 }
@@ -188,7 +214,11 @@ fn in_words(error: &serde_json::Error) -> (String, &'static str) {
         let help = "the file is cut off; write it again, or remove its last line";
         return (format!("the JSON ends too early: {message}"), help);
     }
-    let what = if error.is_data() { "a field has another type than expected" } else { "not JSON" };
+    let what = if error.is_data() {
+        "a field has another type than expected"
+    } else {
+        "not JSON"
+    };
     (format!("{what}: {message}"), WRITE_AGAIN)
 }
 
@@ -223,9 +253,11 @@ impl<'de> Visitor<'de> for Within<'_> {
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             let value = match self.path.split_first() {
-                Some((wanted, path)) if *wanted == key => {
-                    map.next_value_seed(Within { path, hand_over: &mut *self.hand_over, refused: &mut *self.refused })?
-                }
+                Some((wanted, path)) if *wanted == key => map.next_value_seed(Within {
+                    path,
+                    hand_over: &mut *self.hand_over,
+                    refused: &mut *self.refused,
+                })?,
                 _ => map.next_value()?,
             };
             fields.insert(key, value);
@@ -269,33 +301,56 @@ impl JsonStream {
     /// A stream of an input.
     pub(super) fn of(mut input: OpenInput, path: &'static [&'static str]) -> Self {
         let bytes = BufReader::new(std::mem::replace(&mut input.bytes, Box::new(io::empty())));
-        let tape = RefCell::new(Tape { bytes, seen: Vec::new(), begins: StreamPosition::default() });
-        Self { input, tape, path, head: String::new(), other_lines: 0 }
+        let tape = RefCell::new(Tape {
+            bytes,
+            seen: Vec::new(),
+            begins: StreamPosition::default(),
+        });
+        Self {
+            input,
+            tape,
+            path,
+            head: String::new(),
+            other_lines: 0,
+        }
     }
 
     /// Gives each element and each value.
     ///
     /// # Errors
     /// When the stream cannot be read, is empty, is not JSON, or has something too large; and the errors of `each`.
-    pub(super) fn each(&mut self, mut each: impl FnMut(&Piece<'_>) -> OrProblem<()>) -> OrProblem<()> {
+    pub(super) fn each(
+        &mut self,
+        mut each: impl FnMut(&Piece<'_>) -> OrProblem<()>,
+    ) -> OrProblem<()> {
         let mut is_empty = true;
         while let Some(path) = self.begin()? {
             is_empty = false;
             let (name, tape) = (&*self.input.name, &self.tape);
             let start = tape.borrow().begins;
             let mut hand_over = |content| {
-                let given = each(&Piece { content, name, tape, start });
+                let given = each(&Piece {
+                    content,
+                    name,
+                    tape,
+                    start,
+                });
                 if given.is_ok() {
                     tape.borrow_mut().forget();
                 }
                 given
             };
             let mut refused = None;
-            let within =
-                Within { path, hand_over: &mut |text| hand_over(Content::Element(text)), refused: &mut refused };
+            let within = Within {
+                path,
+                hand_over: &mut |text| hand_over(Content::Element(text)),
+                refused: &mut refused,
+            };
             // What was taken of an array to look at its first element.
             let taken = Cursor::new(tape.borrow().seen.clone());
-            let read = within.deserialize(&mut serde_json::Deserializer::from_reader(taken.chain(TapeReader(tape))));
+            let read = within.deserialize(&mut serde_json::Deserializer::from_reader(
+                taken.chain(TapeReader(tape)),
+            ));
             match (read, refused) {
                 (Ok(Value::Array(_)), _) => tape.borrow_mut().forget(),
                 (Ok(value), _) => hand_over(Content::Rest(value))?,
@@ -304,7 +359,9 @@ impl JsonStream {
             }
         }
         if is_empty && self.other_lines == 0 {
-            return Err(self.input.whole("the file is empty", "run the command that writes it again"));
+            return Err(self
+                .input
+                .whole("the file is empty", "run the command that writes it again"));
         }
         Ok(())
     }
@@ -317,7 +374,11 @@ impl JsonStream {
                 let first = tape.next_visible()?;
                 tape.forget();
                 // A log line may begin with a bracket, too.
-                let second = if first == Some(b'[') { tape.take().and_then(|_| tape.next_visible())? } else { None };
+                let second = if first == Some(b'[') {
+                    tape.take().and_then(|_| tape.next_visible())?
+                } else {
+                    None
+                };
                 Ok((first, second))
             };
             match first().map_err(|error| self.unread(&tape, &error))? {
@@ -342,7 +403,10 @@ impl JsonStream {
         if self.other_lines == 0 {
             let head = &tape.seen[..tape.seen.len().min(HEAD)];
             if std::str::from_utf8(head).is_err_and(|error| error.error_len().is_some()) {
-                return Err(self.input.whole("it is not UTF-8 text", "name a JSON file in UTF-8, plain or gzip"));
+                return Err(self.input.whole(
+                    "it is not UTF-8 text",
+                    "name a JSON file in UTF-8, plain or gzip",
+                ));
             }
             self.head = String::from_utf8_lossy(head).into_owned();
         }
@@ -357,7 +421,13 @@ impl JsonStream {
         let (message, help) = in_words(&error);
         if !error.is_io() {
             return Box::new(
-                tape.problem(&self.input.name, tape.seen.len().saturating_sub(1), "", message).with_help(help),
+                tape.problem(
+                    &self.input.name,
+                    tape.seen.len().saturating_sub(1),
+                    "",
+                    message,
+                )
+                .with_help(help),
             );
         }
         self.unread(&tape, &error.into())
@@ -369,7 +439,15 @@ impl JsonStream {
             return self.input.unreadable(error);
         }
         let message = format!("a JSON value or another line must have at most {MOST_BYTES} bytes");
-        let problem = Arc::new(Source { name: self.input.name.clone(), text: String::new() }).at(0..0, "", message);
-        Box::new(problem.in_part_after(tape.begins.lines, tape.begins.characters).with_help(WRITE_AGAIN))
+        let problem = Arc::new(Source {
+            name: self.input.name.clone(),
+            text: String::new(),
+        })
+        .at(0..0, "", message);
+        Box::new(
+            problem
+                .in_part_after(tape.begins.lines, tape.begins.characters)
+                .with_help(WRITE_AGAIN),
+        )
     }
 }

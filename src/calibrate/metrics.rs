@@ -16,22 +16,38 @@ pub(super) fn value_of(kind: MetricKind, load: &MeasuredLoad, source: String) ->
     };
     let (of, value, note) = match load.plateau {
         Some((level, share)) => {
-            let note = format!("the load stayed within 5% of its peak for {:.0}% of the time", share * 100.0);
+            let note = format!(
+                "the load stayed within 5% of its peak for {:.0}% of the time",
+                share * 100.0
+            );
             ("limit", level, note)
         }
         None => {
-            let note = "the load does not stay at its peak, so the limit is not known but not below this";
+            let note =
+                "the load does not stay at its peak, so the limit is not known but not below this";
             ("peak", load.peak, note.to_owned())
         }
     };
     let value = written(value);
     CalibratedValue {
-        setting: if of == "limit" { setting.to_owned() } else { String::new() },
+        setting: if of == "limit" {
+            setting.to_owned()
+        } else {
+            String::new()
+        },
         quantity: format!("{of} of the {name}"),
-        value: if of == "limit" && kind == MetricKind::Requests { format!("{{rate: {value}}}") } else { value },
+        value: if of == "limit" && kind == MetricKind::Requests {
+            format!("{{rate: {value}}}")
+        } else {
+            value
+        },
         count: load.values.len() as u64,
         source,
-        note: format!("{note}; mean {}, 95% {}", written(load.mean), written(load.p95)),
+        note: format!(
+            "{note}; mean {}, 95% {}",
+            written(load.mean),
+            written(load.p95)
+        ),
         ..CalibratedValue::default()
     }
 }

@@ -15,7 +15,8 @@ use super::{Calibrated, columns, measured, metrics, snippet};
 use crate::document::LoadError;
 use crate::document::problem::{OrProblem, Problem};
 use crate::results::{
-    CalibratedValue, CalibrationRecord, FileDigest, ImageRow, LeftOutRow, SAMPLES_FOLDER, SampleRecord, SourceRow,
+    CalibratedValue, CalibrationRecord, FileDigest, ImageRow, LeftOutRow, SAMPLES_FOLDER,
+    SampleRecord, SourceRow,
 };
 use crate::scenario::{Overrides, load};
 use crate::stats;
@@ -48,19 +49,30 @@ impl Calibration {
         self.prediction(inputs)?;
         self.other_inputs(inputs).map_err(refused)?;
         for quantity in std::mem::take(&mut self.quantities) {
-            let Some(record) = quantity.fitted(inputs.resamples, inputs.seed) else { continue };
+            let Some(record) = quantity.fitted(inputs.resamples, inputs.seed) else {
+                continue;
+            };
             if let Some(warning) = &record.warning {
-                self.record.warnings.push(format!("{}: {warning}", record.name));
+                self.record
+                    .warnings
+                    .push(format!("{}: {warning}", record.name));
             }
             self.record.values.push(value_of(&record));
-            self.samples.push((format!("{SAMPLES_FOLDER}/{}.csv", quantity.name), column(&quantity)));
+            self.samples.push((
+                format!("{SAMPLES_FOLDER}/{}.csv", quantity.name),
+                column(&quantity),
+            ));
             self.record.samples.push(record);
         }
         self.record.values.append(&mut self.loads);
         self.record.values.append(&mut self.of_rates);
         self.record.snippet = snippet::of_values(&self.record.values);
         self.check_pasted(inputs);
-        Ok(Calibrated { record: self.record, samples: self.samples, inputs: self.digests })
+        Ok(Calibrated {
+            record: self.record,
+            samples: self.samples,
+            inputs: self.digests,
+        })
     }
 
     fn read(&mut self, path: &Path) -> OrProblem<Input> {
@@ -94,9 +106,16 @@ impl Calibration {
         let source = names(&inputs.events);
         let quantities = measured::of_starts(&starts, &source, &mut tally);
         let pulls = starts.iter().filter(|start| start.is_pull()).count();
-        let (events, containers) = (counted(tally.events, "event"), counted(starts.len(), "container"));
+        let (events, containers) = (
+            counted(tally.events, "event"),
+            counted(starts.len(), "container"),
+        );
         let has = format!("{events}, {containers}, {}", counted(pulls, "pull"));
-        self.record.sources.push(SourceRow { file: source, kind: "events".to_owned(), has });
+        self.record.sources.push(SourceRow {
+            file: source,
+            kind: "events".to_owned(),
+            has,
+        });
         for start in &starts {
             if let Some(reason) = start.unused {
                 tally.add(reason);
@@ -104,7 +123,9 @@ impl Calibration {
         }
         self.left_out("events", &tally);
         if quantities.is_empty() {
-            self.record.warnings.push("events: no container has a pull or a start that can be used".to_owned());
+            self.record
+                .warnings
+                .push("events: no container has a pull or a start that can be used".to_owned());
         }
         self.record.containers = measured::rows(&starts);
         self.quantities.extend(quantities);
@@ -124,12 +145,21 @@ impl Calibration {
         }
         for pattern in &inputs.image_names {
             self.images.add_pattern(pattern).map_err(|message| {
-                Box::new(Problem::of_file("--image-name", message).with_help("see docs/calibrate.md#pull-rates"))
+                Box::new(
+                    Problem::of_file("--image-name", message)
+                        .with_help("see docs/calibrate.md#pull-rates"),
+                )
             })?;
         }
         for (image, _) in &inputs.manifests {
-            if !self.starts.iter().any(|start| is_image(&start.image, image)) {
-                self.record.warnings.push(format!("rates: no container in the events has the image `{image}`"));
+            if !self
+                .starts
+                .iter()
+                .any(|start| is_image(&start.image, image))
+            {
+                self.record.warnings.push(format!(
+                    "rates: no container in the events has the image `{image}`"
+                ));
             }
         }
         let settings = RateSettings {
@@ -138,7 +168,12 @@ impl Calibration {
             rtt: inputs.rtt.as_secs_f64(),
             service: inputs.service_time.as_secs_f64(),
         };
-        let source = self.record.sources.first().map(|source| source.file.clone()).unwrap_or_default();
+        let source = self
+            .record
+            .sources
+            .first()
+            .map(|source| source.file.clone())
+            .unwrap_or_default();
         let Some(fitted) = rates::fit(&self.starts, &settings, &source) else {
             if self.starts.iter().any(ContainerStart::is_pull) {
                 self.record.warnings.push(
@@ -154,11 +189,14 @@ impl Calibration {
         self.record.rates = Some(fitted.record);
         self.of_rates = fitted.values;
         if predict::is_parallel(&self.starts) {
-            let note =
-                "a node had two pulls in progress at the same time; set `maxParallelImagePulls` if it is limited";
-            let of = (self.record.rates.as_ref().map_or(0, |rates| rates.pulls), source.as_str());
+            let note = "a node had two pulls in progress at the same time; set `maxParallelImagePulls` if it is limited";
+            let of = (
+                self.record.rates.as_ref().map_or(0, |rates| rates.pulls),
+                source.as_str(),
+            );
             let (setting, value) = ("node.serializeImagePulls", "false".to_owned());
-            self.of_rates.push(rates::of_pulls(setting, "parallel pulls", value, note, of));
+            self.of_rates
+                .push(rates::of_pulls(setting, "parallel pulls", value, note, of));
         }
         self.model = Some(fitted.model);
         Ok(())
@@ -166,18 +204,40 @@ impl Calibration {
 
     /// Simulates the pulls with what is pasted, and compares them with the data.
     fn check_pasted(&mut self, inputs: &CalibrationInputs) {
-        let is_pasted = self.record.values.iter().any(|value| value.setting == "node.unpackRate");
-        let Some(rates) = self.record.rates.as_mut().filter(|_| is_pasted) else { return };
-        let of_requests = (inputs.rtt, inputs.service_time);
-        let Some(simulated) = predict::pasted::seconds(&self.record.snippet, &self.layers, of_requests) else {
-            self.record.warnings.push("rates: the settings to paste could not be simulated".to_owned());
+        let is_pasted = self
+            .record
+            .values
+            .iter()
+            .any(|value| value.setting == "node.unpackRate");
+        let Some(rates) = self.record.rates.as_mut().filter(|_| is_pasted) else {
             return;
         };
-        let error = |(row, seconds): (&ImageRow, &f64)| (seconds / row.pull_s_median - 1.0, row.image.clone());
+        let of_requests = (inputs.rtt, inputs.service_time);
+        let Some(simulated) =
+            predict::pasted::seconds(&self.record.snippet, &self.layers, of_requests)
+        else {
+            self.record
+                .warnings
+                .push("rates: the settings to paste could not be simulated".to_owned());
+            return;
+        };
+        let error = |(row, seconds): (&ImageRow, &f64)| {
+            (seconds / row.pull_s_median - 1.0, row.image.clone())
+        };
         let errors: Vec<(f64, String)> = rates.images.iter().zip(&simulated).map(error).collect();
-        rates.simulated_error = stats::median(&errors.iter().map(|(error, _)| error.abs()).collect::<Vec<f64>>());
-        rates.simulated_worst = errors.into_iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
-        if rates.simulated_error.is_some_and(|error| error > rates::MOST_ERROR) {
+        rates.simulated_error = stats::median(
+            &errors
+                .iter()
+                .map(|(error, _)| error.abs())
+                .collect::<Vec<f64>>(),
+        );
+        rates.simulated_worst = errors
+            .into_iter()
+            .max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+        if rates
+            .simulated_error
+            .is_some_and(|error| error > rates::MOST_ERROR)
+        {
             self.record.warnings.push(
                 "rates: pulls that are simulated with the pasted settings differ from the data by more than 25%"
                     .to_owned(),
@@ -187,8 +247,13 @@ impl Calibration {
 
     /// The values of a quantity, in ascending order.
     fn sorted(&self, name: &str) -> Vec<f64> {
-        let found = self.quantities.iter().find(|quantity| quantity.name == name);
-        found.map(|quantity| stats::sorted(&quantity.values)).unwrap_or_default()
+        let found = self
+            .quantities
+            .iter()
+            .find(|quantity| quantity.name == name);
+        found
+            .map(|quantity| stats::sorted(&quantity.values))
+            .unwrap_or_default()
     }
 
     /// A past rollout, simulated with the fitted model.
@@ -199,16 +264,31 @@ impl Calibration {
         }
         let without = |message: &str| {
             let help = "see docs/calibrate.md#prediction-against-reality";
-            refused(Box::new(Problem::of_file("--predict", message).with_help(help)))
+            refused(Box::new(
+                Problem::of_file("--predict", message).with_help(help),
+            ))
         };
         let Some(model) = self.model else {
-            return Err(without("a prediction needs the pull model, so pulls of images whose sizes are known"));
+            return Err(without(
+                "a prediction needs the pull model, so pulls of images whose sizes are known",
+            ));
         };
-        let (before, after) = (self.sorted("scheduled_to_pulling"), self.sorted("pulled_to_started"));
-        let source = self.record.sources.first().map(|source| source.file.clone()).unwrap_or_default();
+        let (before, after) = (
+            self.sorted("scheduled_to_pulling"),
+            self.sorted("pulled_to_started"),
+        );
+        let source = self
+            .record
+            .sources
+            .first()
+            .map(|source| source.file.clone())
+            .unwrap_or_default();
         let predicted = if let Some(Some(path)) = &inputs.predict {
             let experiment = load(path, &Overrides::default())?;
-            let settings = CalibratedNode { model, start_overhead: self.sorted("start_overhead") };
+            let settings = CalibratedNode {
+                model,
+                start_overhead: self.sorted("start_overhead"),
+            };
             predict::of_experiment(&self.starts, &experiment, &settings, inputs.seed)
                 .map_err(|message| without(&message))?
                 .map(|record| (record, source, true))
@@ -217,16 +297,23 @@ impl Calibration {
                 (self.starts.clone(), source, true)
             } else {
                 let mut tally = events::Tally::default();
-                let starts = self.containers(others, inputs.only.as_deref(), &mut tally).map_err(refused)?;
+                let starts = self
+                    .containers(others, inputs.only.as_deref(), &mut tally)
+                    .map_err(refused)?;
                 (starts, names(others), false)
             };
-            let latencies = Latencies { before: &before, after: &after };
+            let latencies = Latencies {
+                before: &before,
+                after: &after,
+            };
             let ratio = inputs.compression_ratio;
             predict::of_events(&starts, &self.images, ratio, &model, latencies, inputs.seed)
                 .map(|record| (record, source, is_in_sample))
         };
         let Some((mut record, source, is_in_sample)) = predicted else {
-            return Err(without("the events have no pod whose schedule, image and start are known"));
+            return Err(without(
+                "the events have no pod whose schedule, image and start are known",
+            ));
         };
         (record.source, record.is_in_sample) = (source, is_in_sample);
         let last = record.predicted.last().map_or(0.0, |(pods, ..)| *pods);
@@ -250,16 +337,30 @@ impl Calibration {
             let load = prometheus::load(&mut stream, &mut tally)?;
             let OpenInput { name, .. } = &stream.input;
             self.digests.push(stream.input.digest());
-            self.source(name, "prometheus", format!("{} samples of a load", load.values.len()));
-            self.loads.push(metrics::value_of(*kind, &load, short(name)));
+            self.source(
+                name,
+                "prometheus",
+                format!("{} samples of a load", load.values.len()),
+            );
+            self.loads
+                .push(metrics::value_of(*kind, &load, short(name)));
         }
         self.left_out("prometheus", &tally);
         let mut tally = events::Tally::default();
         for wanted in &inputs.durations {
             let input = self.read(&wanted.file)?;
-            let quantity = columns::read(&input, &wanted.column, wanted.setting.as_deref(), &mut tally)?;
+            let quantity = columns::read(
+                &input,
+                &wanted.column,
+                wanted.setting.as_deref(),
+                &mut tally,
+            )?;
             let values = counted(quantity.values.len(), "value");
-            self.source(&input.source.name, "durations", format!("{values} of {}", wanted.column));
+            self.source(
+                &input.source.name,
+                "durations",
+                format!("{values} of {}", wanted.column),
+            );
             self.merge(quantity);
         }
         self.left_out("durations", &tally);
@@ -267,7 +368,11 @@ impl Calibration {
     }
 
     fn source(&mut self, name: &str, kind: &str, has: String) {
-        self.record.sources.push(SourceRow { file: short(name), kind: kind.to_owned(), has });
+        self.record.sources.push(SourceRow {
+            file: short(name),
+            kind: kind.to_owned(),
+            has,
+        });
     }
 
     /// Adds a quantity to the same one of another file, or by a name of its own.
@@ -283,7 +388,11 @@ impl Calibration {
         }
         let name = quantity.name.clone();
         let mut nth = 2;
-        while self.quantities.iter().any(|known| known.name == quantity.name) {
+        while self
+            .quantities
+            .iter()
+            .any(|known| known.name == quantity.name)
+        {
             quantity.name = format!("{name}_{nth}");
             nth += 1;
         }
@@ -303,7 +412,9 @@ impl Calibration {
 /// A single problem.
 #[expect(clippy::boxed_local, reason = "as `map_err` hands it over")]
 fn refused(problem: Box<Problem>) -> LoadError {
-    LoadError { problems: vec![*problem] }
+    LoadError {
+        problems: vec![*problem],
+    }
 }
 
 /// The chosen distribution of a quantity as a calibrated value.
@@ -311,7 +422,11 @@ fn value_of(sample: &SampleRecord) -> CalibratedValue {
     let interval = sample.median_low_s.zip(sample.median_high_s);
     let more = match (interval, &sample.warning) {
         (_, Some(warning)) => format!("; {warning}"),
-        (Some((low, high)), None) => format!(" (95% interval {} to {})", fit::duration(low), fit::duration(high)),
+        (Some((low, high)), None) => format!(
+            " (95% interval {} to {})",
+            fit::duration(low),
+            fit::duration(high)
+        ),
         (None, None) => String::new(),
     };
     CalibratedValue {
@@ -327,6 +442,10 @@ fn value_of(sample: &SampleRecord) -> CalibratedValue {
 
 /// A quantity's values as a CSV file that an experiment can read.
 fn column(quantity: &Measurements) -> Vec<u8> {
-    let values = quantity.values.iter().map(|value| format!("{value}\n")).collect::<String>();
+    let values = quantity
+        .values
+        .iter()
+        .map(|value| format!("{value}\n"))
+        .collect::<String>();
     format!("{}\n{values}", quantity.column()).into_bytes()
 }

@@ -10,12 +10,22 @@ use crate::results::CalibratedValue;
 /// The snippet; empty without a value that has a setting.
 pub(super) fn of_values(values: &[CalibratedValue]) -> String {
     let mut text = String::new();
-    let pasted = |value: &&CalibratedValue| !value.setting.is_empty() && !value.setting.contains('[');
-    let sections = values.iter().filter(pasted).map(|value| value.setting.split('.').next().unwrap_or_default());
+    let pasted =
+        |value: &&CalibratedValue| !value.setting.is_empty() && !value.setting.contains('[');
+    let sections = values
+        .iter()
+        .filter(pasted)
+        .map(|value| value.setting.split('.').next().unwrap_or_default());
     for section in sections.unique() {
         let _ = writeln!(text, "{section}:");
         for value in values.iter().filter(pasted) {
-            let Some((_, key)) = value.setting.split_once('.').filter(|(of, _)| *of == section) else { continue };
+            let Some((_, key)) = value
+                .setting
+                .split_once('.')
+                .filter(|(of, _)| *of == section)
+            else {
+                continue;
+            };
             for line in comment(value) {
                 let _ = writeln!(text, "  # {line}");
             }
@@ -42,7 +52,10 @@ fn comment(value: &CalibratedValue) -> Vec<String> {
         (low, "") => format!("; at least {low} (95%)"),
         (low, high) => format!("; 95% interval {low} to {high}"),
     };
-    let mut lines = vec![format!("calibrated: {}, {} from {}{interval}", value.quantity, value.count, value.source)];
+    let mut lines = vec![format!(
+        "calibrated: {}, {} from {}{interval}",
+        value.quantity, value.count, value.source
+    )];
     if !value.note.is_empty() {
         lines.push(value.note.clone());
     }

@@ -19,7 +19,9 @@ const YEARS: std::ops::Range<i64> = 0..8_835_955_200 * SECOND;
 /// value: whether it has a fraction of a second. `None` from 2250 on, and before 1970: Go's zero time is of the year 1.
 pub(crate) fn rfc3339(text: &str) -> Option<(Nanos, bool)> {
     let time: jiff::Timestamp = text.trim().parse().ok()?;
-    let nanos = i64::try_from(time.as_nanosecond()).ok().filter(|nanos| YEARS.contains(nanos))?;
+    let nanos = i64::try_from(time.as_nanosecond())
+        .ok()
+        .filter(|nanos| YEARS.contains(nanos))?;
     Some((nanos, text.contains('.')))
 }
 
@@ -31,7 +33,9 @@ pub(super) fn of_event_name(name: &str) -> Option<Nanos> {
         return None;
     }
     // From 1990 to 2200.
-    i64::from_str_radix(digits, 16).ok().filter(|nanos| (631_152_000..7_258_118_400).contains(&(nanos / SECOND)))
+    i64::from_str_radix(digits, 16)
+        .ok()
+        .filter(|nanos| (631_152_000..7_258_118_400).contains(&(nanos / SECOND)))
 }
 
 #[cfg(test)]
@@ -42,12 +46,24 @@ mod tests {
     fn times_are_those_of_utc() {
         for (text, expected) in [
             // `date -u -d @1727889573`
-            ("2024-10-02T17:19:33Z", Some((1_727_889_573_000_000_000, false))),
-            ("2024-10-02T17:19:33.25Z", Some((1_727_889_573_250_000_000, true))),
-            ("2024-10-02T19:19:33.000001+02:00", Some((1_727_889_573_000_001_000, true))),
+            (
+                "2024-10-02T17:19:33Z",
+                Some((1_727_889_573_000_000_000, false)),
+            ),
+            (
+                "2024-10-02T17:19:33.25Z",
+                Some((1_727_889_573_250_000_000, true)),
+            ),
+            (
+                "2024-10-02T19:19:33.000001+02:00",
+                Some((1_727_889_573_000_001_000, true)),
+            ),
             ("2024-10-02T17:19:33", None),
             ("1970-01-01T00:00:00Z", Some((0, false))),
-            ("2024-02-29T00:00:00Z", Some((1_709_164_800_000_000_000, false))),
+            (
+                "2024-02-29T00:00:00Z",
+                Some((1_709_164_800_000_000_000, false)),
+            ),
             ("yesterday", None),
             ("2024-13-02T17:19:33Z", None),
             ("2024-02-30T17:19:33Z", None),
@@ -63,8 +79,17 @@ mod tests {
     #[test]
     fn the_name_of_an_event_ends_in_its_time() {
         // 0x17fab2697b8d7c1d = 1,727,889,573,164,186,653 ns: 2024-10-02T17:19:33.164Z.
-        assert_eq!(of_event_name("shop-7.17fab2697b8d7c1d"), Some(1_727_889_573_164_186_653));
-        for name in ["shop", "shop.7", "shop.7-hnlfh", "a.17fab2697b8d7c1g", "a.0000000000000001"] {
+        assert_eq!(
+            of_event_name("shop-7.17fab2697b8d7c1d"),
+            Some(1_727_889_573_164_186_653)
+        );
+        for name in [
+            "shop",
+            "shop.7",
+            "shop.7-hnlfh",
+            "a.17fab2697b8d7c1g",
+            "a.0000000000000001",
+        ] {
             assert_eq!(of_event_name(name), None, "{name}");
         }
     }

@@ -28,10 +28,16 @@ struct ConstantLine {
 
 pub(super) fn assumptions(args: &AssumptionsArgs) -> Result<(), Failure> {
     let (heading, lines) = match &args.experiment {
-        None => ("constants of the model, with their default values".to_owned(), defaults()),
+        None => (
+            "constants of the model, with their default values".to_owned(),
+            defaults(),
+        ),
         Some(path) => {
             let varied = VariedExperiment::load(path, &Overrides::default())?;
-            (format!("constants that take part in {}", varied.base().name), in_force(&varied))
+            (
+                format!("constants that take part in {}", varied.base().name),
+                in_force(&varied),
+            )
         }
     };
     output::out(&text(&heading, &lines))?;
@@ -42,7 +48,9 @@ fn defaults() -> Vec<ConstantLine> {
     let line = |constant: &'static Constant| ConstantLine {
         name: constant.name(),
         of: constant.products.join(", "),
-        value: constant.default_value().map_or_else(|| "-".to_owned(), |value| constant.text(value)),
+        value: constant
+            .default_value()
+            .map_or_else(|| "-".to_owned(), |value| constant.text(value)),
         range: constant.range.join(" to "),
         constant,
     };
@@ -52,26 +60,47 @@ fn defaults() -> Vec<ConstantLine> {
 fn in_force(varied: &VariedExperiment) -> Vec<ConstantLine> {
     let mut lines = Vec::new();
     for constant in varied.constants() {
-        lines.extend(constant.values.iter().map(|value| ConstantLine {
-            name: constant.own_name.clone(),
-            of: value.product.unwrap_or_default().to_owned(),
-            value: value.constant.text(value.value),
-            range: [value.low, value.high].map(|end| value.constant.text(end)).join(" to "),
-            constant: value.constant,
+        lines.extend(constant.values.iter().map(|value| {
+            ConstantLine {
+                name: constant.own_name.clone(),
+                of: value.product.unwrap_or_default().to_owned(),
+                value: value.constant.text(value.value),
+                range: [value.low, value.high]
+                    .map(|end| value.constant.text(end))
+                    .join(" to "),
+                constant: value.constant,
+            }
         }));
     }
     lines
 }
 
 fn text(heading: &str, lines: &[ConstantLine]) -> String {
-    let guesses = lines.iter().filter(|line| line.constant.basis == constants::Basis::Guess).count();
+    let guesses = lines
+        .iter()
+        .filter(|line| line.constant.basis == constants::Basis::Guess)
+        .count();
     let mut text = format!("{} {heading}; {guesses} are guesses\n", lines.len());
     for line in lines {
-        let of = if line.of.is_empty() { String::new() } else { format!(" ({})", line.of) };
-        let ConstantLine { name, value, range, constant, .. } = line;
+        let of = if line.of.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", line.of)
+        };
+        let ConstantLine {
+            name,
+            value,
+            range,
+            constant,
+            ..
+        } = line;
         let _ = writeln!(text, "\n{name}{of}");
         let shape = constant.shape.word();
-        let _ = writeln!(text, "  {value}, from {range} ({shape}); {}", constant.basis.word());
+        let _ = writeln!(
+            text,
+            "  {value}, from {range} ({shape}); {}",
+            constant.basis.word()
+        );
         for line in wrapped(&constant.source, 97, "").lines() {
             let _ = writeln!(text, "  {line}");
         }

@@ -57,9 +57,16 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let calibrated = fit(&args.inputs)?;
-    let target = args.out.clone().unwrap_or_else(|| Path::new(OUT).to_owned());
+    let target = args
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new(OUT).to_owned());
     let mut provenance = Provenance::new("calibration", "", args.inputs.seed, 1);
-    provenance.command = quoted(["fleetsim", "calibrate"].into_iter().chain(args.recorded.iter().map(String::as_str)));
+    provenance.command = quoted(
+        ["fleetsim", "calibrate"]
+            .into_iter()
+            .chain(args.recorded.iter().map(String::as_str)),
+    );
     provenance.inputs.clone_from(&calibrated.inputs);
     let publication = Publication::begin(&target, provenance)?;
     for (name, bytes) in &calibrated.samples {
@@ -76,5 +83,9 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     if !finish(&target, publication, args.reproduce)? {
         return Ok(());
     }
-    output::out(&args.format.record(&calibrated.record, report::calibration_text))
+    output::out(
+        &args
+            .format
+            .record(&calibrated.record, report::calibration_text),
+    )
 }

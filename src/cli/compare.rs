@@ -77,7 +77,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             output::err(&verdicts);
         }
     }
-    if all_hold { Ok(()) } else { Err(Failure::Assertion) }
+    if all_hold {
+        Ok(())
+    } else {
+        Err(Failure::Assertion)
+    }
 }
 
 /// A version as it was found.
@@ -117,16 +121,28 @@ impl CompareArgs {
         let runs = u64::from(replicates) * experiment.variants.len() as u64;
         let name = asked.experiment.display().to_string();
         let bar = ProgressBar::new(runs).with_message(name.clone());
-        let bar = progress::bar(bar, "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left");
+        let bar = progress::bar(
+            bar,
+            "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left",
+        );
         let ended = || bar.inc(1);
         let variants = Simulation::behind(&bar, self.again.threads, |stop| {
             study::simulate_plainly(&experiment, replicates, ended, stop)
         })?;
         let provenance = described(&experiment, "compare", &asked, &[]);
         // Without what decides nothing, which may be secret.
-        let files = experiment.inputs.iter().map(|input| (input.path.clone(), input.copy().0.to_vec())).collect();
+        let files = experiment
+            .inputs
+            .iter()
+            .map(|input| (input.path.clone(), input.copy().0.to_vec()))
+            .collect();
         let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));
-        Ok(ReviewSide { name, results, resolved: experiment.resolved(), files })
+        Ok(ReviewSide {
+            name,
+            results,
+            resolved: experiment.resolved(),
+            files,
+        })
     }
 }
 
@@ -135,7 +151,13 @@ fn recorded(folder: &Path) -> Result<ReviewSide, Failure> {
     let results = Results::read(folder)?;
     let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
     let resolved = String::from_utf8_lossy(&resolved).into_owned();
-    let copy = |input: &FileDigest| Some((input.path.clone(), read_below(folder, &input.copy()?).ok()?));
+    let copy =
+        |input: &FileDigest| Some((input.path.clone(), read_below(folder, &input.copy()?).ok()?));
     let files = results.provenance.inputs.iter().filter_map(copy).collect();
-    Ok(ReviewSide { name: folder.display().to_string(), resolved, files, results })
+    Ok(ReviewSide {
+        name: folder.display().to_string(),
+        resolved,
+        files,
+        results,
+    })
 }

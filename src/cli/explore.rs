@@ -36,28 +36,59 @@ pub(super) struct ExploreArgs {
 }
 
 pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
-    let ExploreArgs { experiment, seed, set, threads, page, engine } = args;
+    let ExploreArgs {
+        experiment,
+        seed,
+        set,
+        threads,
+        page,
+        engine,
+    } = args;
     let (experiment, set) = (experiment.clone(), set.clone());
-    let asked = ExperimentArgs { experiment, seed: *seed, set, ..ExperimentArgs::default() };
+    let asked = ExperimentArgs {
+        experiment,
+        seed: *seed,
+        set,
+        ..ExperimentArgs::default()
+    };
     let loaded = asked.load()?;
     let inputs = output::inputs(&asked.experiment, &loaded);
     let explorer = Explorer::new(loaded, asked.overrides()).map_err(Failure::Usage)?;
     match page {
         Some(file) => write(&explorer, (file, &inputs), engine.as_deref()),
         None => {
-            let server = serve(explorer, Simulation::begin(*threads)?.pool).map_err(Failure::Machine)?;
-            let address = server.address().map_err(|error| Failure::Machine(error.to_string()))?;
+            let server =
+                serve(explorer, Simulation::begin(*threads)?.pool).map_err(Failure::Machine)?;
+            let address = server
+                .address()
+                .map_err(|error| Failure::Machine(error.to_string()))?;
             output::out(&format!("{address}\n"))?;
-            output::err("open this address in a browser on this machine; Ctrl-C ends the program\n");
+            output::err(
+                "open this address in a browser on this machine; Ctrl-C ends the program\n",
+            );
             server.run();
             Ok(())
         }
     }
 }
 
-fn write(explorer: &Explorer, (file, inputs): (&Path, &[PathBuf]), engine: Option<&Path>) -> Result<(), Failure> {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.join("fleetsim-web.wasm.gz"));
-    let engine = engine.map(Path::to_owned).or_else(beside).unwrap_or_default();
+fn write(
+    explorer: &Explorer,
+    (file, inputs): (&Path, &[PathBuf]),
+    engine: Option<&Path>,
+) -> Result<(), Failure> {
+    let beside = || {
+        Some(
+            std::env::current_exe()
+                .ok()?
+                .parent()?
+                .join("fleetsim-web.wasm.gz"),
+        )
+    };
+    let engine = engine
+        .map(Path::to_owned)
+        .or_else(beside)
+        .unwrap_or_default();
     let bytes = read_file(&engine, MOST_BYTES).map_err(|error| {
         let fix =
             "releases have it beside the program; otherwise run `web/build` in a checkout and name it with --engine";
@@ -65,7 +96,10 @@ fn write(explorer: &Explorer, (file, inputs): (&Path, &[PathBuf]), engine: Optio
     })?;
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         let fix = "name the file that web/build makes";
-        return Err(Failure::Usage(format!("{} is not a compressed engine; {fix}", engine.display())));
+        return Err(Failure::Usage(format!(
+            "{} is not a compressed engine; {fix}",
+            engine.display()
+        )));
     }
     let page = explorer.page(&base64(&bytes)).map_err(Failure::Machine)?;
     let written = output::file(file, inputs, |out| out.write_all(page.as_bytes()));
@@ -81,7 +115,11 @@ fn base64(bytes: &[u8]) -> String {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for digit in 0..4 {
             let is_filled = digit <= part.len();
-            text.push(if is_filled { char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]) } else { '=' });
+            text.push(if is_filled {
+                char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63])
+            } else {
+                '='
+            });
         }
     }
     text
@@ -94,7 +132,13 @@ mod tests {
     /// The examples of RFC 4648.
     #[test]
     fn bytes_are_written_as_base64() {
-        let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
-        assert_eq!(texts, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+        let texts =
+            ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
+        assert_eq!(
+            texts,
+            [
+                "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"
+            ]
+        );
     }
 }

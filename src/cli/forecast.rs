@@ -60,7 +60,12 @@ pub(super) struct ForecastArgs {
 
 pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
     let (experiment, set) = (args.experiment.clone(), args.set.clone());
-    let asked = ExperimentArgs { experiment, seed: args.seed, set, ..ExperimentArgs::default() };
+    let asked = ExperimentArgs {
+        experiment,
+        seed: args.seed,
+        set,
+        ..ExperimentArgs::default()
+    };
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(varied.base())?;
     let variant = args.variant(&varied)?;
@@ -69,7 +74,8 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
     }
     let mut before = None;
     loop {
-        let changed: Vec<Option<SystemTime>> = args.status.iter().map(|path| modified(path)).collect();
+        let changed: Vec<Option<SystemTime>> =
+            args.status.iter().map(|path| modified(path)).collect();
         if before.as_ref() != Some(&changed) {
             // A file that is being written may be cut off: it is read again when it changes.
             match args.once(&varied, variant) {
@@ -89,14 +95,28 @@ impl ForecastArgs {
     /// The number of the variant that is asked for.
     fn variant(&self, varied: &VariedExperiment) -> Result<usize, Failure> {
         let variants = &varied.base().variants;
-        let is_asked = |label: &str| self.variant.as_ref().is_none_or(|text| label.contains(text.as_str()));
+        let is_asked = |label: &str| {
+            self.variant
+                .as_ref()
+                .is_none_or(|text| label.contains(text.as_str()))
+        };
         let mut asked = (0..variants.len()).filter(|at| is_asked(&variants[*at].label));
         match (asked.next(), asked.next()) {
             (Some(only), None) => Ok(only),
             (found, _) => {
-                let labels: Vec<&str> = variants.iter().map(|variant| variant.label.as_str()).collect();
-                let wrong = if found.is_some() { "name one variant" } else { "there is no such variant" };
-                Err(Failure::Usage(format!("{wrong} with --variant; they are {}", labels.join(", "))))
+                let labels: Vec<&str> = variants
+                    .iter()
+                    .map(|variant| variant.label.as_str())
+                    .collect();
+                let wrong = if found.is_some() {
+                    "name one variant"
+                } else {
+                    "there is no such variant"
+                };
+                Err(Failure::Usage(format!(
+                    "{wrong} with --variant; they are {}",
+                    labels.join(", ")
+                )))
             }
         }
     }
@@ -110,10 +130,17 @@ impl ForecastArgs {
             draws: self.draws,
         };
         let forecaster = Forecaster::new(varied, variant, &inputs)?;
-        let bar = progress::bar(ProgressBar::new(forecaster.runs()), "forecasting {wide_bar} {pos}/{len} runs");
+        let bar = progress::bar(
+            ProgressBar::new(forecaster.runs()),
+            "forecasting {wide_bar} {pos}/{len} runs",
+        );
         let work = |stop: &AtomicBool| forecaster.forecast(|| bar.inc(1), stop);
         let record = Simulation::behind(&bar, self.threads, work)?;
-        let format = if self.json { OutputFormat::Json } else { OutputFormat::Text };
+        let format = if self.json {
+            OutputFormat::Json
+        } else {
+            OutputFormat::Text
+        };
         output::out(&format.record(&record, forecast_text))
     }
 }
@@ -124,5 +151,7 @@ fn clock() -> String {
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
-    path.metadata().and_then(|metadata| metadata.modified()).ok()
+    path.metadata()
+        .and_then(|metadata| metadata.modified())
+        .ok()
 }

@@ -36,8 +36,14 @@ pub(super) fn schema() -> Result<(), Failure> {
 }
 
 fn unknown(program: &mut clap::Command, name: &str) -> Error {
-    let names: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
-    let message = format!("unknown command `{name}`; the commands are {}", names.join(", "));
+    let names: Vec<&str> = program
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let message = format!(
+        "unknown command `{name}`; the commands are {}",
+        names.join(", ")
+    );
     program.error(ErrorKind::InvalidValue, message)
 }
 

@@ -29,7 +29,10 @@ pub(super) struct ImportArgs {
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
-    let sources = ImportSources { clock: Some(jiff::Timestamp::now()), ..args.sources.clone() };
+    let sources = ImportSources {
+        clock: Some(jiff::Timestamp::now()),
+        ..args.sources.clone()
+    };
     let imported = import(&sources, &args.out, args.replace)?;
     output::out(&imported.to_string())
 }

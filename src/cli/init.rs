@@ -62,7 +62,11 @@ pub(super) struct InitArgs {
 
 pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
     free(&args.folder)?;
-    let name = args.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = args
+        .folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     if !name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
         let message = "the folder's last part names the experiment and must begin with a letter or digit; write e.g. \
                        `fleetsim init my-rollout`";
@@ -88,7 +92,10 @@ fn free(folder: &Path) -> Result<(), Failure> {
         Err(_) => folder.exists(),
     };
     if taken {
-        let message = format!("{} exists and is not an empty folder; name a new folder", folder.display());
+        let message = format!(
+            "{} exists and is not an empty folder; name a new folder",
+            folder.display()
+        );
         return Err(Failure::Usage(message));
     }
     Ok(())
@@ -99,8 +106,10 @@ fn write(folder: &Path, text: &str) -> Result<(), Failure> {
     let existed = folder.exists();
     let place = folder.join("experiment.yaml");
     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&place, text));
-    let written = written.map_err(|error| Failure::Machine(format!("cannot write {}: {error}", folder.display())));
-    let checked = written.and_then(|()| load(folder, &Overrides::default()).map_err(Failure::Input));
+    let written = written
+        .map_err(|error| Failure::Machine(format!("cannot write {}: {error}", folder.display())));
+    let checked =
+        written.and_then(|()| load(folder, &Overrides::default()).map_err(Failure::Input));
     if checked.is_err() {
         let _ = std::fs::remove_file(&place);
         if !existed {
@@ -126,14 +135,24 @@ impl Interview {
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, Failure> {
         let refused = |answer: &str, reason: &str| {
-            Failure::Usage(format!("`{answer}` is no answer to --{option} ({question}): {reason}"))
+            Failure::Usage(format!(
+                "`{answer}` is no answer to --{option} ({question}): {reason}"
+            ))
         };
         if let Some(given) = given {
             return read(given).map_err(|reason| refused(given, &reason));
         }
         loop {
-            let typed = if self.silent { None } else { self.line(&format!("{question} [{proposed}]: "))? };
-            let answer = typed.as_deref().map(str::trim).filter(|answer| !answer.is_empty()).unwrap_or(proposed);
+            let typed = if self.silent {
+                None
+            } else {
+                self.line(&format!("{question} [{proposed}]: "))?
+            };
+            let answer = typed
+                .as_deref()
+                .map(str::trim)
+                .filter(|answer| !answer.is_empty())
+                .unwrap_or(proposed);
             match read(answer) {
                 Ok(value) => return Ok(value),
                 Err(reason) if self.at_terminal => output::err(&format!("{reason}\n")),
@@ -150,9 +169,15 @@ impl Interview {
     ) -> Result<C, Failure> {
         let names = C::value_variants().iter().filter_map(C::to_possible_value);
         let names: Vec<String> = names.map(|value| value.get_name().to_owned()).collect();
-        let menu = (1..).zip(&names).map(|(number, name)| format!("{number} {name}")).join(", ");
+        let menu = (1..)
+            .zip(&names)
+            .map(|(number, name)| format!("{number} {name}"))
+            .join(", ");
         let question = (option, &*format!("{question} {menu}"), proposed);
-        given.map_or_else(|| self.ask(None, question, |answer| chosen(answer, &names)), Ok)
+        given.map_or_else(
+            || self.ask(None, question, |answer| chosen(answer, &names)),
+            Ok,
+        )
     }
 
     /// The next line of the input; after its end nothing is asked any more.
@@ -160,7 +185,8 @@ impl Interview {
         output::err(prompt);
         let mut line = String::new();
         let read = stdin().lock().read_line(&mut line);
-        let read = read.map_err(|error| Failure::Machine(format!("cannot read standard input: {error}")))?;
+        let read =
+            read.map_err(|error| Failure::Machine(format!("cannot read standard input: {error}")))?;
         if read == 0 || !self.at_terminal {
             output::err("\n");
         }
@@ -170,8 +196,15 @@ impl Interview {
 }
 
 fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
-    let mut interview = Interview { silent: args.yes, at_terminal: stdin().is_terminal() };
-    let product = ("product", "Which product rolls releases out?", "rancher-fleet");
+    let mut interview = Interview {
+        silent: args.yes,
+        at_terminal: stdin().is_terminal(),
+    };
+    let product = (
+        "product",
+        "Which product rolls releases out?",
+        "rancher-fleet",
+    );
     let product = interview.choose(args.product, product)?;
     let whole = |most: u64| {
         move |answer: &str| match answer.replace(['_', ','], "").parse::<u64>() {
@@ -180,59 +213,129 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
         }
     };
     let is_app = product == ProductChoice::CloudFoundry;
-    let what = if is_app { "How many instances does the app have?" } else { "How many clusters are there?" };
-    let clusters = interview.ask(args.clusters.as_deref(), ("clusters", what, "200"), whole(1_000_000))?;
+    let what = if is_app {
+        "How many instances does the app have?"
+    } else {
+        "How many clusters are there?"
+    };
+    let clusters = interview.ask(
+        args.clusters.as_deref(),
+        ("clusters", what, "200"),
+        whole(1_000_000),
+    )?;
     let nodes = match is_app {
         true => 1,
-        false => {
-            interview.ask(args.nodes.as_deref(), ("nodes", "How many nodes has a cluster?", "3"), whole(10_000))?
-        }
+        false => interview.ask(
+            args.nodes.as_deref(),
+            ("nodes", "How many nodes has a cluster?", "3"),
+            whole(10_000),
+        )?,
     };
-    let rate = |answer: &str| BytesPerSec::parse(answer).map(|_| answer.to_owned()).map_err(|error| error.to_string());
-    let span = |answer: &str| SimDuration::parse(answer).map(|_| answer.to_owned()).map_err(|error| error.to_string());
+    let rate = |answer: &str| {
+        BytesPerSec::parse(answer)
+            .map(|_| answer.to_owned())
+            .map_err(|error| error.to_string())
+    };
+    let span = |answer: &str| {
+        SimDuration::parse(answer)
+            .map(|_| answer.to_owned())
+            .map_err(|error| error.to_string())
+    };
     let is_known = args.downlink.is_some() && args.rtt.is_some();
     let site = args.site.or_else(|| is_known.then(SiteKind::default));
     let proposed = if is_app { "data-centre" } else { "branch" };
     let site = interview.choose(site, ("site", "Where are the clusters?", proposed))?;
     let link = site.link();
-    let usual = [link.downlink.typical().to_string(), link.rtt.typical().to_string()];
-    let downlink = ("downlink", "How fast is the downlink of a site?", usual[0].as_str());
+    let usual = [
+        link.downlink.typical().to_string(),
+        link.rtt.typical().to_string(),
+    ];
+    let downlink = (
+        "downlink",
+        "How fast is the downlink of a site?",
+        usual[0].as_str(),
+    );
     let downlink = interview.ask(args.downlink.as_deref(), downlink, rate)?;
-    let rtt = ("rtt", "How long is the round trip from a site to the registry?", usual[1].as_str());
+    let rtt = (
+        "rtt",
+        "How long is the round trip from a site to the registry?",
+        usual[1].as_str(),
+    );
     let rtt = interview.ask(args.rtt.as_deref(), rtt, span)?;
     // As measured, with its spread, unless a person knows better.
-    let is_measured =
-        matches!(link.downlink, RateModel::LogNormal { .. }) && [&downlink, &rtt] == [&usual[0], &usual[1]];
-    let link = if is_measured { format!("site: {}", site.name()) } else { format!("downlink: {downlink}, rtt: {rtt}") };
+    let is_measured = matches!(link.downlink, RateModel::LogNormal { .. })
+        && [&downlink, &rtt] == [&usual[0], &usual[1]];
+    let link = if is_measured {
+        format!("site: {}", site.name())
+    } else {
+        format!("downlink: {downlink}, rtt: {rtt}")
+    };
     let egress = ("egress", "How fast is the registry's link?", "10 Gbit/s");
     let egress = interview.ask(args.egress.as_deref(), egress, rate)?;
     let size = |answer: &str| Bytes::parse(answer).map_err(|error| error.to_string());
-    let image =
-        interview.ask(args.image.as_deref(), ("image", "How large is the image, compressed?", "400 MB"), size)?;
+    let image = interview.ask(
+        args.image.as_deref(),
+        ("image", "How large is the image, compressed?", "400 MB"),
+        size,
+    )?;
     let changed = ("changed", "How much of it does an update change?", "100 MB");
-    let changed = interview.ask(args.changed.as_deref(), changed, |answer| match size(answer)? {
-        changed if changed <= image => Ok(changed),
-        _ => Err(format!("it must be at most the image's size, {image}")),
+    let changed = interview.ask(args.changed.as_deref(), changed, |answer| {
+        match size(answer)? {
+            changed if changed <= image => Ok(changed),
+            _ => Err(format!("it must be at most the image's size, {image}")),
+        }
     })?;
     let (setting, proposed) = product.setting();
     let question = format!("Which values of {setting} do you want to compare?");
-    let settings = interview.ask(args.settings.as_deref(), ("settings", &question, proposed), listed)?;
-    Ok(InitAnswers { name, product, clusters, nodes, link, egress, image, changed, settings })
+    let settings = interview.ask(
+        args.settings.as_deref(),
+        ("settings", &question, proposed),
+        listed,
+    )?;
+    Ok(InitAnswers {
+        name,
+        product,
+        clusters,
+        nodes,
+        link,
+        egress,
+        image,
+        changed,
+        settings,
+    })
 }
 
 /// The choice with this name or number of a menu.
 fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
-    let numbered = answer.parse::<usize>().ok().and_then(|number| names.get(number.checked_sub(1)?));
-    C::from_str(numbered.map_or(answer, String::as_str), true)
-        .map_err(|_| format!("it must be one of {}, or the number of one", names.join(", ")))
+    let numbered = answer
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| names.get(number.checked_sub(1)?));
+    C::from_str(numbered.map_or(answer, String::as_str), true).map_err(|_| {
+        format!(
+            "it must be one of {}, or the number of one",
+            names.join(", ")
+        )
+    })
 }
 
 /// Values between commas: counts or percentages.
 fn listed(answer: &str) -> Result<Vec<String>, String> {
-    let values: Vec<String> = answer.split(',').map(|value| value.trim().to_owned()).collect();
-    let is_amount = |value: &String| value.strip_suffix('%').unwrap_or(value).parse::<u32>().is_ok();
+    let values: Vec<String> = answer
+        .split(',')
+        .map(|value| value.trim().to_owned())
+        .collect();
+    let is_amount = |value: &String| {
+        value
+            .strip_suffix('%')
+            .unwrap_or(value)
+            .parse::<u32>()
+            .is_ok()
+    };
     match values.iter().find(|value| !is_amount(value)) {
-        Some(value) => Err(format!("`{value}` must be a count or a percentage; write e.g. `1, 10%, 100%`")),
+        Some(value) => Err(format!(
+            "`{value}` must be a count or a percentage; write e.g. `1, 10%, 100%`"
+        )),
         None if values.iter().unique().count() < 2 => {
             Err("a comparison needs at least two values; write e.g. `10%, 25%`".to_owned())
         }

@@ -45,5 +45,9 @@ pub(super) fn ends_with(words: String) -> Result<(), Failure> {
         *last = words;
     }
     SIMULATING.store(false, Ordering::SeqCst);
-    if STOP.load(Ordering::SeqCst) { Err(Failure::Interrupted) } else { Ok(()) }
+    if STOP.load(Ordering::SeqCst) {
+        Err(Failure::Interrupted)
+    } else {
+        Ok(())
+    }
 }

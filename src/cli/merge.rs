@@ -39,7 +39,11 @@ pub(super) struct MergeArgs {
 pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let set = ShardSet::read(&args.shards)?;
     let (shards, runs) = (set.count(), set.run_count());
-    output::err(&format!("merging {} with {}\n", counted(shards, "shard"), counted(runs, "run")));
+    output::err(&format!(
+        "merging {} with {}\n",
+        counted(shards, "shard"),
+        counted(runs, "run")
+    ));
     let mut command = recorded::command(set.whole_command())?;
     match &mut command {
         Command::Run(run) => run.junit.clone_from(&args.junit),
@@ -49,7 +53,8 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
         }
         _ => {}
     }
-    let other = || Failure::Usage("shards must be those of `run`, `plan` or `sensitivity`".to_owned());
+    let other =
+        || Failure::Usage("shards must be those of `run`, `plan` or `sensitivity`".to_owned());
     args.complete(command.simulate().ok_or_else(other)?, set)?;
     command.run()
 }
@@ -62,7 +67,9 @@ impl MergeArgs {
         } else if !simulate.experiment.experiment.exists() {
             let place = simulate.experiment.experiment.display();
             let fix = "add `--experiment EXPERIMENT`, or merge in the folder that has it";
-            return Err(Failure::Usage(format!("the shards' experiment {place} must be there; {fix}")));
+            return Err(Failure::Usage(format!(
+                "the shards' experiment {place} must be there; {fix}"
+            )));
         }
         simulate.experiment.allow_commands = self.again.allow_commands;
         simulate.threads = self.again.threads;

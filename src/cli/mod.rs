@@ -231,13 +231,21 @@ enum Failure {
 }
 
 fn in_worlds(worlds: &[String]) -> String {
-    if worlds.is_empty() { String::new() } else { format!(" for {}", worlds.join(" or ")) }
+    if worlds.is_empty() {
+        String::new()
+    } else {
+        format!(" for {}", worlds.join(" or "))
+    }
 }
 
 impl Failure {
     const fn exit_code(&self) -> u8 {
         match self {
-            Self::Record(error) | Self::Shards(ShardError::Results(error)) if error.is_of_input() => 2,
+            Self::Record(error) | Self::Shards(ShardError::Results(error))
+                if error.is_of_input() =>
+            {
+                2
+            }
             Self::Record(_) | Self::Machine(_) | Self::Different { .. } | Self::OtherShards => 1,
             Self::Shards(ShardError::Results(_)) => 1,
             Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
@@ -252,8 +260,15 @@ impl Failure {
             // It has its own layout, a snippet for each problem, perhaps in colours.
             Self::Input(error) => {
                 let problems = error.problems.len();
-                let count = if problems > 1 { format!("\n{problems} problems\n") } else { String::new() };
-                output::styled_err(&format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end()));
+                let count = if problems > 1 {
+                    format!("\n{problems} problems\n")
+                } else {
+                    String::new()
+                };
+                output::styled_err(&format!(
+                    "{}\n{count}",
+                    error.render(output::stderr_has_colour()).trim_end()
+                ));
             }
             Self::Interrupted => output::err(&format!("{self}\n")),
             _ => output::err(&format!("error: {}\n", output::with_causes(self))),
@@ -264,7 +279,9 @@ impl Failure {
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
     let command = recorded::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    let Err(failure) = interrupt::listen().and_then(|()| command.run()) else { return ExitCode::SUCCESS };
+    let Err(failure) = interrupt::listen().and_then(|()| command.run()) else {
+        return ExitCode::SUCCESS;
+    };
     failure.print();
     ExitCode::from(failure.exit_code())
 }
@@ -318,14 +335,19 @@ impl OutputFormat {
         match self {
             Self::Text => {
                 let width = output::width();
-                fleetsim::report::table(results, width) + &fleetsim::report::uncertainty_text(results, width)
+                fleetsim::report::table(results, width)
+                    + &fleetsim::report::uncertainty_text(results, width)
             }
             Self::Json => fleetsim::report::json(results),
         }
     }
 
     /// A record of a plan, an analysis or a calibration, in the words of `text` or as JSON.
-    fn record<Record: Serialize>(self, record: &Record, text: fn(&Record, usize) -> String) -> String {
+    fn record<Record: Serialize>(
+        self,
+        record: &Record,
+        text: fn(&Record, usize) -> String,
+    ) -> String {
         match self {
             Self::Text => text(record, output::width()),
             Self::Json => String::from_utf8_lossy(&to_json(record)).into_owned(),
@@ -335,7 +357,11 @@ impl OutputFormat {
 
 impl ExperimentArgs {
     fn overrides(&self) -> Overrides {
-        Overrides { seed: self.seed, replicates: self.replicates, set: self.set.clone() }
+        Overrides {
+            seed: self.seed,
+            replicates: self.replicates,
+            set: self.set.clone(),
+        }
     }
 
     fn load(&self) -> Result<Experiment, Failure> {
@@ -344,7 +370,10 @@ impl ExperimentArgs {
 
     /// Refuses to simulate an experiment that starts commands which were not allowed, or do not exist.
     fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
-        let command = experiment.variants.iter().find_map(|variant| variant.scenario.strategy.command());
+        let command = experiment
+            .variants
+            .iter()
+            .find_map(|variant| variant.scenario.strategy.command());
         if let Some(command) = command.filter(|_| !self.allow_commands) {
             return Err(Failure::Usage(format!(
                 "this experiment starts a command for every run: {}\n  if you trust it, add --allow-commands",
@@ -362,7 +391,9 @@ impl ExperimentArgs {
 impl SimulateArgs {
     /// The folder of the whole study's results.
     fn target(&self, provenance: &Provenance) -> PathBuf {
-        self.out.clone().unwrap_or_else(|| Path::new("results").join(&provenance.experiment))
+        self.out
+            .clone()
+            .unwrap_or_else(|| Path::new("results").join(&provenance.experiment))
     }
 
     /// Has the work done again, to be compared with the results in `folder`.

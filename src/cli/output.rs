@@ -21,8 +21,13 @@ pub(crate) const STANDARD: &str = "-";
 /// Prints results. A closed pipe, as with `head`, is not a failure; a full disk is.
 pub(super) fn out(text: &str) -> Result<(), Failure> {
     let mut stdout = stdout().lock();
-    match stdout.write_all(printable(text).as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failure(&error, Path::new(STANDARD))),
+    match stdout
+        .write_all(printable(text).as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(failure(&error, Path::new(STANDARD)))
+        }
         _ => Ok(()),
     }
 }
@@ -37,7 +42,13 @@ pub(super) fn wait(time: Duration) -> bool {
         if let Ok(limit) = Timespec::try_from(time) {
             match poll(&mut polled, Some(&limit)) {
                 Ok(0) => return true,
-                Ok(_) if polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => return false,
+                Ok(_)
+                    if polled[0]
+                        .revents()
+                        .intersects(PollFlags::ERR | PollFlags::HUP) =>
+                {
+                    return false;
+                }
                 _ => {}
             }
         }
@@ -57,22 +68,38 @@ pub(crate) fn styled_err(text: &str) {
 }
 
 /// Writes the asserted limits of these results as a JUnit report, if a file is named. `inputs` as for [`file`].
-pub(crate) fn junit(to: Option<&Path>, results: &Results, inputs: &[PathBuf]) -> Result<(), Failure> {
+pub(crate) fn junit(
+    to: Option<&Path>,
+    results: &Results,
+    inputs: &[PathBuf],
+) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
-    file(to, inputs, |out| out.write_all(report::junit(results).as_bytes())).map_err(|error| failure(&error, to))
+    file(to, inputs, |out| {
+        out.write_all(report::junit(results).as_bytes())
+    })
+    .map_err(|error| failure(&error, to))
 }
 
 /// Checks, before any work, that [`junit`] can write.
 pub(crate) fn check_junit(to: Option<&Path>, inputs: &[PathBuf]) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
-    let writable = place(to, inputs).and_then(|place| place.map_or(Ok(()), |(place, _)| beside(&place).map(drop)));
+    let writable = place(to, inputs)
+        .and_then(|place| place.map_or(Ok(()), |(place, _)| beside(&place).map(drop)));
     writable.map_err(|error| failure(&error, to))
 }
 
 /// The files of the experiment that a user `named`.
 pub(crate) fn inputs(named: &Path, experiment: &Experiment) -> Vec<PathBuf> {
-    let folder = if named.is_dir() { named } else { named.parent().unwrap_or(named) };
-    experiment.inputs.iter().map(|input| folder.join(&input.path)).collect()
+    let folder = if named.is_dir() {
+        named
+    } else {
+        named.parent().unwrap_or(named)
+    };
+    experiment
+        .inputs
+        .iter()
+        .map(|input| folder.join(&input.path))
+        .collect()
 }
 
 /// Writes what an option asks for: to standard output, to a device or pipe, or to a file, which is replaced as a whole.
@@ -110,7 +137,9 @@ fn place(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<(PathBuf, Option<Me
         return Ok(None);
     }
     let old = match fs::metadata(to) {
-        Ok(metadata) if metadata.is_dir() => return Err(Error::other("it is a folder; name a file in it")),
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(Error::other("it is a folder; name a file in it"));
+        }
         Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == ErrorKind::NotFound && !to.is_symlink() => None,
         Err(error) => return Err(error),
@@ -119,11 +148,29 @@ fn place(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<(PathBuf, Option<Me
         return Ok(None);
     }
     let name = to.file_name().ok_or_else(|| Error::other("name a file"))?;
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let place = if old.is_some() { to.canonicalize()? } else { parent.canonicalize()?.join(name) };
-    let is_input = |input: &PathBuf| input.canonicalize().is_ok_and(|input| place.starts_with(input));
-    if inputs.iter().any(is_input) || place.ancestors().skip(1).any(|above| above.join(PROVENANCE_FILE).exists()) {
-        return Err(Error::other("it must not be an input or in a results folder; name another file"));
+    let parent = to
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let place = if old.is_some() {
+        to.canonicalize()?
+    } else {
+        parent.canonicalize()?.join(name)
+    };
+    let is_input = |input: &PathBuf| {
+        input
+            .canonicalize()
+            .is_ok_and(|input| place.starts_with(input))
+    };
+    if inputs.iter().any(is_input)
+        || place
+            .ancestors()
+            .skip(1)
+            .any(|above| above.join(PROVENANCE_FILE).exists())
+    {
+        return Err(Error::other(
+            "it must not be an input or in a results folder; name another file",
+        ));
     }
     Ok(Some((place, old)))
 }
@@ -167,10 +214,17 @@ fn beside(place: &Path) -> io::Result<(BufWriter<File>, Temporary)> {
 /// Removes the hidden files of killed processes, whose names are `start` and two numbers. What cannot be removed stays.
 fn remove_abandoned(place: &Path, start: &str) {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let entries = place.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let entries = place
+        .parent()
+        .and_then(|folder| fs::read_dir(folder).ok())
+        .into_iter()
+        .flatten()
+        .flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_own = name.strip_prefix(start).and_then(|rest| rest.split_once('-'));
+        let is_own = name
+            .strip_prefix(start)
+            .and_then(|rest| rest.split_once('-'));
         if is_own.is_some_and(|(process, attempt)| is_number(process) && is_number(attempt))
             && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
         {
@@ -181,7 +235,11 @@ fn remove_abandoned(place: &Path, start: &str) {
 
 /// A place that cannot be written.
 pub(crate) fn failure(error: &Error, place: &Path) -> Failure {
-    let name = if place == Path::new(STANDARD) { "to standard output".into() } else { place.to_string_lossy() };
+    let name = if place == Path::new(STANDARD) {
+        "to standard output".into()
+    } else {
+        place.to_string_lossy()
+    };
     Failure::Machine(format!("cannot write {name}: {error}"))
 }
 
@@ -192,14 +250,25 @@ pub(crate) fn stderr_has_colour() -> bool {
 
 /// An error with its causes, in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string);
-    causes.fold(error.to_string(), |text, cause| if text.contains(&cause) { text } else { format!("{text}: {cause}") })
+    let causes =
+        std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string);
+    causes.fold(error.to_string(), |text, cause| {
+        if text.contains(&cause) {
+            text
+        } else {
+            format!("{text}: {cause}")
+        }
+    })
 }
 
 /// Columns of the terminal; 100 when stdout is not a terminal, so that files look the same everywhere.
 pub(crate) fn width() -> usize {
     const DEFAULT: usize = 100;
-    if stdout().is_terminal() { console::Term::stdout().size().1.into() } else { DEFAULT }
+    if stdout().is_terminal() {
+        console::Term::stdout().size().1.into()
+    } else {
+        DEFAULT
+    }
 }
 
 /// A whole number with thousands separators: `1,000`.

@@ -30,12 +30,20 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let asked = &args.simulate.experiment;
     let experiment = load_plan(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(&experiment)?;
-    let wanted = experiment.plan.clone().expect("a planned experiment has a plan");
+    let wanted = experiment
+        .plan
+        .clone()
+        .expect("a planned experiment has a plan");
     let mut provenance = described(&experiment, "plan", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-plan");
-    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "search")? else { return Ok(()) };
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "search")?
+    else {
+        return Ok(());
+    };
     if experiment.precision.is_some() {
-        output::err("note: `precision` applies to `fleetsim run` only; a plan decides how many runs it needs\n");
+        output::err(
+            "note: `precision` applies to `fleetsim run` only; a plan decides how many runs it needs\n",
+        );
     }
     let simulated = simulate(&experiment, &wanted, args, &recording.journal);
     if recording.is_shard() {
@@ -57,17 +65,29 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     output::out(&args.simulate.format.record(&found.plan, report::plan_text))?;
     let plan = &found.plan;
-    match (plan.is_answered(), plan.questions.iter().all(|question| question.best.is_some())) {
+    match (
+        plan.is_answered(),
+        plan.questions
+            .iter()
+            .all(|question| question.best.is_some()),
+    ) {
         (true, _) => Ok(()),
-        (_, true) => Err(Failure::Uncertain(worlds(plan, |question| !question.is_decided()))),
-        (_, false) => Err(Failure::NoSetting(worlds(plan, |question| question.best.is_none()))),
+        (_, true) => Err(Failure::Uncertain(worlds(plan, |question| {
+            !question.is_decided()
+        }))),
+        (_, false) => Err(Failure::NoSetting(worlds(plan, |question| {
+            question.best.is_none()
+        }))),
     }
 }
 
 /// The worlds of these questions, where there are several.
 fn worlds(plan: &PlanRecord, which: fn(&Question) -> bool) -> Vec<String> {
     let questions = plan.questions.iter().filter(|question| which(question));
-    questions.map(|question| question.world.clone()).filter(|world| !world.is_empty()).collect()
+    questions
+        .map(|question| question.world.clone())
+        .filter(|world| !world.is_empty())
+        .collect()
 }
 
 fn simulate(
@@ -78,8 +98,18 @@ fn simulate(
 ) -> Result<SearchResult, Failure> {
     // The upper bound, which it seldom reaches: the search decides how many runs it needs.
     let runs = run_count_at_most(experiment, wanted, args.compare_exhaustive);
-    let bar = progress::bar(ProgressBar::new(runs), "searching {wide_bar} {pos} of at most {len} runs");
+    let bar = progress::bar(
+        ProgressBar::new(runs),
+        "searching {wide_bar} {pos} of at most {len} runs",
+    );
     Simulation::behind(&bar, args.simulate.threads, |stop| {
-        search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), stop)
+        search(
+            experiment,
+            wanted,
+            args.compare_exhaustive,
+            journal,
+            |_events| bar.inc(1),
+            stop,
+        )
     })
 }

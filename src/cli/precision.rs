@@ -9,23 +9,45 @@ use itertools::Itertools;
 pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
     PrecisionAsked {
         to: precision.to.get(),
-        of: precision.of.iter().map(|measure| measure.name.to_owned()).collect(),
+        of: precision
+            .of
+            .iter()
+            .map(|measure| measure.name.to_owned())
+            .collect(),
         max: precision.max,
     }
 }
 
 /// The precision of each variant, and the text that reports it.
-pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64) -> (Vec<PrecisionFound>, String) {
+pub(super) fn found(
+    precision: &Precision,
+    variants: &[VariantRecord],
+    seed: u64,
+) -> (Vec<PrecisionFound>, String) {
     let (mut found, mut rest) = (Vec::new(), String::new());
     for variant in variants {
-        let (judged, runs) = (judge(precision, &variant.runs, seed), variant.runs.len() as u32);
-        let open: Vec<&MeasurePrecision> = judged.iter().filter(|judged| !judged.is_precise).collect();
+        let (judged, runs) = (
+            judge(precision, &variant.runs, seed),
+            variant.runs.len() as u32,
+        );
+        let open: Vec<&MeasurePrecision> =
+            judged.iter().filter(|judged| !judged.is_precise).collect();
         if !open.is_empty() {
             let open = open.iter().map(|judged| in_words(judged, runs)).join(", ");
-            rest.push_str(&format!("  not reached by {} in {runs} runs: {open}\n", variant.variant));
+            rest.push_str(&format!(
+                "  not reached by {} in {runs} runs: {open}\n",
+                variant.variant
+            ));
         }
-        let half_widths = judged.iter().map(|judged| (judged.measure.name.to_owned(), judged.half_width)).collect();
-        found.push(PrecisionFound { runs, reached: open.is_empty(), half_widths });
+        let half_widths = judged
+            .iter()
+            .map(|judged| (judged.measure.name.to_owned(), judged.half_width))
+            .collect();
+        found.push(PrecisionFound {
+            runs,
+            reached: open.is_empty(),
+            half_widths,
+        });
     }
     let text = summary(precision, &found) + &rest;
     (found, text)
@@ -33,13 +55,21 @@ pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64
 
 /// The measures that are to be precise, in words.
 pub(super) fn measures(precision: &Precision) -> String {
-    precision.of.iter().map(|measure| measure.name).join(" and ")
+    precision
+        .of
+        .iter()
+        .map(|measure| measure.name)
+        .join(" and ")
 }
 
 fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
     let runs = || found.iter().map(|found| found.runs);
     let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
-    let each = if least == most { least.to_string() } else { format!("{least}–{most}") };
+    let each = if least == most {
+        least.to_string()
+    } else {
+        format!("{least}–{most}")
+    };
     format!(
         "precision: {} of {} variants reached ±{} in {} with {each} runs each\n",
         found.iter().filter(|found| found.reached).count(),
@@ -51,8 +81,17 @@ fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
 
 /// `completion_s ±7.3%`; for a measure that some runs lack, with the number of runs that have it.
 fn in_words(judged: &MeasurePrecision, runs: u32) -> String {
-    let MeasurePrecision { measure, values, half_width, .. } = *judged;
-    let of = if values < runs as usize { format!(" in {values} of them") } else { String::new() };
+    let MeasurePrecision {
+        measure,
+        values,
+        half_width,
+        ..
+    } = *judged;
+    let of = if values < runs as usize {
+        format!(" in {values} of them")
+    } else {
+        String::new()
+    };
     match half_width {
         Some(half) => format!("{} ±{:.1}%{of}", measure.name, half * 100.0),
         None if values < 2 => format!("{} has a value in at most one run", measure.name),
@@ -67,11 +106,27 @@ mod tests {
 
     #[test]
     fn a_measure_that_is_not_precise_is_reported_with_its_half_width() {
-        let judged =
-            |values, half_width| MeasurePrecision { measure: &MEASURES[0], values, half_width, is_precise: false };
-        assert_eq!(in_words(&judged(40, Some(0.0726)), 40), "completion_s ±7.3%");
-        assert_eq!(in_words(&judged(12, Some(0.0726)), 40), "completion_s ±7.3% in 12 of them");
-        assert_eq!(in_words(&judged(1, None), 40), "completion_s has a value in at most one run");
-        assert_eq!(in_words(&judged(40, None), 40), "completion_s varies around 0");
+        let judged = |values, half_width| MeasurePrecision {
+            measure: &MEASURES[0],
+            values,
+            half_width,
+            is_precise: false,
+        };
+        assert_eq!(
+            in_words(&judged(40, Some(0.0726)), 40),
+            "completion_s ±7.3%"
+        );
+        assert_eq!(
+            in_words(&judged(12, Some(0.0726)), 40),
+            "completion_s ±7.3% in 12 of them"
+        );
+        assert_eq!(
+            in_words(&judged(1, None), 40),
+            "completion_s has a value in at most one run"
+        );
+        assert_eq!(
+            in_words(&judged(40, None), 40),
+            "completion_s varies around 0"
+        );
     }
 }

@@ -55,7 +55,8 @@ struct VariantTimings {
 
 /// A bar on stderr that looks like `template`; silent when that is not a terminal.
 pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
-    let bar = bar.with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
+    let bar = bar
+        .with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -64,7 +65,11 @@ impl StudyProgress {
     /// For a study of `variants` on `threads` threads; `most` is the upper bound of runs where it may need more.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
         let variants = vec![VariantTimings::default(); variants];
-        let state = Arc::new(Mutex::new(StudyTimings { threads, variants, ..StudyTimings::default() }));
+        let state = Arc::new(Mutex::new(StudyTimings {
+            threads,
+            variants,
+            ..StudyTimings::default()
+        }));
         let (of_runs, of_left) = (Arc::clone(&state), Arc::clone(&state));
         let runs = move |_: &ProgressState, out: &mut dyn fmt::Write| {
             let state = of_runs.lock().expect("no holder panics");
@@ -97,7 +102,8 @@ impl StudyProgress {
         let result = change(&mut state);
         let (done, left) = (state.done(), state.work_left());
         drop(state);
-        self.bar.set_length(((done + left).as_millis() as u64).max(1));
+        self.bar
+            .set_length(((done + left).as_millis() as u64).max(1));
         self.bar.set_position(done.as_millis() as u64);
         result
     }
@@ -106,7 +112,9 @@ impl StudyProgress {
 impl StudyObserver for StudyProgress {
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]) {
         let line = self.update(|state| {
-            for (variant, (&at_hand, &wanted, again)) in state.variants.iter_mut().zip(izip!(at_hand, wanted, again)) {
+            for (variant, (&at_hand, &wanted, again)) in
+                state.variants.iter_mut().zip(izip!(at_hand, wanted, again))
+            {
                 (variant.at_hand, variant.wanted, variant.has_details) = (at_hand, wanted, !again);
             }
             for (variant, first) in state.variants.iter_mut().zip(firsts) {
@@ -115,8 +123,16 @@ impl StudyObserver for StudyProgress {
             if firsts.is_empty() || std::mem::replace(&mut state.is_estimated, true) {
                 return None;
             }
-            let left = state.left().map(|left| left + statistics(wanted)).filter(|left| *left > LONG)?;
-            Some(estimate(state, left, results_bytes(firsts, wanted), self.most))
+            let left = state
+                .left()
+                .map(|left| left + statistics(wanted))
+                .filter(|left| *left > LONG)?;
+            Some(estimate(
+                state,
+                left,
+                results_bytes(firsts, wanted),
+                self.most,
+            ))
         });
         if let Some(line) = line {
             self.bar.suspend(|| output::err(&line));
@@ -129,7 +145,10 @@ impl StudyObserver for StudyProgress {
 
     fn ended(&self, job: Job) {
         self.update(|state| {
-            let took = state.running.remove(&job).map_or(Duration::ZERO, |began| began.elapsed());
+            let took = state
+                .running
+                .remove(&job)
+                .map_or(Duration::ZERO, |began| began.elapsed());
             state.ended(job, took);
         });
     }
@@ -148,8 +167,16 @@ impl StudyTimings {
 
     /// Finished runs, and all runs.
     fn runs(&self) -> (u64, u64) {
-        let sum = |of: fn(&VariantTimings) -> u32| self.variants.iter().map(|variant| u64::from(of(variant))).sum();
-        (sum(|variant| variant.at_hand), sum(|variant| variant.wanted))
+        let sum = |of: fn(&VariantTimings) -> u32| {
+            self.variants
+                .iter()
+                .map(|variant| u64::from(of(variant)))
+                .sum()
+        };
+        (
+            sum(|variant| variant.at_hand),
+            sum(|variant| variant.wanted),
+        )
     }
 
     /// Expected time of a run of this variant.
@@ -157,22 +184,41 @@ impl StudyTimings {
         if variant.timed > 0 {
             return variant.took / variant.timed;
         }
-        let timed = self.variants.iter().filter(|other| other.timed > 0 && other.events > 0);
+        let timed = self
+            .variants
+            .iter()
+            .filter(|other| other.timed > 0 && other.events > 0);
         let (took, events) = timed.fold((Duration::ZERO, 0), |(took, events), other| {
-            (took + other.took, events + u64::from(other.timed) * other.events)
+            (
+                took + other.took,
+                events + u64::from(other.timed) * other.events,
+            )
         });
-        if events == 0 { Duration::ZERO } else { took.mul_f64(variant.events as f64 / events as f64) }
+        if events == 0 {
+            Duration::ZERO
+        } else {
+            took.mul_f64(variant.events as f64 / events as f64)
+        }
     }
 
     fn done(&self) -> Duration {
-        self.variants.iter().map(|variant| self.each(variant) * (variant.at_hand + u32::from(variant.detailed))).sum()
+        self.variants
+            .iter()
+            .map(|variant| self.each(variant) * (variant.at_hand + u32::from(variant.detailed)))
+            .sum()
     }
 
     /// Remaining time on one thread.
     fn work_left(&self) -> Duration {
-        let detail = |variant: &VariantTimings| u32::from(!variant.detailed && !variant.has_details);
-        let runs = |variant: &VariantTimings| variant.wanted.saturating_sub(variant.at_hand) + detail(variant);
-        self.variants.iter().map(|variant| self.each(variant) * runs(variant)).sum()
+        let detail =
+            |variant: &VariantTimings| u32::from(!variant.detailed && !variant.has_details);
+        let runs = |variant: &VariantTimings| {
+            variant.wanted.saturating_sub(variant.at_hand) + detail(variant)
+        };
+        self.variants
+            .iter()
+            .map(|variant| self.each(variant) * runs(variant))
+            .sum()
     }
 
     /// Remaining time on all threads. `None` before a run has finished.
@@ -203,19 +249,32 @@ fn statistics(wanted: &[u32]) -> Duration {
     let _ = std::hint::black_box(interval_of_mean(&values, 1));
     let each = began.elapsed() / SAMPLE;
     let times = 2 * MEASURES.len() + COMPARED * wanted.len().saturating_sub(1) / 2;
-    wanted.iter().map(|&runs| each * runs.min(MOST_RESAMPLED as u32)).sum::<Duration>() * times as u32
+    wanted
+        .iter()
+        .map(|&runs| each * runs.min(MOST_RESAMPLED as u32))
+        .sum::<Duration>()
+        * times as u32
 }
 
 /// The estimate in one line.
 fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u64>) -> String {
     let (at_hand, wanted) = state.runs();
-    let kept =
-        if at_hand > state.variants.len() as u64 { format!(" ({} saved)", grouped(at_hand)) } else { String::new() };
+    let kept = if at_hand > state.variants.len() as u64 {
+        format!(" ({} saved)", grouped(at_hand))
+    } else {
+        String::new()
+    };
     let s = |count: usize| if count == 1 { "" } else { "s" };
     let more = match most {
         Some(most) if most > wanted => {
-            let all = left.mul_f64(most.saturating_sub(at_hand) as f64 / wanted.saturating_sub(at_hand).max(1) as f64);
-            format!("; up to {} runs and {} to reach the precision", grouped(most), in_words(all))
+            let all = left.mul_f64(
+                most.saturating_sub(at_hand) as f64 / wanted.saturating_sub(at_hand).max(1) as f64,
+            );
+            format!(
+                "; up to {} runs and {} to reach the precision",
+                grouped(most),
+                in_words(all)
+            )
         }
         _ => String::new(),
     };
@@ -271,7 +330,12 @@ mod tests {
     use super::*;
 
     fn state(threads: usize, variants: &[VariantTimings]) -> StudyTimings {
-        StudyTimings { threads, variants: variants.to_vec(), running: HashMap::new(), is_estimated: false }
+        StudyTimings {
+            threads,
+            variants: variants.to_vec(),
+            running: HashMap::new(),
+            is_estimated: false,
+        }
     }
 
     #[test]
@@ -285,11 +349,21 @@ mod tests {
             took: Duration::from_secs(seconds),
             events,
         };
-        let mut state = state(2, &[spent(10, 5, 5, 1000), spent(20, 1, 60, 60_000), spent(0, 0, 0, 130)]);
+        let mut state = state(
+            2,
+            &[
+                spent(10, 5, 5, 1000),
+                spent(20, 1, 60, 60_000),
+                spent(0, 0, 0, 130),
+            ],
+        );
         // 11 · 1 s + 1 · 60 s + 21 runs of 130 events, at 65 s for 5 · 1,000 + 60,000 events: 0.13 s each. On two
         // threads.
         let left = state.left().expect("runs have ended");
-        assert!((left.as_secs_f64() - (11.0 + 60.0 + 21.0 * 0.13) / 2.0).abs() < 1e-6, "{left:?}");
+        assert!(
+            (left.as_secs_f64() - (11.0 + 60.0 + 21.0 * 0.13) / 2.0).abs() < 1e-6,
+            "{left:?}"
+        );
         assert_eq!(state.runs(), (30, 60));
         state.ended(Job::Run((0, 10)), Duration::from_secs(7));
         state.ended(Job::Detail(1), Duration::from_secs(60));
@@ -297,12 +371,25 @@ mod tests {
         let left = state.left().expect("runs have ended");
         let each = 132.0 / (6.0 * 1000.0 + 2.0 * 60_000.0) * 130.0;
         let expected = (10.0 * 2.0 + 21.0 * each) / 2.0;
-        assert!((left.as_secs_f64() - expected).abs() < 1e-3, "{left:?}, not {expected} s");
+        assert!(
+            (left.as_secs_f64() - expected).abs() < 1e-3,
+            "{left:?}, not {expected} s"
+        );
     }
 
     #[test]
     fn there_is_no_estimate_before_a_run_has_finished() {
-        assert_eq!(state(4, &[VariantTimings { wanted: 20, ..VariantTimings::default() }]).left(), None);
+        assert_eq!(
+            state(
+                4,
+                &[VariantTimings {
+                    wanted: 20,
+                    ..VariantTimings::default()
+                }]
+            )
+            .left(),
+            None
+        );
     }
 
     #[test]
@@ -330,9 +417,14 @@ mod tests {
 
     #[test]
     fn durations_are_short_words() {
-        for (seconds, words) in
-            [(0.2, "1 s"), (9.9, "10 s"), (43.0, "45 s"), (95.0, "2 min"), (5000.0, "83 min"), (9000.0, "2.5 h")]
-        {
+        for (seconds, words) in [
+            (0.2, "1 s"),
+            (9.9, "10 s"),
+            (43.0, "45 s"),
+            (95.0, "2 min"),
+            (5000.0, "83 min"),
+            (9000.0, "2.5 h"),
+        ] {
             assert_eq!(in_words(Duration::from_secs_f64(seconds)), words);
         }
     }

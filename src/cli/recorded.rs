@@ -12,18 +12,26 @@ use itertools::Itertools;
 use super::{Cli, Command, Failure, shell};
 
 /// Options that decide no result, which a stranger must not choose.
-const OWN: [&str; 7] = ["out", "replace", "threads", "format", "shard", "round", "junit"];
+const OWN: [&str; 7] = [
+    "out", "replace", "threads", "format", "shard", "round", "junit",
+];
 
 /// Of those that decide none, this is recorded for readers and has no effect.
 pub(super) const ALLOW_COMMANDS: &str = "allow-commands";
 
 /// A command line, with the options that its results will record.
-pub(super) fn parsed(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Command, Error> {
+pub(super) fn parsed(
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<Command, Error> {
     let (mut command, options) = read(words)?;
     if let Some(recorded) = command.recorded() {
         let is_recorded = |long: &&str| !OWN.contains(long) && *long != ALLOW_COMMANDS;
-        let kept = options.into_iter().filter(|(long, _)| is_recorded(&long.as_str()));
-        *recorded = kept.flat_map(|(long, value)| std::iter::once(format!("--{long}")).chain(value)).collect();
+        let kept = options
+            .into_iter()
+            .filter(|(long, _)| is_recorded(&long.as_str()));
+        *recorded = kept
+            .flat_map(|(long, value)| std::iter::once(format!("--{long}")).chain(value))
+            .collect();
     }
     Ok(command)
 }
@@ -34,10 +42,16 @@ pub(super) fn parsed(words: impl IntoIterator<Item = impl Into<OsString> + Clone
 /// When it is not one that fleetsim records.
 pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     let words = shell::words(recorded);
-    let refused = |why: &str| Failure::Usage(format!("the recorded command `{recorded}` must {why}"));
+    let refused =
+        |why: &str| Failure::Usage(format!("the recorded command `{recorded}` must {why}"));
     let (_, options) = read(&words).map_err(|_| refused("be one that this program can run"))?;
-    if let Some((long, _)) = options.iter().find(|(long, _)| OWN.contains(&long.as_str())) {
-        return Err(refused(&format!("not have `--{long}`; run what you need of it yourself")));
+    if let Some((long, _)) = options
+        .iter()
+        .find(|(long, _)| OWN.contains(&long.as_str()))
+    {
+        return Err(refused(&format!(
+            "not have `--{long}`; run what you need of it yourself"
+        )));
     }
     match parsed(words).map(|mut command| command.recorded().is_some().then_some(command)) {
         Ok(Some(command)) => Ok(command),
@@ -49,28 +63,55 @@ pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
 type GivenOption = (String, Option<String>);
 
 /// A command, and the options that were given, in their order.
-fn read(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<(Command, Vec<GivenOption>), Error> {
+fn read(
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<(Command, Vec<GivenOption>), Error> {
     let mut program = Cli::command();
     let matches = program.try_get_matches_from_mut(words)?;
     let command = Cli::from_arg_matches(&matches)?.command;
     let (name, own) = matches.subcommand().expect("a command is required");
-    let known = program.find_subcommand(name).expect("it was parsed").get_arguments();
-    let options = known.flat_map(|arg| given(arg, own)).sorted_by_key(|(index, _)| *index);
+    let known = program
+        .find_subcommand(name)
+        .expect("it was parsed")
+        .get_arguments();
+    let options = known
+        .flat_map(|arg| given(arg, own))
+        .sorted_by_key(|(index, _)| *index);
     Ok((command, options.map(|(_, option)| option).collect()))
 }
 
 /// The values of an option, each with its index on the command line.
 fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, GivenOption)> {
     let id = arg.get_id().as_str();
-    let Some(long) = arg.get_long().filter(|_| matches.value_source(id) == Some(ValueSource::CommandLine)) else {
+    let Some(long) = arg
+        .get_long()
+        .filter(|_| matches.value_source(id) == Some(ValueSource::CommandLine))
+    else {
         return Vec::new();
     };
-    let values = matches.get_raw(id).filter(|_| arg.get_action().takes_values());
-    let values: Vec<_> = values.into_iter().flatten().map(|value| Some(value.to_string_lossy().into_owned())).collect();
-    let values = if values.is_empty() { vec![None] } else { values };
+    let values = matches
+        .get_raw(id)
+        .filter(|_| arg.get_action().takes_values());
+    let values: Vec<_> = values
+        .into_iter()
+        .flatten()
+        .map(|value| Some(value.to_string_lossy().into_owned()))
+        .collect();
+    let values = if values.is_empty() {
+        vec![None]
+    } else {
+        values
+    };
     // An option without its optional value has no index, and comes last.
-    let indices = matches.indices_of(id).into_iter().flatten().chain([usize::MAX]);
-    indices.zip(values).map(|(index, value)| (index, (long.to_owned(), value))).collect()
+    let indices = matches
+        .indices_of(id)
+        .into_iter()
+        .flatten()
+        .chain([usize::MAX]);
+    indices
+        .zip(values)
+        .map(|(index, value)| (index, (long.to_owned(), value)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -83,7 +124,10 @@ mod tests {
         let mut found: Vec<String> = Vec::new();
         for name in ["run", "plan", "sensitivity", "calibrate"] {
             let program = Cli::command();
-            let options = program.find_subcommand(name).expect("a command").get_arguments();
+            let options = program
+                .find_subcommand(name)
+                .expect("a command")
+                .get_arguments();
             found.extend(options.filter_map(|arg| arg.get_long().map(str::to_owned)));
         }
         found.retain(|long| !OWN.contains(&long.as_str()));
@@ -92,20 +136,34 @@ mod tests {
         let known = "allow-commands budget compare-exhaustive compression-ratio constant durations events image \
                      image-name images limit measure minimise no-charts only predict predict-events prometheus \
                      replicates resamples rtt seed series service-time set variant";
-        assert_eq!(found.join(" "), known.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert_eq!(
+            found.join(" "),
+            known.split_whitespace().collect::<Vec<_>>().join(" ")
+        );
     }
 
     #[test]
     fn options_are_recorded_as_they_were_written() {
         let words = "fleetsim sensitivity e --limit 'egress_busy_share < 10%' --threads 2 --replicates 5 \
                      --limit 'crashes == 0' --budget 0 --out x";
-        let recorded = parsed(shell::words(words)).expect("valid").recorded().expect("recorded").clone();
+        let recorded = parsed(shell::words(words))
+            .expect("valid")
+            .recorded()
+            .expect("recorded")
+            .clone();
         assert_eq!(
             shell::quoted(recorded),
             "--limit 'egress_busy_share < 10%' --replicates 5 --limit 'crashes == 0' --budget 0"
         );
         let words = "fleetsim calibrate --predict --no-charts --events a --events b";
-        let recorded = parsed(shell::words(words)).expect("valid").recorded().expect("recorded").clone();
-        assert_eq!(shell::quoted(recorded), "--no-charts --events a --events b --predict");
+        let recorded = parsed(shell::words(words))
+            .expect("valid")
+            .recorded()
+            .expect("recorded")
+            .clone();
+        assert_eq!(
+            shell::quoted(recorded),
+            "--no-charts --events a --events b --predict"
+        );
     }
 }

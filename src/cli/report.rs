@@ -33,25 +33,45 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     restore(&args.results)?;
     if Provenance::of_results(&args.results)?.shard.is_some() {
         let fix = "run `fleetsim merge` on all shards to get results";
-        return Err(Failure::Usage(format!("{} is a shard, a part of a study's runs; {fix}", args.results.display())));
+        return Err(Failure::Usage(format!(
+            "{} is a shard, a part of a study's runs; {fix}",
+            args.results.display()
+        )));
     }
     let publication = Publication::renew(&args.results)?;
     let has = |file: &str| args.results.join(file).exists();
-    if args.junit.is_some() && [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE].into_iter().any(has) {
+    if args.junit.is_some()
+        && [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE]
+            .into_iter()
+            .any(has)
+    {
         let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
         return Err(Failure::Usage(message.to_owned()));
     }
     let (folder, format, width) = (publication.folder(), args.format, args.width);
     let original = |error: ResultsError| error.of_original(folder, &args.results);
     let text = if has(PLAN_FILE) {
-        format.record(&report::draw_plan(folder, width).map_err(original)?, report::plan_text)
+        format.record(
+            &report::draw_plan(folder, width).map_err(original)?,
+            report::plan_text,
+        )
     } else if has(SENSITIVITY_FILE) {
-        format.record(&report::draw_sensitivity(folder, width).map_err(original)?, report::sensitivity_text)
+        format.record(
+            &report::draw_sensitivity(folder, width).map_err(original)?,
+            report::sensitivity_text,
+        )
     } else if has(CALIBRATION_FILE) {
-        format.record(&report::draw_calibration(folder, width).map_err(original)?, report::calibration_text)
+        format.record(
+            &report::draw_calibration(folder, width).map_err(original)?,
+            report::calibration_text,
+        )
     } else {
         let results = report::draw_folder(folder, width).map_err(original)?;
-        output::junit(args.junit.as_deref(), &results, std::slice::from_ref(&args.results))?;
+        output::junit(
+            args.junit.as_deref(),
+            &results,
+            std::slice::from_ref(&args.results),
+        )?;
         format.comparison(&results)
     };
     let published = publication.publish()?;

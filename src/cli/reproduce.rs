@@ -34,7 +34,9 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if different == 0 {
         return Ok(());
     }
-    Err(Failure::Machine(format!("{different} of {count} results were not reproduced; they were left unchanged")))
+    Err(Failure::Machine(format!(
+        "{different} of {count} results were not reproduced; they were left unchanged"
+    )))
 }
 
 /// Runs the command that made the results in `folder`, with these threads and this permission.
@@ -51,12 +53,18 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
     }
     if provenance.shard.is_some() {
         let fix = format!("run `{command}` again instead");
-        return Err(Failure::Usage(format!("{} is a shard, not the results of a study; {fix}", folder.display())));
+        return Err(Failure::Usage(format!(
+            "{} is a shard, not the results of a study; {fix}",
+            folder.display()
+        )));
     }
     let mut command = recorded::command(&command)?;
     match &mut command {
         Command::Calibrate(args) => args.again(folder),
-        command => command.simulate().expect("no other command is recorded").again(folder, again),
+        command => command
+            .simulate()
+            .expect("no other command is recorded")
+            .again(folder, again),
     }
     command.run()
 }

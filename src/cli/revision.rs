@@ -12,9 +12,20 @@ pub(super) fn experiment(place: &Path) -> Option<PathBuf> {
     if place.exists() || revision.len() < 2 || revision.starts_with('-') {
         return None;
     }
-    git(&["rev-parse", "--quiet", "--verify", &format!("{revision}^{{commit}}")]).ok()?;
-    let is_folder = git(&["cat-file", "-t", &object(place)]).is_ok_and(|kind| kind.starts_with(b"tree"));
-    Some(if is_folder { place.join("experiment.yaml") } else { place.to_owned() })
+    git(&[
+        "rev-parse",
+        "--quiet",
+        "--verify",
+        &format!("{revision}^{{commit}}"),
+    ])
+    .ok()?;
+    let is_folder =
+        git(&["cat-file", "-t", &object(place)]).is_ok_and(|kind| kind.starts_with(b"tree"));
+    Some(if is_folder {
+        place.join("experiment.yaml")
+    } else {
+        place.to_owned()
+    })
 }
 
 /// Reads `REVISION:PATH`.
@@ -29,20 +40,29 @@ fn object(place: &Path) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in Path::new(path).components() {
         match part {
-            Component::ParentDir if parts.last().is_some_and(|last| *last != "..") => _ = parts.pop(),
+            Component::ParentDir if parts.last().is_some_and(|last| *last != "..") => {
+                _ = parts.pop()
+            }
             Component::ParentDir => parts.push(".."),
             Component::Normal(name) => parts.extend(name.to_str()),
             Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
     // `../x` is relative to the current folder as it is.
-    let start = if parts.first() == Some(&"..") { "" } else { "./" };
+    let start = if parts.first() == Some(&"..") {
+        ""
+    } else {
+        "./"
+    };
     format!("{revision}:{start}{}", parts.join("/"))
 }
 
 /// The output of git, or its error in one line.
 fn git(arguments: &[&str]) -> Result<Vec<u8>, String> {
-    let output = Command::new("git").args(arguments).stdin(Stdio::null()).output();
+    let output = Command::new("git")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
     let output = output.map_err(|error| format!("cannot start git: {error}"))?;
     if output.status.success() {
         return Ok(output.stdout);

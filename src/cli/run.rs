@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables};
+use fleetsim::results::{
+    Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables,
+};
 use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
 use fleetsim::study::DrawnRuns;
 use fleetsim::{report, study};
@@ -29,13 +31,18 @@ pub(super) struct RunArgs {
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.series && !cfg!(feature = "parquet") {
         let fix = "rebuild with `cargo build --release --features parquet`";
-        return Err(Failure::Usage(format!("--series needs a fleetsim with Parquet support; {fix}")));
+        return Err(Failure::Usage(format!(
+            "--series needs a fleetsim with Parquet support; {fix}"
+        )));
     }
     let experiment = args.simulate.experiment.load()?;
     args.simulate.experiment.allow_commands(&experiment)?;
     // Check before the long work that results can be written there, and the JUnit report.
     let provenance = provenance(&experiment, args);
-    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "study")? else { return Ok(()) };
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "study")?
+    else {
+        return Ok(());
+    };
     let mut inputs = output::inputs(&args.simulate.experiment.experiment, &experiment);
     inputs.push(recording.publication.target().to_owned());
     if let Err(failure) = output::check_junit(args.junit.as_deref(), &inputs) {
@@ -51,15 +58,29 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
     }
     let (least, most) = study::run_counts(&experiment);
-    let all = if least == most { format!(" of {least}") } else { format!(" of {least} to {most}") };
+    let all = if least == most {
+        format!(" of {least}")
+    } else {
+        format!(" of {least} to {most}")
+    };
     let simulated = simulated.and_then(|variants| {
         let drawn = draw(args, &experiment, &recording.journal)?;
-        Ok((variants, drawn, deciding_links(args, &experiment, &recording.journal)?))
+        Ok((
+            variants,
+            drawn,
+            deciding_links(args, &experiment, &recording.journal)?,
+        ))
     });
     let ((variants, drawn, defaults), recording) = recording.or_saved(simulated, &all)?;
     let ((results, precision), recording) = recording.write(&all, |publication, begins| {
         publication.provenance_mut().defaults = defaults;
-        write(&experiment, args, (&variants, drawn.as_ref()), publication, begins)
+        write(
+            &experiment,
+            args,
+            (&variants, drawn.as_ref()),
+            publication,
+            begins,
+        )
     })?;
     output::junit(args.junit.as_deref(), &results, &inputs)?;
     if !recording.finish(&precision)? {
@@ -77,7 +98,11 @@ fn print(format: OutputFormat, results: &report::Results) -> Result<(), Failure>
         // Standard output is JSON and nothing else.
         OutputFormat::Json => output::err(&verdicts),
     }
-    if all_hold { Ok(()) } else { Err(Failure::Assertion) }
+    if all_hold {
+        Ok(())
+    } else {
+        Err(Failure::Assertion)
+    }
 }
 
 /// Writes tables, charts and page. Returns the results as they were written, and the precision in words.
@@ -100,15 +125,20 @@ fn write(
     for (name, write) in Tables::FILES {
         publication.write_with(name, |out| write(&tables, out))?;
     }
-    for (name, bytes) in
-        drawn.map(|drawn| uncertainty_tables(variants, &drawn.runs, &drawn.constants)).into_iter().flatten()
+    for (name, bytes) in drawn
+        .map(|drawn| uncertainty_tables(variants, &drawn.runs, &drawn.constants))
+        .into_iter()
+        .flatten()
     {
         publication.write(name, &bytes)?;
     }
     if args.series {
         begins("series");
         #[cfg(feature = "parquet")]
-        publication.write(fleetsim::results::SERIES_FILE, &fleetsim::results::series_parquet(variants))?;
+        publication.write(
+            fleetsim::results::SERIES_FILE,
+            &fleetsim::results::series_parquet(variants),
+        )?;
     }
     let results = report::Results::of(publication.folder(), tables)?;
     report::draw_all(publication.folder(), &results, begins)?;
@@ -116,14 +146,21 @@ fn write(
 }
 
 /// The runs with drawn constants. `None`: the experiment's constants are not drawn.
-fn draw(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Option<DrawnRuns>, Failure> {
+fn draw(
+    args: &RunArgs,
+    experiment: &Experiment,
+    journal: &Journal,
+) -> Result<Option<DrawnRuns>, Failure> {
     let runs = study::drawn_count(experiment);
     if runs == 0 {
         return Ok(None);
     }
     let asked = &args.simulate.experiment;
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
-    let bar = progress::bar(ProgressBar::new(runs), "drawing constants {wide_bar} {pos}/{len} runs, {eta} left");
+    let bar = progress::bar(
+        ProgressBar::new(runs),
+        "drawing constants {wide_bar} {pos}/{len} runs, {eta} left",
+    );
     let draw = |stop: &AtomicBool| study::drawn_runs(&varied, journal, || bar.inc(1), stop);
     Simulation::behind(&bar, args.simulate.threads, draw).map(Some)
 }
@@ -132,28 +169,55 @@ fn draw(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Op
 const MANY: u32 = 10;
 
 /// Whether links that nobody stated decide the answer, in sentences.
-fn deciding_links(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Vec<String>, Failure> {
+fn deciding_links(
+    args: &RunArgs,
+    experiment: &Experiment,
+    journal: &Journal,
+) -> Result<Vec<String>, Failure> {
     let is_known = experiment.guesses.is_empty() || experiment.uncertainty.is_some();
     if is_known || starts_commands(experiment) || experiment.replicates < MANY {
         return Ok(Vec::new());
     }
     let asked = &args.simulate.experiment;
-    let overrides = Overrides { replicates: Some(1), ..asked.overrides() };
+    let overrides = Overrides {
+        replicates: Some(1),
+        ..asked.overrides()
+    };
     let varied = VariedExperiment::load(&asked.experiment, &overrides)?;
-    let links = experiment.guesses.iter().map(|guess| guess.constant.to_owned()).collect();
+    let links = experiment
+        .guesses
+        .iter()
+        .map(|guess| guess.constant.to_owned())
+        .collect();
     let simulation = Simulation::begin(args.simulate.threads)?;
-    let record = simulation.work(|stop| study::sensitivity::deciding(&varied, links, journal, stop))?;
+    let record =
+        simulation.work(|stop| study::sensitivity::deciding(&varied, links, journal, stop))?;
     Ok(report::deciding_links(&record))
 }
 
 fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {
     let precision = experiment.precision.as_ref().map(precision::asked);
-    Provenance { precision, ..described(experiment, "run", &args.simulate.experiment, &args.simulate.recorded) }
+    Provenance {
+        precision,
+        ..described(
+            experiment,
+            "run",
+            &args.simulate.experiment,
+            &args.simulate.recorded,
+        )
+    }
 }
 
-fn simulate(experiment: &Experiment, journal: &Journal, threads: Option<u16>) -> Result<Vec<VariantRecord>, Failure> {
+fn simulate(
+    experiment: &Experiment,
+    journal: &Journal,
+    threads: Option<u16>,
+) -> Result<Vec<VariantRecord>, Failure> {
     let simulation = Simulation::begin(threads)?;
-    let most = experiment.precision.as_ref().map(|_| study::run_counts(experiment).1);
+    let most = experiment
+        .precision
+        .as_ref()
+        .map(|_| study::run_counts(experiment).1);
     let progress = StudyProgress::new(experiment.variants.len(), simulation.threads(), most);
     let variants = simulation.work(|stop| study::simulate(experiment, journal, &progress, stop));
     progress.finish();

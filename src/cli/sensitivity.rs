@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
-    HALVINGS, Journal, Limit, Measure, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
+    HALVINGS, Journal, Limit, Measure, SENSITIVITY_FILE, SensitivityRecord, Statistic,
+    measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse};
@@ -54,7 +55,10 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     let mut provenance = described(varied.base(), "sensitivity", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-sensitivity");
     let study = format!("analysis ({})", provenance.command);
-    let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), &study)? else { return Ok(()) };
+    let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), &study)?
+    else {
+        return Ok(());
+    };
     let simulated = simulate(&varied, args, &recording.journal);
     if recording.is_shard() {
         return recording.publish_shard([simulated.map(drop)]);
@@ -63,28 +67,60 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     for (name, bytes) in record.tables() {
         recording.publication.write(name, &bytes)?;
     }
-    recording.publication.write(SENSITIVITY_FILE, &to_json(&record))?;
-    report::draw_sensitivity(recording.publication.folder(), report::ChartWidth::default())?;
+    recording
+        .publication
+        .write(SENSITIVITY_FILE, &to_json(&record))?;
+    report::draw_sensitivity(
+        recording.publication.folder(),
+        report::ChartWidth::default(),
+    )?;
     if !recording.finish("")? {
         return Ok(());
     }
-    output::out(&args.simulate.format.record(&record, report::sensitivity_text))
+    output::out(
+        &args
+            .simulate
+            .format
+            .record(&record, report::sensitivity_text),
+    )
 }
 
 /// Refuses constants and variants that are not there.
 fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failure> {
-    let is_known = |name: &str| varied.constants().iter().any(|constant| constant.is_named(name));
+    let is_known = |name: &str| {
+        varied
+            .constants()
+            .iter()
+            .any(|constant| constant.is_named(name))
+    };
     if let Some(unknown) = args.constants.iter().find(|name| !is_known(name)) {
-        let known: Vec<&str> = varied.constants().iter().map(|constant| constant.own_name.as_str()).collect();
+        let known: Vec<&str> = varied
+            .constants()
+            .iter()
+            .map(|constant| constant.own_name.as_str())
+            .collect();
         return Err(Failure::Usage(format!(
             "the constant `{unknown}` takes no part in this experiment; those that do are {}",
             known.join(", ")
         )));
     }
-    let labels = || varied.base().variants.iter().map(|variant| variant.label.as_str());
-    if let Some(text) = args.variants.iter().find(|text| !labels().any(|label| label.contains(text.as_str()))) {
+    let labels = || {
+        varied
+            .base()
+            .variants
+            .iter()
+            .map(|variant| variant.label.as_str())
+    };
+    if let Some(text) = args
+        .variants
+        .iter()
+        .find(|text| !labels().any(|label| label.contains(text.as_str())))
+    {
         let labels: Vec<&str> = labels().collect();
-        return Err(Failure::Usage(format!("no variant's name contains `{text}`; they are {}", labels.join(", "))));
+        return Err(Failure::Usage(format!(
+            "no variant's name contains `{text}`; they are {}",
+            labels.join(", ")
+        )));
     }
     Ok(())
 }
@@ -120,7 +156,10 @@ fn simulate(
         counted(varied.base().variants.len(), "variant"),
         counted(runs, "run")
     ));
-    let bar = progress::bar(ProgressBar::new(runs), "analysing {wide_bar} {pos} of about {len} runs, {eta} left");
+    let bar = progress::bar(
+        ProgressBar::new(runs),
+        "analysing {wide_bar} {pos} of about {len} runs, {eta} left",
+    );
     let analyse = |stop: &AtomicBool| analyse(varied, &rules, journal, || bar.inc(1), stop);
     Simulation::behind(&bar, args.simulate.threads, analyse)
 }

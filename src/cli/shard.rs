@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fleetsim::results::{MOST_ROUNDS, PROVENANCE_FILE, Provenance, ShardInfo, ShardSet, StudyShard, sha256};
+use fleetsim::results::{
+    MOST_ROUNDS, PROVENANCE_FILE, Provenance, ShardInfo, ShardSet, StudyShard, sha256,
+};
 
 use super::Failure;
 
@@ -19,7 +21,13 @@ pub(super) struct ShardArgs {
     pub(super) shard: Option<StudyShard>,
     /// The round of runs: 1 has those that depend on no others; K has those that follow from all shards of the rounds
     /// before, which DIR must have
-    #[arg(long, value_name = "K", default_value_t = 1, requires = "shard", help_heading = "Several machines")]
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 1,
+        requires = "shard",
+        help_heading = "Several machines"
+    )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ROUNDS)))]
     round: u32,
 }
@@ -34,15 +42,28 @@ pub(super) struct ShardPlace {
 
 impl ShardArgs {
     /// The place of the shard of a study with this name. `None`: the whole study is wanted.
-    pub(super) fn place(&self, out: Option<&Path>, experiment: &str) -> Result<Option<ShardPlace>, Failure> {
-        let Some(shard) = self.shard else { return Ok(None) };
+    pub(super) fn place(
+        &self,
+        out: Option<&Path>,
+        experiment: &str,
+    ) -> Result<Option<ShardPlace>, Failure> {
+        let Some(shard) = self.shard else {
+            return Ok(None);
+        };
         let home = || Path::new("results").join(format!("{experiment}.shards"));
         let home = out.map_or_else(home, Path::to_owned);
         if home.join(PROVENANCE_FILE).exists() {
             let fix = "name another folder with --out; shards are written into it";
-            return Err(Failure::Usage(format!("{} is itself a results folder or a shard; {fix}", home.display())));
+            return Err(Failure::Usage(format!(
+                "{} is itself a results folder or a shard; {fix}",
+                home.display()
+            )));
         }
-        Ok(Some(ShardPlace { shard, round: self.round, home }))
+        Ok(Some(ShardPlace {
+            shard,
+            round: self.round,
+            home,
+        }))
     }
 }
 
@@ -56,7 +77,13 @@ impl ShardPlace {
         let whole_command = whole.command.clone();
         whole.command = format!("{whole_command} {}", self.shard.flags(self.round));
         let (shard, round, program_sha256) = (self.shard, self.round, program_sha256()?);
-        whole.shard = Some(ShardInfo { shard, round, whole_command, program_sha256, runs: 0 });
+        whole.shard = Some(ShardInfo {
+            shard,
+            round,
+            whole_command,
+            program_sha256,
+            runs: 0,
+        });
         Ok(whole)
     }
 
@@ -66,13 +93,20 @@ impl ShardPlace {
         if rounds == 0 {
             return Ok(None);
         }
-        Ok(Some(ShardSet::read_rounds(std::slice::from_ref(&self.home), rounds)?))
+        Ok(Some(ShardSet::read_rounds(
+            std::slice::from_ref(&self.home),
+            rounds,
+        )?))
     }
 }
 
 /// SHA-256 of this program's file. Two builds of one version may simulate differently.
 pub(super) fn program_sha256() -> Result<String, Failure> {
     let bytes = std::env::current_exe().and_then(std::fs::read);
-    let failed = |error| Failure::Machine(format!("cannot read the program's own file, which identifies it: {error}"));
+    let failed = |error| {
+        Failure::Machine(format!(
+            "cannot read the program's own file, which identifies it: {error}"
+        ))
+    };
     bytes.map(|bytes| sha256(&bytes)).map_err(failed)
 }

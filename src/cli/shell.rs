@@ -4,8 +4,14 @@
 
 /// The words as one command. A word with a NUL byte, which no shell can pass on, stays as it is.
 pub(super) fn quoted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
-    let quote = |word: S| shlex::try_quote(word.as_ref()).map_or_else(|_| word.as_ref().to_owned(), Into::into);
-    words.into_iter().map(quote).collect::<Vec<String>>().join(" ")
+    let quote = |word: S| {
+        shlex::try_quote(word.as_ref()).map_or_else(|_| word.as_ref().to_owned(), Into::into)
+    };
+    words
+        .into_iter()
+        .map(quote)
+        .collect::<Vec<String>>()
+        .join(" ")
 }
 
 /// The words of a recorded command. Without a valid one: none, which no command line accepts.
@@ -19,9 +25,19 @@ mod tests {
 
     #[test]
     fn recorded_commands_keep_spaces_quotes_and_comparisons() {
-        let asked = ["fleetsim", "--limit", "P(ready_s <= 8 h) >= 95% with 99% confidence", "--variant", "a;b", "it's"];
+        let asked = [
+            "fleetsim",
+            "--limit",
+            "P(ready_s <= 8 h) >= 95% with 99% confidence",
+            "--variant",
+            "a;b",
+            "it's",
+        ];
         assert_eq!(words(&quoted(asked)), asked);
         assert_eq!(quoted(["--limit", "a<10%"]), "--limit 'a<10%'");
-        assert_eq!(quoted(["run", "experiments/01-max-unavailable"]), "run experiments/01-max-unavailable");
+        assert_eq!(
+            quoted(["run", "experiments/01-max-unavailable"]),
+            "run experiments/01-max-unavailable"
+        );
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use fleetsim::io::{Temporary, printable};
 use fleetsim::results::{
-    FileDigest, Journal, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId, RunRecord,
-    SHARD_RUNS_FILE, ShardSet, is_shard_complete,
+    FileDigest, Journal, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId,
+    RunRecord, SHARD_RUNS_FILE, ShardSet, is_shard_complete,
 };
 use fleetsim::scenario::{Experiment, InputFile};
 use fleetsim::study::StudyError;
@@ -55,13 +55,17 @@ impl Simulation {
         &self,
         work: impl FnOnce(&AtomicBool) -> Result<T, StudyError> + Send,
     ) -> Result<T, Failure> {
-        self.pool.install(|| work(&interrupt::STOP)).map_err(|error| match error {
-            StudyError::Interrupted => Failure::Interrupted,
-            StudyError::Record(error) => Failure::Record(error),
-            StudyError::Values(error) => Failure::Input(error),
-            StudyError::OtherShards => Failure::OtherShards,
-            error @ (StudyError::Process(_) | StudyError::Different { .. }) => Failure::Machine(error.to_string()),
-        })
+        self.pool
+            .install(|| work(&interrupt::STOP))
+            .map_err(|error| match error {
+                StudyError::Interrupted => Failure::Interrupted,
+                StudyError::Record(error) => Failure::Record(error),
+                StudyError::Values(error) => Failure::Input(error),
+                StudyError::OtherShards => Failure::OtherShards,
+                error @ (StudyError::Process(_) | StudyError::Different { .. }) => {
+                    Failure::Machine(error.to_string())
+                }
+            })
     }
 }
 
@@ -84,7 +88,9 @@ impl Recording {
         experiment: &Experiment,
         study: &str,
     ) -> Result<Option<Self>, Failure> {
-        let place = args.shard.place(args.out.as_deref(), &provenance.experiment)?;
+        let place = args
+            .shard
+            .place(args.out.as_deref(), &provenance.experiment)?;
         let (mut target, mut known) = (args.target(&provenance), None);
         if let Some(place) = &place {
             (target, provenance) = (place.folder(), place.described(provenance)?);
@@ -111,7 +117,13 @@ impl Recording {
             output::err(&format!("resuming an unfinished {study} with {saved}\n"));
         }
         journal.add(known);
-        Ok(Some(Self { target, publication, journal, empty: None, reproduce: args.reproduce }))
+        Ok(Some(Self {
+            target,
+            publication,
+            journal,
+            empty: None,
+            reproduce: args.reproduce,
+        }))
     }
 
     /// Whether this is a shard, which is published by [`Recording::publish_shard`].
@@ -120,23 +132,43 @@ impl Recording {
     }
 
     /// Publishes a shard, unless simulating its runs failed.
-    pub(super) fn publish_shard<const N: usize>(mut self, simulated: [Result<(), Failure>; N]) -> Result<(), Failure> {
+    pub(super) fn publish_shard<const N: usize>(
+        mut self,
+        simulated: [Result<(), Failure>; N],
+    ) -> Result<(), Failure> {
         let is_failure = |failure: &Failure| !matches!(failure, Failure::OtherShards);
-        if let Some(failure) = simulated.into_iter().filter_map(Result::err).find(is_failure) {
+        if let Some(failure) = simulated
+            .into_iter()
+            .filter_map(Result::err)
+            .find(is_failure)
+        {
             return Err(self.give_up(failure, " of this shard's")?);
         }
-        let info = self.publication.provenance_mut().shard.as_mut().expect("a shard describes itself");
+        let info = self
+            .publication
+            .provenance_mut()
+            .shard
+            .as_mut()
+            .expect("a shard describes itself");
         let (runs, bytes) = self.journal.saved_runs(info.whole_command.as_bytes())?;
         info.runs = runs;
         self.publication.write(SHARD_RUNS_FILE, &bytes)?;
         self.publication.publish_study(false, Some(self.journal))?;
-        output::err(&format!("shard: {} ({})\n", self.target.display(), counted(runs, "run")));
+        output::err(&format!(
+            "shard: {} ({})\n",
+            self.target.display(),
+            counted(runs, "run")
+        ));
         Ok(())
     }
 
     /// The simulated runs. After a failure or a signal, the journal stays if it has runs, which are reported as so many
     /// `of_all`.
-    pub(super) fn or_saved<T>(mut self, simulated: Result<T, Failure>, of_all: &str) -> Result<(T, Self), Failure> {
+    pub(super) fn or_saved<T>(
+        mut self,
+        simulated: Result<T, Failure>,
+        of_all: &str,
+    ) -> Result<(T, Self), Failure> {
         if self.journal.runs() == 0 && self.empty.is_none() {
             self.empty = Some(Temporary::new(self.journal.path().to_owned()));
         }
@@ -151,8 +183,12 @@ impl Recording {
     fn saved(&self, of_all: &str) -> String {
         match self.journal.runs() {
             0 => String::new(),
-            1 if of_all.is_empty() => "1 finished run was saved; run the same command to resume\n".to_owned(),
-            runs => format!("{runs}{of_all} finished runs were saved; run the same command to resume\n"),
+            1 if of_all.is_empty() => {
+                "1 finished run was saved; run the same command to resume\n".to_owned()
+            }
+            runs => {
+                format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")
+            }
         }
     }
 
@@ -182,7 +218,12 @@ impl Recording {
     /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones,
     /// and adds the files that these lack. Returns whether there are new results to print.
     pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
-        let Self { publication, journal, reproduce, .. } = self;
+        let Self {
+            publication,
+            journal,
+            reproduce,
+            ..
+        } = self;
         let published = publication.publish_study(reproduce, Some(journal))?;
         interrupt::ends_with(String::new())?;
         reported(&self.target, published, self.reproduce, notes)
@@ -190,8 +231,13 @@ impl Recording {
 }
 
 /// The runs of shards that belong to the study of `provenance`.
-fn known_runs(set: Option<&ShardSet>, provenance: &Provenance) -> Result<Vec<(RunId, RunRecord)>, Failure> {
-    let Some(set) = set else { return Ok(Vec::new()) };
+fn known_runs(
+    set: Option<&ShardSet>,
+    provenance: &Provenance,
+) -> Result<Vec<(RunId, RunRecord)>, Failure> {
+    let Some(set) = set else {
+        return Ok(Vec::new());
+    };
     set.check_study(provenance, &program_sha256()?)?;
     Ok(set.runs()?)
 }
@@ -204,7 +250,10 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
             let (bytes, left_out) = input.copy();
             publication.write(&copy, &bytes)?;
             if !left_out.is_empty() {
-                output::err(&format!("note: {copy} leaves out what is not simulated: {}\n", some_of(&left_out)));
+                output::err(&format!(
+                    "note: {copy} leaves out what is not simulated: {}\n",
+                    some_of(&left_out)
+                ));
             }
         }
     }
@@ -212,16 +261,30 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
 }
 
 /// Publishes the results and prints where they are, as [`Recording::finish`] does.
-pub(super) fn finish(target: &Path, publication: Publication, reproduce: bool) -> Result<bool, Failure> {
+pub(super) fn finish(
+    target: &Path,
+    publication: Publication,
+    reproduce: bool,
+) -> Result<bool, Failure> {
     let published = publication.publish_study(reproduce, None)?;
     reported(target, published, reproduce, "")
 }
 
 /// Prints `notes` and where the results are, or how they compare. Returns whether there are new results to print.
-fn reported(target: &Path, published: Published, reproduce: bool, notes: &str) -> Result<bool, Failure> {
+fn reported(
+    target: &Path,
+    published: Published,
+    reproduce: bool,
+    notes: &str,
+) -> Result<bool, Failure> {
     let place = target.display().to_string();
     match published {
-        Published::Differs { files } if reproduce => return Err(Failure::Different { place, files: some_of(&files) }),
+        Published::Differs { files } if reproduce => {
+            return Err(Failure::Different {
+                place,
+                files: some_of(&files),
+            });
+        }
         _ if reproduce => output::err(&format!("{place}: reproduced byte for byte\n")),
         published => output::err(&format!("{notes}{}", place_of(target, &published))),
     }
@@ -231,8 +294,12 @@ fn reported(target: &Path, published: Published, reproduce: bool, notes: &str) -
 /// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed or other
 /// settings. A change in the experiment's file is meant for all of its results.
 fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsError> {
-    let Some(found) = Provenance::read(target)? else { return Ok(()) };
-    let is_smaller = args.replicates.is_some_and(|replicates| replicates < found.replicates);
+    let Some(found) = Provenance::read(target)? else {
+        return Ok(());
+    };
+    let is_smaller = args
+        .replicates
+        .is_some_and(|replicates| replicates < found.replicates);
     if is_smaller || found.set != args.set || args.seed.is_some_and(|seed| seed != found.seed) {
         return Err(ResultsError::Finished {
             path: target.to_owned(),
@@ -260,7 +327,11 @@ pub(super) fn place_of(target: &Path, published: &Published) -> String {
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 4;
     let shown = names.iter().take(SHOWN).join(", ");
-    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+    if names.len() > SHOWN {
+        format!("{shown} and {} more", names.len() - SHOWN)
+    } else {
+        shown
+    }
 }
 
 /// The provenance of an experiment's runs.
@@ -270,7 +341,10 @@ pub(super) fn described(
     args: &ExperimentArgs,
     recorded: &[String],
 ) -> Provenance {
-    let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
+    let horizons = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.scenario.horizon.as_secs_f64());
     Provenance {
         set: args.set.clone(),
         horizon_s: horizons.fold(0.0, f64::max),
@@ -281,17 +355,42 @@ pub(super) fn described(
 }
 
 fn digest(input: &InputFile) -> FileDigest {
-    FileDigest { path: input.path.clone(), sha256: input.sha256.clone() }
+    FileDigest {
+        path: input.path.clone(),
+        sha256: input.sha256.clone(),
+    }
 }
 
 /// The command that reproduces the results. It names the experiment by its folder, below `experiments` if it is there,
 /// or by its file, so that results do not depend on where the experiment is or how it was named.
-fn reproduce(command: &str, args: &ExperimentArgs, recorded: &[String], starts_commands: bool) -> String {
-    let path = args.experiment.canonicalize().unwrap_or_else(|_| args.experiment.clone());
-    let path = if path.ends_with("experiment.yaml") { path.parent().unwrap_or(&path) } else { &path };
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_below = path.parent().is_some_and(|parent| name(parent) == "experiments");
-    let place = format!("{}{}", if is_below { "experiments/" } else { "" }, name(path));
+fn reproduce(
+    command: &str,
+    args: &ExperimentArgs,
+    recorded: &[String],
+    starts_commands: bool,
+) -> String {
+    let path = args
+        .experiment
+        .canonicalize()
+        .unwrap_or_else(|_| args.experiment.clone());
+    let path = if path.ends_with("experiment.yaml") {
+        path.parent().unwrap_or(&path)
+    } else {
+        &path
+    };
+    let name = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    };
+    let is_below = path
+        .parent()
+        .is_some_and(|parent| name(parent) == "experiments");
+    let place = format!(
+        "{}{}",
+        if is_below { "experiments/" } else { "" },
+        name(path)
+    );
     let permission = starts_commands.then(|| format!("--{ALLOW_COMMANDS}"));
     let options = recorded.iter().chain(&permission).map(String::as_str);
     quoted(["fleetsim", command, &place].into_iter().chain(options))
@@ -299,7 +398,10 @@ fn reproduce(command: &str, args: &ExperimentArgs, recorded: &[String], starts_c
 
 /// Returns true if a strategy of the experiment starts a command for each run.
 pub(super) fn starts_commands(experiment: &Experiment) -> bool {
-    experiment.variants.iter().any(|variant| variant.scenario.strategy.command().is_some())
+    experiment
+        .variants
+        .iter()
+        .any(|variant| variant.scenario.strategy.command().is_some())
 }
 
 /// Identifies runs: the program, the values in the experiment's files and the seed. Two builds of one version may
@@ -307,8 +409,19 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
 fn run_key(experiment: &Experiment) -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
-    let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
-    let inputs: Vec<(&str, String)> =
-        experiment.inputs.iter().map(|input| (input.path.as_str(), input.values_sha256())).collect();
-    format!("{} {built:?} {} {inputs:?} {variants:?}", env!("CARGO_PKG_VERSION"), experiment.seed)
+    let variants: Vec<&str> = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.label.as_str())
+        .collect();
+    let inputs: Vec<(&str, String)> = experiment
+        .inputs
+        .iter()
+        .map(|input| (input.path.as_str(), input.values_sha256()))
+        .collect();
+    format!(
+        "{} {built:?} {} {inputs:?} {variants:?}",
+        env!("CARGO_PKG_VERSION"),
+        experiment.seed
+    )
 }

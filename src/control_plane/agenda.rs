@@ -21,8 +21,15 @@ const MOST: u32 = 1 << 29;
 impl<T> Agenda<T> {
     /// The agenda of a product's controller of this number, from 0 to 7.
     pub const fn of_controller(number: u32) -> Self {
-        assert!(number < 8, "numbers of timers have three bits for their controllers");
-        Self { first: number * MOST, slots: Vec::new(), free: Vec::new() }
+        assert!(
+            number < 8,
+            "numbers of timers have three bits for their controllers"
+        );
+        Self {
+            first: number * MOST,
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
     }
 
     fn slot(&mut self, number: u32) -> Option<&mut Option<(EventId, T)>> {
@@ -58,7 +65,10 @@ impl<T> Agenda<T> {
     /// Removes all timers for which this is true.
     pub fn cancel_if(&mut self, is_over: impl Fn(&T) -> bool, plane: &mut Plane<'_>) {
         for number in 0..self.slots.len() {
-            if self.slots[number].as_ref().is_some_and(|(_, item)| is_over(item)) {
+            if self.slots[number]
+                .as_ref()
+                .is_some_and(|(_, item)| is_over(item))
+            {
                 self.cancel(self.first + number as u32, plane);
             }
         }

@@ -59,10 +59,20 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// `DefaultRetry`: for conflicts of clients that make small changes.
-    pub const DEFAULT: Self = Self { first: SimDuration::from_millis(10), factor: 1, jitter: 0.1, tries: 5 };
+    pub const DEFAULT: Self = Self {
+        first: SimDuration::from_millis(10),
+        factor: 1,
+        jitter: 0.1,
+        tries: 5,
+    };
 
     /// `DefaultBackoff`: for conflicts of clients that make large changes.
-    pub const BACKOFF: Self = Self { first: SimDuration::from_millis(10), factor: 5, jitter: 0.1, tries: 4 };
+    pub const BACKOFF: Self = Self {
+        first: SimDuration::from_millis(10),
+        factor: 5,
+        jitter: 0.1,
+        tries: 4,
+    };
 }
 
 impl ApiClient {
@@ -80,7 +90,10 @@ impl ApiClient {
 
     /// As [`Self::new`], of a controller whose requests are counted elsewhere.
     pub fn without_limit(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
-        Self { limit: None, ..Self::new(settings, streams, name) }
+        Self {
+            limit: None,
+            ..Self::new(settings, streams, name)
+        }
     }
 
     /// Draws the duration of a request that no limit holds back.
@@ -102,7 +115,10 @@ impl ApiClient {
         let mut sent = at;
         if let Some(full) = &self.limit {
             while self.kinds.len() <= kind {
-                self.kinds.push(KindLimit { bucket: full.clone(), waiting: VecDeque::new() });
+                self.kinds.push(KindLimit {
+                    bucket: full.clone(),
+                    waiting: VecDeque::new(),
+                });
             }
             let KindLimit { bucket, waiting } = &mut self.kinds[kind];
             sent = bucket.reserve(at);
@@ -111,13 +127,21 @@ impl ApiClient {
                 waiting.push_back((sent, can_be_given_up));
             }
         }
-        ApiRequest { sent, answered: sent + self.latency() }
+        ApiRequest {
+            sent,
+            answered: sent + self.latency(),
+        }
     }
 
     /// Gives up the requests of [`Self::send_for_now`] about a kind that still wait for their tokens.
     pub fn give_up(&mut self, kind: usize, now: SimTime) {
-        let Some(KindLimit { bucket, waiting }) = self.kinds.get_mut(kind) else { return };
-        while waiting.pop_back_if(|(sent, can_be_given_up)| *can_be_given_up && *sent > now).is_some() {
+        let Some(KindLimit { bucket, waiting }) = self.kinds.get_mut(kind) else {
+            return;
+        };
+        while waiting
+            .pop_back_if(|(sent, can_be_given_up)| *can_be_given_up && *sent > now)
+            .is_some()
+        {
             bucket.give_back();
         }
     }
@@ -158,7 +182,8 @@ impl ApiClient {
 
     /// Draws the wait after a conflict, which so many waits went before.
     pub fn wait(&mut self, retry: RetryPolicy, waits: u32) -> SimDuration {
-        (retry.first * retry.factor.pow(waits)).mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))
+        (retry.first * retry.factor.pow(waits))
+            .mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))
     }
 
     /// Whether an update that is answered at `answered`, of an object that was read from the cache at `read`, meets a
@@ -177,7 +202,10 @@ mod tests {
     }
 
     fn client(qps: u32, burst: u32) -> ApiClient {
-        let settings = ControlLoop { request: SimDuration::from_millis(5).into(), ..ControlLoop::limited(qps, burst) };
+        let settings = ControlLoop {
+            request: SimDuration::from_millis(5).into(),
+            ..ControlLoop::limited(qps, burst)
+        };
         ApiClient::new(&settings, &Streams::new(1, 0), "test")
     }
 
@@ -185,16 +213,32 @@ mod tests {
     fn requests_follow_each_other_or_share_their_time() {
         let mut client = client(0, 0);
         assert_eq!(client.in_turn(0, millis(100), 2), millis(110));
-        assert_eq!([0; 3].map(|_| client.send(0, millis(110)).answered), [115, 115, 115].map(millis));
+        assert_eq!(
+            [0; 3].map(|_| client.send(0, millis(110)).answered),
+            [115, 115, 115].map(millis)
+        );
     }
 
     #[test]
     fn each_kind_of_object_has_a_limit_that_spreads_requests_beyond_its_burst() {
         let mut client = client(50, 2);
         // Tokens after the burst of 2 come every 20 ms: at 20 and 40 ms, and the next at 60 ms.
-        assert_eq!([0; 4].map(|_| client.send(0, SimTime::ZERO).answered), [5, 5, 25, 45].map(millis));
-        assert_eq!(client.in_turn(1, SimTime::ZERO, 2), millis(10), "the other kind has tokens of its own");
-        assert_eq!(client.send(0, millis(45)), ApiRequest { sent: millis(60), answered: millis(65) });
+        assert_eq!(
+            [0; 4].map(|_| client.send(0, SimTime::ZERO).answered),
+            [5, 5, 25, 45].map(millis)
+        );
+        assert_eq!(
+            client.in_turn(1, SimTime::ZERO, 2),
+            millis(10),
+            "the other kind has tokens of its own"
+        );
+        assert_eq!(
+            client.send(0, millis(45)),
+            ApiRequest {
+                sent: millis(60),
+                answered: millis(65)
+            }
+        );
     }
 
     #[test]
@@ -204,25 +248,47 @@ mod tests {
         assert_eq!(sent, [0, 10, 20].map(millis));
         // The token of another caller at 30 ms keeps those before it from going back.
         assert_eq!(client.send(0, SimTime::ZERO).sent, millis(30));
-        assert_eq!([0; 2].map(|_| client.send_for_now(0, SimTime::ZERO).sent), [40, 50].map(millis));
+        assert_eq!(
+            [0; 2].map(|_| client.send_for_now(0, SimTime::ZERO).sent),
+            [40, 50].map(millis)
+        );
         client.give_up(0, millis(15));
         assert_eq!(client.send(0, millis(15)).sent, millis(40));
     }
 
     #[test]
     fn an_update_is_tried_again_until_the_cache_shows_the_last_write_or_the_tries_are_used_up() {
-        let no_jitter = RetryPolicy { jitter: 0.0, ..RetryPolicy::DEFAULT };
+        let no_jitter = RetryPolicy {
+            jitter: 0.0,
+            ..RetryPolicy::DEFAULT
+        };
         let update = |written| {
             let mut client = client(0, 0);
             client.watch_delay = SimDuration::from_millis(20);
             client.update(0, millis(100), written, no_jitter)
         };
         assert_eq!(update(None), Ok(millis(105)));
-        assert_eq!(update(Some(millis(80))), Ok(millis(105)), "the cache shows it");
-        assert_eq!(update(Some(millis(106))), Ok(millis(105)), "it is written later");
+        assert_eq!(
+            update(Some(millis(80))),
+            Ok(millis(105)),
+            "the cache shows it"
+        );
+        assert_eq!(
+            update(Some(millis(106))),
+            Ok(millis(105)),
+            "it is written later"
+        );
         // A try takes 5 ms and a wait 10 ms: the object is read at 100, 115, 130, 145 and 160 ms.
-        assert_eq!(update(Some(millis(96))), Ok(millis(135)), "at 116 ms the cache shows it");
-        assert_eq!(update(Some(millis(104))), Ok(millis(135)), "somebody writes it while the update is on its way");
+        assert_eq!(
+            update(Some(millis(96))),
+            Ok(millis(135)),
+            "at 116 ms the cache shows it"
+        );
+        assert_eq!(
+            update(Some(millis(104))),
+            Ok(millis(135)),
+            "somebody writes it while the update is on its way"
+        );
         let late = |watch_delay| {
             let mut client = client(0, 0);
             client.watch_delay = SimDuration::from_millis(watch_delay);

@@ -28,7 +28,9 @@ pub struct ControlPlane<'s> {
 
 impl std::fmt::Debug for ControlPlane<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ControlPlane").field("record", &self.record).finish_non_exhaustive()
+        f.debug_struct("ControlPlane")
+            .field("record", &self.record)
+            .finish_non_exhaustive()
     }
 }
 
@@ -46,7 +48,10 @@ impl<'s> ControlPlane<'s> {
             watch_delay,
             changes,
             online: vec![true; clusters],
-            record: Record { promoted: vec![None; clusters], ..Record::default() },
+            record: Record {
+                promoted: vec![None; clusters],
+                ..Record::default()
+            },
             statuses: None,
         }
     }
@@ -72,7 +77,9 @@ impl<'s> ControlPlane<'s> {
     /// The conditions that the product has shown by `end`.
     pub fn take_statuses(&mut self, end: SimTime) -> Vec<StatusRow> {
         self.show(end);
-        self.statuses.take().map_or_else(Vec::new, |mut log| log.take())
+        self.statuses
+            .take()
+            .map_or_else(Vec::new, |mut log| log.take())
     }
 
     /// The passes so far, in the order in which they began.
@@ -122,9 +129,16 @@ impl<'s> ControlPlane<'s> {
 
     /// The new revision is released now: the controller begins, and people's times count from here.
     pub fn release(&self, queue: &mut Queue) {
-        let delay = if self.traits.is_process { SimDuration::ZERO } else { self.watch_delay };
+        let delay = if self.traits.is_process {
+            SimDuration::ZERO
+        } else {
+            self.watch_delay
+        };
         for (number, (after, _)) in (0..).zip(self.changes) {
-            queue.schedule_in(*after + delay, Event::Driver(DriverEvent::PersonActs(number)));
+            queue.schedule_in(
+                *after + delay,
+                Event::Driver(DriverEvent::PersonActs(number)),
+            );
         }
         queue.schedule(queue.now(), Event::Driver(DriverEvent::Released));
     }
@@ -144,7 +158,12 @@ impl<'s> ControlPlane<'s> {
     }
 
     /// An event of the control plane. Returns the clusters whose state the controller may see differently now.
-    pub fn handle(&mut self, event: DriverEvent, clusters: &mut dyn Clusters, queue: &mut Queue) -> Vec<ClusterId> {
+    pub fn handle(
+        &mut self,
+        event: DriverEvent,
+        clusters: &mut dyn Clusters,
+        queue: &mut Queue,
+    ) -> Vec<ClusterId> {
         match event {
             DriverEvent::Released => self.input(ControllerInput::Released, clusters, queue),
             DriverEvent::Seen(report) => {
@@ -158,18 +177,29 @@ impl<'s> ControlPlane<'s> {
             }
             DriverEvent::Instruct(cluster, revision) => {
                 self.record.in_flight -= 1;
-                Plane { clusters, queue, record: &mut self.record }.instruct(SimTime::ZERO, cluster, revision);
+                Plane {
+                    clusters,
+                    queue,
+                    record: &mut self.record,
+                }
+                .instruct(SimTime::ZERO, cluster, revision);
             }
             DriverEvent::Hold(cluster, is_held) => {
                 self.record.in_flight -= 1;
                 clusters.hold(cluster, is_held, queue);
             }
             DriverEvent::PersonActs(number) => {
-                self.record.changed.extend((0..self.online.len() as u32).map(ClusterId));
+                self.record
+                    .changed
+                    .extend((0..self.online.len() as u32).map(ClusterId));
                 if let Change::Release(_) = self.changes[number as usize].1 {
                     self.record.reported = None;
                 }
-                self.input(ControllerInput::Person(&self.changes[number as usize].1), clusters, queue);
+                self.input(
+                    ControllerInput::Person(&self.changes[number as usize].1),
+                    clusters,
+                    queue,
+                );
             }
         }
         std::mem::take(&mut self.record.changed)
@@ -197,9 +227,22 @@ impl<'s> ControlPlane<'s> {
     }
 
     /// One input of the controller.
-    pub fn input(&mut self, input: ControllerInput<'_>, clusters: &mut dyn Clusters, queue: &mut Queue) {
+    pub fn input(
+        &mut self,
+        input: ControllerInput<'_>,
+        clusters: &mut dyn Clusters,
+        queue: &mut Queue,
+    ) {
         let now = queue.now();
-        self.controller.handle(now, input, &mut Plane { clusters, queue, record: &mut self.record });
+        self.controller.handle(
+            now,
+            input,
+            &mut Plane {
+                clusters,
+                queue,
+                record: &mut self.record,
+            },
+        );
         if std::mem::take(&mut self.record.shows) {
             self.show(now);
             self.input(ControllerInput::Shown, clusters, queue);

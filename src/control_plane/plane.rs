@@ -57,8 +57,18 @@ impl SeenActs {
     ///
     /// A target that was seen further than the run is shows that the act was made before it was instructed. An act
     /// that was not seen is made after now.
-    fn time(&self, nth: usize, asked: SimTime, own: Option<SimTime>, promoted: &[Option<Revision>]) -> Option<SimTime> {
-        let left = self.began.iter().zip(promoted).filter(|(_, promoted)| **promoted != Some(NEW));
+    fn time(
+        &self,
+        nth: usize,
+        asked: SimTime,
+        own: Option<SimTime>,
+        promoted: &[Option<Revision>],
+    ) -> Option<SimTime> {
+        let left = self
+            .began
+            .iter()
+            .zip(promoted)
+            .filter(|(_, promoted)| **promoted != Some(NEW));
         let began = left.filter_map(|(began, _)| *began).min();
         match began.or((nth < self.made).then_some(self.now)) {
             Some(at) if at < self.now => Some(at.max(asked)),
@@ -71,7 +81,9 @@ impl SeenActs {
 
 impl std::fmt::Debug for Plane<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plane").field("record", &self.record).finish_non_exhaustive()
+        f.debug_struct("Plane")
+            .field("record", &self.record)
+            .finish_non_exhaustive()
     }
 }
 
@@ -84,7 +96,10 @@ impl Plane<'_> {
     /// Sets a timer; a time that is past means now. The number comes back in [`super::ControllerInput::Timer`].
     pub fn timer(&mut self, at: SimTime, number: u32) -> EventId {
         self.record.timers += 1;
-        self.queue.schedule(at.max(self.queue.now()), Event::Driver(DriverEvent::Timer(number)))
+        self.queue.schedule(
+            at.max(self.queue.now()),
+            Event::Driver(DriverEvent::Timer(number)),
+        )
     }
 
     /// Removes a timer that has not gone off.
@@ -96,7 +111,8 @@ impl Plane<'_> {
     pub fn instruct(&mut self, at: SimTime, cluster: ClusterId, revision: Revision) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
-            self.queue.schedule(at, Event::Driver(DriverEvent::Instruct(cluster, revision)));
+            self.queue
+                .schedule(at, Event::Driver(DriverEvent::Instruct(cluster, revision)));
         } else if revision == NOTHING {
             self.clusters.remove(cluster, self.queue);
         } else {
@@ -108,7 +124,8 @@ impl Plane<'_> {
     pub fn hold(&mut self, at: SimTime, cluster: ClusterId, is_held: bool) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
-            self.queue.schedule(at, Event::Driver(DriverEvent::Hold(cluster, is_held)));
+            self.queue
+                .schedule(at, Event::Driver(DriverEvent::Hold(cluster, is_held)));
         } else {
             self.clusters.hold(cluster, is_held, self.queue);
         }
@@ -116,7 +133,13 @@ impl Plane<'_> {
 
     /// A pass decides that a cluster gets a revision, and instructs it at `at`. A cluster that is paused or has no
     /// agent never hears of it.
-    pub fn deploy(&mut self, at: SimTime, spec: &ClusterSpec, cluster: ClusterId, revision: Revision) {
+    pub fn deploy(
+        &mut self,
+        at: SimTime,
+        spec: &ClusterSpec,
+        cluster: ClusterId,
+        revision: Revision,
+    ) {
         if spec.registered && !spec.paused {
             self.promote(cluster, revision);
             self.instruct(at, cluster, revision);
@@ -136,7 +159,14 @@ impl Plane<'_> {
     /// A pass begins.
     pub fn begin_pass(&mut self, unavailable: u64) {
         let t_s = self.now().as_secs_f64();
-        self.record.passes.push(PassRow { t_s, passes: 1, duration_s: 0.0, created: 0, promoted: 0, unavailable });
+        self.record.passes.push(PassRow {
+            t_s,
+            passes: 1,
+            duration_s: 0.0,
+            created: 0,
+            promoted: 0,
+            unavailable,
+        });
     }
 
     /// The last pass that began goes on until `end`, and creates objects. A pass that goes on after the last target was
@@ -181,7 +211,12 @@ impl Plane<'_> {
     /// When the person acts that the rollout waits for from `asked` on: at the time of the strategy's own model, unless
     /// the run follows what people did. `None`: never.
     pub fn person_acts(&mut self, asked: SimTime, own: Option<SimTime>) -> Option<SimTime> {
-        let Record { seen_acts, pauses, promoted, .. } = &*self.record;
+        let Record {
+            seen_acts,
+            pauses,
+            promoted,
+            ..
+        } = &*self.record;
         let given = match seen_acts {
             Some(acts) => acts.time(pauses.len(), asked, own, promoted),
             None => own,

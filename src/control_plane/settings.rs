@@ -34,7 +34,10 @@ pub struct ControlLoop {
 /// One request to an API server. Source: writes of 10 clients to etcd 3.6 on three nodes with NVMe disks, median 6.4 to
 /// 7.6 ms, p90 10.7 to 12.6 ms (rancher/dartboard@7a1d06b6, `docs/20250513`); this lognormal has a median of 7 and a
 /// p90 of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL by kine.
-pub const API_REQUEST: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(7), sigma: 0.4 };
+pub const API_REQUEST: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(7),
+    sigma: 0.4,
+};
 
 /// From the answer to a write until a cache shows it. Source: `benches/watch-delay` measures medians of 0.2 to 0.6 ms
 /// and p99 of 0.9 to 1.6 ms on one machine, to which a network adds.
@@ -48,7 +51,12 @@ impl ControlLoop {
 
     /// The loop of a controller in Kubernetes whose client sends up to `qps` requests a second.
     pub const fn limited(qps: u32, burst: u32) -> Self {
-        Self { request: API_REQUEST, client_qps: qps, client_burst: burst, watch_delay: WATCH_DELAY }
+        Self {
+            request: API_REQUEST,
+            client_qps: qps,
+            client_burst: burst,
+            watch_delay: WATCH_DELAY,
+        }
     }
 }
 

@@ -60,11 +60,28 @@ impl StatusLog {
     }
 
     /// As [`StatusLog::show`], at a time that is not before the last one of the same condition. `None`: now.
-    pub fn show_at(&mut self, at: Option<SimTime>, conditions: impl IntoIterator<Item = ObjectCondition>) {
+    pub fn show_at(
+        &mut self,
+        at: Option<SimTime>,
+        conditions: impl IntoIterator<Item = ObjectCondition>,
+    ) {
         let at = at.unwrap_or(self.now);
-        for ObjectCondition { object, condition, status, reason, message } in conditions {
+        for ObjectCondition {
+            object,
+            condition,
+            status,
+            reason,
+            message,
+        } in conditions
+        {
             self.changes += 1;
-            let change = StatusChange { at, number: self.changes, status, reason, message };
+            let change = StatusChange {
+                at,
+                number: self.changes,
+                status,
+                reason,
+                message,
+            };
             let key = (object, condition);
             let is_full = self.pairs.len() >= PAIRS_MAX;
             match self.pairs.get_mut(&key) {
@@ -81,9 +98,23 @@ impl StatusLog {
         let most = ROWS_MAX.min(ALL_MAX / pairs.len().max(1));
         let mut rows = Vec::new();
         for ((object, condition), history) in pairs {
-            for StatusChange { at, number, status, reason, message } in history.all(most) {
+            for StatusChange {
+                at,
+                number,
+                status,
+                reason,
+                message,
+            } in history.all(most)
+            {
                 let (object, condition) = (object.clone(), condition.clone());
-                let row = StatusRow { t_s: at.as_secs_f64(), object, condition, status, reason, message };
+                let row = StatusRow {
+                    t_s: at.as_secs_f64(),
+                    object,
+                    condition,
+                    status,
+                    reason,
+                    message,
+                };
                 rows.push(((at, number), row));
             }
         }
@@ -94,7 +125,12 @@ impl StatusLog {
 
 impl History {
     fn add(&mut self, change: StatusChange) {
-        if self.last.as_ref().or(self.kept.last()).is_some_and(|shown| shown.says(&change)) {
+        if self
+            .last
+            .as_ref()
+            .or(self.kept.last())
+            .is_some_and(|shown| shown.says(&change))
+        {
             return;
         }
         // What lasted less than the spacing is left out.
@@ -104,7 +140,9 @@ impl History {
         }
         match self.kept.last() {
             Some(shown) if shown.says(&change) => {}
-            Some(shown) if change.at.saturating_since(shown.at) < self.spacing => self.last = Some(change),
+            Some(shown) if change.at.saturating_since(shown.at) < self.spacing => {
+                self.last = Some(change)
+            }
             _ => self.kept.push(change),
         }
         if self.kept.len() > ROWS_MAX {
@@ -116,7 +154,9 @@ impl History {
     fn thin(&mut self, most: usize) {
         let last = self.last.take().or_else(|| self.kept.last().cloned());
         while self.kept.len() > most {
-            let (Some(first), Some(end)) = (self.kept.first(), self.kept.last()) else { break };
+            let (Some(first), Some(end)) = (self.kept.first(), self.kept.last()) else {
+                break;
+            };
             let span = end.at.saturating_since(first.at).as_nanos();
             let even = SimDuration::from_nanos((span / most as u64).max(1));
             self.spacing = (self.spacing + self.spacing).max(even);
@@ -130,7 +170,11 @@ impl History {
                 stays
             });
         }
-        self.last = last.filter(|last| self.kept.last().is_none_or(|kept| kept.number != last.number));
+        self.last = last.filter(|last| {
+            self.kept
+                .last()
+                .is_none_or(|kept| kept.number != last.number)
+        });
     }
 
     fn all(mut self, most: usize) -> impl Iterator<Item = StatusChange> {
@@ -147,7 +191,8 @@ impl StatusChange {
     }
 
     fn says(&self, other: &Self) -> bool {
-        (&self.status, &self.reason, &self.message) == (&other.status, &other.reason, &other.message)
+        (&self.status, &self.reason, &self.message)
+            == (&other.status, &other.reason, &other.message)
     }
 }
 
@@ -173,11 +218,24 @@ mod tests {
         log.show([shown("False", "a".to_owned()), field("NotReady")]);
         log.at(at(4));
         log.show([shown("True", String::new()), field("")]);
-        log.show_at(Some(at(3)), [ObjectCondition::field("GitRepo/app", "display.state", "NotReady")]);
+        log.show_at(
+            Some(at(3)),
+            [ObjectCondition::field(
+                "GitRepo/app",
+                "display.state",
+                "NotReady",
+            )],
+        );
         let rows: Vec<(f64, String, String)> = log
             .take()
             .into_iter()
-            .map(|row| (row.t_s, format!("{} {}", row.object, row.condition), row.status))
+            .map(|row| {
+                (
+                    row.t_s,
+                    format!("{} {}", row.object, row.condition),
+                    row.status,
+                )
+            })
             .collect();
         let expected = [
             (1.0, "Bundle/app Ready", "False"),
@@ -187,26 +245,46 @@ mod tests {
             // It was shown and is empty again. An empty field that was never anything else is no row.
             (4.0, "Bundle/app display.state", ""),
         ];
-        assert_eq!(rows, expected.map(|(at, name, status)| (at, name.to_owned(), status.to_owned())));
+        assert_eq!(
+            rows,
+            expected.map(|(at, name, status)| (at, name.to_owned(), status.to_owned()))
+        );
         assert!(log.take().is_empty());
     }
 
     #[test]
-    fn a_condition_that_changes_ten_thousand_times_keeps_its_first_and_last_and_a_few_hundred_between() {
+    fn a_condition_that_changes_ten_thousand_times_keeps_its_first_and_last_and_a_few_hundred_between()
+     {
         let mut log = StatusLog::default();
         for second in 0..10_000 {
             log.at(at(second));
             log.show([shown("False", format!("NotReady({second})"))]);
         }
         let rows = log.take();
-        assert!((ROWS_MAX / 5..=ROWS_MAX).contains(&rows.len()), "{}", rows.len());
-        assert_eq!((rows[0].message.as_str(), rows[0].t_s.to_bits()), ("NotReady(0)", 0_f64.to_bits()));
+        assert!(
+            (ROWS_MAX / 5..=ROWS_MAX).contains(&rows.len()),
+            "{}",
+            rows.len()
+        );
+        assert_eq!(
+            (rows[0].message.as_str(), rows[0].t_s.to_bits()),
+            ("NotReady(0)", 0_f64.to_bits())
+        );
         let last = rows.last().expect("rows");
-        assert_eq!((last.message.as_str(), last.t_s.to_bits()), ("NotReady(9999)", 9999_f64.to_bits()));
+        assert_eq!(
+            (last.message.as_str(), last.t_s.to_bits()),
+            ("NotReady(9999)", 9999_f64.to_bits())
+        );
         assert!(rows.is_sorted_by(|a, b| a.t_s < b.t_s));
-        let steps: Vec<f64> = rows.windows(2).map(|pair| pair[1].t_s - pair[0].t_s).collect();
+        let steps: Vec<f64> = rows
+            .windows(2)
+            .map(|pair| pair[1].t_s - pair[0].t_s)
+            .collect();
         let longest = steps.iter().copied().fold(0.0, f64::max);
-        assert!(longest <= 10_000.0 / 100.0, "no part of the run is without a row: {longest}");
+        assert!(
+            longest <= 10_000.0 / 100.0,
+            "no part of the run is without a row: {longest}"
+        );
     }
 
     #[test]
@@ -214,7 +292,9 @@ mod tests {
         let mut log = StatusLog::default();
         for second in 0..100 {
             log.at(at(second));
-            let one = |nth: u32| ObjectCondition::field(&format!("Application/{nth}"), "status", second.to_string());
+            let one = |nth: u32| {
+                ObjectCondition::field(&format!("Application/{nth}"), "status", second.to_string())
+            };
             log.show((0..1_200).map(one));
         }
         let rows = log.take();

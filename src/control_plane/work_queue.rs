@@ -135,7 +135,10 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
         let key = self.waiting.pop_front()?;
         self.free_workers -= 1;
-        let state = self.keys.get_mut(&key).expect("a key that waits has a state");
+        let state = self
+            .keys
+            .get_mut(&key)
+            .expect("a key that waits has a state");
         (state.is_waiting, state.is_taken) = (false, true);
         Some(key)
     }
@@ -143,7 +146,10 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
     /// A worker is done with a key, which comes up again if it was added meanwhile.
     pub fn done(&mut self, key: K) {
         self.free_workers += 1;
-        let state = self.keys.get_mut(&key).expect("a key that is taken has a state");
+        let state = self
+            .keys
+            .get_mut(&key)
+            .expect("a key that is taken has a state");
         state.is_taken = false;
         if state.is_waiting {
             self.waiting.push_back(key);
@@ -154,7 +160,14 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
 
     /// The pass of a key ends at `end`: the product's objects then show what it has written. `created`: objects that it
     /// creates. `completes`: they show the rollout as complete.
-    pub fn end_pass(&mut self, key: K, end: SimTime, created: u64, completes: bool, plane: &mut Plane<'_>) {
+    pub fn end_pass(
+        &mut self,
+        key: K,
+        end: SimTime,
+        created: u64,
+        completes: bool,
+        plane: &mut Plane<'_>,
+    ) {
         plane.pass_until(end, created);
         self.agenda.add(end, Due::Finished(key, completes), plane);
     }
@@ -193,7 +206,10 @@ impl<K: Copy + Ord> RateLimiter<K> {
 
     /// Controller-runtime's default.
     pub fn controller_default() -> Self {
-        Self { bucket: Reservations::new(Self::PER_SECOND, Self::BURST), failures: BTreeMap::new() }
+        Self {
+            bucket: Reservations::new(Self::PER_SECOND, Self::BURST),
+            failures: BTreeMap::new(),
+        }
     }
 
     /// When a key that fails now comes back.
@@ -211,7 +227,11 @@ impl<K: Copy + Ord> RateLimiter<K> {
             return Some(self.again(key, end));
         }
         self.forget(key);
-        if let QueueRequest::After(delay) = request { Some(end + delay) } else { None }
+        if let QueueRequest::After(delay) = request {
+            Some(end + delay)
+        } else {
+            None
+        }
     }
 
     /// A key has succeeded: its next failure is its first one.
@@ -231,7 +251,10 @@ pub struct WorkerPool {
 impl WorkerPool {
     /// A pool of so many workers.
     pub fn new(size: usize) -> Self {
-        Self { size, busy: BinaryHeap::new() }
+        Self {
+            size,
+            busy: BinaryHeap::new(),
+        }
     }
 
     /// The first worker that is free takes work that takes so long. Returns when it ends.

@@ -25,7 +25,8 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// A problem at a value of the document.
     pub(crate) fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
-        self.source.at(self.tree.place(path), path.to_string(), message)
+        self.source
+            .at(self.tree.place(path), path.to_string(), message)
     }
 
     pub(crate) fn report(&mut self, path: &Path, message: impl Into<String>, help: &str) {
@@ -51,14 +52,25 @@ impl Context<'_> {
 
     /// Whether no entry of the list at `list` was left out, whatever happened inside its entries.
     pub(crate) fn is_whole(&self, list: &Path) -> bool {
-        let is_entry = |struck: &Path| struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
-        !self.struck.iter().any(|struck| list.starts_with(struck) || is_entry(struck))
+        let is_entry =
+            |struck: &Path| struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
+        !self
+            .struck
+            .iter()
+            .any(|struck| list.starts_with(struck) || is_entry(struck))
     }
 
     /// The value at `path`, with `base` for everything that is not written. Errors are not reported: reading the
     /// document has found them. `deep` as in [`Node::over`].
-    pub(crate) fn over<T: Serialize + DeserializeOwned>(&self, path: &Path, base: T, deep: &[&str]) -> T {
-        let Some(mut written) = self.tree.get(path).cloned() else { return base };
+    pub(crate) fn over<T: Serialize + DeserializeOwned>(
+        &self,
+        path: &Path,
+        base: T,
+        deep: &[&str],
+    ) -> T {
+        let Some(mut written) = self.tree.get(path).cloned() else {
+            return base;
+        };
         for struck in self.struck.iter().filter(|struck| struck.starts_with(path)) {
             if struck == path {
                 return base;
@@ -68,21 +80,26 @@ impl Context<'_> {
         if written.is_empty() {
             return base;
         }
-        reader::read(written.over(Node::of_value(&base, &written.at), deep)).value.unwrap_or(base)
+        reader::read(written.over(Node::of_value(&base, &written.at), deep))
+            .value
+            .unwrap_or(base)
     }
 
     /// The text of the file that the value at `path` names. A file that cannot be read is reported there.
     pub(crate) fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
         let help = "paths are relative to the folder of the experiment file";
         let read = self.files.read(name);
-        read.map_err(|message| self.report(path, format!("cannot read `{name}`: {message}"), help)).ok()
+        read.map_err(|message| self.report(path, format!("cannot read `{name}`: {message}"), help))
+            .ok()
     }
 
     /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in
     /// it.
     pub(crate) fn document(&mut self, name: &str, path: &Path) -> Option<Document> {
         let source = self.file(name, path)?;
-        let tree = tree::parse(&source).map_err(|problem| self.problems.push(*problem)).ok()?;
+        let tree = tree::parse(&source)
+            .map_err(|problem| self.problems.push(*problem))
+            .ok()?;
         Some(Document { source, tree })
     }
 
@@ -105,18 +122,34 @@ impl Context<'_> {
     }
 
     /// The index of `name` among `known`, which are the names under `list`.
-    pub(crate) fn lookup(&mut self, path: &Path, name: &str, list: &Path, known: &[String]) -> Option<usize> {
+    pub(crate) fn lookup(
+        &mut self,
+        path: &Path,
+        name: &str,
+        list: &Path,
+        known: &[String],
+    ) -> Option<usize> {
         let found = known.iter().position(|candidate| candidate == name);
         if found.is_none() && self.is_whole(list) {
-            let of_list = if known.is_empty() { "no entries".to_owned() } else { some_of(known) };
-            let help = did_you_mean(name, known.iter().map(String::as_str), || format!("`{list}` has {of_list}"));
+            let of_list = if known.is_empty() {
+                "no entries".to_owned()
+            } else {
+                some_of(known)
+            };
+            let help = did_you_mean(name, known.iter().map(String::as_str), || {
+                format!("`{list}` has {of_list}")
+            });
             self.report(path, format!("there is no `{name}` in `{list}`"), &help);
         }
         found
     }
 
     /// Reports the second of two equal names of a list.
-    pub(crate) fn unique<'n>(&mut self, list: &Path, named: impl IntoIterator<Item = (usize, &'n str)>) {
+    pub(crate) fn unique<'n>(
+        &mut self,
+        list: &Path,
+        named: impl IntoIterator<Item = (usize, &'n str)>,
+    ) {
         let mut seen = BTreeMap::new();
         for (index, name) in named {
             if let Some(first) = seen.insert(name, index) {
@@ -161,7 +194,11 @@ impl Document {
 
     /// A problem at the key (`is_key`) or at the value of `path`.
     pub(crate) fn problem(&self, path: &Path, is_key: bool, message: impl Into<String>) -> Problem {
-        let span = if is_key { self.tree.key_place(path) } else { self.tree.place(path) };
+        let span = if is_key {
+            self.tree.key_place(path)
+        } else {
+            self.tree.place(path)
+        };
         self.source.at(span, path.to_string(), message)
     }
 }

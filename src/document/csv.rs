@@ -34,16 +34,26 @@ pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
 /// When a quote is not closed.
 pub(crate) fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
     if let Some(byte) = unclosed_quote(&source.text) {
-        return Err(Box::new(source.at(byte..byte, "", UNCLOSED_QUOTE).with_help(CLOSE_QUOTE)));
+        return Err(Box::new(
+            source
+                .at(byte..byte, "", UNCLOSED_QUOTE)
+                .with_help(CLOSE_QUOTE),
+        ));
     }
-    Ok(csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes()))
+    Ok(csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(source.text.as_bytes()))
 }
 
 /// The problem with a row that the reader refuses.
 pub(crate) fn broken(source: &Arc<Source>, help: &str) -> impl Fn(csv::Error) -> Box<Problem> {
     move |error| {
         let byte = source.text.floor_char_boundary(byte_of(error.position()));
-        Box::new(source.at(byte..byte, "", format!("not CSV: {error}")).with_help(help))
+        Box::new(
+            source
+                .at(byte..byte, "", format!("not CSV: {error}"))
+                .with_help(help),
+        )
     }
 }
 
@@ -54,15 +64,21 @@ pub(crate) fn byte_of(position: Option<&csv::Position>) -> usize {
 
 /// The byte of a cell of the row that begins at a byte, or after blank lines there. The row itself where it has fewer.
 pub(crate) fn cell_at(csv: &str, row: usize, index: usize) -> usize {
-    let skip = |at: usize, skipped: &[char]| csv.len() - csv[at..].trim_start_matches(skipped).len();
+    let skip =
+        |at: usize, skipped: &[char]| csv.len() - csv[at..].trim_start_matches(skipped).len();
     let row = skip(row, &['\r', '\n']);
     let (mut cell, mut is_quoted, mut left) = (row, false, index);
-    for (at, letter) in csv[row..].char_indices().map(|(at, letter)| (row + at, letter)) {
+    for (at, letter) in csv[row..]
+        .char_indices()
+        .map(|(at, letter)| (row + at, letter))
+    {
         if left == 0 {
             break;
         }
         match letter {
-            '"' if is_quoted || at == skip(cell, &[' ']) || csv[..at].ends_with('"') => is_quoted = !is_quoted,
+            '"' if is_quoted || at == skip(cell, &[' ']) || csv[..at].ends_with('"') => {
+                is_quoted = !is_quoted
+            }
             ',' if !is_quoted => (cell, left) = (at + 1, left - 1),
             '\r' | '\n' if !is_quoted => return row,
             _ => {}
@@ -79,9 +95,15 @@ mod tests {
     fn the_place_of_a_cell_is_found() {
         let text = "a,\"b, \"\"c\"\"\", d\n\n5\" e,f\n";
         let found = |row, index| text[cell_at(text, row, index)..].chars().next();
-        assert_eq!([0, 1, 2, 3].map(|index| found(0, index)), [Some('a'), Some('"'), Some('d'), Some('a')]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|index| found(0, index)),
+            [Some('a'), Some('"'), Some('d'), Some('a')]
+        );
         let second = text.find("\n\n").expect("there") + 1;
-        assert_eq!([0, 1].map(|index| found(second, index)), [Some('5'), Some('f')]);
+        assert_eq!(
+            [0, 1].map(|index| found(second, index)),
+            [Some('5'), Some('f')]
+        );
         assert_eq!(cell_at("a\n", 2, 0), 2);
     }
 

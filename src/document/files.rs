@@ -28,12 +28,20 @@ impl InputFile {
     /// A file with this content, known under `path`.
     #[must_use]
     pub fn new(path: &str, bytes: Vec<u8>) -> Self {
-        Self { path: path.to_owned(), sha256: sha256(&bytes), bytes: Arc::new(bytes), is_whole: false }
+        Self {
+            path: path.to_owned(),
+            sha256: sha256(&bytes),
+            bytes: Arc::new(bytes),
+            is_whole: false,
+        }
     }
 
     fn source(&self, name: String) -> Result<Arc<Source>, String> {
         match text_of(&self.bytes).filter(|text| !text.contains('\0')) {
-            Some(text) => Ok(Arc::new(Source { name, text: text.to_owned() })),
+            Some(text) => Ok(Arc::new(Source {
+                name,
+                text: text.to_owned(),
+            })),
             None => Err(not_utf8(&self.bytes)),
         }
     }
@@ -41,7 +49,10 @@ impl InputFile {
     /// The bytes that are copied into results, and the names of fields that are left out because they decide nothing.
     #[must_use]
     pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
-        match text_of(&self.bytes).filter(|_| !self.is_whole).and_then(|text| kept(&self.path, text)) {
+        match text_of(&self.bytes)
+            .filter(|_| !self.is_whole)
+            .and_then(|text| kept(&self.path, text))
+        {
             Some((text, left_out)) => (Arc::new(text.into_bytes()), left_out),
             None => (Arc::clone(&self.bytes), Vec::new()),
         }
@@ -74,14 +85,26 @@ impl Files {
 
     /// Files that are not in the file system, but where `open` finds them.
     pub(crate) fn opened_by(open: Option<OpenFile>, folder: PathBuf) -> Self {
-        Self { open, folder, read: BTreeMap::new(), inputs: Vec::new() }
+        Self {
+            open,
+            folder,
+            read: BTreeMap::new(),
+            inputs: Vec::new(),
+        }
     }
 
     /// These files and no others, whatever the file system has.
     pub(crate) fn closed(folder: PathBuf, inputs: &[InputFile]) -> Self {
         let none = |_: &Path| Err("it was not there when the experiment was read".to_owned());
-        let read = inputs.iter().map(|input| (input.path.clone(), input.source(input.path.clone()))).collect();
-        Self { read, inputs: inputs.to_vec(), ..Self::opened_by(Some(none), folder) }
+        let read = inputs
+            .iter()
+            .map(|input| (input.path.clone(), input.source(input.path.clone())))
+            .collect();
+        Self {
+            read,
+            inputs: inputs.to_vec(),
+            ..Self::opened_by(Some(none), folder)
+        }
     }
 
     /// The folder that names are relative to.
@@ -93,7 +116,9 @@ impl Files {
     pub(crate) fn is_file(&self, name: &str) -> bool {
         let path = self.folder.join(name);
         self.read.get(name).is_some_and(Result::is_ok)
-            || self.open.map_or_else(|| path.is_file(), |open| open(&path).is_ok())
+            || self
+                .open
+                .map_or_else(|| path.is_file(), |open| open(&path).is_ok())
     }
 
     /// The text of a file.
@@ -125,7 +150,10 @@ impl Files {
 
     /// All of the file is to be copied into results.
     pub(crate) fn copy_whole(&mut self, name: &str) {
-        self.inputs.iter_mut().filter(|input| input.path == name).for_each(|input| input.is_whole = true);
+        self.inputs
+            .iter_mut()
+            .filter(|input| input.path == name)
+            .for_each(|input| input.is_whole = true);
     }
 
     /// Every file that was read, in the order of reading.
@@ -146,18 +174,31 @@ fn text_of(bytes: &[u8]) -> Option<&str> {
 /// Why bytes are not text in UTF-8, and the fix. Of ASCII letters UTF-16 makes a letter and a zero.
 fn not_utf8(bytes: &[u8]) -> String {
     let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    let wrong = bytes.iter().position(|byte| *byte == 0).map_or(valid, |zero| zero.min(valid));
+    let wrong = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .map_or(valid, |zero| zero.min(valid));
     let line = bytes[..wrong].iter().filter(|byte| **byte == b'\n').count() + 1;
-    let utf16 = if bytes[..bytes.len().min(4)].contains(&0) { ", but probably UTF-16" } else { "" };
+    let utf16 = if bytes[..bytes.len().min(4)].contains(&0) {
+        ", but probably UTF-16"
+    } else {
+        ""
+    };
     format!("it is not UTF-8 text{utf16}: line {line} has an invalid byte; save the file as UTF-8")
 }
 
 /// The hash of the values of a YAML file. `None` for another file, or one that is not valid.
 fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
-    if ![".yaml", ".yml"].iter().any(|ending| name.ends_with(ending)) {
+    if ![".yaml", ".yml"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+    {
         return None;
     }
-    let source = Source { name: name.to_owned(), text: text_of(bytes)?.to_owned() };
+    let source = Source {
+        name: name.to_owned(),
+        text: text_of(bytes)?.to_owned(),
+    };
     let tree = tree::parse(&Arc::new(source)).ok()?;
     Some(sha256(&serde_json::to_vec(&tree).ok()?))
 }
@@ -176,7 +217,9 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// When the text is not JSON or lacks a field that is needed.
-pub(crate) fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T, Box<Problem>> {
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(
+    source: &Arc<Source>,
+) -> Result<T, Box<Problem>> {
     serde_json::from_str(&source.text).map_err(|error| Box::new(json_problem(source, &error)))
 }
 
@@ -188,9 +231,14 @@ pub(crate) fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> P
     let at = source.byte_offset(error.line(), error.column());
     if error.is_eof() {
         let problem = source.at(at..at, "", format!("the JSON ends too early: {message}"));
-        return problem.with_help("the file is cut off; write it again with the command it came from");
+        return problem
+            .with_help("the file is cut off; write it again with the command it came from");
     }
-    let what = if error.is_data() { "the JSON is not what is expected here" } else { "not JSON" };
+    let what = if error.is_data() {
+        "the JSON is not what is expected here"
+    } else {
+        "not JSON"
+    };
     source.at(at..at, "", format!("{what}: {message}"))
 }
 
@@ -209,24 +257,42 @@ mod tests {
         fs::write(folder.path().join("utf16"), b"\xff\xfea\0").expect("written");
         fs::write(folder.path().join("utf16-unmarked"), b"a\0b\0").expect("written");
         let mut files = Files::in_folder(folder.path().to_owned());
-        assert_eq!(files.read("a.json").map(|source| source.text.clone()), Ok("abc".to_owned()));
-        assert_eq!(files.read("a.json").map(|source| source.text.clone()), Ok("abc".to_owned()));
-        assert_eq!(files.read("bom.json").map(|source| source.text.clone()), Ok("x".to_owned()));
+        assert_eq!(
+            files.read("a.json").map(|source| source.text.clone()),
+            Ok("abc".to_owned())
+        );
+        assert_eq!(
+            files.read("a.json").map(|source| source.text.clone()),
+            Ok("abc".to_owned())
+        );
+        assert_eq!(
+            files.read("bom.json").map(|source| source.text.clone()),
+            Ok("x".to_owned())
+        );
         assert_eq!(files.read("b.json").unwrap_err(), "there is no such file");
         assert_eq!(files.read(".").unwrap_err(), "it is a folder, not a file");
         let invalid = "it is not UTF-8 text: line 2 has an invalid byte; save the file as UTF-8";
         assert_eq!(files.read("binary").unwrap_err(), invalid);
         for utf16 in ["utf16", "utf16-unmarked"] {
             let error = files.read(utf16).unwrap_err();
-            assert!(error.starts_with("it is not UTF-8 text, but probably UTF-16: line 1 has"), "{error}");
+            assert!(
+                error.starts_with("it is not UTF-8 text, but probably UTF-16: line 1 has"),
+                "{error}"
+            );
         }
         let inputs = files.into_inputs();
         assert_eq!(
-            inputs.iter().map(|input| input.path.as_str()).collect::<Vec<_>>(),
+            inputs
+                .iter()
+                .map(|input| input.path.as_str())
+                .collect::<Vec<_>>(),
             ["a.json", "bom.json", "binary", "utf16", "utf16-unmarked"]
         );
         // `printf abc | sha256sum`
-        assert_eq!(inputs[0].sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            inputs[0].sha256,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 
     #[test]
@@ -243,7 +309,11 @@ mod tests {
         let (of_commented, same) = hash("a.yaml", "seed: 1 # luck\nfleet:\n  - clusters: 20\n");
         assert_ne!(bytes, of_commented);
         assert_eq!(values, same);
-        for other in ["seed: 2\nfleet: [{clusters: 20}]", "seed: 1\nfleet: [{clusters: '20'}]", "seed: 1\nfleet: []"] {
+        for other in [
+            "seed: 2\nfleet: [{clusters: 20}]",
+            "seed: 1\nfleet: [{clusters: '20'}]",
+            "seed: 1\nfleet: []",
+        ] {
             assert_ne!(hash("a.yaml", other).1, values, "{other}");
         }
         let (bytes, values) = hash("a.json", "{}");
@@ -253,14 +323,29 @@ mod tests {
     #[test]
     fn json_errors_have_a_place() {
         for (text, line, message) in [
-            ("[1,\n2", 2, "the JSON ends too early: EOF while parsing a list"),
+            (
+                "[1,\n2",
+                2,
+                "the JSON ends too early: EOF while parsing a list",
+            ),
             ("[1,\n2 é]", 2, "not JSON: expected `,` or `]`"),
-            ("[1,\n-2]", 2, "the JSON is not what is expected here: invalid value: integer `-2`, expected u32"),
+            (
+                "[1,\n-2]",
+                2,
+                "the JSON is not what is expected here: invalid value: integer `-2`, expected u32",
+            ),
             ("", 1, "the JSON ends too early: EOF while parsing a value"),
         ] {
-            let source = Arc::new(Source { name: "a.json".into(), text: text.into() });
+            let source = Arc::new(Source {
+                name: "a.json".into(),
+                text: text.into(),
+            });
             let problem = read_json::<Vec<u32>>(&source).map(|_| ()).expect_err(text);
-            assert_eq!((problem.line(), problem.message.as_str()), (Some(line), message), "{text}");
+            assert_eq!(
+                (problem.line(), problem.message.as_str()),
+                (Some(line), message),
+                "{text}"
+            );
         }
     }
 }

@@ -27,7 +27,10 @@ enum KeptPart {
 
 /// The fields that are copied: `kept.csv`.
 static FIELDS: LazyLock<BTreeMap<&str, KeptPart>> = LazyLock::new(|| {
-    let rows = include_str!("kept.csv").lines().skip(1).filter_map(|row| row.split_once(','));
+    let rows = include_str!("kept.csv")
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split_once(','));
     let kept = |(field, kept)| match kept {
         "whole" => (field, KeptPart::Whole),
         "part" => (field, KeptPart::Part),
@@ -45,8 +48,17 @@ pub(crate) fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     let is_json = text.trim_start().starts_with(['{', '[']);
     let mut value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(_) if [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending)) => {
-            tree::parse(&Arc::new(Source { name: name.to_owned(), text: text.to_owned() })).ok()?.to_json()
+        Err(_)
+            if [".yaml", ".yml", ".json"]
+                .iter()
+                .any(|ending| name.ends_with(ending)) =>
+        {
+            tree::parse(&Arc::new(Source {
+                name: name.to_owned(),
+                text: text.to_owned(),
+            }))
+            .ok()?
+            .to_json()
         }
         Err(_) => return None,
     };
@@ -54,7 +66,13 @@ pub(crate) fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     keep(&mut value, "", &mut left_out);
     left_out.sort_unstable();
     left_out.dedup();
-    let text = || if is_json { format!("{value:#}\n") } else { to_yaml(&value) };
+    let text = || {
+        if is_json {
+            format!("{value:#}\n")
+        } else {
+            to_yaml(&value)
+        }
+    };
     (!left_out.is_empty()).then(|| (text(), left_out))
 }
 
@@ -62,7 +80,11 @@ fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| keep(item, path, left_out)),
         Value::Object(fields) => fields.retain(|key, value| {
-            let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let below = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
             let is_part = value.is_object() || value.is_array() || value.is_null();
             let kept = FIELDS.get(key.as_str()).copied();
             let is_kept = match kept {
@@ -110,11 +132,29 @@ mod tests {
         let text = "# mine\nhelm:\n  chart: ./chart\n  values: {password: s3cr3t}\n  valuesFrom: []\n  repo: https://u:s3cr3t@x\n\
                     rolloutStrategy: {maxUnavailable: 5%}\npaused: true\nnamespaceAnnotations: {token: s3cr3t}\n";
         let (copy, left_out) = kept("fleet.yaml", text).expect("secrets");
-        assert_eq!(left_out, ["helm.repo", "helm.values", "helm.valuesFrom", "namespaceAnnotations"]);
+        assert_eq!(
+            left_out,
+            [
+                "helm.repo",
+                "helm.values",
+                "helm.valuesFrom",
+                "namespaceAnnotations"
+            ]
+        );
         let expected = json!({"helm": {"chart": "./chart", "values": {"leftOut": true}}, "paused": true,
                               "rolloutStrategy": {"maxUnavailable": "5%"}});
-        assert_eq!(serde_saphyr::from_str::<Value>(&copy).expect("YAML"), expected);
-        assert_eq!(kept("fleet.yaml", "# mine\nrolloutStrategy: {maxUnavailable: 5%}\n"), None, "comments stay");
+        assert_eq!(
+            serde_saphyr::from_str::<Value>(&copy).expect("YAML"),
+            expected
+        );
+        assert_eq!(
+            kept(
+                "fleet.yaml",
+                "# mine\nrolloutStrategy: {maxUnavailable: 5%}\n"
+            ),
+            None,
+            "comments stay"
+        );
         assert_eq!(kept("clusters.csv", "name,password\n"), None);
     }
 
@@ -127,8 +167,14 @@ mod tests {
 
     #[test]
     fn a_field_of_another_form_is_left_out() {
-        let (copy, _) =
-            kept("x.json", r#"{"config": "s3cr3t", "name": {"a": "s3cr3t"}, "status": null}"#).expect("secrets");
-        assert_eq!(serde_json::from_str::<Value>(&copy).expect("JSON"), json!({"status": null}));
+        let (copy, _) = kept(
+            "x.json",
+            r#"{"config": "s3cr3t", "name": {"a": "s3cr3t"}, "status": null}"#,
+        )
+        .expect("secrets");
+        assert_eq!(
+            serde_json::from_str::<Value>(&copy).expect("JSON"),
+            json!({"status": null})
+        );
     }
 }

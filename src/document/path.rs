@@ -81,7 +81,9 @@ impl Path {
                     .strip_prefix('[')
                     .and_then(|rest| rest.split_once(']'))
                     .and_then(|(index, after)| Some((step(index)?, after)))
-                    .ok_or_else(|| format!("`{text}` is not a path: `{rest}` is not an index like `[0]`"))?;
+                    .ok_or_else(|| {
+                        format!("`{text}` is not a path: `{rest}` is not an index like `[0]`")
+                    })?;
                 steps.push(step);
                 rest = after;
             }
@@ -116,13 +118,19 @@ mod tests {
             ("fleet.0.downlink", "fleet[0].downlink"),
             ("a[1][2].b", "a[1][2].b"),
         ] {
-            assert_eq!(Path::parse(text).map(|path| path.to_string()), Ok(printed.to_owned()), "{text}");
+            assert_eq!(
+                Path::parse(text).map(|path| path.to_string()),
+                Ok(printed.to_owned()),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_path_is_refused() {
-        for text in ["", ".", "a..b", "a.", ".a", "a[", "a[]", "a[x]", "a[0]b", "[0]"] {
+        for text in [
+            "", ".", "a..b", "a.", ".a", "a[", "a[]", "a[x]", "a[0]b", "[0]",
+        ] {
             assert!(Path::parse(text).is_err(), "{text:?}");
         }
     }

@@ -37,15 +37,25 @@ impl Source {
         field: impl Into<String>,
         message: impl Into<String>,
     ) -> Problem {
-        let place = Some(Place { source: Arc::clone(self), span });
-        Problem { field: field.into(), place, ..Problem::of_file(&self.name, message) }
+        let place = Some(Place {
+            source: Arc::clone(self),
+            span,
+        });
+        Problem {
+            field: field.into(),
+            place,
+            ..Problem::of_file(&self.name, message)
+        }
     }
 
     /// 1-based line and 1-based column (in characters) of a byte offset.
     fn line_and_column(&self, offset: usize) -> (usize, usize) {
         let before = self.text.get(..offset).unwrap_or(&self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
     }
 
     /// The byte offset of a 1-based line and a 1-based column that counts characters; the end of the text beyond it.
@@ -58,26 +68,35 @@ impl Source {
             }
         }
         let line = self.text[start..].split('\n').next().unwrap_or_default();
-        start + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
+        start
+            + line
+                .char_indices()
+                .nth(column.saturating_sub(1))
+                .map_or(line.len(), |(at, _)| at)
     }
 
     /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a
     /// character.
     pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
         let line = self.line_at(self.offset(line, 1));
-        self.text.floor_char_boundary((line.start + column.saturating_sub(1)).min(line.end))
+        self.text
+            .floor_char_boundary((line.start + column.saturating_sub(1)).min(line.end))
     }
 
     /// The bytes of the first JSON string with this content; the whole text's start when there is none.
     pub(crate) fn find_json_string(&self, content: &str) -> Range<usize> {
         let quoted = format!("\"{content}\"");
-        self.text.find(&quoted).map_or(0..0, |at| at..at + quoted.len())
+        self.text
+            .find(&quoted)
+            .map_or(0..0, |at| at..at + quoted.len())
     }
 
     /// The byte range of the line that `offset` is on, without its end.
     fn line_at(&self, offset: usize) -> Range<usize> {
         let start = self.text[..offset].rfind('\n').map_or(0, |at| at + 1);
-        let end = self.text[offset..].find('\n').map_or(self.text.len(), |at| offset + at);
+        let end = self.text[offset..]
+            .find('\n')
+            .map_or(self.text.len(), |at| offset + at);
         start..end
     }
 }
@@ -95,13 +114,25 @@ impl Place {
         let (text, start) = (&self.source.text, self.span.start);
         let line = self.source.line_at(start);
         // Point at what is on the first line; an empty span is widened to one character where there is one.
-        let width = text[start..line.end].chars().next().map_or(0, char::len_utf8);
+        let width = text[start..line.end]
+            .chars()
+            .next()
+            .map_or(0, char::len_utf8);
         let end = self.span.end.min(line.end).max(start + width);
         // Of a long line, such as JSON without line ends, show the part around the place.
-        let before = text[line.start..start].char_indices().rev().nth(MOST_BESIDE - 1);
+        let before = text[line.start..start]
+            .char_indices()
+            .rev()
+            .nth(MOST_BESIDE - 1);
         let from = before.map_or(line.start, |(at, _)| line.start + at);
-        let end = text[start..end].char_indices().nth(MOST_BESIDE).map_or(end, |(at, _)| start + at);
-        let to = text[end..line.end].char_indices().nth(MOST_BESIDE).map_or(line.end, |(at, _)| end + at);
+        let end = text[start..end]
+            .char_indices()
+            .nth(MOST_BESIDE)
+            .map_or(end, |(at, _)| start + at);
+        let to = text[end..line.end]
+            .char_indices()
+            .nth(MOST_BESIDE)
+            .map_or(line.end, |(at, _)| end + at);
         (from..to, start - from..end - from)
     }
 }
@@ -125,7 +156,11 @@ pub struct Problem {
 impl Problem {
     /// A problem with a file as a whole.
     pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), message: message.into(), ..Self::default() }
+        Self {
+            file: file.to_owned(),
+            message: message.into(),
+            ..Self::default()
+        }
     }
 
     /// Its line, 1-based. `None` when the file as a whole is the problem.
@@ -140,7 +175,10 @@ impl Problem {
         let place = self.place.as_ref()?;
         let (line, column) = place.source.line_and_column(place.span.start);
         let (lines, columns) = self.before;
-        Some((line + lines, if line == 1 { column + columns } else { column }))
+        Some((
+            line + lines,
+            if line == 1 { column + columns } else { column },
+        ))
     }
 
     /// The text of its place is a part of the file, with so many lines before it, and so many characters before it in
@@ -154,10 +192,17 @@ impl Problem {
     pub(crate) fn of_argument(mut self, file_ends: usize) -> Self {
         if let Some(place) = self.place.take_if(|place| place.span.start > file_ends) {
             let line = place.source.line_at(place.span.start);
-            let source = Source { name: "--set".to_owned(), text: place.source.text[line.clone()].to_owned() };
-            let span = place.span.start - line.start..place.span.end.clamp(line.start, line.end) - line.start;
+            let source = Source {
+                name: "--set".to_owned(),
+                text: place.source.text[line.clone()].to_owned(),
+            };
+            let span = place.span.start - line.start
+                ..place.span.end.clamp(line.start, line.end) - line.start;
             self.file.clone_from(&source.name);
-            self.place = Some(Place { source: Arc::new(source), span });
+            self.place = Some(Place {
+                source: Arc::new(source),
+                span,
+            });
         }
         self
     }
@@ -178,7 +223,9 @@ impl Problem {
         let title = Level::ERROR.primary_title(&*message);
         let help = help.as_deref().map(|help| Level::HELP.message(help));
         let report = match &self.place {
-            None => title.element(annotate_snippets::Origin::path(&*file)).elements(help),
+            None => title
+                .element(annotate_snippets::Origin::path(&*file))
+                .elements(help),
             Some(place) => {
                 let (excerpt, span) = place.excerpt();
                 let (line, column) = self.line_and_column().unwrap_or((1, 1));
@@ -189,7 +236,9 @@ impl Problem {
                     .annotation(AnnotationKind::Primary.span(span).label(&*field));
                 if is_cut {
                     // A snippet counts columns from where it begins.
-                    let origin = annotate_snippets::Origin::path(&*file).line(line).char_column(column);
+                    let origin = annotate_snippets::Origin::path(&*file)
+                        .line(line)
+                        .char_column(column);
                     title.element(origin).element(snippet).elements(help)
                 } else {
                     title.element(snippet.path(&*file)).elements(help)
@@ -231,9 +280,15 @@ impl LoadError {
     pub(crate) fn new(mut problems: Vec<Problem>, first: &str) -> Self {
         let start = |problem: &Problem| problem.place.as_ref().map(|place| place.span.start);
         problems.sort_by_cached_key(|problem| {
-            (problem.file != first, problem.file.clone(), start(problem), problem.message.clone())
+            (
+                problem.file != first,
+                problem.file.clone(),
+                start(problem),
+                problem.message.clone(),
+            )
         });
-        problems.dedup_by(|b, a| (&a.file, start(a), &a.message) == (&b.file, start(b), &b.message));
+        problems
+            .dedup_by(|b, a| (&a.file, start(a), &a.message) == (&b.file, start(b), &b.message));
         Self { problems }
     }
 
@@ -241,8 +296,17 @@ impl LoadError {
     /// number of the others. `color`: with ANSI colours.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
-        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        let shown = self.problems.iter().take(MOST_SHOWN).map(|problem| problem.render(&renderer)).join("\n\n");
+        let renderer = if color {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let shown = self
+            .problems
+            .iter()
+            .take(MOST_SHOWN)
+            .map(|problem| problem.render(&renderer))
+            .join("\n\n");
         match self.problems.len().saturating_sub(MOST_SHOWN) {
             0 => shown,
             1 => format!("{shown}\n\nand 1 more problem"),
@@ -261,13 +325,23 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 /// The one of `known` that is nearest to `written`, if it is near enough to be what was meant.
-pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(
+    written: &str,
+    known: impl IntoIterator<Item = &'k str>,
+) -> Option<&'k str> {
     let lower = written.to_lowercase().replace(['_', '-'], "");
     known
         .into_iter()
-        .map(|name| (strsim::levenshtein(&lower, &name.to_lowercase().replace(['_', '-'], "")), name))
+        .map(|name| {
+            (
+                strsim::levenshtein(&lower, &name.to_lowercase().replace(['_', '-'], "")),
+                name,
+            )
+        })
         .min()
-        .filter(|&(distance, name)| distance <= 1 + name.chars().count() / 4 && distance * 2 <= name.chars().count())
+        .filter(|&(distance, name)| {
+            distance <= 1 + name.chars().count() / 4 && distance * 2 <= name.chars().count()
+        })
         .map(|(_, name)| name)
 }
 
@@ -285,15 +359,28 @@ pub(crate) fn any_of<T: AsRef<str>>(names: &[T]) -> String {
     match names {
         [] => "nothing".to_owned(),
         [one] => format!("`{}`", one.as_ref()),
-        [head @ .., last] => format!("`{}` or `{}`", head.iter().map(T::as_ref).join("`, `"), last.as_ref()),
+        [head @ .., last] => format!(
+            "`{}` or `{}`",
+            head.iter().map(T::as_ref).join("`, `"),
+            last.as_ref()
+        ),
     }
 }
 
 /// Names in words, at most eight of them: "`a`, `b` and 7 more".
 pub(crate) fn some_of(names: &[String]) -> String {
     const MOST: usize = 8;
-    let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
-    names.iter().take(MOST).map(|name| format!("`{name}`")).join(", ") + &more
+    let more = if names.len() > MOST {
+        format!(" and {} more", names.len() - MOST)
+    } else {
+        String::new()
+    };
+    names
+        .iter()
+        .take(MOST)
+        .map(|name| format!("`{name}`"))
+        .join(", ")
+        + &more
 }
 
 #[cfg(test)]
@@ -301,14 +388,22 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Arc<Source> {
-        Arc::new(Source { name: "a.yaml".into(), text: text.into() })
+        Arc::new(Source {
+            name: "a.yaml".into(),
+            text: text.into(),
+        })
     }
 
     #[test]
     fn a_problem_shows_its_line_and_its_mend() {
         let text = "name: x\nregistry: {egress: 10}\n";
-        let problem = source(text).at(27..29, "registry.egress", "`10` has no unit").with_help("write `10 Gbit/s`");
-        assert_eq!((problem.line(), problem.line_and_column()), (Some(2), Some((2, 20))));
+        let problem = source(text)
+            .at(27..29, "registry.egress", "`10` has no unit")
+            .with_help("write `10 Gbit/s`");
+        assert_eq!(
+            (problem.line(), problem.line_and_column()),
+            (Some(2), Some((2, 20)))
+        );
         let error = LoadError::new(vec![problem.clone(), problem], "a.yaml");
         insta::assert_snapshot!(error, @r"
         error: `10` has no unit
@@ -329,23 +424,42 @@ mod tests {
     fn a_place_at_the_very_end_can_be_shown() {
         for text in ["", "name: x", "name: x\n", "näme: é"] {
             let problem = source(text).at(text.len()..text.len(), "", "ends too early");
-            assert!(problem.render(&Renderer::plain()).contains("ends too early"), "{text:?}");
+            assert!(
+                problem
+                    .render(&Renderer::plain())
+                    .contains("ends too early"),
+                "{text:?}"
+            );
         }
     }
 
     #[test]
     fn of_many_problems_and_long_lines_the_first_are_shown() {
         let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
-        let source = Arc::new(Source { name: "a.json".into(), text });
-        let at = source.text.match_indices("\"é\"").map(|(at, found)| at..at + found.len());
-        let problems: Vec<Problem> = at.map(|span| source.at(span, "clusters", "not a number")).collect();
+        let source = Arc::new(Source {
+            name: "a.json".into(),
+            text,
+        });
+        let at = source
+            .text
+            .match_indices("\"é\"")
+            .map(|(at, found)| at..at + found.len());
+        let problems: Vec<Problem> = at
+            .map(|span| source.at(span, "clusters", "not a number"))
+            .collect();
         let error = LoadError::new(problems, "a.json");
         assert_eq!(error.problems.len(), 8_000);
         let shown = error.to_string();
         assert!(shown.ends_with("\n\nand 7980 more problems"), "{shown}");
-        assert!(shown.lines().all(|line| line.chars().count() < 270), "{shown}");
+        assert!(
+            shown.lines().all(|line| line.chars().count() < 270),
+            "{shown}"
+        );
         // An entry has 19 characters: the last one shown begins at 15 + 19 · 19.
-        assert!(shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:376\n"), "{shown}");
+        assert!(
+            shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:376\n"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -358,8 +472,18 @@ mod tests {
 
     #[test]
     fn lines_and_columns_are_found_both_ways() {
-        let source = Source { name: String::new(), text: "ab\ncdé\nf".into() };
-        for (line, column, offset) in [(1, 1, 0), (1, 3, 2), (2, 1, 3), (2, 4, 7), (3, 1, 8), (3, 2, 9)] {
+        let source = Source {
+            name: String::new(),
+            text: "ab\ncdé\nf".into(),
+        };
+        for (line, column, offset) in [
+            (1, 1, 0),
+            (1, 3, 2),
+            (2, 1, 3),
+            (2, 4, 7),
+            (3, 1, 8),
+            (3, 2, 9),
+        ] {
             assert_eq!(source.offset(line, column), offset, "{line}:{column}");
             assert_eq!(source.line_and_column(offset), (line, column), "{offset}");
         }

@@ -19,9 +19,15 @@ pub(crate) struct ReadError {
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Kind {
     #[error("unknown field `{field}`")]
-    UnknownField { field: String, known: Vec<&'static str> },
+    UnknownField {
+        field: String,
+        known: Vec<&'static str>,
+    },
     #[error("unknown choice `{written}`")]
-    UnknownChoice { written: String, known: Vec<&'static str> },
+    UnknownChoice {
+        written: String,
+        known: Vec<&'static str>,
+    },
     #[error("the field `{0}` is missing")]
     MissingField(&'static str),
     #[error("{0}")]
@@ -30,7 +36,10 @@ pub(crate) enum Kind {
 
 impl ReadError {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { path: Path::default(), kind }
+        Self {
+            path: Path::default(),
+            kind,
+        }
     }
 
     /// Notes that the error lies one step further down. Paths are built from the inside, so steps come in reverse.
@@ -41,7 +50,8 @@ impl ReadError {
 
     /// Whether the key and not the value should be pointed at. (A choice written as a key is the last of its path.)
     pub(crate) fn is_of_key(&self) -> bool {
-        let ends_with = |key: &str| matches!(self.path.0.last(), Some(Step::Key(last)) if last == key);
+        let ends_with =
+            |key: &str| matches!(self.path.0.last(), Some(Step::Key(last)) if last == key);
         match &self.kind {
             Kind::UnknownField { .. } => true,
             Kind::UnknownChoice { written, .. } => ends_with(written),
@@ -55,12 +65,16 @@ impl ReadError {
 
     pub(crate) fn help(&self) -> Option<String> {
         match &self.kind {
-            Kind::UnknownField { field: written, known } | Kind::UnknownChoice { written, known } => {
-                Some(match renamed(written, known) {
-                    Some(now) => format!("`{written}` is now `{now}`"),
-                    None => did_you_mean(written, known.iter().copied(), || format!("known here: {}", any_of(known))),
-                })
+            Kind::UnknownField {
+                field: written,
+                known,
             }
+            | Kind::UnknownChoice { written, known } => Some(match renamed(written, known) {
+                Some(now) => format!("`{written}` is now `{now}`"),
+                None => did_you_mean(written, known.iter().copied(), || {
+                    format!("known here: {}", any_of(known))
+                }),
+            }),
             Kind::MissingField(_) | Kind::Other(_) => None,
         }
     }
@@ -78,7 +92,10 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// The new name of a field, where it is known.
 fn renamed(field: &str, known: &[&'static str]) -> Option<&'static str> {
-    RENAMED.iter().find(|(old, now)| *old == field && known.contains(now)).map(|(_, now)| *now)
+    RENAMED
+        .iter()
+        .find(|(old, now)| *old == field && known.contains(now))
+        .map(|(_, now)| *now)
 }
 
 impl de::Error for ReadError {
@@ -94,9 +111,13 @@ impl de::Error for ReadError {
             _ => false,
         });
         let (words, found_in_words) = (expected_in_words(&expected), in_words(&found));
-        let is_whole = |number: f64| words.starts_with("a whole number") && number >= 0.0 && number.fract() == 0.0;
+        let is_whole = |number: f64| {
+            words.starts_with("a whole number") && number >= 0.0 && number.fract() == 0.0
+        };
         Self::custom(match (most, found) {
-            (Some(most), _) => format!("expected a whole number, at most {most}, found {found_in_words}"),
+            (Some(most), _) => {
+                format!("expected a whole number, at most {most}, found {found_in_words}")
+            }
             (None, de::Unexpected::Float(number)) if is_whole(number) => {
                 format!("expected {words}, found {found_in_words}; write it as `{number:.0}`")
             }
@@ -109,11 +130,17 @@ impl de::Error for ReadError {
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
-        Self::new(Kind::UnknownField { field: field.to_owned(), known: known.to_vec() })
+        Self::new(Kind::UnknownField {
+            field: field.to_owned(),
+            known: known.to_vec(),
+        })
     }
 
     fn unknown_variant(written: &str, known: &'static [&'static str]) -> Self {
-        Self::new(Kind::UnknownChoice { written: written.to_owned(), known: known.to_vec() })
+        Self::new(Kind::UnknownChoice {
+            written: written.to_owned(),
+            known: known.to_vec(),
+        })
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -12,7 +12,8 @@ use std::rc::Rc;
 use std::slice;
 
 use serde::de::{
-    self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+    self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 
 use super::path::{Path, Step};
@@ -31,7 +32,11 @@ pub(crate) struct Reading<T> {
 
 impl<T> Reading<T> {
     pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Reading<U> {
-        Reading { value: self.value.map(map), errors: self.errors, struck: self.struck }
+        Reading {
+            value: self.value.map(map),
+            errors: self.errors,
+            struck: self.struck,
+        }
     }
 }
 
@@ -41,9 +46,16 @@ pub(crate) fn read<T: de::DeserializeOwned>(tree: Node) -> Reading<T> {
 }
 
 /// As [`read`], noting the errors that count, such as those of fields that are known.
-pub(crate) fn read_where<T: de::DeserializeOwned>(mut tree: Node, counts: impl Fn(&ReadError) -> bool) -> Reading<T> {
+pub(crate) fn read_where<T: de::DeserializeOwned>(
+    mut tree: Node,
+    counts: impl Fn(&ReadError) -> bool,
+) -> Reading<T> {
     const MOST_ERRORS: usize = 100;
-    let mut reading = Reading { value: None, errors: Vec::new(), struck: Vec::new() };
+    let mut reading = Reading {
+        value: None,
+        errors: Vec::new(),
+        struck: Vec::new(),
+    };
     while reading.errors.len() < MOST_ERRORS {
         let error = match T::deserialize(ReadPlace::At(&tree)) {
             Ok(value) => {
@@ -56,16 +68,21 @@ pub(crate) fn read_where<T: de::DeserializeOwned>(mut tree: Node, counts: impl F
         let caused_by_a_strike = match &error.kind {
             Kind::MissingField(field) => {
                 let was_misspelt = |earlier: &ReadError| match &earlier.kind {
-                    Kind::UnknownField { field: written, known } => {
-                        earlier.path == path.key(written) && nearest(written, known.iter().copied()) == Some(field)
+                    Kind::UnknownField {
+                        field: written,
+                        known,
+                    } => {
+                        earlier.path == path.key(written)
+                            && nearest(written, known.iter().copied()) == Some(field)
                     }
                     _ => false,
                 };
                 reading.struck.contains(&path.key(field)) || reading.errors.iter().any(was_misspelt)
             }
-            Kind::Other(_) => {
-                reading.struck.iter().any(|struck| struck.0.len() > path.0.len() && struck.starts_with(&path))
-            }
+            Kind::Other(_) => reading
+                .struck
+                .iter()
+                .any(|struck| struck.0.len() > path.0.len() && struck.starts_with(&path)),
             Kind::UnknownField { .. } | Kind::UnknownChoice { .. } => false,
         };
         if !caused_by_a_strike && counts(&error) {
@@ -83,7 +100,10 @@ pub(crate) fn read_where<T: de::DeserializeOwned>(mut tree: Node, counts: impl F
 /// both, because each deserializer has a copy of the code of every type that is read.
 enum ReadPlace<'de> {
     At(&'de Node),
-    Among { entries: &'de [MapEntry], known: KnownFields },
+    Among {
+        entries: &'de [MapEntry],
+        known: KnownFields,
+    },
 }
 
 /// The fields of flattened structs that were read so far.
@@ -113,7 +133,9 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self {
-            Self::At(Node { value: Value::Null, .. }) => visitor.visit_none(),
+            Self::At(Node {
+                value: Value::Null, ..
+            }) => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -125,15 +147,23 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self {
-            Self::At(node) if matches!(node.value, Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+            Self::At(node)
+                if matches!(node.value, Value::Bool(_) | Value::Int(_) | Value::Float(_)) =>
+            {
                 let written = node.short_text();
-                Err(de::Error::custom(format!("expected text, found `{written}`; write it in quotes: \"{written}\"")))
+                Err(de::Error::custom(format!(
+                    "expected text, found `{written}`; write it in quotes: \"{written}\""
+                )))
             }
             _ => self.deserialize_any(visitor),
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -149,7 +179,10 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
         let entries: &'de [MapEntry] = match self {
             Self::Among { entries, known } => {
                 known.borrow_mut().extend(fields);
-                return visitor.visit_map(Entries { fields: AllowedFields::Among(fields), ..Entries::of(entries) });
+                return visitor.visit_map(Entries {
+                    fields: AllowedFields::Among(fields),
+                    ..Entries::of(entries)
+                });
             }
             Self::At(node) => match &node.value {
                 Value::Null => &[],
@@ -160,11 +193,18 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
             },
         };
         let fields = if fields.iter().any(|field| field.starts_with('~')) {
-            AllowedFields::Flattened { fields, flat: fields.iter(), known: KnownFields::default() }
+            AllowedFields::Flattened {
+                fields,
+                flat: fields.iter(),
+                known: KnownFields::default(),
+            }
         } else {
             AllowedFields::Only(fields)
         };
-        visitor.visit_map(Entries { fields, ..Entries::of(entries) })
+        visitor.visit_map(Entries {
+            fields,
+            ..Entries::of(entries)
+        })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -173,17 +213,32 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
         variants: FieldNames,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let Self::At(node) = self else { return self.deserialize_any(visitor) };
+        let Self::At(node) = self else {
+            return self.deserialize_any(visitor);
+        };
         match &node.value {
-            Value::Text(text) => visitor.visit_enum(Choice { key: text, content: None }),
+            Value::Text(text) => visitor.visit_enum(Choice {
+                key: text,
+                content: None,
+            }),
             Value::Map(entries) => {
                 let mut left = entries.iter().filter(|(_, value)| !value.struck);
                 match (left.next(), left.next()) {
-                    (Some((key, value)), None) => visitor.visit_enum(Choice { key: &key.text, content: Some(value) }),
-                    _ => Err(de::Error::custom(format!("choose exactly one of {}", any_of(variants)))),
+                    (Some((key, value)), None) => visitor.visit_enum(Choice {
+                        key: &key.text,
+                        content: Some(value),
+                    }),
+                    _ => Err(de::Error::custom(format!(
+                        "choose exactly one of {}",
+                        any_of(variants)
+                    ))),
                 }
             }
-            _ => Err(de::Error::custom(format!("expected one of {}, found `{}`", any_of(variants), node.short_text()))),
+            _ => Err(de::Error::custom(format!(
+                "expected one of {}, found `{}`",
+                any_of(variants),
+                node.short_text()
+            ))),
         }
     }
 
@@ -204,9 +259,16 @@ struct Items<'de>(Enumerate<slice::Iter<'de, Node>>);
 impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = ReadError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
-        let Some((at, item)) = self.0.find(|(_, item)| !item.struck) else { return Ok(None) };
-        seed.deserialize(ReadPlace::At(item)).map(Some).map_err(|error| error.under(Step::Index(at)))
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, ReadError> {
+        let Some((at, item)) = self.0.find(|(_, item)| !item.struck) else {
+            return Ok(None);
+        };
+        seed.deserialize(ReadPlace::At(item))
+            .map(Some)
+            .map_err(|error| error.under(Step::Index(at)))
     }
 }
 
@@ -240,7 +302,12 @@ enum AllowedFields {
 
 impl<'de> Entries<'de> {
     fn of(entries: &'de [MapEntry]) -> Self {
-        Self { entries, left: entries.iter(), last: None, fields: AllowedFields::Any }
+        Self {
+            entries,
+            left: entries.iter(),
+            last: None,
+            fields: AllowedFields::Any,
+        }
     }
 
     /// The next key; its value becomes `last`.
@@ -249,7 +316,10 @@ impl<'de> Entries<'de> {
             let is_wanted = match &self.fields {
                 AllowedFields::Any => true,
                 AllowedFields::Only(fields) if !fields.contains(&&*key.text) => {
-                    return Err(under(de::Error::unknown_field(&key.text, fields), &key.text));
+                    return Err(under(
+                        de::Error::unknown_field(&key.text, fields),
+                        &key.text,
+                    ));
                 }
                 AllowedFields::Only(fields)
                 | AllowedFields::Among(fields)
@@ -260,17 +330,40 @@ impl<'de> Entries<'de> {
                 return Ok(Some(key.text.as_str()));
             }
         }
-        let AllowedFields::Flattened { fields, flat, known } = &mut self.fields else { return Ok(None) };
+        let AllowedFields::Flattened {
+            fields,
+            flat,
+            known,
+        } = &mut self.fields
+        else {
+            return Ok(None);
+        };
         if let Some(field) = flat.find(|field| field.starts_with('~')) {
-            self.last = Some((None, ReadPlace::Among { entries: self.entries, known: Rc::clone(known) }));
+            self.last = Some((
+                None,
+                ReadPlace::Among {
+                    entries: self.entries,
+                    known: Rc::clone(known),
+                },
+            ));
             return Ok(Some(*field));
         }
-        let mut known_here: Vec<&'static str> =
-            fields.iter().copied().filter(|field| !field.starts_with('~')).collect();
+        let mut known_here: Vec<&'static str> = fields
+            .iter()
+            .copied()
+            .filter(|field| !field.starts_with('~'))
+            .collect();
         known_here.append(&mut known.borrow_mut());
-        match self.entries.iter().find(|(key, value)| !value.struck && !known_here.contains(&&*key.text)) {
+        match self
+            .entries
+            .iter()
+            .find(|(key, value)| !value.struck && !known_here.contains(&&*key.text))
+        {
             Some((key, _)) => {
-                let kind = Kind::UnknownField { field: key.text.clone(), known: known_here };
+                let kind = Kind::UnknownField {
+                    field: key.text.clone(),
+                    known: known_here,
+                };
                 Err(under(ReadError::new(kind), &key.text))
             }
             None => Ok(None),
@@ -285,13 +378,23 @@ fn under(error: ReadError, key: &str) -> ReadError {
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = ReadError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        let Some(key) = self.next()? else { return Ok(None) };
-        seed.deserialize(named(key)).map(Some).map_err(|error| under(error, key))
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, ReadError> {
+        let Some(key) = self.next()? else {
+            return Ok(None);
+        };
+        seed.deserialize(named(key))
+            .map(Some)
+            .map_err(|error| under(error, key))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let (key, place) = self.last.take().expect("serde asks for a value after its key");
+        let (key, place) = self
+            .last
+            .take()
+            .expect("serde asks for a value after its key");
         seed.deserialize(place).map_err(|error| match key {
             Some(key) => under(error, key),
             None => error,
@@ -332,20 +435,36 @@ impl<'de> VariantAccess<'de> for Choice<'de> {
     fn unit_variant(self) -> Result<(), ReadError> {
         match self.content {
             None => Ok(()),
-            Some(_) => Err(de::Error::custom(format!("`{}` stands alone, without a value", self.key))),
+            Some(_) => Err(de::Error::custom(format!(
+                "`{}` stands alone, without a value",
+                self.key
+            ))),
         }
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
-        seed.deserialize(self.content()?).map_err(|error| under(error, self.key))
+        seed.deserialize(self.content()?)
+            .map_err(|error| under(error, self.key))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {
-        self.content()?.deserialize_any(visitor).map_err(|error| under(error, self.key))
+    fn tuple_variant<V: Visitor<'de>>(
+        self,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.content()?
+            .deserialize_any(visitor)
+            .map_err(|error| under(error, self.key))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: FieldNames, visitor: V) -> Result<V::Value, ReadError> {
-        self.content()?.deserialize_struct("", fields, visitor).map_err(|error| under(error, self.key))
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: FieldNames,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.content()?
+            .deserialize_struct("", fields, visitor)
+            .map_err(|error| under(error, self.key))
     }
 }
 
@@ -403,27 +522,55 @@ pub(crate) mod tests {
 
     fn read_text(text: &str) -> (Option<File>, Vec<String>) {
         let reading = read(tree::parse(&source(text)).expect("YAML"));
-        (reading.value, reading.errors.iter().map(ToString::to_string).collect())
+        (
+            reading.value,
+            reading.errors.iter().map(ToString::to_string).collect(),
+        )
     }
 
     #[test]
     fn a_good_file_is_read() {
-        let (file, errors) = read_text("name: x\nsizes: [1, 2]\nway: {long: {steps: 3}}\ninner: {size: 4}\n");
+        let (file, errors) =
+            read_text("name: x\nsizes: [1, 2]\nway: {long: {steps: 3}}\ninner: {size: 4}\n");
         assert_eq!(errors, [""; 0]);
         let way = Some(Way::Long { steps: 3 });
-        assert_eq!(file, Some(File { name: "x".into(), sizes: Some(vec![1, 2]), way, inner: Some(Inner { size: 4 }) }));
-        assert_eq!(read_text("name: x\nway: short").0.and_then(|file| file.way), Some(Way::Short));
+        assert_eq!(
+            file,
+            Some(File {
+                name: "x".into(),
+                sizes: Some(vec![1, 2]),
+                way,
+                inner: Some(Inner { size: 4 })
+            })
+        );
+        assert_eq!(
+            read_text("name: x\nway: short").0.and_then(|file| file.way),
+            Some(Way::Short)
+        );
     }
 
     #[test]
     fn the_fields_of_a_flattened_struct_are_written_beside_the_others() {
-        let outer = |weight| Ok(Outer { name: "x".into(), inner: Inner { size: 4 }, more: More { weight } });
+        let outer = |weight| {
+            Ok(Outer {
+                name: "x".into(),
+                inner: Inner { size: 4 },
+                more: More { weight },
+            })
+        };
         assert_eq!(read_one("size: 4\nname: x\nweight: 3"), outer(3));
         assert_eq!(read_one("size: 4\nname: x"), outer(0));
-        assert_eq!(read_one::<Outer>("name: x"), Err("the field `size` is missing".to_owned()));
-        let reading = read::<Outer>(tree::parse(&source("size: 1\nname: 7\nwieght: 3")).expect("YAML"));
-        let errors: Vec<String> =
-            reading.errors.iter().map(|error| format!("{error} {}", error.help().unwrap_or_default())).collect();
+        assert_eq!(
+            read_one::<Outer>("name: x"),
+            Err("the field `size` is missing".to_owned())
+        );
+        let reading =
+            read::<Outer>(tree::parse(&source("size: 1\nname: 7\nwieght: 3")).expect("YAML"));
+        let errors: Vec<String> = reading
+            .errors
+            .iter()
+            .map(|error| format!("{error} {}", error.help().unwrap_or_default()))
+            .collect();
         assert_eq!(
             errors,
             [
@@ -435,8 +582,9 @@ pub(crate) mod tests {
 
     #[test]
     fn all_errors_are_told_in_one_go_and_none_that_follows_from_another() {
-        let (file, errors) =
-            read_text("name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n");
+        let (file, errors) = read_text(
+            "name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n",
+        );
         assert_eq!(
             errors,
             [
@@ -447,17 +595,40 @@ pub(crate) mod tests {
                 "inner.size: expected a whole number, 0 or more, found the text `x`",
             ]
         );
-        assert_eq!(file, Some(File { name: "x".into(), sizes: Some(vec![1, 4]), way: None, inner: None }));
+        assert_eq!(
+            file,
+            Some(File {
+                name: "x".into(),
+                sizes: Some(vec![1, 4]),
+                way: None,
+                inner: None
+            })
+        );
     }
 
     #[test]
     fn a_number_out_of_range_has_the_limit_and_one_with_a_point_its_whole_form() {
         for (size, error) in [
-            ("1000000000000", "expected a whole number, at most 4294967295, found the number 1000000000000"),
-            ("99999999999999999999", "expected a whole number, at most 4294967295, found the number 1e20"),
-            ("3.0", "expected a whole number, 0 or more, found the number 3.0; write it as `3`"),
-            ("1e3", "expected a whole number, 0 or more, found the number 1000.0; write it as `1000`"),
-            ("3.5", "expected a whole number, 0 or more, found the number 3.5"),
+            (
+                "1000000000000",
+                "expected a whole number, at most 4294967295, found the number 1000000000000",
+            ),
+            (
+                "99999999999999999999",
+                "expected a whole number, at most 4294967295, found the number 1e20",
+            ),
+            (
+                "3.0",
+                "expected a whole number, 0 or more, found the number 3.0; write it as `3`",
+            ),
+            (
+                "1e3",
+                "expected a whole number, 0 or more, found the number 1000.0; write it as `1000`",
+            ),
+            (
+                "3.5",
+                "expected a whole number, 0 or more, found the number 3.5",
+            ),
         ] {
             let (_, errors) = read_text(&format!("name: x\ninner: {{size: {size}}}"));
             assert_eq!(errors, [format!("inner.size: {error}")], "{size}");
@@ -467,13 +638,31 @@ pub(crate) mod tests {
     #[test]
     fn a_choice_is_exactly_one() {
         for (text, error) in [
-            ("name: x\nway: {short: 1, long: {steps: 1}}", "way: choose exactly one of `short` or `long`"),
-            ("name: x\nway: {}", "way: choose exactly one of `short` or `long`"),
-            ("name: x\nway: 3", "way: expected one of `short` or `long`, found `3`"),
-            ("name: x\nway: {lnog: {}}", "way.lnog: unknown choice `lnog`"),
+            (
+                "name: x\nway: {short: 1, long: {steps: 1}}",
+                "way: choose exactly one of `short` or `long`",
+            ),
+            (
+                "name: x\nway: {}",
+                "way: choose exactly one of `short` or `long`",
+            ),
+            (
+                "name: x\nway: 3",
+                "way: expected one of `short` or `long`, found `3`",
+            ),
+            (
+                "name: x\nway: {lnog: {}}",
+                "way.lnog: unknown choice `lnog`",
+            ),
             ("name: x\nway: long", "way: `long` wants a map: `long: {}`"),
-            ("name: x\nway: {long: {}}", "way.long: the field `steps` is missing"),
-            ("name: 7", "name: expected text, found `7`; write it in quotes: \"7\""),
+            (
+                "name: x\nway: {long: {}}",
+                "way.long: the field `steps` is missing",
+            ),
+            (
+                "name: 7",
+                "name: expected text, found `7`; write it in quotes: \"7\"",
+            ),
         ] {
             assert_eq!(read_text(text).1, [error], "{text}");
         }

@@ -6,7 +6,10 @@ use std::fmt;
 
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor,
+    value::MapAccessDeserializer,
+};
 
 use crate::document::described::Described;
 
@@ -41,7 +44,8 @@ impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOrMap<'_, T, F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        (self.of_fields)(F::deserialize(MapAccessDeserializer::new(map))?).map_err(de::Error::custom)
+        (self.of_fields)(F::deserialize(MapAccessDeserializer::new(map))?)
+            .map_err(de::Error::custom)
     }
 }
 
@@ -65,7 +69,11 @@ pub(crate) struct TextOr<F>(pub(crate) F);
 
 impl<'de, F: FromText> Deserialize<'de> for TextOr<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = TextOrMap { expecting: F::EXPECTING, of_text: F::of_text, of_fields: Ok };
+        let read = TextOrMap {
+            expecting: F::EXPECTING,
+            of_text: F::of_text,
+            of_fields: Ok,
+        };
         deserializer.deserialize_any(read).map(Self)
     }
 }

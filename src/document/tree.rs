@@ -85,17 +85,32 @@ fn located(raw: Spanned<Raw>, source: &Source) -> Node {
             Value::Text(source.text[at.clone()].to_owned())
         }
         Raw::Scalar(value) => value,
-        Raw::List(items) => Value::List(items.into_iter().map(|item| located(item, source)).collect()),
+        Raw::List(items) => Value::List(
+            items
+                .into_iter()
+                .map(|item| located(item, source))
+                .collect(),
+        ),
         Raw::Map(entries) => Value::Map(
             entries
                 .into_iter()
                 .map(|(key, value)| {
-                    (Key { at: span(&key.referenced, source), text: key.value }, located(value, source))
+                    (
+                        Key {
+                            at: span(&key.referenced, source),
+                            text: key.value,
+                        },
+                        located(value, source),
+                    )
                 })
                 .collect(),
         ),
     };
-    Node { at, value, struck: false }
+    Node {
+        at,
+        value,
+        struck: false,
+    }
 }
 
 /// Returns true for digits that begin with a needless 0, such as `0008` in names of shops and in labels. Writers of
@@ -138,10 +153,14 @@ impl<'de> Deserialize<'de> for Raw {
                 Ok(Raw::Scalar(Value::Null))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Raw, A::Error> {
-                iter::from_fn(|| seq.next_element().transpose()).collect::<Result<_, _>>().map(Raw::List)
+                iter::from_fn(|| seq.next_element().transpose())
+                    .collect::<Result<_, _>>()
+                    .map(Raw::List)
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
-                iter::from_fn(|| map.next_entry().transpose()).collect::<Result<_, _>>().map(Raw::Map)
+                iter::from_fn(|| map.next_entry().transpose())
+                    .collect::<Result<_, _>>()
+                    .map(Raw::Map)
             }
         }
         deserializer.deserialize_any(AnyVisitor)
@@ -158,7 +177,9 @@ impl Serialize for Node {
             Value::Float(value) => serializer.serialize_f64(*value),
             Value::Text(text) => serializer.serialize_str(text),
             Value::List(items) => serializer.collect_seq(items),
-            Value::Map(entries) => serializer.collect_map(entries.iter().map(|(key, node)| (&key.text, node))),
+            Value::Map(entries) => {
+                serializer.collect_map(entries.iter().map(|(key, node)| (&key.text, node)))
+            }
         }
     }
 }
@@ -166,7 +187,11 @@ impl Serialize for Node {
 impl Node {
     /// A value that no file holds, e.g. a map made on the way to a swept value.
     fn made(at: Range<usize>, value: Value) -> Self {
-        Self { at, value, struck: false }
+        Self {
+            at,
+            value,
+            struck: false,
+        }
     }
 
     /// Moves every place towards the end of the text by some bytes.
@@ -210,8 +235,16 @@ impl Node {
     pub(crate) fn without(&self, top: &str) -> Self {
         match &self.value {
             Value::Map(entries) => {
-                let kept = entries.iter().filter(|(key, _)| key.text != top).cloned().collect();
-                Self { at: self.at.clone(), value: Value::Map(kept), struck: self.struck }
+                let kept = entries
+                    .iter()
+                    .filter(|(key, _)| key.text != top)
+                    .cloned()
+                    .collect();
+                Self {
+                    at: self.at.clone(),
+                    value: Value::Map(kept),
+                    struck: self.struck,
+                }
             }
             _ => self.clone(),
         }
@@ -219,7 +252,11 @@ impl Node {
 
     /// Removes the entry with the key `path` from the map at a top-level key.
     pub(crate) fn remove_from(&mut self, top: &str, path: &Path) {
-        if let Some(Self { value: Value::Map(entries), .. }) = self.get_mut(&Path::of(top).0) {
+        if let Some(Self {
+            value: Value::Map(entries),
+            ..
+        }) = self.get_mut(&Path::of(top).0)
+        {
             entries.retain(|(key, _)| !Path::parse(&key.text).is_ok_and(|own| own == *path));
         }
     }
@@ -239,12 +276,18 @@ impl Node {
                 None => Value::Float(number.as_f64().unwrap_or_default()),
             },
             serde_json::Value::String(text) => Value::Text(text),
-            serde_json::Value::Array(items) => {
-                Value::List(items.into_iter().map(|item| Self::of_json(item, at)).collect())
-            }
-            serde_json::Value::Object(fields) => {
-                Value::Map(fields.into_iter().flat_map(|(text, field)| Self::of_field(text, field, at)).collect())
-            }
+            serde_json::Value::Array(items) => Value::List(
+                items
+                    .into_iter()
+                    .map(|item| Self::of_json(item, at))
+                    .collect(),
+            ),
+            serde_json::Value::Object(fields) => Value::Map(
+                fields
+                    .into_iter()
+                    .flat_map(|(text, field)| Self::of_field(text, field, at))
+                    .collect(),
+            ),
         };
         Self::made(at.clone(), value)
     }
@@ -255,7 +298,13 @@ impl Node {
         let node = Self::of_json(field, at);
         match node.value {
             Value::Map(inner) if is_flat => inner,
-            _ => vec![(Key { at: at.clone(), text }, node)],
+            _ => vec![(
+                Key {
+                    at: at.clone(),
+                    text,
+                },
+                node,
+            )],
         }
     }
 
@@ -267,10 +316,14 @@ impl Node {
     /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,
     /// except the maps of the keys in `deep`, which are laid over those of `base` in turn.
     pub(crate) fn over(&self, base: Self, deep: &[&str]) -> Self {
-        let (Value::Map(written), Value::Map(mut entries)) = (&self.value, base.value) else { return self.clone() };
+        let (Value::Map(written), Value::Map(mut entries)) = (&self.value, base.value) else {
+            return self.clone();
+        };
         for (key, node) in written.iter().filter(|(_, node)| !node.struck) {
             match entries.iter_mut().find(|(known, _)| known.text == key.text) {
-                Some((_, known)) if deep.contains(&&*key.text) => *known = node.over(known.clone(), &[]),
+                Some((_, known)) if deep.contains(&&*key.text) => {
+                    *known = node.over(known.clone(), &[])
+                }
                 Some((_, known)) => *known = node.clone(),
                 None => {}
             }
@@ -301,23 +354,30 @@ impl Node {
 
     /// Whether an item of a list has this `name`.
     fn is_named(&self, name: &str) -> bool {
-        self.entry("name").is_some_and(|(_, value)| matches!(&value.value, Value::Text(text) if text == name))
+        self.entry("name")
+            .is_some_and(|(_, value)| matches!(&value.value, Value::Text(text) if text == name))
     }
 
     fn get_mut(&mut self, path: &[Step]) -> Option<&mut Self> {
-        let Some((step, rest)) = path.split_first() else { return Some(self) };
+        let Some((step, rest)) = path.split_first() else {
+            return Some(self);
+        };
         match (&mut self.value, step) {
-            (Value::Map(entries), Step::Key(key)) => {
-                entries.iter_mut().find(|(k, _)| k.text == *key).and_then(|(_, value)| value.get_mut(rest))
+            (Value::Map(entries), Step::Key(key)) => entries
+                .iter_mut()
+                .find(|(k, _)| k.text == *key)
+                .and_then(|(_, value)| value.get_mut(rest)),
+            (Value::List(items), Step::Index(index)) => {
+                items.get_mut(*index).and_then(|item| item.get_mut(rest))
             }
-            (Value::List(items), Step::Index(index)) => items.get_mut(*index).and_then(|item| item.get_mut(rest)),
             _ => None,
         }
     }
 
     /// Takes the value at `path` out of reading; false when there is none.
     pub(crate) fn strike(&mut self, path: &Path) -> bool {
-        self.get_mut(&path.0).is_some_and(|node| !std::mem::replace(&mut node.struck, true))
+        self.get_mut(&path.0)
+            .is_some_and(|node| !std::mem::replace(&mut node.struck, true))
     }
 
     /// The bytes to point at for `path`: the value if it is short, else its key; for what is not there, the nearest
@@ -330,10 +390,12 @@ impl Node {
                     Value::Map(_) | Value::List(_) | Value::Null => (value, &key.at),
                     _ => (value, &value.at),
                 }),
-                Step::Index(index) => node
-                    .items()
-                    .get(*index)
-                    .map(|item| (item, item.entries().first().map_or(&item.at, |(key, _)| &key.at))),
+                Step::Index(index) => node.items().get(*index).map(|item| {
+                    (
+                        item,
+                        item.entries().first().map_or(&item.at, |(key, _)| &key.at),
+                    )
+                }),
             };
             let Some(below) = below else { break };
             (node, best) = below;
@@ -344,7 +406,9 @@ impl Node {
     /// The bytes of the last key of `path`, or as [`Node::place`].
     pub(crate) fn key_place(&self, path: &Path) -> Range<usize> {
         if let Some((Step::Key(last), parent)) = path.0.split_last()
-            && let Some((key, _)) = self.get(&Path(parent.to_vec())).and_then(|node| node.entry(last))
+            && let Some((key, _)) = self
+                .get(&Path(parent.to_vec()))
+                .and_then(|node| node.entry(last))
         {
             return key.at.clone();
         }
@@ -357,8 +421,14 @@ impl Node {
     /// # Errors
     /// The part of the path under which nothing can be put: an index or a name that is not there, or a key of a single
     /// value.
-    pub(crate) fn set(&mut self, path: &Path, node: &Self, key_at: &Range<usize>) -> Result<(), Path> {
-        self.put(&path.0, node, key_at).map_err(|left| Path(path.0[..=path.0.len() - left].to_vec()))
+    pub(crate) fn set(
+        &mut self,
+        path: &Path,
+        node: &Self,
+        key_at: &Range<usize>,
+    ) -> Result<(), Path> {
+        self.put(&path.0, node, key_at)
+            .map_err(|left| Path(path.0[..=path.0.len() - left].to_vec()))
     }
 
     /// As [`Node::set`]. An error is the number of steps that are left.
@@ -372,20 +442,33 @@ impl Node {
         }
         let below = match (&mut self.value, step) {
             (Value::Map(entries), Step::Key(key)) => {
-                let at = entries.iter().position(|(k, _)| k.text == *key).unwrap_or_else(|| {
-                    let made = Self::made(key_at.clone(), Value::Null);
-                    entries.push((Key { at: key_at.clone(), text: key.clone() }, made));
-                    entries.len() - 1
-                });
+                let at = entries
+                    .iter()
+                    .position(|(k, _)| k.text == *key)
+                    .unwrap_or_else(|| {
+                        let made = Self::made(key_at.clone(), Value::Null);
+                        entries.push((
+                            Key {
+                                at: key_at.clone(),
+                                text: key.clone(),
+                            },
+                            made,
+                        ));
+                        entries.len() - 1
+                    });
                 if rest.is_empty() {
                     entries[at].0.at = key_at.clone();
                 }
                 Some(&mut entries[at].1)
             }
             (Value::List(items), Step::Key(all)) if all == "*" && !items.is_empty() => {
-                return items.iter_mut().try_for_each(|item| item.put(rest, node, key_at));
+                return items
+                    .iter_mut()
+                    .try_for_each(|item| item.put(rest, node, key_at));
             }
-            (Value::List(items), Step::Key(name)) => items.iter_mut().find(|item| item.is_named(name)),
+            (Value::List(items), Step::Key(name)) => {
+                items.iter_mut().find(|item| item.is_named(name))
+            }
             (Value::List(items), Step::Index(index)) => items.get_mut(*index),
             _ => None,
         };
@@ -395,12 +478,18 @@ impl Node {
     /// The value in the name of a swept setting: as [`Node::short_text`], but for maps of one key, which choose a
     /// kind: `{cache: {per: cluster}}` is `cache(per=cluster)`.
     pub(crate) fn label(&self) -> String {
-        let Value::Map(entries) = &self.value else { return self.short_text() };
-        let [(kind, fields)] = entries.as_slice() else { return self.short_text() };
+        let Value::Map(entries) = &self.value else {
+            return self.short_text();
+        };
+        let [(kind, fields)] = entries.as_slice() else {
+            return self.short_text();
+        };
         match &fields.value {
             Value::Map(fields) if fields.is_empty() => kind.text.clone(),
             Value::Map(fields) => {
-                let fields = fields.iter().map(|(key, value)| format!("{}={}", key.text, value.label()));
+                let fields = fields
+                    .iter()
+                    .map(|(key, value)| format!("{}={}", key.text, value.label()));
                 format!("{}({})", kind.text, fields.format(", "))
             }
             _ => self.short_text(),
@@ -417,7 +506,9 @@ impl Node {
             Value::Text(value) => value.clone(),
             Value::List(items) => format!("[{}]", items.iter().map(Self::short_text).format(", ")),
             Value::Map(entries) => {
-                let entries = entries.iter().map(|(key, value)| format!("{}: {}", key.text, value.short_text()));
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| format!("{}: {}", key.text, value.short_text()));
                 format!("{{{}}}", entries.format(", "))
             }
         }

@@ -9,7 +9,15 @@ use itertools::Itertools;
 use serde_json::Value;
 
 /// Keys that come first, in this order.
-const FIRST: [&str; 7] = ["apiVersion", "kind", "metadata", "name", "type", "key", "operator"];
+const FIRST: [&str; 7] = [
+    "apiVersion",
+    "kind",
+    "metadata",
+    "name",
+    "type",
+    "key",
+    "operator",
+];
 
 /// The value as a YAML document.
 pub(crate) fn to_yaml(value: &Value) -> String {
@@ -21,10 +29,23 @@ pub(crate) fn to_yaml(value: &Value) -> String {
 fn block(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(map) => {
-            let rank = |key: &str| FIRST.iter().position(|first| *first == key).unwrap_or(FIRST.len());
-            for (at, key) in map.keys().sorted_by_key(|key| (rank(key), *key)).enumerate() {
+            let rank = |key: &str| {
+                FIRST
+                    .iter()
+                    .position(|first| *first == key)
+                    .unwrap_or(FIRST.len())
+            };
+            for (at, key) in map
+                .keys()
+                .sorted_by_key(|key| (rank(key), *key))
+                .enumerate()
+            {
                 // The first key of a list's entry stands behind its dash.
-                let lead = if at == 0 && text.ends_with("- ") { String::new() } else { " ".repeat(indent) };
+                let lead = if at == 0 && text.ends_with("- ") {
+                    String::new()
+                } else {
+                    " ".repeat(indent)
+                };
                 let _ = write!(text, "{lead}{}:", quoted(key));
                 nested(text, &map[key], indent + 2);
             }
@@ -44,7 +65,10 @@ fn block(text: &mut String, value: &Value, indent: usize) {
 
 /// The value behind a key.
 fn nested(text: &mut String, value: &Value, indent: usize) {
-    let is_short = |list: &Vec<Value>| list.iter().all(|entry| !entry.is_object() && !entry.is_array());
+    let is_short = |list: &Vec<Value>| {
+        list.iter()
+            .all(|entry| !entry.is_object() && !entry.is_array())
+    };
     match value {
         Value::Object(map) if !map.is_empty() => {
             text.push('\n');
@@ -79,7 +103,9 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::String(text) => quoted(text),
         Value::Array(list) => format!("[{}]", list.iter().map(plain).format(", ")),
         Value::Object(map) => {
-            let entries = map.iter().map(|(key, value)| format!("{}: {}", quoted(key), plain(value)));
+            let entries = map
+                .iter()
+                .map(|(key, value)| format!("{}: {}", quoted(key), plain(value)));
             format!("{{{}}}", entries.format(", "))
         }
         other => other.to_string(),
@@ -88,20 +114,35 @@ pub(crate) fn plain(value: &Value) -> String {
 
 /// A text, in quotes unless it is plainly a text: words, paths and percentages that begin with a letter or are `10%`.
 pub(crate) fn quoted(text: &str) -> String {
-    let is_percent = text
-        .strip_suffix('%')
-        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_percent = text.strip_suffix('%').is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
     let mut letters = text.chars();
-    let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic());
+    let begins = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic());
     let goes_on = letters.all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
-    let is_word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());
+    let is_word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
+        .contains(&text.to_lowercase().as_str());
     if is_percent || (begins && goes_on && !is_word) {
         text.to_owned()
     } else {
         // JSON's quoted text is YAML's, but for characters that YAML does not allow unescaped.
-        let is_bare = |c: char| !(c.is_control() || ('\u{2028}'..='\u{2029}').contains(&c) || is_no_character(c));
-        let escaped = |c: char| if is_bare(c) { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
-        Value::String(text.to_owned()).to_string().chars().map(escaped).collect()
+        let is_bare = |c: char| {
+            !(c.is_control() || ('\u{2028}'..='\u{2029}').contains(&c) || is_no_character(c))
+        };
+        let escaped = |c: char| {
+            if is_bare(c) {
+                c.to_string()
+            } else {
+                format!("\\u{:04x}", u32::from(c))
+            }
+        };
+        Value::String(text.to_owned())
+            .to_string()
+            .chars()
+            .map(escaped)
+            .collect()
     }
 }
 

@@ -14,12 +14,20 @@ use super::problem::{Problem, Source};
 /// An error of the reader at its place.
 pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
     let error = error.without_snippet();
-    let at = error.location().map_or(0..0, |location| span(&location, source));
+    let at = error
+        .location()
+        .map_or(0..0, |location| span(&location, source));
     if is_of_syntax(error)
         && let Some(tab) = tab_in_indentation(&source.text, at.start)
     {
         let help = "replace the tabs at the beginning of lines by spaces";
-        return source.at(tab..tab, "", "a tab in the indentation; YAML indents with spaces").with_help(help);
+        return source
+            .at(
+                tab..tab,
+                "",
+                "a tab in the indentation; YAML indents with spaces",
+            )
+            .with_help(help);
     }
     let (message, help) = in_words(error);
     source.at(at, "", message).with_help(help)
@@ -32,9 +40,17 @@ fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
         Error::AliasError { error, .. } => error.without_snippet(),
         other => other,
     };
-    let deep = || ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels");
+    let deep = || {
+        (
+            "the YAML is nested too deeply".to_owned(),
+            "an experiment needs no more than 64 levels",
+        )
+    };
     match inner {
-        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => deep(),
+        Error::Budget {
+            breach: BudgetBreach::Depth { .. },
+            ..
+        } => deep(),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
@@ -48,11 +64,13 @@ fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
             format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
             "keep one of the two; which one was meant cannot be told",
         ),
-        Error::MultipleDocuments { .. } => {
-            ("the file holds several YAML documents".to_owned(), "keep one; `---` starts a new document")
-        }
+        Error::MultipleDocuments { .. } => (
+            "the file holds several YAML documents".to_owned(),
+            "keep one; `---` starts a new document",
+        ),
         Error::RecursiveReferencesRequireWeakTypes { .. } => (
-            "this alias repeats a value that contains the alias itself, so it would never end".to_owned(),
+            "this alias repeats a value that contains the alias itself, so it would never end"
+                .to_owned(),
             "move the anchor (`&name`) to a value without this alias, or write the value out here",
         ),
         Error::UnknownAnchor { .. } => (
@@ -64,7 +82,10 @@ fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
             plain_message(other),
             "write a finite number; to leave a limit out, remove its line; quote a text that only looks like a number",
         ),
-        other => (format!("not YAML: {}", plain_message(other)), "quote texts that hold `: `, `#`, `{` or `[`"),
+        other => (
+            format!("not YAML: {}", plain_message(other)),
+            "quote texts that hold `: `, `#`, `{` or `[`",
+        ),
     }
 }
 
@@ -83,24 +104,42 @@ fn tab_in_indentation(text: &str, at: usize) -> Option<usize> {
         let line = text[start..].lines().next().unwrap_or_default();
         Some(start + line[..line.len() - line.trim_start().len()].find('\t')?)
     };
-    [Some(here), after, before].into_iter().flatten().find_map(tab)
+    [Some(here), after, before]
+        .into_iter()
+        .flatten()
+        .find_map(tab)
 }
 
 /// The YAML reader's own words without the place, which is told apart.
 fn plain_message(error: &serde_saphyr::Error) -> String {
     let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-    message.split(" at line ").next().unwrap_or_default().to_owned()
+    message
+        .split(" at line ")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The bytes a location covers, kept within the text.
 pub(super) fn span(location: &Location, source: &Source) -> Range<usize> {
     let whole = source.text.len();
-    let offset = location.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
+    let offset = location
+        .span()
+        .byte_offset()
+        .and_then(|offset| usize::try_from(offset).ok());
     let start = match offset {
         Some(offset) if source.text.is_char_boundary(offset) => offset.min(whole),
         _ => source.offset(location.line() as usize, location.column() as usize),
     };
-    let len = location.span().byte_len().and_then(|len| usize::try_from(len).ok()).unwrap_or(0);
+    let len = location
+        .span()
+        .byte_len()
+        .and_then(|len| usize::try_from(len).ok())
+        .unwrap_or(0);
     let end = start.saturating_add(len).min(whole);
-    start..if source.text.is_char_boundary(end) { end } else { start }
+    start..if source.text.is_char_boundary(end) {
+        end
+    } else {
+        start
+    }
 }

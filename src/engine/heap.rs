@@ -16,14 +16,23 @@ pub(crate) struct Keyed<K> {
 }
 
 /// Adds `item`.
-pub(crate) fn push<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, key: K, item: u32, at: &mut [u32]) {
+pub(crate) fn push<K: PartialOrd + Copy>(
+    heap: &mut Vec<Keyed<K>>,
+    key: K,
+    item: u32,
+    at: &mut [u32],
+) {
     heap.push(Keyed { key, item });
     let last = heap.len() - 1;
     rise(heap, last, at);
 }
 
 /// Removes the item at `place`.
-pub(crate) fn remove<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, place: u32, at: &mut [u32]) -> Keyed<K> {
+pub(crate) fn remove<K: PartialOrd + Copy>(
+    heap: &mut Vec<Keyed<K>>,
+    place: u32,
+    at: &mut [u32],
+) -> Keyed<K> {
     let gone = heap.swap_remove(place as usize);
     at[gone.item as usize] = NOWHERE;
     if (place as usize) < heap.len() {
@@ -33,7 +42,12 @@ pub(crate) fn remove<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, place: u32,
 }
 
 /// Changes the key of the item at `place`.
-pub(crate) fn rekey<K: PartialOrd + Copy>(heap: &mut [Keyed<K>], place: u32, key: K, at: &mut [u32]) {
+pub(crate) fn rekey<K: PartialOrd + Copy>(
+    heap: &mut [Keyed<K>],
+    place: u32,
+    key: K,
+    at: &mut [u32],
+) {
     heap[place as usize].key = key;
     restore(heap, place as usize, at);
 }
@@ -76,7 +90,9 @@ fn sink<K: PartialOrd + Copy>(heap: &mut [Keyed<K>], mut place: usize, at: &mut 
                 least = Some(down);
             }
         }
-        let Some(down) = least.filter(|&down| heap[down].key < moved.key) else { break };
+        let Some(down) = least.filter(|&down| heap[down].key < moved.key) else {
+            break;
+        };
         heap[place] = heap[down];
         at[heap[place].item as usize] = place as u32;
         place = down;

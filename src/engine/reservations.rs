@@ -25,7 +25,12 @@ impl Reservations {
     pub fn new(per_second: f64, burst: u32) -> Self {
         assert!(per_second > 0.0, "not a rate: {per_second}");
         let burst = f64::from(burst.max(1));
-        Self { per_second, burst, tokens: burst, filled: SimTime::ZERO }
+        Self {
+            per_second,
+            burst,
+            tokens: burst,
+            filled: SimTime::ZERO,
+        }
     }
 
     /// Takes a token. Returns the time at which the caller may go on. A caller may ask for a time ahead of that of a
@@ -37,7 +42,11 @@ impl Reservations {
         // Tokens that come between now and the latest call are not there yet.
         let tokens = self.tokens - (self.filled - now).as_secs_f64() * self.per_second;
         // A token that is complete except for rounding counts.
-        if tokens >= -1e-9 { now } else { now + SimDuration::from_secs_f64(-tokens / self.per_second) }
+        if tokens >= -1e-9 {
+            now
+        } else {
+            now + SimDuration::from_secs_f64(-tokens / self.per_second)
+        }
     }
 
     /// Returns a token that is handed out and that nobody waits for any more.
@@ -58,7 +67,11 @@ mod tests {
         assert_eq!(turns, [at(0), at(0), at(0), at(100), at(200)]);
         // 0.25 s bring 2.5 tokens for the two that were handed out in advance: the next lacks half a token.
         assert_eq!(bucket.reserve(at(250)), at(300));
-        assert_eq!(bucket.reserve(SimTime::from_secs(100)), SimTime::from_secs(100), "it is full again");
+        assert_eq!(
+            bucket.reserve(SimTime::from_secs(100)),
+            SimTime::from_secs(100),
+            "it is full again"
+        );
     }
 
     #[test]

@@ -67,7 +67,11 @@ where
             return End::Stopped;
         }
         let Some((now, event)) = queue.pop_until(horizon) else {
-            return if queue.is_empty() { End::Empty } else { End::Horizon };
+            return if queue.is_empty() {
+                End::Empty
+            } else {
+                End::Horizon
+            };
         };
         observer.observe(now, &event);
         model.handle(event, queue);
@@ -107,15 +111,47 @@ mod tests {
         let cases = [
             // horizon            stop when left is   end            handled   why
             (SimTime::MAX, None, End::Empty, 5, "nothing else ends it"),
-            (SimTime::from_secs(3), None, End::Horizon, 3, "the horizon itself still belongs to the run"),
-            (SimTime::MAX, Some(2), End::Stopped, 3, "the condition is asked after each event"),
-            (SimTime::MAX, Some(5), End::Stopped, 0, "and before the first"),
-            (SimTime::MAX, Some(0), End::Stopped, 5, "the last event met the condition and emptied the queue"),
-            (SimTime::ZERO, None, End::Horizon, 0, "the first event is due too late"),
+            (
+                SimTime::from_secs(3),
+                None,
+                End::Horizon,
+                3,
+                "the horizon itself still belongs to the run",
+            ),
+            (
+                SimTime::MAX,
+                Some(2),
+                End::Stopped,
+                3,
+                "the condition is asked after each event",
+            ),
+            (
+                SimTime::MAX,
+                Some(5),
+                End::Stopped,
+                0,
+                "and before the first",
+            ),
+            (
+                SimTime::MAX,
+                Some(0),
+                End::Stopped,
+                5,
+                "the last event met the condition and emptied the queue",
+            ),
+            (
+                SimTime::ZERO,
+                None,
+                End::Horizon,
+                0,
+                "the first event is due too late",
+            ),
         ];
         for (horizon, stop_at, expected, handled, why) in cases {
             let (mut model, mut queue) = countdown(5);
-            let end = run(&mut model, &mut queue, &mut (), horizon, |model, _| Some(model.left) == stop_at);
+            let end = run(&mut model, &mut queue, &mut (), horizon, |model, _| {
+                Some(model.left) == stop_at
+            });
             assert_eq!((end, queue.handled()), (expected, handled), "{why}");
         }
     }
@@ -125,8 +161,26 @@ mod tests {
         let (mut model, mut queue) = countdown(5);
         let mut seen = Vec::new();
         let mut observer = |now: SimTime, _: &Beat| seen.push(now);
-        assert_eq!(run(&mut model, &mut queue, &mut observer, SimTime::from_secs(2), |_, _| false), End::Horizon);
-        assert_eq!(run(&mut model, &mut queue, &mut observer, SimTime::MAX, |_, _| false), End::Empty);
+        assert_eq!(
+            run(
+                &mut model,
+                &mut queue,
+                &mut observer,
+                SimTime::from_secs(2),
+                |_, _| false
+            ),
+            End::Horizon
+        );
+        assert_eq!(
+            run(
+                &mut model,
+                &mut queue,
+                &mut observer,
+                SimTime::MAX,
+                |_, _| false
+            ),
+            End::Empty
+        );
         assert_eq!(seen, (1..=5).map(SimTime::from_secs).collect::<Vec<_>>());
     }
 
@@ -134,8 +188,13 @@ mod tests {
     fn both_observers_of_a_pair_see_every_event_before_it_is_handled() {
         let (mut model, mut queue) = countdown(3);
         let (mut left, mut right) = (0, 0);
-        let mut pair = (|_: SimTime, _: &Beat| left += 1, |_: SimTime, _: &Beat| right += 1);
-        run(&mut model, &mut queue, &mut pair, SimTime::MAX, |_, _| false);
+        let mut pair = (
+            |_: SimTime, _: &Beat| left += 1,
+            |_: SimTime, _: &Beat| right += 1,
+        );
+        run(&mut model, &mut queue, &mut pair, SimTime::MAX, |_, _| {
+            false
+        });
         assert_eq!((left, right), (3, 3));
     }
 }

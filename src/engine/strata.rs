@@ -52,7 +52,10 @@ mod tests {
                 for run in first..first + runs {
                     met[(stratified_unit(seed, "a", run) * f64::from(runs)) as usize] += 1;
                 }
-                assert!(met.iter().all(|&count| count == 1), "seed {seed}, runs from {first}: {met:?}");
+                assert!(
+                    met.iter().all(|&count| count == 1),
+                    "seed {seed}, runs from {first}: {met:?}"
+                );
             }
         }
     }
@@ -61,12 +64,20 @@ mod tests {
     fn each_number_alone_is_uniform_and_belongs_to_its_purpose() {
         const SEEDS: u64 = 4_000;
         for run in [0, 1, 7, 12] {
-            let numbers: Vec<f64> = (0..SEEDS).map(|seed| stratified_unit(seed, "a", run)).collect();
+            let numbers: Vec<f64> = (0..SEEDS)
+                .map(|seed| stratified_unit(seed, "a", run))
+                .collect();
             let mean = numbers.iter().sum::<f64>() / SEEDS as f64;
             let square = numbers.iter().map(|number| number * number).sum::<f64>() / SEEDS as f64;
             // Five standard errors: 0.289 and 0.298 over the root of 4,000.
-            assert!((mean - 0.5).abs() < 0.023 && (square - 1.0 / 3.0).abs() < 0.024, "run {run}: {mean}, {square}");
+            assert!(
+                (mean - 0.5).abs() < 0.023 && (square - 1.0 / 3.0).abs() < 0.024,
+                "run {run}: {mean}, {square}"
+            );
         }
-        assert_ne!(stratified_unit(1, "a", 3).to_bits(), stratified_unit(1, "b", 3).to_bits());
+        assert_ne!(
+            stratified_unit(1, "a", 3).to_bits(),
+            stratified_unit(1, "b", 3).to_bits()
+        );
     }
 }

@@ -67,13 +67,17 @@ impl Streams {
     pub const fn new(seed: u64, replicate: u32) -> Self {
         #[allow(clippy::cast_lossless, reason = "`u64::from` is not const")]
         let replicate = replicate as u64;
-        Self { root: chain(chain(0, seed), replicate) }
+        Self {
+            root: chain(chain(0, seed), replicate),
+        }
     }
 
     /// The streams that all runs of an experiment with this `seed` share.
     #[must_use]
     pub const fn of_study(seed: u64) -> Self {
-        Self { root: chain(0, seed) }
+        Self {
+            root: chain(0, seed),
+        }
     }
 
     /// The stream of `entity` for `purpose`, positioned at its start.
@@ -85,7 +89,12 @@ impl Streams {
     /// The stream of `entity` for its `attempt`-th `purpose`: the draws of the third pull do not depend on how many
     /// numbers the first two drew. Differs from [`Self::stream`] for every `attempt`.
     #[must_use]
-    pub fn stream_nth(&self, entity: impl Into<EntityKey>, purpose: &'static str, attempt: u64) -> Stream {
+    pub fn stream_nth(
+        &self,
+        entity: impl Into<EntityKey>,
+        purpose: &'static str,
+        attempt: u64,
+    ) -> Stream {
         open(chain(self.key(entity.into(), purpose), attempt))
     }
 
@@ -150,9 +159,11 @@ mod tests {
     #[test]
     fn names_hash_as_published() {
         // Test vectors of draft-eastlake-fnv: FNV-1a with 64 bits of "", "a" and "foobar".
-        for (name, expected) in
-            [("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
-        {
+        for (name, expected) in [
+            ("", 0xcbf2_9ce4_8422_2325),
+            ("a", 0xaf63_dc4c_8601_ec8c),
+            ("foobar", 0x8594_4171_f739_67e8),
+        ] {
             assert_eq!(EntityKey::of(name).0, expected, "{name:?}");
         }
     }
@@ -161,8 +172,10 @@ mod tests {
     fn seeding_is_splitmix64() {
         // The first outputs of splitmix64.c (Vigna) from state 1234567, as published with Rosetta Code's task.
         let bytes = seed_bytes(1_234_567);
-        let outputs: Vec<u64> =
-            bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().expect("eight bytes"))).collect();
+        let outputs: Vec<u64> = bytes
+            .chunks_exact(8)
+            .map(|chunk| u64::from_le_bytes(chunk.try_into().expect("eight bytes")))
+            .collect();
         assert_eq!(
             outputs,
             [
@@ -177,13 +190,30 @@ mod tests {
     #[test]
     fn the_key_derivation_never_changes() {
         let streams = Streams::new(1, 2);
-        let hex = |key| seed_bytes(key).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let hex = |key| {
+            seed_bytes(key)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
         let key = streams.key("store-0001".into(), "pull");
-        assert_eq!(hex(key), "2dbb738f2c815329e6020e9bdd0f5efe1c4ae6cd2e913eeb14dfdf180fa76df2");
-        assert_eq!(hex(chain(key, 3)), "4eab1e5689e0118a4ae7cfa898ae751584f7ef2b99ff9755cfcfa86a4781f478");
+        assert_eq!(
+            hex(key),
+            "2dbb738f2c815329e6020e9bdd0f5efe1c4ae6cd2e913eeb14dfdf180fa76df2"
+        );
+        assert_eq!(
+            hex(chain(key, 3)),
+            "4eab1e5689e0118a4ae7cfa898ae751584f7ef2b99ff9755cfcfa86a4781f478"
+        );
         assert_eq!(EntityKey::of("store-0001").part(7).0, 0x01df_c31e_aa38_9830);
-        assert_eq!(first(streams.stream("store-0001", "pull")), 0x4727_aaf9_b001_9bc1);
-        assert_eq!(first(streams.stream_nth("store-0001", "pull", 3)), 0x7272_4446_e4a0_2e7e);
+        assert_eq!(
+            first(streams.stream("store-0001", "pull")),
+            0x4727_aaf9_b001_9bc1
+        );
+        assert_eq!(
+            first(streams.stream_nth("store-0001", "pull", 3)),
+            0x7272_4446_e4a0_2e7e
+        );
     }
 
     #[test]
@@ -193,17 +223,30 @@ mod tests {
             ("the base", base.stream("store-0001", "pull")),
             ("seed", Streams::new(2, 0).stream("store-0001", "pull")),
             ("replicate", Streams::new(1, 1).stream("store-0001", "pull")),
-            ("seed and replicate swapped", Streams::new(0, 1).stream("store-0001", "pull")),
+            (
+                "seed and replicate swapped",
+                Streams::new(0, 1).stream("store-0001", "pull"),
+            ),
             ("entity", base.stream("store-0002", "pull")),
-            ("part of the entity", base.stream(EntityKey::of("store-0001").part(0), "pull")),
+            (
+                "part of the entity",
+                base.stream(EntityKey::of("store-0001").part(0), "pull"),
+            ),
             ("purpose", base.stream("store-0001", "start")),
-            ("entity and purpose swapped", base.stream("pull", "store-0001")),
+            (
+                "entity and purpose swapped",
+                base.stream("pull", "store-0001"),
+            ),
             ("attempt 0", base.stream_nth("store-0001", "pull", 0)),
             ("attempt 1", base.stream_nth("store-0001", "pull", 1)),
         ];
         for (i, (name, stream)) in streams.iter().enumerate() {
             for (other_name, other) in &streams[..i] {
-                assert_ne!(first(stream.clone()), first(other.clone()), "{name} and {other_name}");
+                assert_ne!(
+                    first(stream.clone()),
+                    first(other.clone()),
+                    "{name} and {other_name}"
+                );
             }
         }
     }
@@ -223,12 +266,20 @@ mod tests {
     fn neighbouring_keys_give_unrelated_draws() {
         let streams = Streams::new(1, 0);
         let fleet = EntityKey::of("fleet");
-        let draws: Vec<u64> = (0..10_000).map(|i| first(streams.stream(fleet.part(i), "pull"))).collect();
+        let draws: Vec<u64> = (0..10_000)
+            .map(|i| first(streams.stream(fleet.part(i), "pull")))
+            .collect();
         assert_eq!(draws.iter().collect::<BTreeSet<_>>().len(), draws.len());
         // Each bit of the difference between neighbours is set half of the time: 5000, with standard error 50.
         for bit in 0..64 {
-            let set = draws.windows(2).filter(|pair| (pair[0] ^ pair[1]) >> bit & 1 == 1).count();
-            assert!((4_750..=5_250).contains(&set), "bit {bit} differs in {set} of 9999 neighbours");
+            let set = draws
+                .windows(2)
+                .filter(|pair| (pair[0] ^ pair[1]) >> bit & 1 == 1)
+                .count();
+            assert!(
+                (4_750..=5_250).contains(&set),
+                "bit {bit} differs in {set} of 9999 neighbours"
+            );
         }
     }
 }

@@ -79,8 +79,18 @@ mod tests {
     fn draws_are_those_of_rand_distr_but_for_the_last_bits_of_the_tails() {
         type Draw = fn(&mut Xoshiro256PlusPlus) -> f64;
         let cases: [(&str, Draw, Draw, f64); 2] = [
-            ("normal", standard_normal, |rng| rng.sample(StandardNormal), NORMAL_TAIL),
-            ("exponential", standard_exponential, |rng| rng.sample(Exp1), EXPONENTIAL_TAIL),
+            (
+                "normal",
+                standard_normal,
+                |rng| rng.sample(StandardNormal),
+                NORMAL_TAIL,
+            ),
+            (
+                "exponential",
+                standard_exponential,
+                |rng| rng.sample(Exp1),
+                EXPONENTIAL_TAIL,
+            ),
         ];
         for (name, own, other, tail) in cases {
             let mut stream = Xoshiro256PlusPlus::seed_from_u64(7);
@@ -89,7 +99,10 @@ mod tests {
             for draw in 0..400_000 {
                 let (found, expected) = (own(&mut stream), other(&mut same));
                 let tolerance = if expected.abs() > tail { 1e-14 } else { 0.0 };
-                assert!((found - expected).abs() <= tolerance, "{name} draw {draw}: {found} instead of {expected}");
+                assert!(
+                    (found - expected).abs() <= tolerance,
+                    "{name} draw {draw}: {found} instead of {expected}"
+                );
                 tails += u32::from(found.abs() > tail);
             }
             assert!(tails > 50, "tails are compared, too: {tails} of {name}");

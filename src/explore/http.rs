@@ -30,7 +30,10 @@ pub(super) type HttpRefusal = (u16, &'static str);
 impl HttpRequest {
     /// The value of a line of the head; empty without one. Names are in lowercase.
     pub(super) fn line(&self, name: &str) -> &str {
-        self.lines.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        self.lines
+            .iter()
+            .find(|(known, _)| known == name)
+            .map_or("", |(_, value)| value)
     }
 
     /// Reads a request.
@@ -62,7 +65,11 @@ impl HttpRequest {
 }
 
 /// Reads a few more bytes.
-fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(), Option<HttpRefusal>> {
+fn more(
+    stream: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+    end: Instant,
+) -> Result<(), Option<HttpRefusal>> {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
         return Err(Some((408, "Request Timeout")));
@@ -90,22 +97,33 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpRequest, usize, usize)>, HttpRefus
     let size = match head.parse(bytes) {
         Ok(httparse::Status::Complete(size)) if size <= MOST_HEAD => size,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err((431, "Request Header Fields Too Large")),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => {
+            return Err((431, "Request Header Fields Too Large"));
+        }
         Err(_) => return Err(BAD),
     };
     let mut lines: Vec<(String, String)> = Vec::new();
     for line in head.headers.iter() {
-        let value = str::from_utf8(line.value).map_err(|_| BAD)?.trim().to_owned();
+        let value = str::from_utf8(line.value)
+            .map_err(|_| BAD)?
+            .trim()
+            .to_owned();
         let name = line.name.to_ascii_lowercase();
         // What decides who asks, and where the body ends, must be said once.
         let is_twice = lines.iter().any(|(known, _)| *known == name);
-        if is_twice && ["host", "origin", "content-length", "content-type"].contains(&name.as_str()) {
+        if is_twice && ["host", "origin", "content-length", "content-type"].contains(&name.as_str())
+        {
             return Err(BAD);
         }
         lines.push((name, value));
     }
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    let request = HttpRequest { method: text(head.method), path: text(head.path), lines, body: Vec::new() };
+    let request = HttpRequest {
+        method: text(head.method),
+        path: text(head.path),
+        lines,
+        body: Vec::new(),
+    };
     if !request.line("transfer-encoding").is_empty() {
         return Err((411, "Length Required"));
     }
@@ -114,14 +132,20 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpRequest, usize, usize)>, HttpRefus
         digits if digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             digits.parse().map_err(|_| BAD)?
         }
-        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => return Err((413, "Content Too Large")),
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            return Err((413, "Content Too Large"));
+        }
         _ => return Err(BAD),
     };
     Ok(Some((request, size, length)))
 }
 
 /// Writes the head of an answer of this type, whose body ends with the connection.
-pub(super) fn write_head(stream: &mut TcpStream, (code, words): HttpRefusal, kind: &str) -> std::io::Result<()> {
+pub(super) fn write_head(
+    stream: &mut TcpStream,
+    (code, words): HttpRefusal,
+    kind: &str,
+) -> std::io::Result<()> {
     let head = format!(
         "HTTP/1.1 {code} {words}\r\nContent-Type: {kind}; charset=utf-8\r\nConnection: close\r\nCache-Control: no-store\r\n\
          X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Opener-Policy: same-origin\r\n\
@@ -132,11 +156,19 @@ pub(super) fn write_head(stream: &mut TcpStream, (code, words): HttpRefusal, kin
 
 /// Whether the client has closed the connection, on which it has nothing more to say. Any thread may ask.
 pub(super) fn is_closed(stream: &TcpStream) -> bool {
-    if stream.set_read_timeout(Some(Duration::from_millis(1))).is_err() {
+    if stream
+        .set_read_timeout(Some(Duration::from_millis(1)))
+        .is_err()
+    {
         return true;
     }
     match stream.peek(&mut [0; 1]) {
         Ok(read) => read == 0,
-        Err(error) => ![ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted].contains(&error.kind()),
+        Err(error) => ![
+            ErrorKind::WouldBlock,
+            ErrorKind::TimedOut,
+            ErrorKind::Interrupted,
+        ]
+        .contains(&error.kind()),
     }
 }

@@ -108,9 +108,16 @@ impl Explorer {
     /// When every strategy starts a command, which a page must not.
     pub fn new(experiment: Experiment, overrides: Overrides) -> Result<Self, String> {
         if experiment.variants.iter().all(starts_command) {
-            return Err("explore starts no commands, and every strategy of this experiment is one".to_owned());
+            return Err(
+                "explore starts no commands, and every strategy of this experiment is one"
+                    .to_owned(),
+            );
         }
-        Ok(Self { experiment, overrides, kept: Mutex::default() })
+        Ok(Self {
+            experiment,
+            overrides,
+            kept: Mutex::default(),
+        })
     }
 
     /// The experiment in a page, from what [`Explorer::files`] wrote.
@@ -120,30 +127,63 @@ impl Explorer {
     pub fn of_files(text: &str) -> Result<Self, String> {
         let (name, (seed, replicates, set), files): (String, PageOverrides, Vec<(String, String)>) =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let overrides = Overrides { seed, replicates, set };
-        let inputs: Vec<InputFile> =
-            files.into_iter().map(|(path, text)| InputFile::new(&path, text.into_bytes())).collect();
-        Self::new(load_again(&name, &inputs, &overrides).map_err(|error| error.to_string())?, overrides)
+        let overrides = Overrides {
+            seed,
+            replicates,
+            set,
+        };
+        let inputs: Vec<InputFile> = files
+            .into_iter()
+            .map(|(path, text)| InputFile::new(&path, text.into_bytes()))
+            .collect();
+        Self::new(
+            load_again(&name, &inputs, &overrides).map_err(|error| error.to_string())?,
+            overrides,
+        )
     }
 
     /// The experiment's files and overrides, for a page. Files that are not text are left out.
     #[must_use]
     pub fn files(&self) -> Value {
         let Experiment { name, inputs, .. } = &self.experiment;
-        let Overrides { seed, replicates, set } = &self.overrides;
-        let text = |input: &InputFile| Some((input.path.clone(), String::from_utf8(input.bytes.to_vec()).ok()?));
-        json!([name, [seed, replicates, set], inputs.iter().filter_map(text).collect::<Vec<_>>()])
+        let Overrides {
+            seed,
+            replicates,
+            set,
+        } = &self.overrides;
+        let text = |input: &InputFile| {
+            Some((
+                input.path.clone(),
+                String::from_utf8(input.bytes.to_vec()).ok()?,
+            ))
+        };
+        json!([
+            name,
+            [seed, replicates, set],
+            inputs.iter().filter_map(text).collect::<Vec<_>>()
+        ])
     }
 
     /// The question that the page opens with: the first variant, unchanged.
     #[must_use]
     pub fn first(&self) -> PageQuestion {
-        let label = &self.usable().next().expect("checked when it was made").label;
-        PageQuestion { before: label.clone(), after: label.clone(), ..PageQuestion::default() }
+        let label = &self
+            .usable()
+            .next()
+            .expect("checked when it was made")
+            .label;
+        PageQuestion {
+            before: label.clone(),
+            after: label.clone(),
+            ..PageQuestion::default()
+        }
     }
 
     fn usable(&self) -> impl Iterator<Item = &Variant> {
-        self.experiment.variants.iter().filter(|variant| !starts_command(variant))
+        self.experiment
+            .variants
+            .iter()
+            .filter(|variant| !starts_command(variant))
     }
 
     /// The page with the first answer. `engine` is the simulator as WebAssembly, compressed, as base64; empty for a
@@ -152,24 +192,34 @@ impl Explorer {
     /// # Errors
     /// When the first variant cannot be simulated.
     pub fn page(&self, engine: &str) -> Result<String, String> {
-        let mut first = self.begin(&self.first()).map_err(|troubles| troubles[0].message.clone())?;
+        let mut first = self
+            .begin(&self.first())
+            .map_err(|troubles| troubles[0].message.clone())?;
         for run in first.missing() {
             let record = first.simulate(run);
             first.add(run, record);
         }
         let Experiment { name, question, .. } = &self.experiment;
         let variant = |variant: &Variant| {
-            let settings = variant.settings.iter().map(|setting| (setting.path.clone(), setting.value.clone()));
+            let settings = variant
+                .settings
+                .iter()
+                .map(|setting| (setting.path.clone(), setting.value.clone()));
             let settings: BTreeMap<String, String> = settings.collect();
             json!({"label": variant.label, "strategy": variant.strategy, "settings": settings})
         };
         let variants: Vec<Value> = self.usable().map(variant).collect();
-        let controls = json!({"variants": variants, "controls": controls::controls(&self.experiment)});
+        let controls =
+            json!({"variants": variants, "controls": controls::controls(&self.experiment)});
         Ok(explore_page(&ExploredPage {
             title: if question.is_empty() { name } else { question },
             first: &first.results(),
             controls: &controls,
-            files: &if engine.is_empty() { Value::Null } else { self.files() },
+            files: &if engine.is_empty() {
+                Value::Null
+            } else {
+                self.files()
+            },
             engine,
         }))
     }
@@ -179,32 +229,52 @@ impl Explorer {
     /// # Errors
     /// All that is wrong with it.
     pub fn begin(&self, question: &PageQuestion) -> Result<Exploration, Vec<Trouble>> {
-        let trouble =
-            |at: &str, message: String, fix: &str| vec![Trouble { at: at.to_owned(), message, fix: fix.to_owned() }];
+        let trouble = |at: &str, message: String, fix: &str| {
+            vec![Trouble {
+                at: at.to_owned(),
+                message,
+                fix: fix.to_owned(),
+            }]
+        };
         if question.set.len() > MOST_SET || question.set.iter().any(|set| set.len() > MOST_BYTES) {
-            let message = format!("at most {MOST_SET} settings of {MOST_BYTES} bytes can be changed");
+            let message =
+                format!("at most {MOST_SET} settings of {MOST_BYTES} bytes can be changed");
             return Err(trouble("", message, "change the experiment's file"));
         }
         let named = |label: &str| {
             let found = self.usable().find(|variant| variant.label == label);
-            found.ok_or_else(|| trouble("", format!("there is no variant `{label}`"), "choose one of the page"))
+            found.ok_or_else(|| {
+                trouble(
+                    "",
+                    format!("there is no variant `{label}`"),
+                    "choose one of the page",
+                )
+            })
         };
         let (before, start) = (named(&question.before)?, named(&question.after)?);
         let changed = self.changed(start, &question.set)?;
-        let (experiment, after) = changed.as_ref().map_or((&self.experiment, start), |(all, after)| (all, after));
+        let (experiment, after) = changed
+            .as_ref()
+            .map_or((&self.experiment, start), |(all, after)| (all, after));
         if starts_command(after) {
             let message = "explore starts no commands".to_owned();
             return Err(trouble("", message, "use `fleetsim run --allow-commands`"));
         }
         let is_same = changed.is_none() && before.label == after.label;
-        let infos = [before, after].into_iter().zip(EXPLORED).map(|(variant, name)| VariantInfo {
-            variant: name.to_owned(),
-            setting: String::new(),
-            settings: Vec::new(),
-            ..variant.info()
-        });
+        let infos = [before, after]
+            .into_iter()
+            .zip(EXPLORED)
+            .map(|(variant, name)| VariantInfo {
+                variant: name.to_owned(),
+                setting: String::new(),
+                settings: Vec::new(),
+                ..variant.info()
+            });
         let seed = experiment.seed;
-        let provenance = Provenance { variants: infos.collect(), ..experiment.provenance() };
+        let provenance = Provenance {
+            variants: infos.collect(),
+            ..experiment.provenance()
+        };
         let record = |name: &str| VariantRecord {
             variant: name.to_owned(),
             strategy: String::new(),
@@ -237,28 +307,55 @@ impl Explorer {
     }
 
     /// The experiment with these values, and its variant that is otherwise like `start`. `None`: nothing is changed.
-    fn changed(&self, start: &Variant, set: &[String]) -> Result<Option<(Experiment, Variant)>, Vec<Trouble>> {
+    fn changed(
+        &self,
+        start: &Variant,
+        set: &[String],
+    ) -> Result<Option<(Experiment, Variant)>, Vec<Trouble>> {
         if set.is_empty() {
             return Ok(None);
         }
-        let path = |set: &str| set.split_once('=').map_or(set, |(path, _)| path).trim().to_owned();
+        let path = |set: &str| {
+            set.split_once('=')
+                .map_or(set, |(path, _)| path)
+                .trim()
+                .to_owned()
+        };
         let paths: Vec<String> = set.iter().map(|set| path(set)).collect();
         // A value of the page takes the place of the command line's.
-        let own = self.overrides.set.iter().filter(|own| !paths.contains(&path(own)));
+        let own = self
+            .overrides
+            .set
+            .iter()
+            .filter(|own| !paths.contains(&path(own)));
         let set = own.chain(set).cloned().collect();
-        let overrides = Overrides { set, ..self.overrides.clone() };
-        let mut experiment =
-            load_again(&self.experiment.name, &self.experiment.inputs, &overrides).map_err(troubles)?;
+        let overrides = Overrides {
+            set,
+            ..self.overrides.clone()
+        };
+        let mut experiment = load_again(&self.experiment.name, &self.experiment.inputs, &overrides)
+            .map_err(troubles)?;
         let is_kept = |setting: &&Setting| !paths.contains(&setting.path);
-        let wanted: Vec<(&str, &str)> =
-            start.settings.iter().filter(is_kept).map(|setting| (&*setting.path, &*setting.value)).collect();
+        let wanted: Vec<(&str, &str)> = start
+            .settings
+            .iter()
+            .filter(is_kept)
+            .map(|setting| (&*setting.path, &*setting.value))
+            .collect();
         let is_like = |variant: &Variant| {
-            let settings = variant.settings.iter().map(|setting| (&*setting.path, &*setting.value));
+            let settings = variant
+                .settings
+                .iter()
+                .map(|setting| (&*setting.path, &*setting.value));
             variant.strategy == start.strategy && settings.eq(wanted.iter().copied())
         };
         let Some(at) = experiment.variants.iter().position(is_like) else {
             let message = "no variant has these settings".to_owned();
-            return Err(vec![Trouble { at: String::new(), message, fix: "reset the settings".to_owned() }]);
+            return Err(vec![Trouble {
+                at: String::new(),
+                message,
+                fix: "reset the settings".to_owned(),
+            }]);
         };
         let after = experiment.variants.swap_remove(at);
         Ok(Some((experiment, after)))
@@ -271,7 +368,10 @@ impl Explorer {
         if exploration.seed != self.experiment.seed {
             return;
         }
-        if kept.get(&exploration.kept_as).is_none_or(|known| known.len() < runs.len()) {
+        if kept
+            .get(&exploration.kept_as)
+            .is_none_or(|known| known.len() < runs.len())
+        {
             if kept.len() >= MOST_KEPT && !kept.contains_key(&exploration.kept_as) {
                 kept.pop_first();
             }
@@ -297,10 +397,14 @@ impl Exploration {
     /// The runs up to the next answer; empty when the last was given.
     #[must_use]
     pub fn missing(&self) -> Vec<ExploredRun> {
-        let Some(&pairs) = ANSWERS.iter().find(|pairs| **pairs > self.told) else { return Vec::new() };
+        let Some(&pairs) = ANSWERS.iter().find(|pairs| **pairs > self.told) else {
+            return Vec::new();
+        };
         let sides = if self.is_same { 1 } else { 2 };
-        let runs = (0..pairs as u32).flat_map(|replicate| (0..sides).map(move |side| (side, replicate)));
-        runs.filter(|(side, replicate)| self.records[*side].runs.len() <= *replicate as usize).collect()
+        let runs =
+            (0..pairs as u32).flat_map(|replicate| (0..sides).map(move |side| (side, replicate)));
+        runs.filter(|(side, replicate)| self.records[*side].runs.len() <= *replicate as usize)
+            .collect()
     }
 
     /// Whether every answer was given.
@@ -339,15 +443,27 @@ impl Exploration {
 
     /// The results of the runs so far.
     fn results(&self) -> Results {
-        let pairs = self.records.each_ref().map(|record| record.runs.len()).into_iter().min().unwrap_or(0);
-        let record = |record: &VariantRecord| VariantRecord { runs: record.runs[..pairs].to_vec(), ..record.clone() };
+        let pairs = self
+            .records
+            .each_ref()
+            .map(|record| record.runs.len())
+            .into_iter()
+            .min()
+            .unwrap_or(0);
+        let record = |record: &VariantRecord| VariantRecord {
+            runs: record.runs[..pairs].to_vec(),
+            ..record.clone()
+        };
         let tables = Tables::showing(&self.records.each_ref().map(record), self.seed, Some(0));
         Results::in_memory(self.provenance.clone(), tables)
     }
 
     /// The answer with the runs of [`Exploration::missing`], as one line of JSON.
     pub fn answer(&mut self) -> String {
-        self.told = ANSWERS.into_iter().find(|pairs| *pairs > self.told).unwrap_or(self.told);
+        self.told = ANSWERS
+            .into_iter()
+            .find(|pairs| *pairs > self.told)
+            .unwrap_or(self.told);
         let results = self.results();
         let answer = json!({
             "id": self.id,
@@ -365,7 +481,10 @@ impl Exploration {
     /// `runs.csv` of the runs.
     fn csv(&self, tables: &Tables) -> String {
         let files = tables.files();
-        let runs = files.into_iter().find(|(name, _)| *name == "runs.csv").map(|(_, bytes)| bytes);
+        let runs = files
+            .into_iter()
+            .find(|(name, _)| *name == "runs.csv")
+            .map(|(_, bytes)| bytes);
         String::from_utf8(runs.unwrap_or_default()).unwrap_or_default()
     }
 }

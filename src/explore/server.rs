@@ -41,13 +41,22 @@ pub struct Server {
 /// # Errors
 /// When the system has no port or no random numbers, or the first run fails.
 pub fn serve(explorer: Explorer, pool: rayon::ThreadPool) -> Result<Arc<Server>, String> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;
     let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let page = explorer.page("")?;
     let (connections, questions) = (AtomicUsize::new(0), Mutex::default());
-    Ok(Arc::new(Server { listener, token, page, explorer, pool, connections, questions }))
+    Ok(Arc::new(Server {
+        listener,
+        token,
+        page,
+        explorer,
+        pool,
+        connections,
+        questions,
+    }))
 }
 
 impl Server {
@@ -56,7 +65,11 @@ impl Server {
     /// # Errors
     /// When the system does not tell the port.
     pub fn address(&self) -> io::Result<String> {
-        Ok(format!("http://{}/{}/", self.listener.local_addr()?, self.token))
+        Ok(format!(
+            "http://{}/{}/",
+            self.listener.local_addr()?,
+            self.token
+        ))
     }
 
     /// Answers until the program ends.
@@ -87,9 +100,8 @@ impl Server {
     fn answer(&self, stream: &mut TcpStream) {
         let answered = match HttpRequest::read(stream) {
             Ok(request) => self.route(&request).map(|route| match route {
-                Route::Page => {
-                    write_head(stream, (200, "OK"), "text/html").and_then(|()| stream.write_all(self.page.as_bytes()))
-                }
+                Route::Page => write_head(stream, (200, "OK"), "text/html")
+                    .and_then(|()| stream.write_all(self.page.as_bytes())),
                 Route::Question(question) => self.stream(stream, &question),
             }),
             Err(None) => return,
@@ -115,12 +127,19 @@ impl Server {
         if !origin.is_empty() && origin != format!("http://{host}") {
             return Err(FORBIDDEN);
         }
-        let below = request.path.strip_prefix('/').and_then(|path| path.strip_prefix(&self.token));
+        let below = request
+            .path
+            .strip_prefix('/')
+            .and_then(|path| path.strip_prefix(&self.token));
         match (request.method.as_str(), below) {
             ("GET", Some("/")) => Ok(Route::Page),
             // A page elsewhere cannot send this type without asking first.
-            ("POST", Some("/ask")) if !origin.is_empty() && request.line("content-type") == "application/json" => {
-                serde_json::from_slice(&request.body).map(Route::Question).map_err(|_| (400, "Bad Request"))
+            ("POST", Some("/ask"))
+                if !origin.is_empty() && request.line("content-type") == "application/json" =>
+            {
+                serde_json::from_slice(&request.body)
+                    .map(Route::Question)
+                    .map_err(|_| (400, "Bad Request"))
             }
             ("POST", Some("/ask")) => Err(FORBIDDEN),
             (_, Some("/" | "/ask")) => Err((405, "Method Not Allowed")),
@@ -133,21 +152,35 @@ impl Server {
         let stop = Arc::new(AtomicBool::new(false));
         let is_page = (1..=64).contains(&question.page.len());
         if is_page {
-            let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut questions = self
+                .questions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             if let Some(older) = questions.insert(question.page.clone(), Arc::clone(&stop)) {
                 older.store(true, Ordering::Relaxed);
             }
         }
         write_head(stream, (200, "OK"), "application/x-ndjson")?;
         let answered = self.explore(stream, question, &stop);
-        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
-        if questions.get(&question.page).is_some_and(|newest| Arc::ptr_eq(newest, &stop)) {
+        let mut questions = self
+            .questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if questions
+            .get(&question.page)
+            .is_some_and(|newest| Arc::ptr_eq(newest, &stop))
+        {
             questions.remove(&question.page);
         }
         answered
     }
 
-    fn explore(&self, stream: &mut TcpStream, question: &PageQuestion, stop: &AtomicBool) -> io::Result<()> {
+    fn explore(
+        &self,
+        stream: &mut TcpStream,
+        question: &PageQuestion,
+        stop: &AtomicBool,
+    ) -> io::Result<()> {
         let mut exploration = match self.pool.install(|| self.explorer.begin(question)) {
             Ok(exploration) => exploration,
             Err(troubles) => return tell(stream, &refusal(question.id, &troubles)),

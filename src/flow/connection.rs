@@ -20,13 +20,17 @@ impl Connection {
     /// Its cap for each unit of weight; infinite without one.
     pub(super) fn unit_cap(self) -> f64 {
         // Adding 0 makes a negative zero positive: caps of zero are one class.
-        self.cap.map_or(f64::INFINITY, |cap| cap.get() / self.weight.get() + 0.0)
+        self.cap
+            .map_or(f64::INFINITY, |cap| cap.get() / self.weight.get() + 0.0)
     }
 }
 
 impl From<Option<BytesPerSec>> for Connection {
     fn from(cap: Option<BytesPerSec>) -> Self {
-        Self { cap, weight: ShareWeight::ONE }
+        Self {
+            cap,
+            weight: ShareWeight::ONE,
+        }
     }
 }
 

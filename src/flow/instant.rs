@@ -42,7 +42,10 @@ impl Instant {
         if ticks >= (u64::MAX - self.tick) as f64 {
             return None;
         }
-        Some(Self { tick: self.tick + ticks as u64, offset: (from_tick - ticks).min(0.0) })
+        Some(Self {
+            tick: self.tick + ticks as u64,
+            offset: (from_tick - ticks).min(0.0),
+        })
     }
 
     /// Whether `other`, which is not earlier, is at the same time within the error of the arithmetic.
@@ -53,7 +56,11 @@ impl Instant {
     /// The point at which calls made at `tick` take effect: this one if it has the same tick, otherwise the tick
     /// itself.
     pub(super) fn moved_to(self, tick: u64) -> Self {
-        if self.tick == tick { self } else { Self::at(tick) }
+        if self.tick == tick {
+            self
+        } else {
+            Self::at(tick)
+        }
     }
 
     /// The later of the two.

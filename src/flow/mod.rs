@@ -156,7 +156,10 @@ impl Network {
     /// If `parent` is not a link of this network.
     pub fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
         let id = LinkId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 links"));
-        self.nodes.push(self.forest.add_link(parent.map(|parent| self.nodes[parent.index()]), capacity.get()));
+        self.nodes.push(self.forest.add_link(
+            parent.map(|parent| self.nodes[parent.index()]),
+            capacity.get(),
+        ));
         self.mesh.get_mut().allow_for(capacity.get());
         if self.solver == Solver::Mesh {
             self.show_links_to_mesh();
@@ -171,7 +174,8 @@ impl Network {
     /// If `now` is before an earlier call's.
     pub fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
         self.arrive(now);
-        self.forest.set_capacity(self.nodes[link.index()], capacity.get());
+        self.forest
+            .set_capacity(self.nodes[link.index()], capacity.get());
         self.mesh.get_mut().set_capacity(link.0, capacity.get());
     }
 
@@ -180,7 +184,13 @@ impl Network {
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, connection: impl Into<Connection>) -> TransferId {
+    pub fn start(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        size: Bytes,
+        connection: impl Into<Connection>,
+    ) -> TransferId {
         self.arrive(now);
         let id = self.admit(link, size, connection.into(), false);
         if size > Bytes::ZERO {
@@ -214,9 +224,14 @@ impl Network {
                 self.leave_forest();
             }
             self.crossing += 1;
-            let named = links.iter().enumerate().filter(|&(at, link)| !links[..at].contains(link));
+            let named = links
+                .iter()
+                .enumerate()
+                .filter(|&(at, link)| !links[..at].contains(link));
             let named = named.map(|(_, link)| link.0);
-            self.mesh.get_mut().insert(id.slot, named, connection, size.get() as f64);
+            self.mesh
+                .get_mut()
+                .insert(id.slot, named, connection, size.get() as f64);
         }
         id
     }
@@ -321,7 +336,9 @@ impl Network {
         let transfer = self.transfer(id);
         match transfer.phase {
             // The cast turns negative values into zero.
-            TransferPhase::InFlight => transfer.size.saturating_sub(Bytes::new(self.remaining(id.slot).ceil() as u64)),
+            TransferPhase::InFlight => transfer
+                .size
+                .saturating_sub(Bytes::new(self.remaining(id.slot).ceil() as u64)),
             _ => transfer.size,
         }
     }
@@ -348,16 +365,32 @@ impl Network {
     }
 
     /// Registers a transfer; one of 0 bytes is complete.
-    fn admit(&mut self, link: LinkId, size: Bytes, connection: Connection, crossing: bool) -> TransferId {
+    fn admit(
+        &mut self,
+        link: LinkId,
+        size: Bytes,
+        connection: Connection,
+        crossing: bool,
+    ) -> TransferId {
         let phase = TransferPhase::InFlight;
-        let transfer = TransferRecord { serial: self.started, size, connection, link, phase, crossing };
+        let transfer = TransferRecord {
+            serial: self.started,
+            size,
+            connection,
+            link,
+            phase,
+            crossing,
+        };
         self.started += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(transfer);
             u32::try_from(self.transfers.len() - 1).expect("fewer than 2^32 transfers at a time")
         });
         self.transfers[slot as usize] = transfer;
-        let id = TransferId { serial: transfer.serial, slot };
+        let id = TransferId {
+            serial: transfer.serial,
+            slot,
+        };
         if transfer.size == Bytes::ZERO {
             self.transfers[slot as usize].phase = TransferPhase::Complete;
             self.complete.push((self.now, transfer.link, id));
@@ -380,7 +413,11 @@ impl Network {
 
     /// Completes the transfers due by `now`, each at its own time, and advances to `now`.
     fn run_to(&mut self, now: SimTime) {
-        assert!(self.now <= now, "time must not go backwards: from {} to {now}", self.now);
+        assert!(
+            self.now <= now,
+            "time must not go backwards: from {} to {now}",
+            self.now
+        );
         (self.now, self.changing) = (now, false);
         loop {
             let due = match self.solver {
@@ -403,9 +440,15 @@ impl Network {
 
     fn count_ended(&mut self, due: u64) {
         while let Some(slot) = self.ended.pop() {
-            let TransferRecord { serial, link, ref mut phase, .. } = self.transfers[slot as usize];
+            let TransferRecord {
+                serial,
+                link,
+                ref mut phase,
+                ..
+            } = self.transfers[slot as usize];
             *phase = TransferPhase::Complete;
-            self.complete.push((SimTime::from_nanos(due), link, TransferId { serial, slot }));
+            self.complete
+                .push((SimTime::from_nanos(due), link, TransferId { serial, slot }));
             self.leave(slot);
         }
     }

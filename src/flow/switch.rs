@@ -25,12 +25,18 @@ const PATIENCE: u64 = 1;
 impl Network {
     /// Hands a transfer that does not cross, with `left` bytes remaining, to the current solver.
     pub(super) fn launch(&mut self, slot: u32, left: f64) {
-        let TransferRecord { link, connection, .. } = self.transfers[slot as usize];
+        let TransferRecord {
+            link, connection, ..
+        } = self.transfers[slot as usize];
         match self.solver {
-            Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], connection, left),
+            Solver::Forest => self
+                .forest
+                .insert(slot, self.nodes[link.index()], connection, left),
             Solver::Mesh => {
                 let path: Vec<u32> = self.path_down_to(link).map(|link| link.0).collect();
-                self.mesh.get_mut().insert(slot, path.into_iter(), connection, left);
+                self.mesh
+                    .get_mut()
+                    .insert(slot, path.into_iter(), connection, left);
             }
         }
     }
@@ -61,8 +67,17 @@ impl Network {
     /// The link and its ancestors.
     pub(super) fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
         // Nodes of links are numbered in the order of the links.
-        let number = |node| LinkId(self.nodes.binary_search(&node).expect("a link's parent is a link") as u32);
-        std::iter::successors(Some(self.nodes[link.index()]), |&node| self.forest.above(node)).map(number)
+        let number = |node| {
+            LinkId(
+                self.nodes
+                    .binary_search(&node)
+                    .expect("a link's parent is a link") as u32,
+            )
+        };
+        std::iter::successors(Some(self.nodes[link.index()]), |&node| {
+            self.forest.above(node)
+        })
+        .map(number)
     }
 
     fn in_flight(&self) -> impl Iterator<Item = u32> + use<> {
@@ -70,7 +85,10 @@ impl Network {
             Vec::new()
         } else {
             let slots = self.transfers.iter().zip(0..);
-            slots.filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(|(_, slot)| slot).collect()
+            slots
+                .filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight)
+                .map(|(_, slot)| slot)
+                .collect()
         };
         in_flight.into_iter()
     }

@@ -87,10 +87,16 @@ impl Tree {
     pub(super) fn insert(&mut self, kid: u32) -> u32 {
         match self {
             Self::Empty => {
-                *self = Self::One { kid, summary: Summary::NOTHING };
+                *self = Self::One {
+                    kid,
+                    summary: Summary::NOTHING,
+                };
                 0
             }
-            Self::One { kid: first, summary } => {
+            Self::One {
+                kid: first,
+                summary,
+            } => {
                 let mut wide = WideTree::default();
                 let slot = wide.insert(*first);
                 wide.set(slot, *summary);
@@ -239,7 +245,11 @@ impl WideTree {
     fn find(&self, has: impl Fn(&Summary) -> bool) -> u32 {
         let mut at = 1;
         while at < self.width() {
-            at = if has(&self.cells[2 * at]) { 2 * at } else { 2 * at + 1 };
+            at = if has(&self.cells[2 * at]) {
+                2 * at
+            } else {
+                2 * at + 1
+            };
         }
         self.kids[at - self.width()]
     }
@@ -260,6 +270,10 @@ impl WideTree {
         for cell in &mut self.cells {
             cell.tag -= by;
         }
-        self.kids.iter().copied().filter(|&kid| kid != FREE).for_each(&mut each);
+        self.kids
+            .iter()
+            .copied()
+            .filter(|&kid| kid != FREE)
+            .for_each(&mut each);
     }
 }

@@ -23,7 +23,12 @@ const ROUNDS: u32 = 6;
 
 /// The share of the constants that a move changes, and its step as a share of a range. `None`: they are drawn again,
 /// which reaches all values of constants that the updates seen say nothing about.
-const WAYS: [(f64, Option<f64>); 4] = [(0.15, None), (0.3, None), (0.4, Some(0.1)), (0.4, Some(0.3))];
+const WAYS: [(f64, Option<f64>); 4] = [
+    (0.15, None),
+    (0.3, None),
+    (0.4, Some(0.1)),
+    (0.4, Some(0.3)),
+];
 
 /// Most independent durations that those seen count for.
 const MOST_WEIGHT: f64 = 12.0;
@@ -64,33 +69,58 @@ pub(super) struct DrawnRollout<'s> {
 
 impl DrawnRollout<'_> {
     /// The draws, equally likely, given what was seen. `run_done` is called after each run, from any thread.
-    pub(super) fn learnt(&self, run_done: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Vec<PaceDraw>, StudyError> {
-        let names: Vec<&str> = self.varied.constants().iter().map(|constant| constant.name).collect();
+    pub(super) fn learnt(
+        &self,
+        run_done: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Vec<PaceDraw>, StudyError> {
+        let names: Vec<&str> = self
+            .varied
+            .constants()
+            .iter()
+            .map(|constant| constant.name)
+            .collect();
         let seed = self.varied.base().seed;
         let simulate = |replicate: u32, shares: Vec<f64>| {
             let draw = self.run(replicate, shares)?;
             run_done();
             Ok(draw)
         };
-        let mut draws =
-            in_order(self.draws as usize, stop, |at| simulate(at as u32, draw_shares(&names, seed, at as u32)))?;
+        let mut draws = in_order(self.draws as usize, stop, |at| {
+            simulate(at as u32, draw_shares(&names, seed, at as u32))
+        })?;
         if !self.is_conditioned() {
             return Ok(draws);
         }
         let mut heat = 0.0;
         for round in 1..=ROUNDS {
-            let next = if round + 1 < ROUNDS { next_heat(&draws, heat) } else { 1.0 };
+            let next = if round + 1 < ROUNDS {
+                next_heat(&draws, heat)
+            } else {
+                1.0
+            };
             draws = resampled(&draws, next - heat, seed, round);
             heat = next;
             draws = in_order(draws.len(), stop, |at| {
                 let replicate = round * self.draws + at as u32;
                 let streams = Streams::new(seed, replicate);
-                let (draw, mut stream) = (&draws[at], streams.stream(EntityKey::of("forecast"), "move"));
+                let (draw, mut stream) = (
+                    &draws[at],
+                    streams.stream(EntityKey::of("forecast"), "move"),
+                );
                 let shares = moved(&draw.shares, &mut stream);
-                let numbers = if dist::bernoulli(&mut stream, 0.5) { draw.replicate } else { replicate };
+                let numbers = if dist::bernoulli(&mut stream, 0.5) {
+                    draw.replicate
+                } else {
+                    replicate
+                };
                 let chance = libm::log(dist::unit(&mut stream).max(1e-300));
                 let moved = simulate(numbers, shares)?;
-                Ok(if chance < heat * (moved.weight - draw.weight) { moved } else { draw.clone() })
+                Ok(if chance < heat * (moved.weight - draw.weight) {
+                    moved
+                } else {
+                    draw.clone()
+                })
             })?;
         }
         Ok(draws)
@@ -98,26 +128,55 @@ impl DrawnRollout<'_> {
 
     /// Whether a target has finished: before that there is nothing to learn from.
     pub(super) fn is_conditioned(&self) -> bool {
-        self.seen.targets.iter().any(|target| target.state == SeenState::Ready)
+        self.seen
+            .targets
+            .iter()
+            .any(|target| target.state == SeenState::Ready)
     }
 
     /// Number of runs.
     pub(super) fn runs(&self) -> u64 {
-        u64::from(self.draws) * if self.is_conditioned() { u64::from(1 + ROUNDS) } else { 1 }
+        u64::from(self.draws)
+            * if self.is_conditioned() {
+                u64::from(1 + ROUNDS)
+            } else {
+                1
+            }
     }
 
     fn run(&self, replicate: u32, shares: Vec<f64>) -> Result<PaceDraw, StudyError> {
-        let levels: Vec<(usize, Level)> = shares.iter().copied().map(Level::Quantile).enumerate().collect();
+        let levels: Vec<(usize, Level)> = shares
+            .iter()
+            .copied()
+            .map(Level::Quantile)
+            .enumerate()
+            .collect();
         let experiment = self.varied.at(&levels)?;
-        let run = run_from(&experiment.variants[self.variant], experiment.seed, replicate, self.seen)?;
-        Ok(PaceDraw { replicate, shares, weight: likelihood(&run, self.seen), end: end(&run, self.seen) })
+        let run = run_from(
+            &experiment.variants[self.variant],
+            experiment.seed,
+            replicate,
+            self.seen,
+        )?;
+        Ok(PaceDraw {
+            replicate,
+            shares,
+            weight: likelihood(&run, self.seen),
+            end: end(&run, self.seen),
+        })
     }
 }
 
 /// The weights of draws when this part of their log-likelihoods counts, the greatest being 1.
 fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
-    let most = draws.iter().map(|draw| draw.weight).fold(f64::NEG_INFINITY, f64::max);
-    draws.iter().map(|draw| libm::exp(part * (draw.weight - most))).collect()
+    let most = draws
+        .iter()
+        .map(|draw| draw.weight)
+        .fold(f64::NEG_INFINITY, f64::max);
+    draws
+        .iter()
+        .map(|draw| libm::exp(part * (draw.weight - most)))
+        .collect()
 }
 
 /// The greatest part of the log-likelihood, from the one that counted so far, with which the weights are still those of
@@ -125,17 +184,24 @@ fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
 fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
     let is_too_few = |next: f64| {
         let weights = weights(draws, next - heat);
-        let (sum, squares) = weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+        let (sum, squares) = weights
+            .iter()
+            .fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
         sum * sum / squares < 0.5 * draws.len() as f64
     };
-    if is_too_few(1.0) { bisected((heat, 1.0), 40, is_too_few).0 } else { 1.0 }
+    if is_too_few(1.0) {
+        bisected((heat, 1.0), 40, is_too_few).0
+    } else {
+        1.0
+    }
 }
 
 /// Draws by their weights, each as often as its share of all weights (systematic resampling).
 fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDraw> {
     let weights = weights(draws, part);
     let step = weights.iter().sum::<f64>() / draws.len() as f64;
-    let offset = dist::unit(&mut Streams::new(seed, round).stream(EntityKey::of("forecast"), "resample"));
+    let offset =
+        dist::unit(&mut Streams::new(seed, round).stream(EntityKey::of("forecast"), "resample"));
     let (mut kept, mut below) = (Vec::with_capacity(draws.len()), 0.0);
     for (draw, weight) in draws.iter().zip(&weights) {
         below += weight;
@@ -157,7 +223,9 @@ fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
         if !dist::bernoulli(stream, moved) {
             return share;
         }
-        let Some(size) = step else { return dist::unit(stream) };
+        let Some(size) = step else {
+            return dist::unit(stream);
+        };
         let to = (share + size * libm::log(dist::lognormal(stream, 1.0, 1.0))).abs() % 2.0;
         if to > 1.0 { 2.0 - to } else { to }
     };
@@ -170,17 +238,24 @@ fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
     // When the product instructed a target; one that was seen waiting hears of it now at the earliest.
     let began = |at: usize| {
         let told = SimTime::ZERO + SimDuration::from_secs_f64(run.record.clusters[at].told_s?);
-        Some(if seen.targets[at].state == SeenState::Waiting { told.max(seen.now) } else { told })
+        Some(if seen.targets[at].state == SeenState::Waiting {
+            told.max(seen.now)
+        } else {
+            told
+        })
     };
     let own: Vec<(f64, bool)> = (0..run.told.len())
         .filter_map(|at| {
             let told = began(at)?.as_secs_f64();
-            let (ready, is_over) = run.own[at].map_or((end, false), |own| (own.as_secs_f64(), true));
+            let (ready, is_over) =
+                run.own[at].map_or((end, false), |own| (own.as_secs_f64(), true));
             Some((ready - told, is_over))
         })
         .collect();
     // A world in which nothing ever finishes is as unlikely as can be.
-    let Some(fit) = CensoredFit::of(&own) else { return -1e6 };
+    let Some(fit) = CensoredFit::of(&own) else {
+        return -1e6;
+    };
     let span = |from: SimTime, to: SimTime| to.saturating_since(from).as_secs_f64().max(1.0);
     let of_target = |at: usize| {
         let target = seen.targets[at];
@@ -202,21 +277,45 @@ fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
     let record = &run.record;
     let now = seen.now.as_secs_f64();
     let states = seen.targets.iter().map(|target| target.state);
-    let rest = record.clusters.iter().zip(states).filter(|(_, state)| *state != SeenState::Failed);
-    let last = rest.clone().map(|(cluster, _)| cluster.ready_s.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
+    let rest = record
+        .clusters
+        .iter()
+        .zip(states)
+        .filter(|(_, state)| *state != SeenState::Failed);
+    let last = rest
+        .clone()
+        .map(|(cluster, _)| cluster.ready_s.unwrap_or(f64::INFINITY))
+        .fold(0.0, f64::max);
     let is_whole = rest.count() == record.clusters.len();
     let done_s = match record.run.reachable_ready_s {
         Some(done) if is_whole => done,
         None if is_whole => f64::INFINITY,
         _ => last,
     };
-    let later = record.series.iter().filter(|bin| bin.t_s + record.bin_s > now);
+    let later = record
+        .series
+        .iter()
+        .filter(|bin| bin.t_s + record.bin_s > now);
     DrawEnd {
         done_s,
-        told_s: run.told.iter().map(|told| told.map(SimTime::as_secs_f64)).collect(),
-        stages: record.clusters.iter().map(|cluster| cluster.stage.clone()).collect(),
-        egress_peak: later.clone().map(|bin| bin.egress_peak_1s_bytes_per_s).fold(0.0, f64::max),
+        told_s: run
+            .told
+            .iter()
+            .map(|told| told.map(SimTime::as_secs_f64))
+            .collect(),
+        stages: record
+            .clusters
+            .iter()
+            .map(|cluster| cluster.stage.clone())
+            .collect(),
+        egress_peak: later
+            .clone()
+            .map(|bin| bin.egress_peak_1s_bytes_per_s)
+            .fold(0.0, f64::max),
         egress_bytes: later.map(|bin| bin.egress_bytes_per_s * record.bin_s).sum(),
-        hold: run.hold.as_ref().map(|hold| (hold.rule.clone().into_owned(), hold.explanation.clone())),
+        hold: run
+            .hold
+            .as_ref()
+            .map(|hold| (hold.rule.clone().into_owned(), hold.explanation.clone())),
     }
 }

@@ -30,8 +30,8 @@ use itertools::Itertools;
 use serde::Deserialize;
 
 use super::fields::{
-    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCanary, ShownCondition, ShownDeployment, ShownObject,
-    ShownSpec,
+    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCanary, ShownCondition,
+    ShownDeployment, ShownObject, ShownSpec,
 };
 use crate::calibrate::time::{Nanos, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
@@ -89,9 +89,17 @@ pub(super) struct ShownRollout {
 pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
     let (mut shown, mut problems, mut others) = (ShownRollout::default(), Vec::new(), Vec::new());
     for source in sources {
-        let found = objects(source).map_err(|more| problems.extend(more)).unwrap_or_default();
+        let found = objects(source)
+            .map_err(|more| problems.extend(more))
+            .unwrap_or_default();
         for object in &found {
-            others.extend(shown.object(object).map_err(|more| problems.extend(more)).ok().flatten());
+            others.extend(
+                shown
+                    .object(object)
+                    .map_err(|more| problems.extend(more))
+                    .ok()
+                    .flatten(),
+            );
         }
     }
     problems.truncate(20);
@@ -101,8 +109,11 @@ pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
     let name = sources.first().map_or("", |source| source.name.as_str());
     let nothing = || {
         let others: Vec<String> = others.into_iter().unique().collect();
-        let found =
-            if others.is_empty() { "there is none".to_owned() } else { format!("there are {}", some_of(&others)) };
+        let found = if others.is_empty() {
+            "there is none".to_owned()
+        } else {
+            format!("there are {}", some_of(&others))
+        };
         let message = format!("no object shows a rollout; {found}");
         let help = "export BundleDeployments, an ApplicationSet, a staged update run or bindings with `-o json`, or \
                     the deployment and `cf curl /v3/processes/GUID/stats`";
@@ -138,21 +149,41 @@ impl ShownRollout {
     fn mixture(&self, name: &str) -> Option<Problem> {
         if self.bundles.len() > 1 {
             let bundles: Vec<String> = self.bundles.iter().cloned().collect();
-            let message = format!("the deployments must be of one bundle, and are of {}", some_of(&bundles));
+            let message = format!(
+                "the deployments must be of one bundle, and are of {}",
+                some_of(&bundles)
+            );
             let help = "add `-l fleet.cattle.io/bundle-name=NAME` to the export";
             return Some(Problem::of_file(name, message).with_help(help));
         }
-        let twice = self.targets.iter().map(|target| target.name.as_str()).duplicates().next()?;
+        let twice = self
+            .targets
+            .iter()
+            .map(|target| target.name.as_str())
+            .duplicates()
+            .next()?;
         let message = format!("one object must show `{twice}`, and several do");
         Some(Problem::of_file(name, message).with_help("export the status of one rollout alone"))
     }
 
     /// A time of an object; `None` for none.
-    fn time(&mut self, object: &ExportObject<'_>, field: &str, text: Option<&str>) -> OrProblems<Option<Nanos>> {
-        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    fn time(
+        &mut self,
+        object: &ExportObject<'_>,
+        field: &str,
+        text: Option<&str>,
+    ) -> OrProblems<Option<Nanos>> {
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
         let Some((at, is_exact)) = rfc3339(text) else {
             let message = format!("`{text}` is not a time");
-            return Err(refused(object, field, &message, "write e.g. `2026-03-01T15:04:05Z`"));
+            return Err(refused(
+                object,
+                field,
+                &message,
+                "write e.g. `2026-03-01T15:04:05Z`",
+            ));
         };
         // Kubernetes cuts fractions of a second off.
         let at = if is_exact { at } else { at + HALF_A_SECOND };
@@ -167,18 +198,30 @@ impl ShownRollout {
         (at, conditions): (&str, &[ShownCondition]),
         (kind, status): (&str, &str),
     ) -> OrProblems<Option<Option<Nanos>>> {
-        let is_it = |condition: &ShownCondition| condition.kind == kind && condition.status == status;
-        let Some(place) = conditions.iter().position(is_it) else { return Ok(None) };
+        let is_it =
+            |condition: &ShownCondition| condition.kind == kind && condition.status == status;
+        let Some(place) = conditions.iter().position(is_it) else {
+            return Ok(None);
+        };
         let (name, text) = match &conditions[place] {
-            ShownCondition { last_transition_time: Some(time), .. } => ("lastTransitionTime", Some(time)),
+            ShownCondition {
+                last_transition_time: Some(time),
+                ..
+            } => ("lastTransitionTime", Some(time)),
             condition => ("lastUpdateTime", condition.last_update_time.as_ref()),
         };
         let field = format!("{at}[{place}].{name}");
-        self.time(object, &field, text.map(String::as_str)).map(Some)
+        self.time(object, &field, text.map(String::as_str))
+            .map(Some)
     }
 
     /// Remembers an object that must list the targets of the rollout, if it has none.
-    fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, (field, help): (&str, &str)) {
+    fn expect_targets(
+        &mut self,
+        object: &ExportObject<'_>,
+        count: usize,
+        (field, help): (&str, &str),
+    ) {
         if count == 0 && self.empty.is_none() {
             let message = format!("`{field}` must list what is rolled out, and is empty");
             self.empty = Some(object.problem(field, message).with_help(help));
@@ -192,8 +235,14 @@ impl ShownRollout {
             return Ok(());
         }
         if *read.spec.paused {
-            let help = "resume it, with `paused: false` in the GitRepo or the Bundle, and export again";
-            return Err(refused(object, "spec.paused", "the bundle is paused, so no other cluster is updated", help));
+            let help =
+                "resume it, with `paused: false` in the GitRepo or the Bundle, and export again";
+            return Err(refused(
+                object,
+                "spec.paused",
+                "the bundle is paused, so no other cluster is updated",
+                help,
+            ));
         }
         for (at, field) in read.metadata.managed_fields.iter().enumerate() {
             if field.fields.get("f:spec").is_some() {
@@ -209,8 +258,16 @@ impl ShownRollout {
         let read: ShownObject = object.read()?;
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
         let Some(name) = label.cloned() else {
-            let (message, help) = ("the label `fleet.cattle.io/cluster` is missing", "export it with its labels: ");
-            return Err(refused(object, "metadata.labels", message, &format!("{help}`{COMMAND}`")));
+            let (message, help) = (
+                "the label `fleet.cattle.io/cluster` is missing",
+                "export it with its labels: ",
+            );
+            return Err(refused(
+                object,
+                "metadata.labels",
+                message,
+                &format!("{help}`{COMMAND}`"),
+            ));
         };
         if let Some(bundle) = read.metadata.labels.get("fleet.cattle.io/bundle-name") {
             if bundle.starts_with(OF_AGENT) {
@@ -218,9 +275,18 @@ impl ShownRollout {
             }
             self.bundles.insert(bundle.clone());
         }
-        let ShownSpec { deployment, staged, paused: OrDefault(is_paused), .. } = read.spec.0;
+        let ShownSpec {
+            deployment,
+            staged,
+            paused: OrDefault(is_paused),
+            ..
+        } = read.spec.0;
         let status = read.status;
-        let ready = self.since(object, ("status.conditions", &status.conditions), ("Ready", "True"))?;
+        let ready = self.since(
+            object,
+            ("status.conditions", &status.conditions),
+            ("Ready", "True"),
+        )?;
         let is_applied = status.applied.is_some() && status.applied == deployment;
         let state = if deployment.is_none() || (staged.is_some() && staged != deployment) {
             SeenState::Waiting
@@ -232,25 +298,44 @@ impl ShownRollout {
             SeenState::Updating
         };
         let ready = ready.flatten().filter(|_| state == SeenState::Ready);
-        self.targets.push(ShownTarget { name, state, ready, is_paused, ..ShownTarget::default() });
+        self.targets.push(ShownTarget {
+            name,
+            state,
+            ready,
+            is_paused,
+            ..ShownTarget::default()
+        });
         Ok(())
     }
 
     fn application_set(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let help = "export an ApplicationSet whose strategy is `RollingSync`, once its controller has seen the release";
-        self.expect_targets(object, read.status.application_status.len(), ("status.applicationStatus", help));
+        self.expect_targets(
+            object,
+            read.status.application_status.len(),
+            ("status.applicationStatus", help),
+        );
         for (at, row) in read.status.0.application_status.0.into_iter().enumerate() {
             let field = format!("status.applicationStatus[{at}]");
-            let since = self.time(object, &format!("{field}.lastTransitionTime"), row.last_transition_time.as_deref());
+            let since = self.time(
+                object,
+                &format!("{field}.lastTransitionTime"),
+                row.last_transition_time.as_deref(),
+            );
             let since = since?;
-            let mut target = ShownTarget { name: row.application, ..ShownTarget::default() };
+            let mut target = ShownTarget {
+                name: row.application,
+                ..ShownTarget::default()
+            };
             match row.status.as_str() {
                 "Waiting" => {
                     target.state = SeenState::Waiting;
                     self.released = self.released.into_iter().chain(since).min();
                 }
-                "Pending" | "Progressing" => (target.state, target.told) = (SeenState::Updating, since),
+                "Pending" | "Progressing" => {
+                    (target.state, target.told) = (SeenState::Updating, since)
+                }
                 "Healthy" => (target.state, target.ready) = (SeenState::Ready, since),
                 other => {
                     let help = "a row is `Waiting`, `Pending`, `Progressing` or `Healthy`";
@@ -266,8 +351,17 @@ impl ShownRollout {
     fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         self.run_goes_on(object, &read)?;
-        self.released = self.time(object, "metadata.creationTimestamp", read.metadata.creation_timestamp.as_deref())?;
-        let clusters = read.status.stages_status.iter().map(|stage| stage.clusters.len()).sum();
+        self.released = self.time(
+            object,
+            "metadata.creationTimestamp",
+            read.metadata.creation_timestamp.as_deref(),
+        )?;
+        let clusters = read
+            .status
+            .stages_status
+            .iter()
+            .map(|stage| stage.clusters.len())
+            .sum();
         let help = "export the update run again when it is initialized";
         self.expect_targets(object, clusters, ("status.stagesStatus", help));
         for (nth, stage) in read.status.0.stages_status.0.into_iter().enumerate() {
@@ -285,7 +379,13 @@ impl ShownRollout {
                 };
                 let (told, ready) = (told.flatten(), done.flatten());
                 let name = cluster.cluster_name;
-                self.targets.push(ShownTarget { name, state, told, ready, ..ShownTarget::default() });
+                self.targets.push(ShownTarget {
+                    name,
+                    state,
+                    told,
+                    ready,
+                    ..ShownTarget::default()
+                });
             }
         }
         Ok(())
@@ -294,25 +394,42 @@ impl ShownRollout {
     /// Refuses an update run that has failed, which is final, or whose state is not `Run`.
     fn run_goes_on(&mut self, object: &ExportObject<'_>, run: &ShownObject) -> OrProblems<()> {
         let final_at = |kind: &str, status: &str| {
-            let is_it = |condition: &ShownCondition| condition.kind == kind && condition.status == status;
+            let is_it =
+                |condition: &ShownCondition| condition.kind == kind && condition.status == status;
             let place = run.status.conditions.iter().position(is_it)?;
-            let reason = run.status.conditions[place].reason.as_deref().unwrap_or("no reason");
+            let reason = run.status.conditions[place]
+                .reason
+                .as_deref()
+                .unwrap_or("no reason");
             let message = format!("the update run is over: {kind} is {status} ({reason})");
             Some((format!("status.conditions[{place}].status"), message))
         };
         let another = "create another update run, and export that";
-        if let Some((field, message)) = final_at("Succeeded", "False").or_else(|| final_at("Initialized", "False")) {
+        if let Some((field, message)) =
+            final_at("Succeeded", "False").or_else(|| final_at("Initialized", "False"))
+        {
             return Err(refused(object, &field, &message, another));
         }
         self.over = final_at("Succeeded", "True").map(|(field, message)| {
-            object.problem(&field, format!("{message}, but not all of its clusters are ready")).with_help(another)
+            object
+                .problem(
+                    &field,
+                    format!("{message}, but not all of its clusters are ready"),
+                )
+                .with_help(another)
         });
         let state = run.spec.state.as_deref().unwrap_or("Run");
         if state == "Run" || self.over.is_some() {
             return Ok(());
         }
-        let message = format!("the state of the update run is `{state}`, so no other cluster is updated");
-        Err(refused(object, "spec.state", &message, "set `spec.state: Run`, and export again"))
+        let message =
+            format!("the state of the update run is `{state}`, so no other cluster is updated");
+        Err(refused(
+            object,
+            "spec.state",
+            &message,
+            "set `spec.state: Run`, and export again",
+        ))
     }
 
     fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
@@ -329,22 +446,39 @@ impl ShownRollout {
         self.released = self.released.into_iter().chain(waits.flatten()).min();
         let (told, ready) = (told.flatten(), ready.flatten());
         let name = read.spec.0.target_cluster;
-        self.targets.push(ShownTarget { name, state, told, ready, ..ShownTarget::default() });
+        self.targets.push(ShownTarget {
+            name,
+            state,
+            told,
+            ready,
+            ..ShownTarget::default()
+        });
         Ok(())
     }
 
     /// `cf curl /v3/deployments/GUID`.
     fn deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownDeployment = object.read()?;
-        let DeploymentStatus { value, reason, canary: OrDefault(ShownCanary { steps }) } = read.status.0;
+        let DeploymentStatus {
+            value,
+            reason,
+            canary: OrDefault(ShownCanary { steps }),
+        } = read.status.0;
         // A canary that goes on after its last pause stays at its last step.
         let is_last = reason == "DEPLOYING" && steps.current == steps.total;
-        self.acts = if is_last { steps.current } else { steps.current.saturating_sub(1) };
-        let message = format!("the deployment is {value} ({reason}), so no other instance is updated");
+        self.acts = if is_last {
+            steps.current
+        } else {
+            steps.current.saturating_sub(1)
+        };
+        let message =
+            format!("the deployment is {value} ({reason}), so no other instance is updated");
         let help = "export the deployment that is ACTIVE, alone";
         match (value.as_str(), reason.as_str()) {
             ("FINALIZED", "DEPLOYED") => {
-                let message = format!("the deployment is {value} ({reason}), but not all instances are ready");
+                let message = format!(
+                    "the deployment is {value} ({reason}), but not all instances are ready"
+                );
                 self.over = Some(object.problem("status.value", message).with_help(help));
             }
             ("FINALIZED", _) => return Err(refused(object, "status.value", &message, help)),
@@ -364,13 +498,18 @@ impl ShownRollout {
         }
         let stats: Stats = object.read()?;
         self.is_numbered = true;
-        let help = "export the stats of the new process, which `new_processes` of the deployment names";
+        let help =
+            "export the stats of the new process, which `new_processes` of the deployment names";
         self.expect_targets(object, stats.resources.len(), ("resources", help));
         for instance in stats.resources {
             let is_ready = instance.state == "RUNNING" && instance.routable != Some(false);
             self.targets.push(ShownTarget {
                 name: instance.index.to_string(),
-                state: if is_ready { SeenState::Ready } else { SeenState::Updating },
+                state: if is_ready {
+                    SeenState::Ready
+                } else {
+                    SeenState::Updating
+                },
                 uptime: instance.uptime.filter(|_| is_ready),
                 ..ShownTarget::default()
             });

@@ -21,7 +21,8 @@ use crate::document::yaml::to_yaml;
 use crate::rollout::label_selector::LabelSelector;
 use crate::scenario::import::object::{IgnoredPart, KubeObject, OrDefault};
 
-const NEEDS_APPLICATIONS: &str = "name the generated applications: --applications with `argocd app list -o json`";
+const NEEDS_APPLICATIONS: &str =
+    "name the generated applications: --applications with `argocd app list -o json`";
 
 /// Whether an object is an ApplicationSet.
 pub(super) fn is_application_set(shape: &ExportShape) -> bool {
@@ -31,7 +32,9 @@ pub(super) fn is_application_set(shape: &ExportShape) -> bool {
 
 /// The file with its kind at the end, so that places stay true: Argo CD's client leaves it out.
 pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
-    let has_kind = found.read::<ApplicationSetFacts>().is_ok_and(|set| set.kind.is_some());
+    let has_kind = found
+        .read::<ApplicationSetFacts>()
+        .is_ok_and(|set| set.kind.is_some());
     let mut file = found.file;
     if !has_kind {
         let is_json = file.text.trim_start().starts_with('{');
@@ -50,13 +53,22 @@ pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
 /// The copy of a set whose applications are in the table: they have the template's names and labels already, and a
 /// template would be computed from these again. `None`: the template sets none.
 pub(super) fn without_template_names(text: &str) -> Option<String> {
-    let source = Arc::new(Source { name: String::new(), text: text.to_owned() });
+    let source = Arc::new(Source {
+        name: String::new(),
+        text: text.to_owned(),
+    });
     let mut set = tree::parse(&source).ok()?.to_json();
-    let metadata = set.pointer_mut("/spec/template/metadata")?.as_object_mut()?;
+    let metadata = set
+        .pointer_mut("/spec/template/metadata")?
+        .as_object_mut()?;
     let removed = ["labels", "name"].map(|key| metadata.remove(key).is_some());
     removed.contains(&true).then_some(())?;
     let is_json = text.trim_start().starts_with('{');
-    Some(if is_json { format!("{set:#}\n") } else { to_yaml(&set) })
+    Some(if is_json {
+        format!("{set:#}\n")
+    } else {
+        to_yaml(&set)
+    })
 }
 
 /// The parts of an ApplicationSet that describe its applications.
@@ -103,38 +115,68 @@ impl ApplicationSetFacts {
         clusters: &'c [ArgoCluster],
         notes: &mut Vec<String>,
     ) -> OrProblems<Vec<(&'c ArgoCluster, FleetTarget)>> {
-        let fail = |field: &str, message: String, help: &str| vec![found.problem(field, message).with_help(help)];
+        let fail = |field: &str, message: String, help: &str| {
+            vec![found.problem(field, message).with_help(help)]
+        };
         let template = &self.spec.template.metadata;
         let mut targets: Vec<(&ArgoCluster, FleetTarget)> = Vec::new();
         let mut names: Vec<Option<String>> = Vec::new();
         for (at, generator) in self.spec.generators.iter().enumerate() {
             let field = format!("spec.generators[{at}]");
             let Some(generator) = &generator.clusters else {
-                let message = "only the generator `clusters` can be computed from clusters".to_owned();
+                let message =
+                    "only the generator `clusters` can be computed from clusters".to_owned();
                 return Err(fail(&field, message, NEEDS_APPLICATIONS));
             };
-            let selector = generator.selector.clone().unwrap_or_default().check().map_err(|error| {
-                fail(&format!("{field}.clusters.selector"), error.to_string(), "Kubernetes would refuse this too")
-            })?;
-            for cluster in clusters.iter().filter(|cluster| selector.matches(&cluster.labels)) {
+            let selector = generator
+                .selector
+                .clone()
+                .unwrap_or_default()
+                .check()
+                .map_err(|error| {
+                    fail(
+                        &format!("{field}.clusters.selector"),
+                        error.to_string(),
+                        "Kubernetes would refuse this too",
+                    )
+                })?;
+            for cluster in clusters
+                .iter()
+                .filter(|cluster| selector.matches(&cluster.labels))
+            {
                 let mut own = BTreeMap::new();
                 for (key, text) in template.labels.iter() {
                     let value = rendered(text, cluster, generator).ok_or_else(|| {
-                        let message = format!("the label `{key}: {text}` cannot be computed from clusters");
+                        let message =
+                            format!("the label `{key}: {text}` cannot be computed from clusters");
                         fail("spec.template.metadata.labels", message, NEEDS_APPLICATIONS)
                     })?;
                     own.insert(key.clone(), value);
                 }
                 if !targets.iter().any(|(known, _)| known.name == cluster.name) {
-                    names.push(rendered(&template.name, cluster, generator).filter(|name| !name.is_empty()));
+                    names.push(
+                        rendered(&template.name, cluster, generator)
+                            .filter(|name| !name.is_empty()),
+                    );
                     let name = cluster.name.clone();
-                    targets.push((cluster, FleetTarget { name, labels: own, ..FleetTarget::default() }));
+                    targets.push((
+                        cluster,
+                        FleetTarget {
+                            name,
+                            labels: own,
+                            ..FleetTarget::default()
+                        },
+                    ));
                 }
             }
         }
         if targets.is_empty() {
             let message = "the generators select no cluster".to_owned();
-            return Err(fail("spec.generators", message, "compare their selectors with the labels of the clusters"));
+            return Err(fail(
+                "spec.generators",
+                message,
+                "compare their selectors with the labels of the clusters",
+            ));
         }
         let Some(names) = names.into_iter().collect::<Option<Vec<String>>>() else {
             if !template.name.is_empty() {
@@ -148,7 +190,8 @@ impl ApplicationSetFacts {
         };
         if let Some(name) = names.iter().duplicates().next() {
             let message = format!("several applications would have the name `{name}`");
-            let help = "Argo CD refuses them too; a name must be unique, e.g. by the name of the cluster";
+            let help =
+                "Argo CD refuses them too; a name must be unique, e.g. by the name of the cluster";
             return Err(fail("spec.template.metadata.name", message, help));
         }
         for ((_, target), name) in targets.iter_mut().zip(names) {
@@ -165,7 +208,11 @@ fn rendered(text: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> 
     while let Some((before, after)) = rest.split_once("{{") {
         let (inside, after) = after.split_once("}}")?;
         result.push_str(before);
-        result.push_str(&parameter(inside.trim_matches('-').trim(), cluster, generator)?);
+        result.push_str(&parameter(
+            inside.trim_matches('-').trim(),
+            cluster,
+            generator,
+        )?);
         rest = after;
     }
     result.push_str(rest);
@@ -175,8 +222,12 @@ fn rendered(text: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> 
 fn parameter(inside: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> Option<String> {
     if let Some(rest) = inside.strip_prefix("index ") {
         let (path, key) = rest.trim().split_once(' ')?;
-        let key = key.trim().strip_prefix(['"', '`'])?.strip_suffix(['"', '`'])?;
-        return (path == ".metadata.labels").then(|| cluster.labels.get(key).cloned().unwrap_or_default());
+        let key = key
+            .trim()
+            .strip_prefix(['"', '`'])?
+            .strip_suffix(['"', '`'])?;
+        return (path == ".metadata.labels")
+            .then(|| cluster.labels.get(key).cloned().unwrap_or_default());
     }
     let name = inside.strip_prefix('.').unwrap_or(inside);
     match name {
@@ -184,12 +235,20 @@ fn parameter(inside: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) 
         "server" => Some(cluster.server.clone()),
         _ => {
             if let Some(key) = name.strip_prefix("metadata.labels.") {
-                return cluster.labels.get(key).cloned().or_else(|| Some(String::new()).filter(|_| inside != name));
+                return cluster
+                    .labels
+                    .get(key)
+                    .cloned()
+                    .or_else(|| Some(String::new()).filter(|_| inside != name));
             }
             let key = name.strip_prefix("values.")?;
             let value = generator.values.as_ref()?.get(key)?;
             // A value may itself be a parameter, but not one of itself.
-            if value.contains("values.") { None } else { rendered(value, cluster, generator) }
+            if value.contains("values.") {
+                None
+            } else {
+                rendered(value, cluster, generator)
+            }
         }
     }
 }
@@ -203,11 +262,17 @@ mod tests {
         let cluster = ArgoCluster {
             name: "eu-1".into(),
             server: "https://x".into(),
-            labels: [("ring".to_owned(), "1".to_owned()), ("a/b".to_owned(), "c".to_owned())].into(),
+            labels: [
+                ("ring".to_owned(), "1".to_owned()),
+                ("a/b".to_owned(), "c".to_owned()),
+            ]
+            .into(),
             ..ArgoCluster::default()
         };
-        let generator =
-            ClusterGenerator { selector: None, values: Some([("env".to_owned(), "prod-{{name}}".to_owned())].into()) };
+        let generator = ClusterGenerator {
+            selector: None,
+            values: Some([("env".to_owned(), "prod-{{name}}".to_owned())].into()),
+        };
         for (text, value) in [
             ("fixed", Some("fixed")),
             ("{{metadata.labels.ring}}", Some("1")),
@@ -220,7 +285,11 @@ mod tests {
             ("{{ .name | upper }}", None),
             ("{{ name", None),
         ] {
-            assert_eq!(rendered(text, &cluster, &generator).as_deref(), value, "{text}");
+            assert_eq!(
+                rendered(text, &cluster, &generator).as_deref(),
+                value,
+                "{text}"
+            );
         }
     }
 }

@@ -54,35 +54,71 @@ struct ApplicationDestination {
 /// All that is wrong with them.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let is_set = super::application_set::is_application_set;
-    let set = strategy::read(sources.strategy.as_deref(), &APPLICATION_SET, is_set, "applicationset.yaml", texts)?;
-    let facts = set.as_ref().map(FoundStrategy::read::<ApplicationSetFacts>).transpose()?;
+    let set = strategy::read(
+        sources.strategy.as_deref(),
+        &APPLICATION_SET,
+        is_set,
+        "applicationset.yaml",
+        texts,
+    )?;
+    let facts = set
+        .as_ref()
+        .map(FoundStrategy::read::<ApplicationSetFacts>)
+        .transpose()?;
     let mut read = Vec::new();
     let mut notes = Vec::new();
-    let known = sources.clusters.as_ref().map(|path| clusters(path, texts, &mut read, &mut notes)).transpose()?;
+    let known = sources
+        .clusters
+        .as_ref()
+        .map(|path| clusters(path, texts, &mut read, &mut notes))
+        .transpose()?;
     let (origin, targets, failing) = match (&sources.applications, known) {
         (Some(path), known) => {
             let source = texts.read(path, APPLICATIONS.command)?;
             let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
-            read.push(format!("{}: {}", source.name, counted(found.found.len(), "application")));
+            read.push(format!(
+                "{}: {}",
+                source.name,
+                counted(found.found.len(), "application")
+            ));
             notes.extend(found.note_on_others(&source.name));
             let owner = facts.as_ref().map(|set| (set.namespace(), set.name()));
-            let choice = ApplicationChoice { namespace: sources.namespace.as_deref(), owner, file: &source.name };
+            let choice = ApplicationChoice {
+                namespace: sources.namespace.as_deref(),
+                owner,
+                file: &source.name,
+            };
             let (targets, failing) = choice.targets(&found.found, known.as_ref(), &mut notes)?;
             (source.name.clone(), targets, failing)
         }
         (None, Some(known)) => {
             let generated = generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?;
-            let failing = generated.iter().filter(|(cluster, _)| cluster.has_failed).count();
-            (known.file.clone(), generated.into_iter().map(|(_, target)| target).collect(), failing)
+            let failing = generated
+                .iter()
+                .filter(|(cluster, _)| cluster.has_failed)
+                .count();
+            (
+                known.file.clone(),
+                generated.into_iter().map(|(_, target)| target).collect(),
+                failing,
+            )
         }
         (None, None) => return Err(Vec::new()),
     };
     if let Some(set) = &set {
         read.push(format!("{}: an ApplicationSet", set.file.origin));
     } else {
-        notes.push("no --strategy: Argo CD syncs all applications at once, as without a rolling sync".to_owned());
+        notes.push(
+            "no --strategy: Argo CD syncs all applications at once, as without a rolling sync"
+                .to_owned(),
+        );
     }
-    let regions: Vec<String> = targets.iter().filter_map(|target| target.region.clone()).sorted().dedup().collect();
+    let regions: Vec<String> = targets
+        .iter()
+        .filter_map(|target| target.region.clone())
+        .sorted()
+        .dedup()
+        .collect();
     if !regions.is_empty() {
         notes.push(format!(
             "{} of several applications: the applications of one share its link",
@@ -90,7 +126,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         ));
     }
     let offline = (failing > 0).then(|| {
-        let are = "applications are Degraded or Unknown, or in a cluster whose connection has failed";
+        let are =
+            "applications are Degraded or Unknown, or in a cluster whose connection has failed";
         Guess::offline(failing, targets.len(), are, &mut notes)
     });
     Ok(ImportedFleet {
@@ -108,7 +145,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 
 fn draft(set: Option<FoundStrategy>) -> StrategyDraft {
     let file = set.map(super::application_set::with_kind);
-    StrategyDraft { file, ..StrategyDraft::of(ARGO_CD) }
+    StrategyDraft {
+        file,
+        ..StrategyDraft::of(ARGO_CD)
+    }
 }
 
 /// Which applications are meant.
@@ -134,60 +174,119 @@ impl ApplicationChoice<'_> {
         let in_space: Vec<&ApplicationObject> = all
             .iter()
             .copied()
-            .filter(|application| self.namespace.is_none_or(|space| application.namespace() == space))
+            .filter(|application| {
+                self.namespace
+                    .is_none_or(|space| application.namespace() == space)
+            })
             .collect();
-        let staying: Vec<&ApplicationObject> = in_space.iter().copied().filter(|app| !app.is_leaving()).collect();
+        let staying: Vec<&ApplicationObject> = in_space
+            .iter()
+            .copied()
+            .filter(|app| !app.is_leaving())
+            .collect();
         let owned = self.owned(&staying)?;
-        notes.extend(left_out(all.len() - in_space.len(), "application", "of other namespaces"));
-        notes.extend(left_out(in_space.len() - staying.len(), "application", "being deleted"));
-        notes.extend(left_out(staying.len() - owned.len(), "application", "of other ApplicationSets or of none"));
+        notes.extend(left_out(
+            all.len() - in_space.len(),
+            "application",
+            "of other namespaces",
+        ));
+        notes.extend(left_out(
+            in_space.len() - staying.len(),
+            "application",
+            "being deleted",
+        ));
+        notes.extend(left_out(
+            staying.len() - owned.len(),
+            "application",
+            "of other ApplicationSets or of none",
+        ));
         if owned.is_empty() {
-            let spaces: Vec<String> = all.iter().map(|app| app.namespace().to_owned()).sorted().dedup().collect();
+            let spaces: Vec<String> = all
+                .iter()
+                .map(|app| app.namespace().to_owned())
+                .sorted()
+                .dedup()
+                .collect();
             let problem = Problem::of_file(self.file, "no application is left to roll out to");
-            return Err(vec![problem.with_help(format!("applications are in the namespaces {}", some_of(&spaces)))]);
+            return Err(vec![problem.with_help(format!(
+                "applications are in the namespaces {}",
+                some_of(&spaces)
+            ))]);
         }
-        let per_cluster = owned.iter().map(|application| destination(application, names)).counts();
-        let is_unique = owned.iter().map(|application| application.name()).all_unique();
+        let per_cluster = owned
+            .iter()
+            .map(|application| destination(application, names))
+            .counts();
+        let is_unique = owned
+            .iter()
+            .map(|application| application.name())
+            .all_unique();
         let target = |application: &&ApplicationObject| {
             let cluster = destination(application, names);
-            let is_shared = per_cluster.get(&cluster).is_some_and(|count| *count > 1) && !cluster.is_empty();
+            let is_shared =
+                per_cluster.get(&cluster).is_some_and(|count| *count > 1) && !cluster.is_empty();
             let name = application.name();
             FleetTarget {
-                name: if is_unique { name.to_owned() } else { format!("{}/{name}", application.namespace()) },
+                name: if is_unique {
+                    name.to_owned()
+                } else {
+                    format!("{}/{name}", application.namespace())
+                },
                 labels: application.labels(),
                 region: is_shared.then_some(cluster),
                 ..FleetTarget::default()
             }
         };
         let fails = |application: &&&ApplicationObject| {
-            ["Degraded", "Unknown"].iter().any(|status| application.status.health.status == *status)
+            ["Degraded", "Unknown"]
+                .iter()
+                .any(|status| application.status.health.status == *status)
                 || known.is_some_and(|known| known.has_failed(&destination(application, names)))
         };
-        Ok((owned.iter().map(target).collect(), owned.iter().filter(fails).count()))
+        Ok((
+            owned.iter().map(target).collect(),
+            owned.iter().filter(fails).count(),
+        ))
     }
 
     /// The applications of the ApplicationSet. Where no application has an owner, all are taken.
-    fn owned<'a>(&self, applications: &[&'a ApplicationObject]) -> OrProblems<Vec<&'a ApplicationObject>> {
+    fn owned<'a>(
+        &self,
+        applications: &[&'a ApplicationObject],
+    ) -> OrProblems<Vec<&'a ApplicationObject>> {
         let Some((space, owner)) = self.owner.filter(|(_, owner)| !owner.is_empty()) else {
             return Ok(applications.to_vec());
         };
         // An owner is in the namespace of what it owns.
         let is_owned = |application: &&ApplicationObject| {
             let own = application.namespace();
-            owners(application).contains(&owner) && (own == space || own.is_empty() || space.is_empty())
+            owners(application).contains(&owner)
+                && (own == space || own.is_empty() || space.is_empty())
         };
-        let owned: Vec<&ApplicationObject> = applications.iter().copied().filter(is_owned).collect();
+        let owned: Vec<&ApplicationObject> =
+            applications.iter().copied().filter(is_owned).collect();
         let named = |application: &&ApplicationObject| -> Vec<String> {
             let name = |owner| in_words(application.namespace(), owner);
             owners(application).into_iter().map(name).collect()
         };
-        let others: Vec<String> = applications.iter().flat_map(named).sorted().dedup().collect();
+        let others: Vec<String> = applications
+            .iter()
+            .flat_map(named)
+            .sorted()
+            .dedup()
+            .collect();
         match (owned.is_empty(), others.is_empty()) {
             (false, _) => Ok(owned),
             (true, true) => Ok(applications.to_vec()),
             (true, false) => {
-                let message = format!("no application is of the ApplicationSet `{}`", in_words(space, owner));
-                let help = format!("the applications are of {}; name that one with --strategy", some_of(&others));
+                let message = format!(
+                    "no application is of the ApplicationSet `{}`",
+                    in_words(space, owner)
+                );
+                let help = format!(
+                    "the applications are of {}; name that one with --strategy",
+                    some_of(&others)
+                );
                 Err(vec![Problem::of_file(self.file, message).with_help(help)])
             }
         }
@@ -204,13 +303,24 @@ fn owners(application: &ApplicationObject) -> Vec<&str> {
 }
 
 fn in_words(space: &str, name: &str) -> String {
-    if space.is_empty() { name.to_owned() } else { format!("{space}/{name}") }
+    if space.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{space}/{name}")
+    }
 }
 
 /// The cluster of an application: its name, or its server where the name is not known.
 fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>) -> String {
-    let ApplicationDestination { server: OrDefault(server), name: OrDefault(name) } = &*application.spec.destination;
-    if name.is_empty() { names.get(server).unwrap_or(server).clone() } else { name.clone() }
+    let ApplicationDestination {
+        server: OrDefault(server),
+        name: OrDefault(name),
+    } = &*application.spec.destination;
+    if name.is_empty() {
+        names.get(server).unwrap_or(server).clone()
+    } else {
+        name.clone()
+    }
 }
 
 /// A target for each cluster that the generators select.
@@ -226,12 +336,23 @@ fn generated<'k>(
         );
         let target = |cluster: &'k ArgoCluster| {
             let (name, labels) = (cluster.name.clone(), cluster.labels.clone());
-            (cluster, FleetTarget { name, labels, ..FleetTarget::default() })
+            (
+                cluster,
+                FleetTarget {
+                    name,
+                    labels,
+                    ..FleetTarget::default()
+                },
+            )
         };
         return Ok(known.clusters.iter().map(target).collect());
     };
     let targets = facts.generate(set, &known.clusters, notes)?;
     let unselected = known.clusters.len() - targets.len();
-    notes.extend(left_out(unselected, "cluster", "not selected by the generators"));
+    notes.extend(left_out(
+        unselected,
+        "cluster",
+        "not selected by the generators",
+    ));
     Ok(targets)
 }

@@ -76,15 +76,27 @@ struct AppFacts {
 ///
 /// # Errors
 /// All that is wrong with them.
-pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
+pub(super) fn import(
+    sources: &ImportSources,
+    texts: &mut Texts,
+) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
     let mut read = Vec::new();
     let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
                 cells";
     let mut notes = vec![note.to_owned()];
     let manifest = sources.manifest.as_ref();
-    let manifest = manifest.map(|path| of_manifest(path, sources.app.as_deref(), texts, &mut read)).transpose()?;
-    let process = sources.process.as_ref().map(|path| of_process(path, texts, &mut read, &mut notes)).transpose()?;
-    let path = sources.deployment.as_deref().or(sources.strategy.as_deref());
+    let manifest = manifest
+        .map(|path| of_manifest(path, sources.app.as_deref(), texts, &mut read))
+        .transpose()?;
+    let process = sources
+        .process
+        .as_ref()
+        .map(|path| of_process(path, texts, &mut read, &mut notes))
+        .transpose()?;
+    let path = sources
+        .deployment
+        .as_deref()
+        .or(sources.strategy.as_deref());
     let is_deployment = |shape: &ExportShape| shape.is_client(ClientObject::CloudFoundryDeployment);
     let deployment = strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?;
     let (strategy, wanted) = match deployment {
@@ -93,16 +105,23 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
             draft(found, &mut notes)?
         }
         None => {
-            notes.push("no --deployment: the strategy is a rolling deployment with `max_in_flight` 1".to_owned());
+            notes.push(
+                "no --deployment: the strategy is a rolling deployment with `max_in_flight` 1"
+                    .to_owned(),
+            );
             (StrategyDraft::of("cloudFoundry"), None)
         }
     };
     // Only a canary deployment needs people who continue it.
     let is_canary = !strategy.guesses.is_empty();
-    let name = manifest.as_ref().map_or_else(|| "app".to_owned(), |app| app.name.clone());
+    let name = manifest
+        .as_ref()
+        .map_or_else(|| "app".to_owned(), |app| app.name.clone());
     let Some(app) = process.or(manifest) else {
         let message = "the number of instances is missing";
-        let file = path.map(|path| path.display().to_string()).unwrap_or_default();
+        let file = path
+            .map(|path| path.display().to_string())
+            .unwrap_or_default();
         let help = format!("add --process with `{}`, or --manifest", PROCESS.command);
         return Err(vec![Problem::of_file(&file, message).with_help(help)]);
     };
@@ -122,12 +141,17 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
     }
     if !(1..=MOST_INSTANCES).contains(&instances) {
         let message = format!("the app has {instances} instances");
-        let help = format!("1 to {MOST_INSTANCES} are simulated; start the app, or export another process");
+        let help = format!(
+            "1 to {MOST_INSTANCES} are simulated; start the app, or export another process"
+        );
         return Err(vec![Problem::of_file(&app.origin, message).with_help(help)]);
     }
     let count = instances as usize;
     let digits = (count - 1).to_string().len();
-    let target = |index: usize| FleetTarget { name: format!("{name}-{index:0digits$}"), ..FleetTarget::default() };
+    let target = |index: usize| FleetTarget {
+        name: format!("{name}-{index:0digits$}"),
+        ..FleetTarget::default()
+    };
     let fleet = ImportedFleet {
         offline: None,
         in_words: counted(count, "instance"),
@@ -139,10 +163,21 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
         read,
         notes,
     };
-    Ok((fleet, WorkloadDraft { is_one_instance: true, readiness: app.readiness }))
+    Ok((
+        fleet,
+        WorkloadDraft {
+            is_one_instance: true,
+            readiness: app.readiness,
+        },
+    ))
 }
 
-fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mut Vec<String>) -> OrProblems<AppFacts> {
+fn of_process(
+    path: &Path,
+    texts: &mut Texts,
+    read: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> OrProblems<AppFacts> {
     let source = texts.read(path, PROCESS.command)?;
     let found = PROCESS.read::<ProcessObject>(&source)?.found;
     let is_web = |process: &&ReadObject<'_, ProcessObject>| process.value.kind == "web";
@@ -152,11 +187,15 @@ fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mu
     }
     web.sort_by_key(|process| std::cmp::Reverse(process.value.instances));
     let Some(process) = web.first() else {
-        let kinds: Vec<String> = found.iter().map(|process| process.value.kind.clone()).collect();
+        let kinds: Vec<String> = found
+            .iter()
+            .map(|process| process.value.kind.clone())
+            .collect();
         let problem = Problem::of_file(&source.name, "the app has no process of the type `web`");
-        return Err(vec![
-            problem.with_help(format!("a deployment rolls the web process; there are {}", some_of(&kinds))),
-        ]);
+        return Err(vec![problem.with_help(format!(
+            "a deployment rolls the web process; there are {}",
+            some_of(&kinds)
+        ))]);
     };
     if web.len() > 1 {
         notes.push(format!(
@@ -166,10 +205,17 @@ fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mu
         ));
     }
     if found.len() > web.len() {
-        notes.push(format!("left out: {} of the app's processes, of other types", found.len() - web.len()));
+        notes.push(format!(
+            "left out: {} of the app's processes, of other types",
+            found.len() - web.len()
+        ));
     }
     let instances = process.value.instances.unwrap_or(0);
-    read.push(format!("{}: a web process with {}", source.name, counted(instances, "instance")));
+    read.push(format!(
+        "{}: a web process with {}",
+        source.name,
+        counted(instances, "instance")
+    ));
     let HealthCheck { kind, data } = &*process.value.readiness_health_check;
     Ok(AppFacts {
         name: "app".to_owned(),
@@ -183,35 +229,66 @@ fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mu
 /// product's agent.
 fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
     match kind {
-        Some("http" | "port") => {
-            ReadinessFacts::Known(format!("{{period: {} s}}", interval.unwrap_or(READINESS_INTERVAL).max(1)))
-        }
+        Some("http" | "port") => ReadinessFacts::Known(format!(
+            "{{period: {} s}}",
+            interval.unwrap_or(READINESS_INTERVAL).max(1)
+        )),
         _ => ReadinessFacts::None,
     }
 }
 
-fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut Vec<String>) -> OrProblems<AppFacts> {
+fn of_manifest(
+    path: &Path,
+    wanted: Option<&str>,
+    texts: &mut Texts,
+    read: &mut Vec<String>,
+) -> OrProblems<AppFacts> {
     let source = texts.read(path, MANIFEST.command)?;
     let found = MANIFEST.read::<AppManifest>(&source)?.found;
-    let Some(manifest) = found.first() else { return Err(Vec::new()) };
+    let Some(manifest) = found.first() else {
+        return Err(Vec::new());
+    };
     let apps = &manifest.value.applications;
     let names: Vec<String> = apps.iter().filter_map(|app| app.name.clone()).collect();
-    let fail =
-        |field: &str, message: String, help: String| vec![manifest.object.problem(field, message).with_help(help)];
+    let fail = |field: &str, message: String, help: String| {
+        vec![manifest.object.problem(field, message).with_help(help)]
+    };
     let at = match (wanted, apps.len()) {
-        (Some(name), _) => apps.iter().position(|app| app.name.as_deref() == Some(name)).ok_or_else(|| {
-            fail("applications", format!("the manifest has no app `{name}`"), format!("it has {}", some_of(&names)))
-        })?,
+        (Some(name), _) => apps
+            .iter()
+            .position(|app| app.name.as_deref() == Some(name))
+            .ok_or_else(|| {
+                fail(
+                    "applications",
+                    format!("the manifest has no app `{name}`"),
+                    format!("it has {}", some_of(&names)),
+                )
+            })?,
         (None, 1) => 0,
-        (None, 0) => return Err(fail("applications", "the manifest has no apps".to_owned(), "write one".to_owned())),
+        (None, 0) => {
+            return Err(fail(
+                "applications",
+                "the manifest has no apps".to_owned(),
+                "write one".to_owned(),
+            ));
+        }
         (None, count) => {
             let help = format!("choose one with --app: {}", some_of(&names));
-            return Err(fail("applications", format!("the manifest has {count} apps"), help));
+            return Err(fail(
+                "applications",
+                format!("the manifest has {count} apps"),
+                help,
+            ));
         }
     };
     let app = &apps[at];
-    let web = app.processes.iter().find(|process| process.kind.as_deref() == Some("web"));
-    let written = web.and_then(|web| web.instances.as_ref()).or(app.instances.as_ref());
+    let web = app
+        .processes
+        .iter()
+        .find(|process| process.kind.as_deref() == Some("web"));
+    let written = web
+        .and_then(|web| web.instances.as_ref())
+        .or(app.instances.as_ref());
     let instances = match written {
         None => 1,
         Some(value) => value.as_u64().ok_or_else(|| {
@@ -221,15 +298,30 @@ fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut 
         })?,
     };
     let name = app.name.clone().unwrap_or_else(|| "app".to_owned());
-    read.push(format!("{}: the app `{name}` with {}", source.name, counted(instances, "instance")));
-    let kind =
-        web.and_then(|web| web.readiness_health_check_type.clone()).or_else(|| app.readiness_health_check_type.clone());
-    let interval = web.and_then(|web| web.readiness_health_check_interval).or(app.readiness_health_check_interval);
-    Ok(AppFacts { name, origin: source.name.clone(), instances, readiness: readiness(kind.as_deref(), interval) })
+    read.push(format!(
+        "{}: the app `{name}` with {}",
+        source.name,
+        counted(instances, "instance")
+    ));
+    let kind = web
+        .and_then(|web| web.readiness_health_check_type.clone())
+        .or_else(|| app.readiness_health_check_type.clone());
+    let interval = web
+        .and_then(|web| web.readiness_health_check_interval)
+        .or(app.readiness_health_check_interval);
+    Ok(AppFacts {
+        name,
+        origin: source.name.clone(),
+        instances,
+        readiness: readiness(kind.as_deref(), interval),
+    })
 }
 
 /// The strategy, and the number of instances that it ends with, where it says.
-fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<(StrategyDraft, Option<u64>)> {
+fn draft(
+    found: FoundStrategy,
+    notes: &mut Vec<String>,
+) -> OrProblems<(StrategyDraft, Option<u64>)> {
     let body = found.read::<Map<String, Value>>()?;
     let (request, instances) = request_of(&body);
     let mut draft = StrategyDraft::of("cloudFoundry");
@@ -237,14 +329,32 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<(StrategyD
         draft.guesses.push(Guess::continue_after());
     }
     if body.contains_key("state") || body.contains_key("status") {
-        let state = body.get("status").and_then(|status| status["value"].as_str().or(status["reason"].as_str()));
+        let state = body
+            .get("status")
+            .and_then(|status| status["value"].as_str().or(status["reason"].as_str()));
         let state = state.map_or_else(String::new, |state| format!(" ({state})"));
-        notes.push(format!("{}: a deployment that exists{state}; it is simulated from its start", found.file.origin));
+        notes.push(format!(
+            "{}: a deployment that exists{state}; it is simulated from its start",
+            found.file.origin
+        ));
     }
-    let text = serde_json::to_string_pretty(&Value::Object(request)).expect("values can be written") + "\n";
-    let is_request = instances.is_none() && body.keys().all(|key| DeploymentRequest::FIELDS.contains(&key.as_str()));
+    let text = serde_json::to_string_pretty(&Value::Object(request))
+        .expect("values can be written")
+        + "\n";
+    let is_request = instances.is_none()
+        && body
+            .keys()
+            .all(|key| DeploymentRequest::FIELDS.contains(&key.as_str()));
     let own = found.file;
-    draft.file = Some(if is_request { own } else { StrategyFile { name: "deployment.json".to_owned(), text, ..own } });
+    draft.file = Some(if is_request {
+        own
+    } else {
+        StrategyFile {
+            name: "deployment.json".to_owned(),
+            text,
+            ..own
+        }
+    });
     Ok((draft, instances))
 }
 
@@ -258,10 +368,18 @@ fn request_of(body: &Map<String, Value>) -> (Map<String, Value>, Option<u64>) {
         }
     }
     if let Some(Value::Object(options)) = request.get_mut("options") {
-        instances = options.remove("web_instances").as_ref().and_then(Value::as_u64);
-        options.retain(|key, value| !value.is_null() && DeploymentRequest::OPTIONS.contains(&key.as_str()));
+        instances = options
+            .remove("web_instances")
+            .as_ref()
+            .and_then(Value::as_u64);
+        options.retain(|key, value| {
+            !value.is_null() && DeploymentRequest::OPTIONS.contains(&key.as_str())
+        });
         // A canary block in a rolling deployment is empty where the API returns one.
-        if options.get("canary").is_some_and(|canary| canary.get("steps").is_none_or(Value::is_null)) {
+        if options
+            .get("canary")
+            .is_some_and(|canary| canary.get("steps").is_none_or(Value::is_null))
+        {
             options.remove("canary");
         }
     }
@@ -291,8 +409,14 @@ mod tests {
 
     #[test]
     fn only_a_readiness_check_makes_a_probe() {
-        assert_eq!(readiness(Some("http"), Some(5)), ReadinessFacts::Known("{period: 5 s}".to_owned()));
-        assert_eq!(readiness(Some("port"), None), ReadinessFacts::Known("{period: 30 s}".to_owned()));
+        assert_eq!(
+            readiness(Some("http"), Some(5)),
+            ReadinessFacts::Known("{period: 5 s}".to_owned())
+        );
+        assert_eq!(
+            readiness(Some("port"), None),
+            ReadinessFacts::Known("{period: 30 s}".to_owned())
+        );
         assert_eq!(readiness(Some("process"), None), ReadinessFacts::None);
         assert_eq!(readiness(None, None), ReadinessFacts::None);
     }

@@ -82,7 +82,12 @@ pub(super) enum ReadinessFacts {
 impl StrategyDraft {
     /// A product's default strategy.
     pub(super) const fn of(product: &'static str) -> Self {
-        Self { product, file: None, guesses: Vec::new(), horizon: None }
+        Self {
+            product,
+            file: None,
+            guesses: Vec::new(),
+            horizon: None,
+        }
     }
 }
 

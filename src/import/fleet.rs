@@ -11,7 +11,9 @@ use serde_json::json;
 
 use super::draft::{ImportedFleet, StrategyDraft};
 use super::guess::Guess;
-use super::kinds::{CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO};
+use super::kinds::{
+    CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO,
+};
 use super::sources::{ImportSources, Texts};
 use super::strategy;
 use super::target::{FleetTarget, bad_label};
@@ -45,22 +47,50 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         Ok(found.into_iter().map(|read| read.value).collect())
     });
     let groups: Option<Vec<GroupObject>> = groups.transpose().map_err(&mut keep).ok().flatten();
-    let repo = sources.git_repo.as_ref().map(|path| texts.read(path, GIT_REPO.command));
+    let repo = sources
+        .git_repo
+        .as_ref()
+        .map(|path| texts.read(path, GIT_REPO.command));
     let repo = repo.transpose().map_err(&mut keep).ok().flatten();
-    let is_fleet_yaml =
-        |shape: &ExportShape| shape.is_client(ClientObject::FleetYaml) || matches!(shape, ExportShape::Unknown);
-    let file = strategy::read(sources.strategy.as_deref(), &FLEET_YAML, is_fleet_yaml, "fleet.yaml", texts);
+    let is_fleet_yaml = |shape: &ExportShape| {
+        shape.is_client(ClientObject::FleetYaml) || matches!(shape, ExportShape::Unknown)
+    };
+    let file = strategy::read(
+        sources.strategy.as_deref(),
+        &FLEET_YAML,
+        is_fleet_yaml,
+        "fleet.yaml",
+        texts,
+    );
     let file = file.map_err(&mut keep).ok().flatten();
-    let Some((source, clusters, others)) = clusters.filter(|_| problems.is_empty()) else { return Err(problems) };
+    let Some((source, clusters, others)) = clusters.filter(|_| problems.is_empty()) else {
+        return Err(problems);
+    };
 
     let all = (clusters.len(), groups.as_ref().map_or(0, Vec::len));
     let groups = groups.unwrap_or_default();
-    let chosen = choose(&source, &clusters, groups, repo.as_ref(), sources.namespace.as_deref())?;
-    let ChosenTargets { space, targets, groups, is_paused, unknown_group } = chosen;
+    let chosen = choose(
+        &source,
+        &clusters,
+        groups,
+        repo.as_ref(),
+        sources.namespace.as_deref(),
+    )?;
+    let ChosenTargets {
+        space,
+        targets,
+        groups,
+        is_paused,
+        unknown_group,
+    } = chosen;
     let origin = source.name.clone();
     let mut read = vec![format!("{origin}: {}", counted(all.0, "cluster"))];
     let mut notes = no_targets(&clusters, space, targets.len());
-    notes.extend(left_out(all.1 - groups.len(), "cluster group", &format!("outside of {space}")));
+    notes.extend(left_out(
+        all.1 - groups.len(),
+        "cluster group",
+        &format!("outside of {space}"),
+    ));
     notes.extend(unknown_group.map(|name| {
         let why = match &sources.cluster_groups {
             Some(path) => format!("{} has none of this name in {space}", path.display()),
@@ -71,17 +101,32 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     notes.extend(without_update(&targets, is_paused));
     notes.extend(others);
     if let Some(path) = &sources.cluster_groups {
-        read.push(format!("{}: {}", path.display(), counted(all.1, "cluster group")));
+        read.push(format!(
+            "{}: {}",
+            path.display(),
+            counted(all.1, "cluster group")
+        ));
     }
     if let Some(repo) = &repo {
         read.push(format!("{}: the targets of a GitRepo", repo.name));
     }
     match &file {
-        Some(found) => read.push(format!("{}: the rolloutStrategy of a fleet.yaml", found.file.origin)),
-        None => notes.push("no --strategy: the strategy is Fleet's default, as of a fleet.yaml without one".to_owned()),
+        Some(found) => read.push(format!(
+            "{}: the rolloutStrategy of a fleet.yaml",
+            found.file.origin
+        )),
+        None => notes.push(
+            "no --strategy: the strategy is Fleet's default, as of a fleet.yaml without one"
+                .to_owned(),
+        ),
     }
-    let strategy = StrategyDraft { file: file.map(|found| found.file), ..StrategyDraft::of("rancherFleet") };
-    let reporting = targets.iter().filter(|target| !target.paused && target.registered);
+    let strategy = StrategyDraft {
+        file: file.map(|found| found.file),
+        ..StrategyDraft::of("rancherFleet")
+    };
+    let reporting = targets
+        .iter()
+        .filter(|target| !target.paused && target.registered);
     let seen = reporting.filter_map(|target| target.last_seen.as_deref());
     let offline = offline(seen, targets.len(), sources.clock, &mut notes);
     Ok(ImportedFleet {
@@ -90,7 +135,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         origin,
         targets: targets
             .into_iter()
-            .map(|target| FleetTarget { paused: target.paused || is_paused, ..target.into() })
+            .map(|target| FleetTarget {
+                paused: target.paused || is_paused,
+                ..target.into()
+            })
             .collect(),
         regions: Vec::new(),
         cluster_groups: (!groups.is_empty()).then(|| groups_json(&groups)),
@@ -105,20 +153,41 @@ fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Opt
     let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
     check_objects(&read.found)?;
     let note = read.note_on_others(&source.name);
-    Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), note))
+    Ok((
+        inventory::of_objects(
+            &read
+                .found
+                .into_iter()
+                .map(|found| found.value)
+                .collect::<Vec<_>>(),
+        ),
+        note,
+    ))
 }
 
 /// Checks the names of objects.
 ///
 /// # Errors
 /// The problems with these, and with labels that a table cannot hold.
-pub(super) fn check_objects<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> OrProblems<()> {
+pub(super) fn check_objects<Spec, Status>(
+    found: &[ReadObject<'_, KubeObject<Spec, Status>>],
+) -> OrProblems<()> {
     let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
         let bad = bad_label(&read.value.metadata.labels)?;
-        Some(read.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
+        Some(read.object.problem(
+            "metadata.labels",
+            format!("`{bad}` is no label of Kubernetes"),
+        ))
     };
-    let problems: Vec<Problem> = name_problems(found).into_iter().chain(found.iter().filter_map(of_labels)).collect();
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    let problems: Vec<Problem> = name_problems(found)
+        .into_iter()
+        .chain(found.iter().filter_map(of_labels))
+        .collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
 }
 
 /// The part of a workspace that is rolled out to.
@@ -142,32 +211,74 @@ fn choose<'c>(
 ) -> OrProblems<ChosenTargets<'c>> {
     let of_workspace = |wanted: Option<&str>| {
         let found = inventory::of_workspace(clusters, wanted, "add `--namespace` with");
-        found.map_err(|(message, help)| vec![Problem::of_file(&source.name, message).with_help(help)])
+        found.map_err(|(message, help)| {
+            vec![Problem::of_file(&source.name, message).with_help(help)]
+        })
     };
     let Some(repo) = repo else {
         let (space, targets) = of_workspace(namespace)?;
         let groups = inventory::groups_of_workspace(groups, space);
-        return Ok(ChosenTargets { space, targets, groups, is_paused: false, unknown_group: None });
+        return Ok(ChosenTargets {
+            space,
+            targets,
+            groups,
+            is_paused: false,
+            unknown_group: None,
+        });
     };
     let root = tree::parse(repo).map_err(|problem| vec![*problem])?;
     let mut files = Files::in_folder(".".into());
-    let mut context = Context { files: &mut files, source: repo, tree: &root, struck: &[], problems: Vec::new() };
+    let mut context = Context {
+        files: &mut files,
+        source: repo,
+        tree: &root,
+        struck: &[],
+        problems: Vec::new(),
+    };
     let document = Document::of(Arc::clone(repo), root.clone());
-    let Some(read) = GitRepo::of(document, &mut context) else { return Err(context.problems) };
+    let Some(read) = GitRepo::of(document, &mut context) else {
+        return Err(context.problems);
+    };
     let (space, found) = of_workspace(namespace.or(read.namespace()))?;
     let groups = inventory::groups_of_workspace(groups, space);
-    let Some(targets) = read.targets(found, &groups, &mut context) else { return Err(context.problems) };
+    let Some(targets) = read.targets(found, &groups, &mut context) else {
+        return Err(context.problems);
+    };
     let unknown_group = read.unknown_group(&groups).map(str::to_owned);
-    Ok(ChosenTargets { space, targets, groups, is_paused: read.is_paused(), unknown_group })
+    Ok(ChosenTargets {
+        space,
+        targets,
+        groups,
+        is_paused: read.is_paused(),
+        unknown_group,
+    })
 }
 
 /// The notes on clusters of other workspaces, and on those that the GitRepo does not select.
 fn no_targets(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec<String> {
-    let elsewhere = clusters.iter().filter(|cluster| cluster.namespace != space).count();
-    let others: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
-    let others: Vec<String> = others.into_iter().filter(|other| *other != space).map(str::to_owned).collect();
-    let outside = left_out(elsewhere, "cluster", &format!("outside of {space}, in {}", some_of(&others)));
-    let unselected = left_out(clusters.len() - elsewhere - targets, "cluster", "not selected by the GitRepo");
+    let elsewhere = clusters
+        .iter()
+        .filter(|cluster| cluster.namespace != space)
+        .count();
+    let others: BTreeSet<&str> = clusters
+        .iter()
+        .map(|cluster| cluster.namespace.as_str())
+        .collect();
+    let others: Vec<String> = others
+        .into_iter()
+        .filter(|other| *other != space)
+        .map(str::to_owned)
+        .collect();
+    let outside = left_out(
+        elsewhere,
+        "cluster",
+        &format!("outside of {space}, in {}", some_of(&others)),
+    );
+    let unselected = left_out(
+        clusters.len() - elsewhere - targets,
+        "cluster",
+        "not selected by the GitRepo",
+    );
     outside.into_iter().chain(unselected).collect()
 }
 
@@ -179,9 +290,15 @@ fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<Stri
         ));
     }
     let paused = targets.iter().filter(|target| target.paused).count();
-    let agentless = targets.iter().filter(|target| !target.paused && !target.registered).count();
+    let agentless = targets
+        .iter()
+        .filter(|target| !target.paused && !target.registered)
+        .count();
     (paused + agentless > 0).then(|| {
-        format!("{} of the clusters cannot be updated: {paused} paused, {agentless} without agent", paused + agentless)
+        format!(
+            "{} of the clusters cannot be updated: {paused} paused, {agentless} without agent",
+            paused + agentless
+        )
     })
 }
 
@@ -198,14 +315,23 @@ pub(super) fn offline<'t>(
     notes: &mut Vec<String>,
 ) -> Option<Guess> {
     let times = times.filter_map(|time| time.parse::<Timestamp>().ok());
-    let (future, times): (Vec<_>, Vec<_>) = times.partition(|time| clock.is_some_and(|clock| *time > clock));
+    let (future, times): (Vec<_>, Vec<_>) =
+        times.partition(|time| clock.is_some_and(|clock| *time > clock));
     if !future.is_empty() {
-        notes.push(format!("left out: the last report of {}, a time in the future", counted(future.len(), "agent")));
+        notes.push(format!(
+            "left out: the last report of {}, a time in the future",
+            counted(future.len(), "agent")
+        ));
     }
     let times = times.into_iter();
-    let seconds: Vec<f64> = times.map(|time| time.as_nanosecond() as f64 / 1e9).collect();
+    let seconds: Vec<f64> = times
+        .map(|time| time.as_nanosecond() as f64 / 1e9)
+        .collect();
     let newest = seconds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let silent = seconds.iter().filter(|seen| newest - **seen > LONG_AGO_S).count();
+    let silent = seconds
+        .iter()
+        .filter(|seen| newest - **seen > LONG_AGO_S)
+        .count();
     let are = "agents were last seen more than an hour before the newest report";
     (silent > 0).then(|| Guess::offline(silent, all, are, notes))
 }

@@ -42,7 +42,10 @@ impl ExperimentFolder {
     /// When `target` exists and must not be replaced, or nothing can be written beside it.
     pub(super) fn begin(target: &Path, replace: bool) -> Result<Self, ImportError> {
         if target.file_name().is_none() {
-            let message = format!("`{}` is no name for a folder; write e.g. `-o my-experiment`", target.display());
+            let message = format!(
+                "`{}` is no name for a folder; write e.g. `-o my-experiment`",
+                target.display()
+            );
             return Err(ImportError::Usage(message));
         }
         StagedFolder::begin(target.to_owned(), |target| check_target(target, replace)).map(Self)
@@ -63,29 +66,42 @@ impl ExperimentFolder {
     ///
     /// # Errors
     /// Every problem of the experiment.
-    pub(super) fn check(&self, origin: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, ImportError> {
+    pub(super) fn check(
+        &self,
+        origin: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<String>, ImportError> {
         let name = |problem: &Problem| {
-            let name = Path::new(&problem.file).file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = Path::new(&problem.file)
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
             name.unwrap_or_default()
         };
         let own_name = |problem: &Problem| origin(&name(problem));
         let rename = |problem: &mut Problem| {
             let own = own_name(problem);
-            problem.file = own.unwrap_or_else(|| self.0.target().join(name(problem)).display().to_string());
+            problem.file =
+                own.unwrap_or_else(|| self.0.target().join(name(problem)).display().to_string());
         };
         let experiment = load(self.0.folder(), &Overrides::default()).map_err(|mut error| {
             // An error of the user's strategy is one of its variant too.
             let in_own = |problem: &Problem| own_name(problem).is_some();
             if error.problems.iter().any(in_own) {
                 let variant = format!("strategies.{OTHER_PACE}.");
-                error.problems.retain(|problem| in_own(problem) || !problem.field.starts_with(&variant));
+                error
+                    .problems
+                    .retain(|problem| in_own(problem) || !problem.field.starts_with(&variant));
             }
             error.problems.iter_mut().for_each(rename);
             ImportError::Input(error)
         })?;
-        let own = experiment.variants.iter().filter(|variant| variant.strategy == EXPORTED);
+        let own = experiment
+            .variants
+            .iter()
+            .filter(|variant| variant.strategy == EXPORTED);
         let scenarios = own.map(|variant| &variant.scenario);
-        Ok(scenarios.flat_map(|scenario| scenario.strategy.explain(scenario.fleet()).warnings).collect())
+        Ok(scenarios
+            .flat_map(|scenario| scenario.strategy.explain(scenario.fleet()).warnings)
+            .collect())
     }
 
     /// Renames the folder to the target. What was there may have edits, so unless it is the same it is kept beside the
@@ -125,7 +141,12 @@ impl From<ResultsError> for ImportError {
 
 /// Refuses to write over anything but an empty folder, or an earlier import that may be replaced.
 fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
-    let refuse = |reason: &str| Err(ImportError::Folder(format!("{} {reason}", target.display())));
+    let refuse = |reason: &str| {
+        Err(ImportError::Folder(format!(
+            "{} {reason}",
+            target.display()
+        )))
+    };
     if !target.exists() {
         return Ok(());
     }
@@ -137,13 +158,20 @@ fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
         return Ok(());
     }
     let Some(written) = written_files(target) else {
-        return refuse("exists and was not written by `fleetsim import`; choose another output folder");
+        return refuse(
+            "exists and was not written by `fleetsim import`; choose another output folder",
+        );
     };
     if !replace {
         return refuse("exists; add --replace, or choose another output folder");
     }
-    match names.iter().find(|name| *name != EXPERIMENT && !written.contains(name)) {
-        Some(name) => refuse(&format!("has the file `{name}`, which would be lost; move it out of the folder")),
+    match names
+        .iter()
+        .find(|name| *name != EXPERIMENT && !written.contains(name))
+    {
+        Some(name) => refuse(&format!(
+            "has the file `{name}`, which would be lost; move it out of the folder"
+        )),
         None => Ok(()),
     }
 }
@@ -154,11 +182,19 @@ fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     names.sort();
     others.sort();
     let same = |name: &String| Ok(fs::read(one.join(name))? == fs::read(other.join(name))?);
-    Ok(names == others && names.iter().map(same).collect::<io::Result<Vec<bool>>>()?.into_iter().all(|same| same))
+    Ok(names == others
+        && names
+            .iter()
+            .map(same)
+            .collect::<io::Result<Vec<bool>>>()?
+            .into_iter()
+            .all(|same| same))
 }
 
 fn files_in(folder: &Path) -> io::Result<Vec<String>> {
-    fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect()
 }
 
 /// The files that an earlier import wrote beside its experiment. `None`: no import wrote this folder.
@@ -170,12 +206,27 @@ fn written_files(folder: &Path) -> Option<Vec<String>> {
 
 /// A name for the experiment from that of its folder: lowercase letters, digits and `-`.
 pub(super) fn experiment_name(folder: &Path) -> String {
-    let name = folder.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let plain: String =
-        name.chars().map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' }).collect();
+    let name = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
+    let plain: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_lowercase() || c.is_ascii_digit() {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
     let plain = plain.trim_matches('-');
     let plain: String = plain.chars().take(63).collect();
-    if plain.is_empty() { "imported".to_owned() } else { plain }
+    if plain.is_empty() {
+        "imported".to_owned()
+    } else {
+        plain
+    }
 }
 
 #[cfg(test)]
@@ -186,7 +237,11 @@ mod tests {
     fn a_folder_is_replaced_only_if_an_import_wrote_all_of_it() {
         let root = tempfile::tempdir().expect("a folder");
         let target = root.path().join("out");
-        let begin = |replace| ExperimentFolder::begin(&target, replace).map(drop).map_err(|error| error.to_string());
+        let begin = |replace| {
+            ExperimentFolder::begin(&target, replace)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
         assert_eq!(begin(false), Ok(()), "it does not exist");
         fs::create_dir(&target).expect("made");
         assert_eq!(begin(false), Ok(()), "it is empty");
@@ -196,9 +251,21 @@ mod tests {
                 .expect_err("foreign")
                 .ends_with("was not written by `fleetsim import`; choose another output folder")
         );
-        fs::write(target.join(EXPERIMENT), format!("{HEADER}a.csv, b.json\nname: x\n")).expect("written");
-        assert!(begin(false).expect_err("full").ends_with("exists; add --replace, or choose another output folder"));
-        assert!(begin(true).expect_err("foreign").contains("has the file `notes.txt`, which would be lost"));
+        fs::write(
+            target.join(EXPERIMENT),
+            format!("{HEADER}a.csv, b.json\nname: x\n"),
+        )
+        .expect("written");
+        assert!(
+            begin(false)
+                .expect_err("full")
+                .ends_with("exists; add --replace, or choose another output folder")
+        );
+        assert!(
+            begin(true)
+                .expect_err("foreign")
+                .contains("has the file `notes.txt`, which would be lost")
+        );
         fs::remove_file(target.join("notes.txt")).expect("removed");
         fs::write(target.join("a.csv"), "x").expect("written");
         assert_eq!(begin(true), Ok(()));
@@ -208,9 +275,12 @@ mod tests {
 
     #[test]
     fn an_experiment_is_named_after_its_folder() {
-        for (folder, name) in
-            [("my-experiment", "my-experiment"), ("a/B c_1/", "b-c-1"), ("..", "imported"), ("ä", "imported")]
-        {
+        for (folder, name) in [
+            ("my-experiment", "my-experiment"),
+            ("a/B c_1/", "b-c-1"),
+            ("..", "imported"),
+            ("ä", "imported"),
+        ] {
             assert_eq!(experiment_name(Path::new(folder)), name, "{folder}");
         }
     }

@@ -33,9 +33,16 @@ impl Guess {
 
     /// A constant of the model, with its default and its range; `at` is the index in its path, if that has one.
     fn constant(name: &str, at: usize, replace_with: &str) -> Self {
-        let constant = constants::all().find(|constant| constant.name() == name).expect("a constant of the model");
+        let constant = constants::all()
+            .find(|constant| constant.name() == name)
+            .expect("a constant of the model");
         let value = constant.default_text().expect("it has a default");
-        Self::new(&name.replace('*', &at.to_string()), &value, &constant.range.join(" to "), replace_with)
+        Self::new(
+            &name.replace('*', &at.to_string()),
+            &value,
+            &constant.range.join(" to "),
+            replace_with,
+        )
     }
 
     /// Nodes of every cluster that does not say.
@@ -58,13 +65,20 @@ impl Guess {
     }
 
     pub(super) fn service_time() -> Self {
-        Self::constant("registry.serviceTime", 0, "the median of the registry's request durations")
+        Self::constant(
+            "registry.serviceTime",
+            0,
+            "the median of the registry's request durations",
+        )
     }
 
     /// The link of a cluster that several targets share.
     pub(super) fn shared_link(at: usize) -> Self {
         let replace = "the bandwidth of each of these clusters";
-        Self { setting: format!("regions[{at}].bandwidth"), ..Self::constant("fleet[*].downlink", at, replace) }
+        Self {
+            setting: format!("regions[{at}].bandwidth"),
+            ..Self::constant("fleet[*].downlink", at, replace)
+        }
     }
 
     /// No layer is shared with the version that runs now.
@@ -88,7 +102,8 @@ impl Guess {
     }
 
     pub(super) fn compression_ratio(image: usize) -> Self {
-        let replace = "the size that `crictl images` shows, divided by that of the layers in the manifest";
+        let replace =
+            "the size that `crictl images` shows, divided by that of the layers in the manifest";
         Self::constant("release.images[*].compressionRatio", image, replace)
     }
 
@@ -133,13 +148,21 @@ impl Guess {
 
     /// The share of targets that cannot be updated now: `silent` of `all`, which `are` so. Adds a note on them.
     pub(super) fn offline(silent: usize, all: usize, are: &str, notes: &mut Vec<String>) -> Self {
-        notes.push(format!("{silent} of {all} {are}: as many are simulated as offline"));
+        notes.push(format!(
+            "{silent} of {all} {are}: as many are simulated as offline"
+        ));
         let share = silent as f64 / all.max(1) as f64;
         // At least the 0% to 10% that operators report.
         let most = Share::new((2.0 * share).clamp(0.1, 1.0));
-        let replace = format!("the share that is offline on the day of the rollout; {silent} of {all} {are}");
+        let replace =
+            format!("the share that is offline on the day of the rollout; {silent} of {all} {are}");
         let percent = |share: f64| Share::new((share * 1e3).ceil() / 1e3).to_string();
-        Self::new("faults.offline.share", &percent(share), &format!("0% to {}", percent(most.get())), &replace)
+        Self::new(
+            "faults.offline.share",
+            &percent(share),
+            &format!("0% to {}", percent(most.get())),
+            &replace,
+        )
     }
 
     pub(super) fn runtime() -> Self {

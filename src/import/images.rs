@@ -46,17 +46,27 @@ pub(super) fn images(
     if let Some(extra) = previous.get(new.len()) {
         let file = extra.as_ref().display().to_string();
         let problem = Problem::of_file(&file, "each --previous belongs to an --image before it");
-        return Err(vec![problem.with_help("add the --image of the new version")]);
+        return Err(vec![
+            problem.with_help("add the --image of the new version"),
+        ]);
     }
     let mut images = Vec::new();
     let mut problems = Vec::new();
     for (at, path) in new.iter().enumerate() {
-        let mut read = |path: &Path| read_manifest(path, platform, texts).map_err(|found| problems.extend(found)).ok();
+        let mut read = |path: &Path| {
+            read_manifest(path, platform, texts)
+                .map_err(|found| problems.extend(found))
+                .ok()
+        };
         let new = read(path.as_ref());
         let previous = previous.get(at).map(|path| read(path.as_ref()));
         let name = image_name(path.as_ref());
         if let (Some(new), previous @ (None | Some(Some(_)))) = (new, previous) {
-            images.push(ImportedImage { name, new, previous: previous.flatten() });
+            images.push(ImportedImage {
+                name,
+                new,
+                previous: previous.flatten(),
+            });
         }
     }
     let mut names = Vec::new();
@@ -64,74 +74,121 @@ pub(super) fn images(
         image.name = unique(&image.name, "", &names);
         names.push(image.name.clone());
     }
-    if problems.is_empty() { Ok(images) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(images)
+    } else {
+        Err(problems)
+    }
 }
 
 /// A name that is not taken: with a number before its ending where it is.
 pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}{ending}"));
     let mut candidates = std::iter::once(format!("{name}{ending}")).chain(numbered);
-    candidates.find(|candidate| !taken.contains(candidate)).unwrap_or_default()
+    candidates
+        .find(|candidate| !taken.contains(candidate))
+        .unwrap_or_default()
 }
 
 /// The name of an image from that of its file: `shop-v2.json` is `shop`. Without letters it is `app`.
 fn image_name(path: &Path) -> String {
     let path = path.to_string_lossy();
     let stem = Path::new(unpacked_name(&path)).file_stem();
-    let stem = stem.map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let words = stem.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let stem = stem
+        .map(|stem| stem.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
+    let words = stem
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
     let is_version = |word: &&str| {
         let number = word.strip_prefix('v').unwrap_or(word);
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
     let is_noise = |word: &&str| ["new", "old", "manifest", "image", "index"].contains(word);
-    let kept: Vec<&str> = words.filter(|word| !is_version(word) && !is_noise(word)).collect();
-    if kept.is_empty() { "app".to_owned() } else { kept.join("-") }
+    let kept: Vec<&str> = words
+        .filter(|word| !is_version(word) && !is_noise(word))
+        .collect();
+    if kept.is_empty() {
+        "app".to_owned()
+    } else {
+        kept.join("-")
+    }
 }
 
 fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<ManifestFile> {
     let source = texts.read(path, IMAGE.command)?;
-    let file = path.file_name().map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
+    let file = path
+        .file_name()
+        .map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
     let file = file.unwrap_or_else(|| "image.json".to_owned());
     let objects = objects(&source)?;
     let text = match objects.as_slice() {
         [] => {
             let problem = Problem::of_file(&source.name, "the file has no manifest");
-            return Err(vec![problem.with_help(format!("write it with `{}`", IMAGE.command))]);
+            return Err(vec![
+                problem.with_help(format!("write it with `{}`", IMAGE.command)),
+            ]);
         }
         // A bare array has a path in front of each object.
-        [only] if only.path.0.is_empty() && ExportShape::of(only).is_client(ClientObject::ImageManifest) => {
+        [only]
+            if only.path.0.is_empty()
+                && ExportShape::of(only).is_client(ClientObject::ImageManifest) =>
+        {
             source.text.clone()
         }
         several => chosen(&source, several, platform)?,
     };
-    let own = Arc::new(Source { name: source.name.clone(), text });
+    let own = Arc::new(Source {
+        name: source.name.clone(),
+        text,
+    });
     let manifest = manifest::read(&own)?;
-    Ok(ManifestFile { file, bytes: own.text.clone().into_bytes(), manifest })
+    Ok(ManifestFile {
+        file,
+        bytes: own.text.clone().into_bytes(),
+        manifest,
+    })
 }
 
 /// The text of the one manifest that is meant.
-fn chosen(source: &Arc<Source>, objects: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
+fn chosen(
+    source: &Arc<Source>,
+    objects: &[ExportObject<'_>],
+    platform: &str,
+) -> OrProblems<String> {
     let shapes: Vec<ExportShape> = objects.iter().map(ExportShape::of).collect();
-    if shapes.iter().any(|shape| shape.is_client(ClientObject::ImageInspection)) {
+    if shapes
+        .iter()
+        .any(|shape| shape.is_client(ClientObject::ImageInspection))
+    {
         return inspected(source, objects, platform);
     }
-    if let Some(at) = shapes.iter().position(|shape| shape.is_client(ClientObject::ImageIndex)) {
+    if let Some(at) = shapes
+        .iter()
+        .position(|shape| shape.is_client(ClientObject::ImageIndex))
+    {
         return of_index(&objects[at], objects, platform);
     }
-    let mut manifests = objects.iter().zip(&shapes).filter(|(_, shape)| shape.is_client(ClientObject::ImageManifest));
+    let mut manifests = objects
+        .iter()
+        .zip(&shapes)
+        .filter(|(_, shape)| shape.is_client(ClientObject::ImageManifest));
     match (manifests.next(), manifests.next()) {
         (Some((one, _)), None) => Ok(text_of(one)),
         (Some(_), Some((second, _))) => {
             let problem = second.problem("", "the file has two image manifests");
-            Err(vec![problem.with_help("keep that of the platform that the nodes run, or add the index")])
+            Err(vec![problem.with_help(
+                "keep that of the platform that the nodes run, or add the index",
+            )])
         }
         (None, _) => Err(vec![IMAGE.wrong_kind(&objects[0], &shapes[0])]),
     }
 }
 
 fn text_of(object: &ExportObject<'_>) -> String {
-    object.json_text().map_or_else(|| pretty(&object.to_json()), str::to_owned)
+    object
+        .json_text()
+        .map_or_else(|| pretty(&object.to_json()), str::to_owned)
 }
 
 fn pretty(value: &Value) -> String {
@@ -150,10 +207,17 @@ struct IndexEntry {
 }
 
 /// The manifest of an index's platform among the other documents, by its digest.
-fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
+fn of_index(
+    index: &ExportObject<'_>,
+    all: &[ExportObject<'_>],
+    platform: &str,
+) -> OrProblems<String> {
     let entries = index.read::<IndexJson>()?.manifests;
     let names = ImagePlatform::names(entries.iter().filter_map(|entry| entry.platform.as_ref()));
-    let Some(entry) = entries.iter().find(|entry| entry.platform.as_ref().is_some_and(|of| of.is(platform))) else {
+    let Some(entry) = entries
+        .iter()
+        .find(|entry| entry.platform.as_ref().is_some_and(|of| of.is(platform)))
+    else {
         let message = format!("the index has no manifest for {platform}");
         let help = match names.first() {
             Some(_) => format!("choose one of {} with --platform", some_of(&names)),
@@ -161,11 +225,25 @@ fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) 
         };
         return Err(vec![index.problem("manifests", message).with_help(help)]);
     };
-    let is_it = |object: &&ExportObject<'_>| object.json_text().is_some_and(|text| digest(text) == entry.digest);
+    let is_it = |object: &&ExportObject<'_>| {
+        object
+            .json_text()
+            .is_some_and(|text| digest(text) == entry.digest)
+    };
     all.iter().find(is_it).map(text_of).ok_or_else(|| {
-        let (of, only) = (some_of(&names), "it lists only the digests of manifests, not their layers");
-        let help = format!("write the manifest of {platform}: `crane manifest IMAGE@{}`", entry.digest);
-        vec![index.problem("manifests", format!("this is an index of {of}: {only}")).with_help(help)]
+        let (of, only) = (
+            some_of(&names),
+            "it lists only the digests of manifests, not their layers",
+        );
+        let help = format!(
+            "write the manifest of {platform}: `crane manifest IMAGE@{}`",
+            entry.digest
+        );
+        vec![
+            index
+                .problem("manifests", format!("this is an index of {of}: {only}"))
+                .with_help(help),
+        ]
     })
 }
 
@@ -202,29 +280,50 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
     let mut names = Vec::new();
     for object in all {
         let inspection = object.read::<Inspection>()?;
-        let of = inspection.descriptor.and_then(|descriptor| descriptor.platform);
+        let of = inspection
+            .descriptor
+            .and_then(|descriptor| descriptor.platform);
         let is_it = of.as_ref().is_none_or(|of| of.is(platform));
         names.extend(of.as_ref().map(ImagePlatform::name));
         if let Some(manifest) = inspection.oci.or(inspection.schema2).filter(|_| is_it) {
             return Ok(pretty(&manifest));
         }
         if let Some(layers) = inspection.layers {
-            let layers: Vec<Value> =
-                layers.iter().map(|layer| json!({ "digest": layer.digest, "size": layer.size })).collect();
+            let layers: Vec<Value> = layers
+                .iter()
+                .map(|layer| json!({ "digest": layer.digest, "size": layer.size }))
+                .collect();
             return Ok(pretty(&json!({ "schemaVersion": 2, "layers": layers })));
         }
     }
-    let problem = Problem::of_file(&source.name, format!("the file has no manifest for {platform}"));
-    Err(vec![problem.with_help(format!("it has {}; choose one with --platform", some_of(&names)))])
+    let problem = Problem::of_file(
+        &source.name,
+        format!("the file has no manifest for {platform}"),
+    );
+    Err(vec![problem.with_help(format!(
+        "it has {}; choose one with --platform",
+        some_of(&names)
+    ))])
 }
 
 /// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is there twice counts
 /// once.
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
     let (mut all, mut new) = (0, 0);
-    for ManifestLayer { digest, size, .. } in image.new.manifest.layers.iter().unique_by(|layer| &layer.digest) {
+    for ManifestLayer { digest, size, .. } in image
+        .new
+        .manifest
+        .layers
+        .iter()
+        .unique_by(|layer| &layer.digest)
+    {
         all += size.get();
-        let is_old = |old: &ManifestFile| old.manifest.layers.iter().any(|known| known.digest == *digest);
+        let is_old = |old: &ManifestFile| {
+            old.manifest
+                .layers
+                .iter()
+                .any(|known| known.digest == *digest)
+        };
         if !image.previous.as_ref().is_some_and(is_old) {
             new += size.get();
         }
@@ -249,15 +348,26 @@ mod tests {
         ] {
             assert_eq!(image_name(Path::new(file)), name, "{file}");
         }
-        assert_eq!(unique("shop", ".json", &["shop.json".to_owned(), "shop-2.json".to_owned()]), "shop-3.json");
+        assert_eq!(
+            unique(
+                "shop",
+                ".json",
+                &["shop.json".to_owned(), "shop-2.json".to_owned()]
+            ),
+            "shop-3.json"
+        );
     }
 
     const MANIFEST: &str = r#"{"layers":[{"digest":"sha256:a","size":5}]}"#;
 
     fn chosen_of(text: &str, platform: &str) -> Result<String, Vec<String>> {
-        let source = Arc::new(Source { name: "x.json".into(), text: text.into() });
+        let source = Arc::new(Source {
+            name: "x.json".into(),
+            text: text.into(),
+        });
         let objects = objects(&source).expect("well-formed");
-        chosen(&source, &objects, platform).map_err(|problems| problems.iter().map(ToString::to_string).collect())
+        chosen(&source, &objects, platform)
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -268,12 +378,24 @@ mod tests {
                 {{"digest":"sha256:1","platform":{{"os":"linux","architecture":"arm64","variant":"v8"}}}}]}}"#,
             digest(MANIFEST)
         );
-        assert_eq!(chosen_of(&format!("{index}\n{MANIFEST}\n"), "linux/amd64"), Ok(MANIFEST.to_owned()));
+        assert_eq!(
+            chosen_of(&format!("{index}\n{MANIFEST}\n"), "linux/amd64"),
+            Ok(MANIFEST.to_owned())
+        );
         let errors = chosen_of(&index, "linux/arm64").expect_err("no manifest");
-        assert!(errors[0].contains("lists only the digests of manifests, not their layers"), "{errors:?}");
-        assert!(errors[0].contains("`crane manifest IMAGE@sha256:1`"), "{errors:?}");
+        assert!(
+            errors[0].contains("lists only the digests of manifests, not their layers"),
+            "{errors:?}"
+        );
+        assert!(
+            errors[0].contains("`crane manifest IMAGE@sha256:1`"),
+            "{errors:?}"
+        );
         let errors = chosen_of(&index, "linux/s390x").expect_err("no such platform");
-        assert!(errors[0].contains("choose one of `linux/amd64`, `linux/arm64/v8` with --platform"), "{errors:?}");
+        assert!(
+            errors[0].contains("choose one of `linux/amd64`, `linux/arm64/v8` with --platform"),
+            "{errors:?}"
+        );
     }
 
     #[test]
@@ -282,9 +404,16 @@ mod tests {
             r#"[{{"Ref":"x","Descriptor":{{"platform":{{"os":"linux","architecture":"arm64"}}}},"OCIManifest":{{}}}},
                 {{"Ref":"x","Descriptor":{{"platform":{{"os":"linux","architecture":"amd64"}}}},"SchemaV2Manifest":{MANIFEST}}}]"#
         );
-        assert!(chosen_of(&docker, "linux/amd64").expect("one").contains("sha256:a"));
-        let skopeo =
-            r#"{"Name":"x","Layers":["sha256:b"],"LayersData":[{"Digest":"sha256:b","Size":7,"MIMEType":"x"}]}"#;
-        assert!(chosen_of(skopeo, "linux/amd64").expect("one").contains("\"size\": 7"));
+        assert!(
+            chosen_of(&docker, "linux/amd64")
+                .expect("one")
+                .contains("sha256:a")
+        );
+        let skopeo = r#"{"Name":"x","Layers":["sha256:b"],"LayersData":[{"Digest":"sha256:b","Size":7,"MIMEType":"x"}]}"#;
+        assert!(
+            chosen_of(skopeo, "linux/amd64")
+                .expect("one")
+                .contains("\"size\": 7")
+        );
     }
 }

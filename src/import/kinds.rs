@@ -45,22 +45,50 @@ const fn kubernetes(
     group: &'static str,
     command: &'static str,
 ) -> ExpectedKind {
-    ExpectedKind { option, kinds, group, may_lack_kind: false, command }
+    ExpectedKind {
+        option,
+        kinds,
+        group,
+        may_lack_kind: false,
+        command,
+    }
 }
 
 const fn without_kind(option: &'static str, command: &'static str) -> ExpectedKind {
-    ExpectedKind { option, kinds: &[], group: "", may_lack_kind: true, command }
+    ExpectedKind {
+        option,
+        kinds: &[],
+        group: "",
+        may_lack_kind: true,
+        command,
+    }
 }
 
-pub(super) const FLEET_CLUSTERS: ExpectedKind =
-    kubernetes("--fleet", &["Cluster"], FLEET, "kubectl get clusters.fleet.cattle.io -A -o json");
-pub(super) const CLUSTER_GROUPS: ExpectedKind =
-    kubernetes("--cluster-groups", &["ClusterGroup"], FLEET, "kubectl get clustergroups.fleet.cattle.io -A -o json");
-pub(super) const GIT_REPO: ExpectedKind =
-    kubernetes("--gitrepo", &["GitRepo"], FLEET, "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml");
+pub(super) const FLEET_CLUSTERS: ExpectedKind = kubernetes(
+    "--fleet",
+    &["Cluster"],
+    FLEET,
+    "kubectl get clusters.fleet.cattle.io -A -o json",
+);
+pub(super) const CLUSTER_GROUPS: ExpectedKind = kubernetes(
+    "--cluster-groups",
+    &["ClusterGroup"],
+    FLEET,
+    "kubectl get clustergroups.fleet.cattle.io -A -o json",
+);
+pub(super) const GIT_REPO: ExpectedKind = kubernetes(
+    "--gitrepo",
+    &["GitRepo"],
+    FLEET,
+    "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml",
+);
 pub(super) const FLEET_YAML: ExpectedKind = without_kind("--strategy", "fleet.yaml");
-pub(super) const MEMBERS: ExpectedKind =
-    kubernetes("--members", &["MemberCluster"], KUBEFLEET, "kubectl get memberclusters -o json");
+pub(super) const MEMBERS: ExpectedKind = kubernetes(
+    "--members",
+    &["MemberCluster"],
+    KUBEFLEET,
+    "kubectl get memberclusters -o json",
+);
 pub(super) const PLACEMENT: ExpectedKind = kubernetes(
     "--placement",
     &["ClusterResourcePlacement", "ResourcePlacement"],
@@ -73,16 +101,34 @@ pub(super) const STAGES: ExpectedKind = kubernetes(
     KUBEFLEET,
     "kubectl get clusterstagedupdatestrategies NAME -o yaml",
 );
-pub(super) const APPLICATIONS: ExpectedKind =
-    kubernetes("--applications", &["Application"], ARGO, "argocd app list -o json").or_without_kind();
-pub(super) const APPLICATION_SET: ExpectedKind =
-    kubernetes("--strategy", &["ApplicationSet"], ARGO, "argocd appset get NAME -o yaml").or_without_kind();
-pub(super) const ARGO_CLUSTERS: ExpectedKind =
-    kubernetes("--clusters", &["Secret"], CORE, "argocd cluster list -o json").or_without_kind();
-pub(super) const PROCESS: ExpectedKind = without_kind("--process", "cf curl /v3/apps/GUID/processes");
-pub(super) const DEPLOYMENT: ExpectedKind = without_kind("--deployment", "cf curl /v3/deployments/GUID");
+pub(super) const APPLICATIONS: ExpectedKind = kubernetes(
+    "--applications",
+    &["Application"],
+    ARGO,
+    "argocd app list -o json",
+)
+.or_without_kind();
+pub(super) const APPLICATION_SET: ExpectedKind = kubernetes(
+    "--strategy",
+    &["ApplicationSet"],
+    ARGO,
+    "argocd appset get NAME -o yaml",
+)
+.or_without_kind();
+pub(super) const ARGO_CLUSTERS: ExpectedKind = kubernetes(
+    "--clusters",
+    &["Secret"],
+    CORE,
+    "argocd cluster list -o json",
+)
+.or_without_kind();
+pub(super) const PROCESS: ExpectedKind =
+    without_kind("--process", "cf curl /v3/apps/GUID/processes");
+pub(super) const DEPLOYMENT: ExpectedKind =
+    without_kind("--deployment", "cf curl /v3/deployments/GUID");
 pub(super) const MANIFEST: ExpectedKind = without_kind("--manifest", "cf create-app-manifest APP");
-pub(super) const NODES: ExpectedKind = kubernetes("--nodes", &["Node"], CORE, "kubectl get nodes -o json");
+pub(super) const NODES: ExpectedKind =
+    kubernetes("--nodes", &["Node"], CORE, "kubectl get nodes -o json");
 pub(super) const IMAGE: ExpectedKind = without_kind("--image", "crane manifest IMAGE");
 
 /// The kinds of Kubernetes objects that an option reads.
@@ -109,31 +155,43 @@ pub(super) struct ReadObjects<'s, T> {
 impl<T> ReadObjects<'_, T> {
     /// The note on objects of other kinds in the file; none where there are none.
     pub(super) fn note_on_others(&self, file: &str) -> Option<String> {
-        (!self.others.is_empty())
-            .then(|| format!("left out: objects of other kinds in {file}: {}", some_of(&self.others)))
+        (!self.others.is_empty()).then(|| {
+            format!(
+                "left out: objects of other kinds in {file}: {}",
+                some_of(&self.others)
+            )
+        })
     }
 }
 
 impl ExpectedKind {
     /// The product's own client leaves the kind out.
     const fn or_without_kind(self) -> Self {
-        Self { may_lack_kind: true, ..self }
+        Self {
+            may_lack_kind: true,
+            ..self
+        }
     }
 
     /// Reads the objects of this kind. Objects of other kinds are left out where there is at least one of it.
     ///
     /// # Errors
     /// When the text is broken, an object has a wrong field, or there is no object of this kind.
-    pub(super) fn read<'s, T: DeserializeOwned>(&self, source: &'s Arc<Source>) -> OrProblems<ReadObjects<'s, T>> {
+    pub(super) fn read<'s, T: DeserializeOwned>(
+        &self,
+        source: &'s Arc<Source>,
+    ) -> OrProblems<ReadObjects<'s, T>> {
         let all = objects(source)?;
         if all.is_empty() {
-            let problem = Problem::of_file(&source.name, "the export has no objects").with_help(format!(
-                "look at the context, the namespace and the rights with which `{}` was run",
-                self.command
-            ));
+            let problem =
+                Problem::of_file(&source.name, "the export has no objects").with_help(format!(
+                    "look at the context, the namespace and the rights with which `{}` was run",
+                    self.command
+                ));
             return Err(vec![problem]);
         }
-        let (mut found, mut others, mut wrong, mut problems) = (Vec::new(), Vec::new(), None, Vec::new());
+        let (mut found, mut others, mut wrong, mut problems) =
+            (Vec::new(), Vec::new(), None, Vec::new());
         for object in all {
             let shape = ExportShape::of(&object);
             if !shape.is_of(self) {
@@ -152,7 +210,10 @@ impl ExpectedKind {
         match wrong {
             _ if !problems.is_empty() => Err(problems),
             Some(problem) if found.is_empty() => Err(vec![problem]),
-            _ => Ok(ReadObjects { found, others: others.into_iter().unique().collect() }),
+            _ => Ok(ReadObjects {
+                found,
+                others: others.into_iter().unique().collect(),
+            }),
         }
     }
 
@@ -168,10 +229,12 @@ impl ExpectedKind {
             Some(option) if option != self.option => format!("this is {what}; use {option}"),
             _ => format!("this is {what}"),
         };
-        let help = shape.help().unwrap_or_else(|| match is_command(self.command) {
-            true => format!("{} reads `{}`", self.option, self.command),
-            false => format!("{} reads a {}", self.option, self.command),
-        });
+        let help = shape
+            .help()
+            .unwrap_or_else(|| match is_command(self.command) {
+                true => format!("{} reads `{}`", self.option, self.command),
+                false => format!("{} reads a {}", self.option, self.command),
+            });
         object.problem("", message).with_help(help)
     }
 }
@@ -233,23 +296,88 @@ const fn known(
     name: &'static str,
     option: Option<&'static str>,
 ) -> KnownObject {
-    KnownObject { object, fields, name, option }
+    KnownObject {
+        object,
+        fields,
+        name,
+        option,
+    }
 }
 
 /// The objects without a kind; the first one whose fields are there counts.
 static CLIENT_OBJECTS: [KnownObject; 12] = [
-    known(ArgoApplication, &[&["metadata"], &["spec.destination"]], "Application", Some("--applications")),
-    known(ArgoApplicationSet, &[&["metadata"], &["spec.generators"]], "ApplicationSet", Some("--strategy")),
-    known(ArgoCluster, &[&["server"], &["connectionState", "config"]], "cluster of Argo CD", Some("--clusters")),
-    known(ImageIndex, &[&["manifests"]], "image index", Some("--image")),
-    known(ImageInspection, &[&["LayersData", "Descriptor"]], "inspection of an image", None),
-    known(ImageManifest, &[&["layers", "fsLayers"]], "image manifest", Some("--image")),
-    known(CloudFoundryError, &[&["errors"]], "error of Cloud Foundry", None),
-    known(CloudFoundryManifest, &[&["applications"]], "app manifest of Cloud Foundry", Some("--manifest")),
-    known(CloudFoundryProcess, &[&["guid"], &["instances"]], "process of Cloud Foundry", Some("--process")),
-    known(CloudFoundryDeployment, &[&["strategy"]], "deployment of Cloud Foundry", Some("--deployment")),
-    known(CloudFoundryApp, &[&["guid"], &["lifecycle"]], "app of Cloud Foundry", None),
-    known(FleetYaml, &[&["rolloutStrategy", "helm"]], "fleet.yaml", Some("--strategy")),
+    known(
+        ArgoApplication,
+        &[&["metadata"], &["spec.destination"]],
+        "Application",
+        Some("--applications"),
+    ),
+    known(
+        ArgoApplicationSet,
+        &[&["metadata"], &["spec.generators"]],
+        "ApplicationSet",
+        Some("--strategy"),
+    ),
+    known(
+        ArgoCluster,
+        &[&["server"], &["connectionState", "config"]],
+        "cluster of Argo CD",
+        Some("--clusters"),
+    ),
+    known(
+        ImageIndex,
+        &[&["manifests"]],
+        "image index",
+        Some("--image"),
+    ),
+    known(
+        ImageInspection,
+        &[&["LayersData", "Descriptor"]],
+        "inspection of an image",
+        None,
+    ),
+    known(
+        ImageManifest,
+        &[&["layers", "fsLayers"]],
+        "image manifest",
+        Some("--image"),
+    ),
+    known(
+        CloudFoundryError,
+        &[&["errors"]],
+        "error of Cloud Foundry",
+        None,
+    ),
+    known(
+        CloudFoundryManifest,
+        &[&["applications"]],
+        "app manifest of Cloud Foundry",
+        Some("--manifest"),
+    ),
+    known(
+        CloudFoundryProcess,
+        &[&["guid"], &["instances"]],
+        "process of Cloud Foundry",
+        Some("--process"),
+    ),
+    known(
+        CloudFoundryDeployment,
+        &[&["strategy"]],
+        "deployment of Cloud Foundry",
+        Some("--deployment"),
+    ),
+    known(
+        CloudFoundryApp,
+        &[&["guid"], &["lifecycle"]],
+        "app of Cloud Foundry",
+        None,
+    ),
+    known(
+        FleetYaml,
+        &[&["rolloutStrategy", "helm"]],
+        "fleet.yaml",
+        Some("--strategy"),
+    ),
 ];
 
 /// An object of an export, by its kind or its fields.
@@ -263,9 +391,14 @@ pub(super) enum ExportShape {
 
 impl ExportShape {
     pub(super) fn of(object: &ExportObject<'_>) -> Self {
-        let Ok(marks) = object.try_read::<Marks>() else { return Self::Unknown };
+        let Ok(marks) = object.try_read::<Marks>() else {
+            return Self::Unknown;
+        };
         if let Some(kind) = marks.kind.as_str() {
-            return Self::Kubernetes(kind.to_owned(), marks.api_version.as_str().unwrap_or_default().to_owned());
+            return Self::Kubernetes(
+                kind.to_owned(),
+                marks.api_version.as_str().unwrap_or_default().to_owned(),
+            );
         }
         let fields: NamedFields = object.try_read().unwrap_or_default();
         let SpecNames { spec } = object.try_read().unwrap_or_default();
@@ -275,7 +408,9 @@ impl ExportShape {
         };
         let is_it = |known: &&KnownObject| known.fields.iter().all(|fields| fields.iter().any(has));
         match CLIENT_OBJECTS.iter().find(is_it) {
-            Some(found) if found.object == CloudFoundryError => Self::Client(found, error_of(object)),
+            Some(found) if found.object == CloudFoundryError => {
+                Self::Client(found, error_of(object))
+            }
             Some(found) => Self::Client(found, String::new()),
             None => Self::Unknown,
         }
@@ -289,7 +424,9 @@ impl ExportShape {
     /// Whether an importer reads it.
     fn is_of(&self, expected: &ExpectedKind) -> bool {
         match self {
-            Self::Kubernetes(kind, version) if version.is_empty() => expected.kinds.contains(&kind.as_str()),
+            Self::Kubernetes(kind, version) if version.is_empty() => {
+                expected.kinds.contains(&kind.as_str())
+            }
             Self::Kubernetes(kind, version) => expected.has(kind, version),
             other => expected.may_lack_kind && other.option() == Some(expected.option),
         }
@@ -298,9 +435,10 @@ impl ExportShape {
     /// The option that reads it.
     pub(super) fn option(&self) -> Option<&'static str> {
         match self {
-            Self::Kubernetes(kind, version) => {
-                KNOWN.iter().find(|known| known.has(kind, version)).map(|known| known.option)
-            }
+            Self::Kubernetes(kind, version) => KNOWN
+                .iter()
+                .find(|known| known.has(kind, version))
+                .map(|known| known.option),
             Self::Client(found, _) => found.option,
             Self::Unknown => None,
         }
@@ -323,12 +461,25 @@ impl ExportShape {
         {
             name = format!("{name} of {version}");
         }
-        if let Self::Client(KnownObject { object: CloudFoundryError, .. }, message) = self {
+        if let Self::Client(
+            KnownObject {
+                object: CloudFoundryError,
+                ..
+            },
+            message,
+        ) = self
+        {
             return format!("an error of Cloud Foundry: {message}");
         }
-        let article = if name.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o']) { "an" } else { "a" };
+        let article = if name.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o']) {
+            "an"
+        } else {
+            "a"
+        };
         match self {
-            Self::Kubernetes(kind, version) if is_list && (self.option().is_some() || version.is_empty()) => {
+            Self::Kubernetes(kind, version)
+                if is_list && (self.option().is_some() || version.is_empty()) =>
+            {
                 format!("{article} {kind} list")
             }
             _ if is_list && self.is_client(ArgoApplication) => "an Application list".to_owned(),
@@ -346,15 +497,27 @@ impl ExportShape {
                 "name the group: `kubectl get clusters.fleet.cattle.io -A -o json`"
             }
             Self::Kubernetes(kind, _) if kind == "Table" => "kubectl needs `-o json` or `-o yaml`",
-            Self::Client(KnownObject { object: CloudFoundryApp, .. }, _) => {
-                "ask for its processes: `cf curl /v3/apps/GUID/processes`"
-            }
-            Self::Client(KnownObject { object: CloudFoundryError, .. }, _) => {
-                "look at the GUID, and log in again with `cf login`"
-            }
-            Self::Client(KnownObject { object: ImageInspection, .. }, _) => {
-                "write the manifest: `skopeo inspect --raw` or `crane manifest`"
-            }
+            Self::Client(
+                KnownObject {
+                    object: CloudFoundryApp,
+                    ..
+                },
+                _,
+            ) => "ask for its processes: `cf curl /v3/apps/GUID/processes`",
+            Self::Client(
+                KnownObject {
+                    object: CloudFoundryError,
+                    ..
+                },
+                _,
+            ) => "look at the GUID, and log in again with `cf login`",
+            Self::Client(
+                KnownObject {
+                    object: ImageInspection,
+                    ..
+                },
+                _,
+            ) => "write the manifest: `skopeo inspect --raw` or `crane manifest`",
             _ => return None,
         };
         Some(help.to_owned())
@@ -364,9 +527,17 @@ impl ExportShape {
 /// The details of an answer of Cloud Foundry that is an error.
 fn error_of(object: &ExportObject<'_>) -> String {
     let errors = object.to_json();
-    let details = errors["errors"].as_array().into_iter().flatten().filter_map(|error| error["detail"].as_str());
+    let details = errors["errors"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|error| error["detail"].as_str());
     let details: Vec<&str> = details.collect();
-    if details.is_empty() { "it has no details".to_owned() } else { details.join("; ") }
+    if details.is_empty() {
+        "it has no details".to_owned()
+    } else {
+        details.join("; ")
+    }
 }
 
 #[cfg(test)]
@@ -391,22 +562,61 @@ mod tests {
                 "a MemberCluster",
                 Some("--members"),
             ),
-            (r#"{"kind": "Node", "apiVersion": "v1"}"#, "a Node", Some("--nodes")),
-            (r#"{"metadata": {}, "spec": {"destination": {}}}"#, "an Application", Some("--applications")),
-            (r#"{"server": "x", "config": {}}"#, "a cluster of Argo CD", Some("--clusters")),
+            (
+                r#"{"kind": "Node", "apiVersion": "v1"}"#,
+                "a Node",
+                Some("--nodes"),
+            ),
+            (
+                r#"{"metadata": {}, "spec": {"destination": {}}}"#,
+                "an Application",
+                Some("--applications"),
+            ),
+            (
+                r#"{"server": "x", "config": {}}"#,
+                "a cluster of Argo CD",
+                Some("--clusters"),
+            ),
             (r#"{"manifests": []}"#, "an image index", Some("--image")),
             (r#"{"layers": []}"#, "an image manifest", Some("--image")),
-            (r#"{"guid": "x", "instances": 3}"#, "a process of Cloud Foundry", Some("--process")),
-            (r#"{"strategy": "rolling"}"#, "a deployment of Cloud Foundry", Some("--deployment")),
-            (r#"{"applications": []}"#, "an app manifest of Cloud Foundry", Some("--manifest")),
-            (r#"{"errors": [{"detail": "App not found"}]}"#, "an error of Cloud Foundry: App not found", None),
-            (r#"{"rolloutStrategy": {}}"#, "a fleet.yaml", Some("--strategy")),
+            (
+                r#"{"guid": "x", "instances": 3}"#,
+                "a process of Cloud Foundry",
+                Some("--process"),
+            ),
+            (
+                r#"{"strategy": "rolling"}"#,
+                "a deployment of Cloud Foundry",
+                Some("--deployment"),
+            ),
+            (
+                r#"{"applications": []}"#,
+                "an app manifest of Cloud Foundry",
+                Some("--manifest"),
+            ),
+            (
+                r#"{"errors": [{"detail": "App not found"}]}"#,
+                "an error of Cloud Foundry: App not found",
+                None,
+            ),
+            (
+                r#"{"rolloutStrategy": {}}"#,
+                "a fleet.yaml",
+                Some("--strategy"),
+            ),
             ("7", "an object of no known kind", None),
         ] {
-            let source = Arc::new(Source { name: "x".into(), text: text.into() });
+            let source = Arc::new(Source {
+                name: "x".into(),
+                text: text.into(),
+            });
             let objects = objects(&source).expect("well-formed");
             let shape = ExportShape::of(&objects[0]);
-            assert_eq!((shape.in_words(false).as_str(), shape.option()), (words, option), "{text}");
+            assert_eq!(
+                (shape.in_words(false).as_str(), shape.option()),
+                (words, option),
+                "{text}"
+            );
         }
     }
 }

@@ -57,15 +57,22 @@ struct PropertyValue {
 /// # Errors
 /// All that is wrong with them.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
-    let Some(path) = &sources.members else { return Err(Vec::new()) };
+    let Some(path) = &sources.members else {
+        return Err(Vec::new());
+    };
     let source = texts.read(path, MEMBERS.command)?;
     let read = MEMBERS.read::<MemberObject>(&source)?;
     check_objects(&read.found)?;
     let all = read.found.len();
     let mut notes = Vec::new();
     notes.extend(read.note_on_others(&source.name));
-    let (leaving, staying): (Vec<_>, Vec<_>) = read.found.iter().partition(|member| member.value.is_leaving());
-    let (joined, waiting): (Vec<_>, Vec<_>) = staying.into_iter().partition(|member| has_joined(&member.value));
+    let (leaving, staying): (Vec<_>, Vec<_>) = read
+        .found
+        .iter()
+        .partition(|member| member.value.is_leaving());
+    let (joined, waiting): (Vec<_>, Vec<_>) = staying
+        .into_iter()
+        .partition(|member| has_joined(&member.value));
     if waiting.len() + leaving.len() > 0 {
         notes.push(format!(
             "left out: {}, of which {} not joined, {} leaving",
@@ -76,16 +83,30 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     }
     if joined.is_empty() {
         let problem = Problem::of_file(&source.name, "no member cluster has joined the fleet");
-        return Err(vec![problem.with_help("a joined member has the condition `Joined` with the status `True`")]);
+        return Err(vec![problem.with_help(
+            "a joined member has the condition `Joined` with the status `True`",
+        )]);
     }
     let members: Vec<MemberView> = joined.iter().map(|member| view(&member.value)).collect();
-    let mut read_lines = vec![format!("{}: {}", source.name, counted(all, "member cluster"))];
+    let mut read_lines = vec![format!(
+        "{}: {}",
+        source.name,
+        counted(all, "member cluster")
+    )];
     let (placement, staged) = strategies(sources, texts)?;
     let mut picked: Vec<usize> = (0..members.len()).collect();
     if let Some(placement) = &placement {
-        let leaving = leaving.iter().map(|member| (member.value.name(), "is leaving the fleet"));
-        let waiting = waiting.iter().map(|member| (member.value.name(), "has not joined the fleet"));
-        let found = pick(placement, &members, &leaving.chain(waiting).collect::<Vec<_>>())?;
+        let leaving = leaving
+            .iter()
+            .map(|member| (member.value.name(), "is leaving the fleet"));
+        let waiting = waiting
+            .iter()
+            .map(|member| (member.value.name(), "has not joined the fleet"));
+        let found = pick(
+            placement,
+            &members,
+            &leaving.chain(waiting).collect::<Vec<_>>(),
+        )?;
         picked = found.members;
         notes.extend(found.notes);
         read_lines.push(format!("{}: a placement", placement.file.origin));
@@ -110,7 +131,13 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let strategy = strategy_of(placement, staged, &mut notes)?;
     let heartbeats = picked.iter().filter_map(|at| {
         // RFC 3339 in UTC sorts by time.
-        joined[*at].value.status.agent_status.iter().filter_map(|agent| agent.last_received_heartbeat.as_deref()).max()
+        joined[*at]
+            .value
+            .status
+            .agent_status
+            .iter()
+            .filter_map(|agent| agent.last_received_heartbeat.as_deref())
+            .max()
     });
     let offline = offline(heartbeats, targets.len(), sources.clock, &mut notes);
     Ok(ImportedFleet {
@@ -127,12 +154,20 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 }
 
 fn has_joined(member: &MemberObject) -> bool {
-    member.status.conditions.iter().any(|condition| condition.kind == "Joined" && condition.status == "True")
+    member
+        .status
+        .conditions
+        .iter()
+        .any(|condition| condition.kind == "Joined" && condition.status == "True")
 }
 
 /// A member as the scheduler sees it.
 fn view(member: &MemberObject) -> MemberView {
-    let nodes = member.status.properties.get(NODE_COUNT).and_then(|count| count.value.parse().ok());
+    let nodes = member
+        .status
+        .properties
+        .get(NODE_COUNT)
+        .and_then(|count| count.value.parse().ok());
     MemberView {
         name: member.name().to_owned(),
         labels: member.labels(),
@@ -154,15 +189,24 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStr
     let path = sources.strategy.as_deref();
     match strategy::read(path, &STAGES, is_kind(&STAGES), "strategy.yaml", texts) {
         Ok(staged) => Ok((placed, staged)),
-        Err(problems) if placed.is_none() => placement(path, texts).map(|placed| (placed, None)).map_err(|_| problems),
+        Err(problems) if placed.is_none() => placement(path, texts)
+            .map(|placed| (placed, None))
+            .map_err(|_| problems),
         Err(problems) => Err(problems),
     }
 }
 
-fn pick(placement: &FoundStrategy, members: &[MemberView], away: &[(&str, &str)]) -> OrProblems<Picked> {
+fn pick(
+    placement: &FoundStrategy,
+    members: &[MemberView],
+    away: &[(&str, &str)],
+) -> OrProblems<Picked> {
     let read = placement.read::<PlacementObject>()?;
-    let refused = |(field, reason, help): NotPicked| placement.problem(&field, reason).with_help(help);
-    read.spec.pick(&read.status, members, away).map_err(|reasons| reasons.into_iter().map(refused).collect())
+    let refused =
+        |(field, reason, help): NotPicked| placement.problem(&field, reason).with_help(help);
+    read.spec
+        .pick(&read.status, members, away)
+        .map_err(|reasons| reasons.into_iter().map(refused).collect())
 }
 
 fn strategy_of(
@@ -174,8 +218,14 @@ fn strategy_of(
     if let Some(staged) = staged {
         draft.product = "kubeFleetStaged";
         let spec = staged.read::<ClusterStagedUpdateStrategy>()?.spec;
-        let tasks =
-            || spec.stages.iter().flat_map(|stage| stage.before_stage_tasks.iter().chain(&stage.after_stage_tasks));
+        let tasks = || {
+            spec.stages.iter().flat_map(|stage| {
+                stage
+                    .before_stage_tasks
+                    .iter()
+                    .chain(&stage.after_stage_tasks)
+            })
+        };
         if tasks().any(|task| task.kind == "Approval") {
             draft.guesses.push(Guess::approvals());
         }
@@ -187,21 +237,32 @@ fn strategy_of(
         Some(placement) => {
             let spec = placement.read::<PlacementObject>()?.spec;
             if spec.is_external() {
-                let reason = "the placement's strategy is `External`: staged update runs roll it out";
+                let reason =
+                    "the placement's strategy is `External`: staged update runs roll it out";
                 let help = format!("add --strategy with `{}`", STAGES.command);
-                return Err(vec![placement.problem("spec.strategy.type", reason).with_help(help)]);
+                return Err(vec![
+                    placement
+                        .problem("spec.strategy.type", reason)
+                        .with_help(help),
+                ]);
             }
             draft.file = Some(placement.file);
         }
-        None => notes
-            .push("no --strategy and no --placement: the strategy is KubeFleet's default rolling update".to_owned()),
+        None => notes.push(
+            "no --strategy and no --placement: the strategy is KubeFleet's default rolling update"
+                .to_owned(),
+        ),
     }
     Ok(draft)
 }
 
 /// Twice the waits of the stages, and a day; `None` where the waits fit into a day.
 fn horizon<'t>(tasks: impl Iterator<Item = &'t StageTask>) -> Option<String> {
-    let waits = tasks.filter_map(|task| task.wait_time.as_deref()).filter_map(parse_duration);
-    let hours: u64 = waits.map(|wait: SimDuration| wait.as_nanos() / 3_600_000_000_000).sum();
+    let waits = tasks
+        .filter_map(|task| task.wait_time.as_deref())
+        .filter_map(parse_duration);
+    let hours: u64 = waits
+        .map(|wait: SimDuration| wait.as_nanos() / 3_600_000_000_000)
+        .sum();
     (hours >= 6).then(|| format!("{}h", 24 + 2 * hours))
 }

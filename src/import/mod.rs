@@ -72,14 +72,27 @@ use sources::Texts;
 /// # Errors
 /// When an export is invalid, the options do not fit together, or `folder` exists and may not be replaced. Then nothing
 /// is written.
-pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result<Imported, ImportError> {
+pub fn import(
+    sources: &ImportSources,
+    folder: &FsPath,
+    replace: bool,
+) -> Result<Imported, ImportError> {
     check_options(sources)?;
     let staged = ExperimentFolder::begin(folder, replace)?;
-    let draft = draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
+    let draft =
+        draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
     let names = file_names(&draft);
     let fields = in_place(&draft.fleet.strategy).unwrap_or_default();
-    let sweep = pace::sweep(draft.fleet.strategy.product, &fields, draft.fleet.targets.len());
-    let inline = if sources.inline { fields } else { serde_json::Map::new() };
+    let sweep = pace::sweep(
+        draft.fleet.strategy.product,
+        &fields,
+        draft.fleet.targets.len(),
+    );
+    let inline = if sources.inline {
+        fields
+    } else {
+        serde_json::Map::new()
+    };
     let (text, guesses) = page::write(&draft, &experiment_name(folder), &names, &inline, sweep);
     staged.write("experiment.yaml", text.as_bytes())?;
     staged.write(TABLE, &target::to_csv(&draft.fleet.targets))?;
@@ -96,31 +109,72 @@ pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result
         staged.write(name, file.text.as_bytes())?;
     }
     let is_strategy = |name: &str| names.strategy.as_deref() == Some(name);
-    let own_file = |name: &str| draft.fleet.strategy.file.as_ref().filter(|_| is_strategy(name));
+    let own_file = |name: &str| {
+        draft
+            .fleet
+            .strategy
+            .file
+            .as_ref()
+            .filter(|_| is_strategy(name))
+    };
     let origin = |name: &str| own_file(name).map(|file| file.origin.clone());
     let mut warnings = staged.check(origin)?;
     // Problems have their places in the file as it was written; what is published has what decides.
     let mut left_out = Vec::new();
     if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
         let is_set = draft.fleet.strategy.product == ARGO_CD;
-        let copy = is_set.then(|| application_set::without_template_names(&file.text)).flatten();
-        left_out = write_kept(&staged, name, copy.as_ref().unwrap_or(&file.text).as_bytes())?;
+        let copy = is_set
+            .then(|| application_set::without_template_names(&file.text))
+            .flatten();
+        left_out = write_kept(
+            &staged,
+            name,
+            copy.as_ref().unwrap_or(&file.text).as_bytes(),
+        )?;
         warnings = staged.check(origin)?;
     }
     let kept = staged.publish()?;
-    let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
-    let ImportedFleet { read, mut notes, strategy, .. } = draft.fleet;
+    let files = std::iter::once("experiment.yaml")
+        .chain(names.all(&draft))
+        .map(str::to_owned)
+        .collect();
+    let ImportedFleet {
+        read,
+        mut notes,
+        strategy,
+        ..
+    } = draft.fleet;
     if let (Some(file), false) = (strategy.file, left_out.is_empty()) {
-        notes.push(format!("{}: left out what is not simulated: {}", file.origin, some_of(&left_out)));
+        notes.push(format!(
+            "{}: left out what is not simulated: {}",
+            file.origin,
+            some_of(&left_out)
+        ));
     }
-    notes.extend(kept.map(|kept| format!("the experiment that was in {} is {} now", folder.display(), kept.display())));
-    Ok(Imported { folder: folder.to_owned(), files, read, notes, warnings, guesses })
+    notes.extend(kept.map(|kept| {
+        format!(
+            "the experiment that was in {} is {} now",
+            folder.display(),
+            kept.display()
+        )
+    }));
+    Ok(Imported {
+        folder: folder.to_owned(),
+        files,
+        read,
+        notes,
+        warnings,
+        guesses,
+    })
 }
 
 /// The fields of the strategy's file that may stand in the experiment.
 fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_json::Value>> {
     let file = strategy.file.as_ref()?;
-    let source = Arc::new(Source { name: file.origin.clone(), text: file.text.clone() });
+    let source = Arc::new(Source {
+        name: file.origin.clone(),
+        text: file.text.clone(),
+    });
     let tree = tree::parse(&source).ok()?;
     let product = products::find(strategy.product)?;
     let fields = product.in_file.iter().filter_map(|(in_place, in_file)| {
@@ -131,7 +185,11 @@ fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_js
 }
 
 /// Writes the part of a file that decides. Returns the names of the fields that are left out.
-fn write_kept(staged: &ExperimentFolder, name: &str, bytes: &[u8]) -> Result<Vec<String>, ImportError> {
+fn write_kept(
+    staged: &ExperimentFolder,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Vec<String>, ImportError> {
     match str::from_utf8(bytes).ok().and_then(|text| kept(name, text)) {
         Some((text, left_out)) => staged.write(name, text.as_bytes()).map(|()| left_out),
         None => staged.write(name, bytes).map(|()| Vec::new()),
@@ -165,9 +223,14 @@ fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
         return usage(format!("no fleet is named; add one of {FLEETS}"));
     };
     if let Some((other, ..)) = fleets.iter().find(|(_, _, of)| of != product) {
-        return usage(format!("{first} and {other} are of two products; import one fleet at a time"));
+        return usage(format!(
+            "{first} and {other} are of two products; import one fleet at a time"
+        ));
     }
-    if let Some((option, ..)) = further.iter().find(|(_, is_given, of)| *is_given && of != product) {
+    if let Some((option, ..)) = further
+        .iter()
+        .find(|(_, is_given, of)| *is_given && of != product)
+    {
         return usage(format!("{option} does not belong to {first}; remove it"));
     }
     if sources.deployment.is_some() && sources.strategy.is_some() {
@@ -185,7 +248,10 @@ enum Importer {
     CloudFoundry,
 }
 
-fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
+fn imported(
+    sources: &ImportSources,
+    texts: &mut Texts,
+) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
     let with_pods = |fleet: ImportedFleet| (fleet, WorkloadDraft::default());
     if sources.fleet.is_some() {
         fleet::import(sources, texts).map(with_pods)
@@ -201,8 +267,17 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(ImportedF
 /// Everything that the exports contain.
 fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
-    let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
-    let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &sources.platform, &mut texts)).transpose();
+    let images = images(
+        &sources.images,
+        &sources.previous,
+        &sources.platform,
+        &mut texts,
+    );
+    let nodes = sources
+        .nodes
+        .as_ref()
+        .map(|path| nodes::import(path, &sources.platform, &mut texts))
+        .transpose();
     let ((mut fleet, workload), images, nodes) = match (fleet, images, nodes) {
         (Ok(fleet), Ok(images), Ok(nodes)) => (fleet, images, nodes),
         (fleet, images, nodes) => {
@@ -213,27 +288,42 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
     fleet.read.extend(images.iter().map(in_words));
     let (nodes, lines) = nodes.unzip();
     fleet.read.extend(lines.into_iter().flatten());
-    let is_cloud = nodes.as_ref().is_some_and(|nodes: &draft::NodeFacts| nodes.is_cloud);
+    let is_cloud = nodes
+        .as_ref()
+        .is_some_and(|nodes: &draft::NodeFacts| nodes.is_cloud);
     let site = sources.site.unwrap_or_else(|| {
         let (site, note) = site::find(&mut fleet.targets, is_cloud, workload.is_one_instance);
         fleet.notes.push(note);
         site
     });
-    Ok(ExperimentDraft { fleet, images, workload, nodes, site })
+    Ok(ExperimentDraft {
+        fleet,
+        images,
+        workload,
+        nodes,
+        site,
+    })
 }
 
 fn in_words(image: &ImportedImage) -> String {
     let (all, new) = sizes(image);
     let layers = counted(image.new.manifest.layers.len(), "layer");
     match &image.previous {
-        Some(previous) => format!("{}: {layers}, {all}; {new} of them are not in {}", image.new.file, previous.file),
+        Some(previous) => format!(
+            "{}: {layers}, {all}; {new} of them are not in {}",
+            image.new.file, previous.file
+        ),
         None => format!("{}: {layers}, {all}", image.new.file),
     }
 }
 
 /// Names for the files, each once.
 fn file_names(draft: &ExperimentDraft) -> FileNames {
-    let mut taken = vec![TABLE.to_owned(), GROUPS.to_owned(), "experiment.yaml".to_owned()];
+    let mut taken = vec![
+        TABLE.to_owned(),
+        GROUPS.to_owned(),
+        "experiment.yaml".to_owned(),
+    ];
     let mut name = |wanted: &str, default: &str| {
         let wanted = strategy::plain_name(wanted, default);
         let (stem, ending) = match wanted.rfind('.') {
@@ -244,12 +334,26 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
         taken.push(name.clone());
         name
     };
-    let strategy = draft.fleet.strategy.file.as_ref().map(|file| name(&file.name, "strategy.yaml"));
+    let strategy = draft
+        .fleet
+        .strategy
+        .file
+        .as_ref()
+        .map(|file| name(&file.name, "strategy.yaml"));
     let images = draft.images.iter().map(|image| {
         let new = name(&image.new.file, "new.json");
-        (new, image.previous.as_ref().map(|previous| name(&previous.file, "previous.json")))
+        (
+            new,
+            image
+                .previous
+                .as_ref()
+                .map(|previous| name(&previous.file, "previous.json")),
+        )
     });
-    FileNames { strategy, images: images.collect() }
+    FileNames {
+        strategy,
+        images: images.collect(),
+    }
 }
 
 #[cfg(test)]

@@ -82,7 +82,13 @@ impl Page {
 
     /// A guess that the experiment needs: a comment with its range, and the line.
     fn needed_guess(&mut self, indent: usize, line: &str, guess: Guess) {
-        self.comment(indent, &format!("Assumption, {}. Replace it with {}.", guess.range, guess.replace_with));
+        self.comment(
+            indent,
+            &format!(
+                "Assumption, {}. Replace it with {}.",
+                guess.range, guess.replace_with
+            ),
+        );
         self.line(indent, line);
         self.guesses.push(guess);
     }
@@ -102,7 +108,10 @@ pub(super) fn write(
     in_place: &Map<String, Value>,
     sweep: Option<PaceSweep>,
 ) -> (String, Vec<Guess>) {
-    let mut page = Page { text: String::new(), guesses: Vec::new() };
+    let mut page = Page {
+        text: String::new(),
+        guesses: Vec::new(),
+    };
     head(&mut page, draft, name, files);
     fleet(&mut page, draft);
     registry(&mut page);
@@ -121,7 +130,11 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
          constants that are not listed here are printed by `fleetsim assumptions`, also with their ranges.",
     );
     page.line(0, &format!("name: {}", quoted(name)));
-    let which = if draft.fleet.strategy.file.is_some() { "exported" } else { "default" };
+    let which = if draft.fleet.strategy.file.is_some() {
+        "exported"
+    } else {
+        "default"
+    };
     let question = format!(
         "How does the {which} strategy roll the release out to {}, and which pace can the registry bear?",
         draft.fleet.in_words
@@ -130,13 +143,19 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
     page.line(0, "seed: 1");
     page.line(0, "replicates: 20");
     if let Some(horizon) = &draft.fleet.strategy.horizon {
-        page.line(0, &format!("horizon: {horizon}  # the strategy itself waits for a part of it"));
+        page.line(
+            0,
+            &format!("horizon: {horizon}  # the strategy itself waits for a part of it"),
+        );
     }
     page.blank();
 }
 
 fn fleet(page: &mut Page, draft: &ExperimentDraft) {
-    page.comment(0, &format!("From {}: {}.", draft.fleet.origin, draft.fleet.in_words));
+    page.comment(
+        0,
+        &format!("From {}: {}.", draft.fleet.origin, draft.fleet.in_words),
+    );
     for note in &draft.fleet.notes {
         page.comment(0, &format!("Note: {note}."));
     }
@@ -151,7 +170,12 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
         page.line(4, "nodes: 1  # one instance of the app");
     } else if let Some(nodes) = &draft.nodes {
         page.line(4, &format!("nodes: {}", nodes.count));
-    } else if draft.fleet.targets.iter().any(|target| target.nodes.is_none()) {
+    } else if draft
+        .fleet
+        .targets
+        .iter()
+        .any(|target| target.nodes.is_none())
+    {
         page.guess(4, Guess::nodes(place));
     }
     let guess = site::guess(draft.site, place);
@@ -160,7 +184,10 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
         page.blank();
         page.line(0, "regions:");
         for (at, region) in draft.fleet.regions.iter().enumerate() {
-            let guess = Guess { value: draft.site.link().downlink.typical().to_string(), ..Guess::shared_link(at) };
+            let guess = Guess {
+                value: draft.site.link().downlink.typical().to_string(),
+                ..Guess::shared_link(at)
+            };
             let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
             match at {
                 0 => page.needed_guess(2, &line, guess),
@@ -184,7 +211,10 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
     page.line(2, "images:");
     for (at, (image, (manifest, previous))) in draft.images.iter().zip(&files.images).enumerate() {
         let (all, new) = sizes(image);
-        page.comment(4, &format!("{all} of layers, {new} of them not in the version before."));
+        page.comment(
+            4,
+            &format!("{all} of layers, {new} of them not in the version before."),
+        );
         page.line(4, &format!("- name: {}", quoted(&image.name)));
         page.line(6, &format!("manifest: {}", quoted(manifest)));
         match previous {
@@ -196,11 +226,19 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
     if draft.images.is_empty() {
         let guess = Guess::image_size();
         page.line(4, "- name: app");
-        page.needed_guess(6, &format!("manifest: {{layers: [{{size: {}}}]}}", guess.value), guess);
+        page.needed_guess(
+            6,
+            &format!("manifest: {{layers: [{{size: {}}}]}}", guess.value),
+            guess,
+        );
     }
     page.line(2, "workloads:");
     let names = draft.images.iter().map(|image| image.name.as_str());
-    let names: Vec<&str> = if draft.images.is_empty() { vec!["app"] } else { names.collect() };
+    let names: Vec<&str> = if draft.images.is_empty() {
+        vec!["app"]
+    } else {
+        names.collect()
+    };
     for (at, name) in names.into_iter().enumerate() {
         page.line(4, "- kind: Deployment");
         page.line(6, &format!("image: {}", quoted(name)));
@@ -224,7 +262,11 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
 
 fn node(page: &mut Page, draft: &ExperimentDraft) {
     page.line(0, "node:");
-    match draft.nodes.as_ref().and_then(|nodes| nodes.runtime.as_ref()) {
+    match draft
+        .nodes
+        .as_ref()
+        .and_then(|nodes| nodes.runtime.as_ref())
+    {
         Some(runtime) => page.line(2, &format!("runtime: {runtime}")),
         None => page.guess(2, Guess::runtime()),
     }
@@ -232,7 +274,9 @@ fn node(page: &mut Page, draft: &ExperimentDraft) {
 }
 
 fn faults(page: &mut Page, draft: &ExperimentDraft) {
-    let Some(guess) = draft.fleet.offline.clone() else { return };
+    let Some(guess) = draft.fleet.offline.clone() else {
+        return;
+    };
     page.line(0, "faults:");
     let line = format!("offline: {{share: {}}}", guess.value);
     page.needed_guess(2, &line, guess);
@@ -256,14 +300,26 @@ fn strategies(
         page.comment(2, "The same, with other limits: see `sweep`.");
         page.line(2, &format!("{OTHER_PACE}:"));
         own_strategy(page, strategy, files, in_place, sweep.also);
-        strategy.guesses.iter().for_each(|guess| page.line(6, &assignment(guess)));
+        strategy
+            .guesses
+            .iter()
+            .for_each(|guess| page.line(6, &assignment(guess)));
     }
-    page.comment(2, "The shortest rollout and the highest load of any strategy.");
+    page.comment(
+        2,
+        "The shortest rollout and the highest load of any strategy.",
+    );
     page.line(2, "all-at-once: {allAtOnce: {}}");
     let Some(sweep) = sweep else { return };
     page.blank();
     let product = strategy.product;
-    page.line(0, &format!("sweep: {{strategies.{OTHER_PACE}.{product}.{}: {}}}", sweep.path, sweep.values));
+    page.line(
+        0,
+        &format!(
+            "sweep: {{strategies.{OTHER_PACE}.{product}.{}: {}}}",
+            sweep.path, sweep.values
+        ),
+    );
     page.blank();
     page.comment(
         0,
@@ -282,7 +338,10 @@ fn own_strategy(
     also: Option<&str>,
 ) {
     let is_empty = files.strategy.is_none() && strategy.guesses.is_empty();
-    page.line(4, &format!("{}:{}", strategy.product, if is_empty { " {}" } else { "" }));
+    page.line(
+        4,
+        &format!("{}:{}", strategy.product, if is_empty { " {}" } else { "" }),
+    );
     if let Some(file) = &files.strategy {
         page.line(6, &format!("file: {}", quoted(file)));
     }
@@ -293,7 +352,9 @@ fn own_strategy(
     }
     if !replaced.is_empty() {
         page.comment(6, "These replace what the file says.");
-        to_yaml(&Value::Object(replaced)).lines().for_each(|line| page.line(6, line));
+        to_yaml(&Value::Object(replaced))
+            .lines()
+            .for_each(|line| page.line(6, line));
     }
     if let Some(line) = also {
         page.line(6, line);

@@ -13,7 +13,8 @@ use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::scenario::import::object::OrDefault;
 use crate::units::counted;
 
-const WITH_STATUS: &str = "export the placement with its status, `kubectl get clusterresourceplacement NAME -o yaml`";
+const WITH_STATUS: &str =
+    "export the placement with its status, `kubectl get clusterresourceplacement NAME -o yaml`";
 
 /// The part of a placement's specification that picks clusters.
 #[derive(Default, Deserialize)]
@@ -138,32 +139,53 @@ impl PickingSpec {
     ) -> Result<Picked, Vec<NotPicked>> {
         let named = status.members(members);
         if !named.is_empty() {
-            let note = format!("the {} of the placement's status are its targets", counted(named.len(), "member"));
-            return Ok(Picked { members: named, notes: vec![note] });
+            let note = format!(
+                "the {} of the placement's status are its targets",
+                counted(named.len(), "member")
+            );
+            return Ok(Picked {
+                members: named,
+                notes: vec![note],
+            });
         }
         let policy = &self.policy;
         match policy.placement_type.as_deref() {
             Some("PickFixed") => return policy.fixed(members, away),
             Some("PickN") => {
-                let reason = "the placement has no status, so that the picked clusters are not known";
+                let reason =
+                    "the placement has no status, so that the picked clusters are not known";
                 return Err(not_picked("spec.policy.placementType", reason, WITH_STATUS));
             }
             _ => {}
         }
         let selected = policy.selected(members).map_err(|reason| vec![reason])?;
-        let (tolerated, tainted): (Vec<usize>, Vec<usize>) =
-            selected.iter().copied().partition(|member| policy.tolerates(&members[*member]));
+        let (tolerated, tainted): (Vec<usize>, Vec<usize>) = selected
+            .iter()
+            .copied()
+            .partition(|member| policy.tolerates(&members[*member]));
         if tolerated.is_empty() {
-            let help = "compare its affinity and tolerations with the labels and taints of the members";
+            let help =
+                "compare its affinity and tolerations with the labels and taints of the members";
             let reason = "the placement picks none of the joined member clusters";
             return Err(not_picked("spec.policy", reason, help));
         }
         let unselected = members.len() - selected.len();
         let notes = [
-            left_out(unselected, "member", "not selected by the placement's affinity"),
-            left_out(tainted.len(), "member", "with a taint that the placement does not tolerate"),
+            left_out(
+                unselected,
+                "member",
+                "not selected by the placement's affinity",
+            ),
+            left_out(
+                tainted.len(),
+                "member",
+                "with a taint that the placement does not tolerate",
+            ),
         ];
-        Ok(Picked { members: tolerated, notes: notes.into_iter().flatten().collect() })
+        Ok(Picked {
+            members: tolerated,
+            notes: notes.into_iter().flatten().collect(),
+        })
     }
 }
 
@@ -171,14 +193,22 @@ impl PickingStatus {
     /// The members that it names.
     fn members(&self, members: &[MemberView]) -> Vec<usize> {
         let named = |member: &MemberView| {
-            self.placement_statuses.iter().any(|picked| picked.cluster_name.as_ref() == Some(&member.name))
+            self.placement_statuses
+                .iter()
+                .any(|picked| picked.cluster_name.as_ref() == Some(&member.name))
         };
-        (0..members.len()).filter(|at| named(&members[*at])).collect()
+        (0..members.len())
+            .filter(|at| named(&members[*at]))
+            .collect()
     }
 }
 
 impl PickingPolicy {
-    fn fixed(&self, members: &[MemberView], away: &[(&str, &str)]) -> Result<Picked, Vec<NotPicked>> {
+    fn fixed(
+        &self,
+        members: &[MemberView],
+        away: &[(&str, &str)],
+    ) -> Result<Picked, Vec<NotPicked>> {
         let mut picked = Vec::new();
         let mut missing: Vec<NotPicked> = Vec::new();
         for (at, name) in self.cluster_names.iter().enumerate() {
@@ -187,11 +217,17 @@ impl PickingPolicy {
                 None => {
                     let away = away.iter().find(|(away, _)| away == name);
                     let help = match away {
-                        Some(_) => "KubeFleet does not pick it; remove the name from a copy of the file",
+                        Some(_) => {
+                            "KubeFleet does not pick it; remove the name from a copy of the file"
+                        }
                         None => "export all members: `kubectl get memberclusters -o json`",
                     };
                     let why = away.map_or("is not among the member clusters", |(_, why)| why);
-                    missing.push((format!("spec.policy.clusterNames[{at}]"), format!("`{name}` {why}"), help));
+                    missing.push((
+                        format!("spec.policy.clusterNames[{at}]"),
+                        format!("`{name}` {why}"),
+                        help,
+                    ));
                 }
             }
         }
@@ -202,15 +238,31 @@ impl PickingPolicy {
         picked.dedup();
         if picked.is_empty() {
             let help = "KubeFleet refuses this too; name at least one";
-            return Err(not_picked("spec.policy.clusterNames", "the placement names no clusters", help));
+            return Err(not_picked(
+                "spec.policy.clusterNames",
+                "the placement names no clusters",
+                help,
+            ));
         }
-        let note = left_out(members.len() - picked.len(), "member", "not named by the placement");
-        Ok(Picked { members: picked, notes: note.into_iter().collect() })
+        let note = left_out(
+            members.len() - picked.len(),
+            "member",
+            "not named by the placement",
+        );
+        Ok(Picked {
+            members: picked,
+            notes: note.into_iter().collect(),
+        })
     }
 
     /// The members that one of the required terms selects; without terms all.
     fn selected(&self, members: &[MemberView]) -> Result<Vec<usize>, NotPicked> {
-        let Some(terms) = &self.affinity.cluster_affinity.required.cluster_selector_terms else {
+        let Some(terms) = &self
+            .affinity
+            .cluster_affinity
+            .required
+            .cluster_selector_terms
+        else {
             return Ok((0..members.len()).collect());
         };
         let mut selectors = Vec::new();
@@ -220,18 +272,33 @@ impl PickingPolicy {
             );
             if term.property_selector.is_some() {
                 let reason = "properties cannot be evaluated without the placement's status";
-                return Err((format!("{path}.propertySelector"), reason.to_owned(), WITH_STATUS));
+                return Err((
+                    format!("{path}.propertySelector"),
+                    reason.to_owned(),
+                    WITH_STATUS,
+                ));
             }
-            let selector = term.label_selector.as_ref().map(LabelSelector::check).transpose().map_err(|error| {
-                let help = "Kubernetes would refuse this selector too";
-                (format!("{path}.labelSelector"), error.to_string(), help)
-            })?;
+            let selector = term
+                .label_selector
+                .as_ref()
+                .map(LabelSelector::check)
+                .transpose()
+                .map_err(|error| {
+                    let help = "Kubernetes would refuse this selector too";
+                    (format!("{path}.labelSelector"), error.to_string(), help)
+                })?;
             selectors.push(selector);
         }
         let is_selected = |member: &MemberView| {
-            selectors.iter().any(|selector| selector.as_ref().is_none_or(|selector| selector.matches(&member.labels)))
+            selectors.iter().any(|selector| {
+                selector
+                    .as_ref()
+                    .is_none_or(|selector| selector.matches(&member.labels))
+            })
         };
-        Ok((0..members.len()).filter(|at| is_selected(&members[*at])).collect())
+        Ok((0..members.len())
+            .filter(|at| is_selected(&members[*at]))
+            .collect())
     }
 
     /// Follows `ToleratesTaint` of Kubernetes: an empty key with `Exists` tolerates everything.
@@ -244,7 +311,11 @@ impl PickingPolicy {
                     _ => !toleration.key.is_empty() && toleration.value == taint.value,
                 }
         };
-        member.taints.iter().all(|taint| self.tolerations.iter().any(|toleration| is_by(taint, toleration)))
+        member.taints.iter().all(|taint| {
+            self.tolerations
+                .iter()
+                .any(|toleration| is_by(taint, toleration))
+        })
     }
 }
 
@@ -257,13 +328,21 @@ mod tests {
             name: name.to_owned(),
             labels: [("ring".to_owned(), (at / 2).to_string())].into(),
             taints: if name == "d" {
-                vec![ClusterTaint { key: "edge".into(), value: "yes".into(), effect: "NoSchedule".into() }]
+                vec![ClusterTaint {
+                    key: "edge".into(),
+                    value: "yes".into(),
+                    effect: "NoSchedule".into(),
+                }]
             } else {
                 Vec::new()
             },
             nodes: None,
         };
-        ["a", "b", "c", "d"].into_iter().enumerate().map(member).collect()
+        ["a", "b", "c", "d"]
+            .into_iter()
+            .enumerate()
+            .map(member)
+            .collect()
     }
 
     fn picked(spec: &str, status: &str) -> Result<Vec<String>, String> {
@@ -271,9 +350,15 @@ mod tests {
         let status: PickingStatus = serde_saphyr::from_str(status).expect("a status");
         let members = members();
         match spec.pick(&status, &members, &[("y", "is leaving the fleet")]) {
-            Ok(picked) => Ok(picked.members.into_iter().map(|at| members[at].name.clone()).collect()),
+            Ok(picked) => Ok(picked
+                .members
+                .into_iter()
+                .map(|at| members[at].name.clone())
+                .collect()),
             Err(reasons) => {
-                let reasons = reasons.into_iter().map(|(field, reason, _)| format!("{field}: {reason}"));
+                let reasons = reasons
+                    .into_iter()
+                    .map(|(field, reason, _)| format!("{field}: {reason}"));
                 Err(reasons.collect::<Vec<_>>().join("; "))
             }
         }
@@ -289,16 +374,40 @@ mod tests {
             )
         };
         assert_eq!(picked("{}", "{}"), names("abc"), "`d` has a taint");
-        assert_eq!(picked("policy: {tolerations: [{key: edge, operator: Exists}]}", "{}"), names("abcd"));
-        assert_eq!(picked("policy: {tolerations: [{key: edge, value: no}]}", "{}"), names("abc"));
-        assert_eq!(picked(&required("{labelSelector: {matchLabels: {ring: '0'}}}"), "{}"), names("ab"));
         assert_eq!(
-            picked("policy: {placementType: PickFixed, clusterNames: [d, a]}", "{}"),
+            picked(
+                "policy: {tolerations: [{key: edge, operator: Exists}]}",
+                "{}"
+            ),
+            names("abcd")
+        );
+        assert_eq!(
+            picked("policy: {tolerations: [{key: edge, value: no}]}", "{}"),
+            names("abc")
+        );
+        assert_eq!(
+            picked(
+                &required("{labelSelector: {matchLabels: {ring: '0'}}}"),
+                "{}"
+            ),
+            names("ab")
+        );
+        assert_eq!(
+            picked(
+                "policy: {placementType: PickFixed, clusterNames: [d, a]}",
+                "{}"
+            ),
             names("ad"),
             "taints do not matter to named clusters"
         );
         let two = "policy: {placementType: PickN, numberOfClusters: 2}";
-        assert_eq!(picked(two, "placementStatuses: [{clusterName: b}, {clusterName: c}, {}]"), names("bc"));
+        assert_eq!(
+            picked(
+                two,
+                "placementStatuses: [{clusterName: b}, {clusterName: c}, {}]"
+            ),
+            names("bc")
+        );
     }
 
     #[test]

@@ -11,11 +11,27 @@ use super::target::FleetTarget;
 use crate::world::SiteKind;
 
 /// Ends of keys of labels that may name a kind of site.
-const KEYS: [&str; 6] = ["site", "site-type", "sitetype", "location-type", "kind", "type"];
+const KEYS: [&str; 6] = [
+    "site",
+    "site-type",
+    "sitetype",
+    "location-type",
+    "kind",
+    "type",
+];
 
 /// Words for kinds of sites.
 const WORDS: [(SiteKind, &[&str]); 3] = [
-    (SiteKind::DataCentre, &["dc", "datacenter", "datacentre", "data-center", "data-centre"]),
+    (
+        SiteKind::DataCentre,
+        &[
+            "dc",
+            "datacenter",
+            "datacentre",
+            "data-center",
+            "data-centre",
+        ],
+    ),
     (SiteKind::Store, &["store", "shop", "retail"]),
     (SiteKind::Branch, &["branch", "branch-office", "office"]),
 ];
@@ -24,36 +40,64 @@ const WORDS: [(SiteKind, &[&str]); 3] = [
 fn labelled(target: &FleetTarget) -> Option<SiteKind> {
     const REGIONS: [&str; 2] = ["fleet.azure.com/location", "topology.kubernetes.io/region"];
     const PROVIDERS: [&str; 3] = ["eks", "aks", "gke"];
-    let is_region = REGIONS.iter().any(|label| target.labels.contains_key(*label));
+    let is_region = REGIONS
+        .iter()
+        .any(|label| target.labels.contains_key(*label));
     let provider = target.labels.get("provider.cattle.io");
     if is_region || provider.is_some_and(|provider| PROVIDERS.contains(&provider.as_str())) {
         return Some(SiteKind::Cloud);
     }
     let of_word = |(key, word): (&String, &String)| {
         let key = key.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let known = WORDS.iter().find(|(_, words)| words.contains(&word.to_lowercase().as_str()));
-        known.filter(|_| KEYS.contains(&key.as_str())).map(|(kind, _)| *kind)
+        let known = WORDS
+            .iter()
+            .find(|(_, words)| words.contains(&word.to_lowercase().as_str()));
+        known
+            .filter(|_| KEYS.contains(&key.as_str()))
+            .map(|(kind, _)| *kind)
     };
     target.labels.iter().find_map(of_word)
 }
 
 /// Gives targets the kinds that their labels show. Returns the kind of the others, and the note on it.
-pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: bool) -> (SiteKind, String) {
-    let of_all =
-        |kind: SiteKind, why: &str| (kind, format!("the links are those of `--site {}`, because {why}", kind.name()));
+pub(super) fn find(
+    targets: &mut [FleetTarget],
+    has_cloud_nodes: bool,
+    is_app: bool,
+) -> (SiteKind, String) {
+    let of_all = |kind: SiteKind, why: &str| {
+        (
+            kind,
+            format!(
+                "the links are those of `--site {}`, because {why}",
+                kind.name()
+            ),
+        )
+    };
     if is_app {
-        return of_all(SiteKind::DataCentre, "an app's instances run on cells of one foundation");
+        return of_all(
+            SiteKind::DataCentre,
+            "an app's instances run on cells of one foundation",
+        );
     }
     let kinds: Vec<Option<SiteKind>> = targets.iter().map(labelled).collect();
     if let Ok(Some(kind)) = kinds.iter().all_equal_value() {
         return of_all(*kind, "labels of all clusters say so");
     }
-    let rest = if has_cloud_nodes { SiteKind::Cloud } else { SiteKind::default() };
+    let rest = if has_cloud_nodes {
+        SiteKind::Cloud
+    } else {
+        SiteKind::default()
+    };
     for (target, kind) in targets.iter_mut().zip(&kinds) {
         target.site = *kind;
     }
     let counts = kinds.iter().flatten().map(|kind| kind.name()).counts();
-    let counts: Vec<String> = counts.into_iter().sorted().map(|(name, count)| format!("{count} {name}")).collect();
+    let counts: Vec<String> = counts
+        .into_iter()
+        .sorted()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
     let of_rest = match (has_cloud_nodes, counts.is_empty()) {
         (true, true) => return of_all(SiteKind::Cloud, "the nodes have a `providerID` of a cloud"),
         (false, true) => {
@@ -96,8 +140,14 @@ mod tests {
     use super::*;
 
     fn target(labels: &[(&str, &str)]) -> FleetTarget {
-        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        FleetTarget { labels, ..FleetTarget::default() }
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        FleetTarget {
+            labels,
+            ..FleetTarget::default()
+        }
     }
 
     #[test]
@@ -106,17 +156,24 @@ mod tests {
         let shop = target(&[("provider.cattle.io", "k3s"), ("region", "eu")]);
         let dc = target(&[("example.com/site", "DC")]);
         let kinds = |targets: &[&FleetTarget], nodes| {
-            let mut targets: Vec<FleetTarget> = targets.iter().map(|target| (*target).clone()).collect();
+            let mut targets: Vec<FleetTarget> =
+                targets.iter().map(|target| (*target).clone()).collect();
             let (rest, note) = find(&mut targets, nodes, false);
-            (rest, targets.into_iter().map(|target| target.site).collect::<Vec<_>>(), note)
+            (
+                rest,
+                targets
+                    .into_iter()
+                    .map(|target| target.site)
+                    .collect::<Vec<_>>(),
+                note,
+            )
         };
         let (rest, sites, note) = kinds(&[&aks, &aks], false);
         assert_eq!((rest, sites), (SiteKind::Cloud, vec![None, None]), "{note}");
         let (rest, sites, note) = kinds(&[&aks, &shop, &dc], false);
         let expected = vec![Some(SiteKind::Cloud), None, Some(SiteKind::DataCentre)];
         assert_eq!((rest, sites), (SiteKind::Branch, expected));
-        let words =
-            "labels show: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of the other 1 are of branch";
+        let words = "labels show: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of the other 1 are of branch";
         assert!(note.contains(words), "{note}");
         let (rest, sites, note) = kinds(&[&shop], true);
         assert_eq!((rest, sites), (SiteKind::Cloud, vec![None]), "{note}");

@@ -22,7 +22,12 @@ pub struct ImportSources {
     #[arg(long, value_name = "FILE", help_heading = "Rancher Fleet")]
     pub fleet: Option<PathBuf>,
     /// Targets of a bundle: `kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml`
-    #[arg(long = "gitrepo", value_name = "FILE", help_heading = "Rancher Fleet", visible_alias = "targets")]
+    #[arg(
+        long = "gitrepo",
+        value_name = "FILE",
+        help_heading = "Rancher Fleet",
+        visible_alias = "targets"
+    )]
     pub git_repo: Option<PathBuf>,
     /// Cluster groups: `kubectl get clustergroups.fleet.cattle.io -A -o json`
     #[arg(long, value_name = "FILE", help_heading = "Rancher Fleet")]
@@ -73,7 +78,12 @@ pub struct ImportSources {
     #[arg(long, value_name = "FILE", help_heading = "Images")]
     pub previous: Vec<PathBuf>,
     /// Platform to choose from an image index
-    #[arg(long, value_name = "OS/ARCH", help_heading = "Images", default_value = "linux/amd64")]
+    #[arg(
+        long,
+        value_name = "OS/ARCH",
+        help_heading = "Images",
+        default_value = "linux/amd64"
+    )]
     pub platform: String,
     /// The present time. `None`: no time in an export counts as future.
     #[arg(skip)]
@@ -87,7 +97,11 @@ pub(super) fn is_command(command: &str) -> bool {
 
 /// The fix where a file is not what it should be: the command that writes one, or the name of such a file.
 pub(super) fn written(command: &str) -> String {
-    if is_command(command) { format!("write it with `{command}`") } else { format!("name your {command}") }
+    if is_command(command) {
+        format!("write it with `{command}`")
+    } else {
+        format!("name your {command}")
+    }
 }
 
 /// The texts of the files of an import.
@@ -101,9 +115,17 @@ impl Texts {
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let source = |(name, text): &(&str, &str)| {
-            (PathBuf::from(name), Arc::new(Source { name: (*name).to_owned(), text: (*text).to_owned() }))
+            (
+                PathBuf::from(name),
+                Arc::new(Source {
+                    name: (*name).to_owned(),
+                    text: (*text).to_owned(),
+                }),
+            )
         };
-        Self { read: files.iter().map(source).collect() }
+        Self {
+            read: files.iter().map(source).collect(),
+        }
     }
 
     /// The text of a file.
@@ -112,12 +134,20 @@ impl Texts {
     /// When it cannot be read, is too large, is not text or is empty.
     pub(crate) fn read(&mut self, path: &Path, command: &str) -> OrProblems<Arc<Source>> {
         let is_stdin = is_stdin(path);
-        let name = if is_stdin { "<standard input>".to_owned() } else { path.display().to_string() };
-        let fail = |message: String, help: String| vec![Problem::of_file(&name, message).with_help(help)];
+        let name = if is_stdin {
+            "<standard input>".to_owned()
+        } else {
+            path.display().to_string()
+        };
+        let fail =
+            |message: String, help: String| vec![Problem::of_file(&name, message).with_help(help)];
         if let Some(known) = self.read.get(path) {
             if is_stdin {
                 let help = "save the others as files, and name these".to_owned();
-                return Err(fail("standard input can be read only once".to_owned(), help));
+                return Err(fail(
+                    "standard input can be read only once".to_owned(),
+                    help,
+                ));
             }
             return Ok(Arc::clone(known));
         }
@@ -128,9 +158,13 @@ impl Texts {
         read.map_err(|error| fail(in_words(&error), written()))?;
         if bytes.len() as u64 > MOST_BYTES {
             let message = format!("the file has more than {MOST_BYTES} bytes");
-            return Err(fail(message, "export fewer objects, e.g. by label with `-l`".to_owned()));
+            return Err(fail(
+                message,
+                "export fewer objects, e.g. by label with `-l`".to_owned(),
+            ));
         }
-        let text = text_of(bytes).ok_or_else(|| fail("the file is not UTF-8 text".to_owned(), written()))?;
+        let text = text_of(bytes)
+            .ok_or_else(|| fail("the file is not UTF-8 text".to_owned(), written()))?;
         if text.trim().is_empty() {
             return Err(fail("the file is empty".to_owned(), written()));
         }

@@ -57,7 +57,11 @@ pub(super) fn read(
     let source = texts.read(path, expected.command)?;
     let all = objects(&source)?;
     let shapes: Vec<ExportShape> = all.iter().map(ExportShape::of).collect();
-    let mut found = all.iter().zip(&shapes).enumerate().filter(|(_, (_, shape))| is_it(shape));
+    let mut found = all
+        .iter()
+        .zip(&shapes)
+        .enumerate()
+        .filter(|(_, (_, shape))| is_it(shape));
     let Some((number, (object, _))) = found.next() else {
         let help = written(expected.command);
         return Err(match (all.first(), shapes.first()) {
@@ -70,9 +74,22 @@ pub(super) fn read(
         return Err(vec![problem.with_help("keep the one that is rolled out")]);
     }
     let (name, text) = text_of(path, default_name, &source, object, all.len());
-    let file = StrategyFile { name, origin: source.name.clone(), text };
-    let others = shapes.iter().enumerate().filter(|(at, _)| *at != number).map(|(_, shape)| shape.name());
-    Ok(Some(FoundStrategy { file, source: Arc::clone(&source), number, others: others.collect() }))
+    let file = StrategyFile {
+        name,
+        origin: source.name.clone(),
+        text,
+    };
+    let others = shapes
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != number)
+        .map(|(_, shape)| shape.name());
+    Ok(Some(FoundStrategy {
+        file,
+        source: Arc::clone(&source),
+        number,
+        others: others.collect(),
+    }))
 }
 
 /// The whole text where it is the object alone, else the object as YAML.
@@ -84,17 +101,32 @@ fn text_of(
     count: usize,
 ) -> (String, String) {
     let is_whole = count == 1 && object.path.0.is_empty();
-    let own = path.file_name().map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
+    let own = path
+        .file_name()
+        .map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
     let own = own.filter(|_| !is_stdin(path) && is_whole);
-    let text = if is_whole { source.text.clone() } else { to_yaml(&object.to_json()) };
-    (plain_name(own.as_deref().unwrap_or(default_name), default_name), text)
+    let text = if is_whole {
+        source.text.clone()
+    } else {
+        to_yaml(&object.to_json())
+    };
+    (
+        plain_name(own.as_deref().unwrap_or(default_name), default_name),
+        text,
+    )
 }
 
 /// A file name of letters, digits, `-`, `_` and `.`, or the default.
 pub(super) fn plain_name(name: &str, default: &str) -> String {
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     let is_used = ["experiment.yaml", super::page::TABLE, super::page::GROUPS].contains(&name);
-    let name = if is_plain && !name.is_empty() && !name.starts_with('.') && !is_used { name } else { default };
+    let name = if is_plain && !name.is_empty() && !name.starts_with('.') && !is_used {
+        name
+    } else {
+        default
+    };
     name.to_owned()
 }
 
@@ -105,7 +137,14 @@ mod tests {
     #[test]
     fn a_copy_keeps_a_plain_name() {
         assert_eq!(plain_name("fleet.yaml", "x.yaml"), "fleet.yaml");
-        for odd in ["", ".hidden", "a b.yaml", "clusters.csv", "experiment.yaml", "ä.yaml"] {
+        for odd in [
+            "",
+            ".hidden",
+            "a b.yaml",
+            "clusters.csv",
+            "experiment.yaml",
+            "ä.yaml",
+        ] {
             assert_eq!(plain_name(odd, "x.yaml"), "x.yaml", "{odd}");
         }
     }

@@ -38,11 +38,20 @@ impl fmt::Display for Imported {
         writeln!(f, "wrote {folder}: {}", self.files.join(", "))?;
         let count = counted(self.guesses.len(), "assumption");
         writeln!(f, "\n{count}, each with its range in experiment.yaml:")?;
-        let width = |of: fn(&Guess) -> &str| self.guesses.iter().map(|guess| of(guess).chars().count()).max();
+        let width = |of: fn(&Guess) -> &str| {
+            self.guesses
+                .iter()
+                .map(|guess| of(guess).chars().count())
+                .max()
+        };
         let setting = width(|guess| &guess.setting).unwrap_or(0);
         let value = width(|guess| &guess.value).unwrap_or(0);
         for guess in &self.guesses {
-            writeln!(f, "  {:setting$}  {:value$}  {}", guess.setting, guess.value, guess.range)?;
+            writeln!(
+                f,
+                "  {:setting$}  {:value$}  {}",
+                guess.setting, guess.value, guess.range
+            )?;
             writeln!(f, "      replace it with {}", guess.replace_with)?;
         }
         writeln!(f, "\nnext: fleetsim run {folder}")

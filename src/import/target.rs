@@ -28,7 +28,11 @@ impl From<&InventoryCluster> for FleetTarget {
             name: cluster.name.clone(),
             namespace: cluster.namespace.clone(),
             labels: cluster.labels.clone(),
-            nodes: cluster.link.nodes.as_ref().map(|nodes| nodes.typical().get() as u32),
+            nodes: cluster
+                .link
+                .nodes
+                .as_ref()
+                .map(|nodes| nodes.typical().get() as u32),
             site: cluster.link.site,
             region: None,
             paused: cluster.paused,
@@ -45,18 +49,46 @@ pub(super) fn to_csv(targets: &[FleetTarget]) -> Vec<u8> {
     let columns: [CsvColumn; 8] = [
         ("name", |target| target.name.clone()),
         ("namespace", |target| target.namespace.clone()),
-        ("labels", |target| target.labels.iter().map(|(key, value)| format!("{key}={value}")).join(",")),
-        ("nodes", |target| target.nodes.map_or_else(String::new, |nodes| nodes.to_string())),
-        ("site", |target| target.site.map_or_else(String::new, SiteKind::name)),
+        ("labels", |target| {
+            target
+                .labels
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .join(",")
+        }),
+        ("nodes", |target| {
+            target
+                .nodes
+                .map_or_else(String::new, |nodes| nodes.to_string())
+        }),
+        ("site", |target| {
+            target.site.map_or_else(String::new, SiteKind::name)
+        }),
         ("region", |target| target.region.clone().unwrap_or_default()),
-        ("paused", |target| if target.paused { "true".to_owned() } else { String::new() }),
-        ("registered", |target| if target.has_no_agent { "false".to_owned() } else { String::new() }),
+        ("paused", |target| {
+            if target.paused {
+                "true".to_owned()
+            } else {
+                String::new()
+            }
+        }),
+        ("registered", |target| {
+            if target.has_no_agent {
+                "false".to_owned()
+            } else {
+                String::new()
+            }
+        }),
     ];
-    let is_used = |column: &&CsvColumn| column.0 == "name" || targets.iter().any(|target| !column.1(target).is_empty());
+    let is_used = |column: &&CsvColumn| {
+        column.0 == "name" || targets.iter().any(|target| !column.1(target).is_empty())
+    };
     let used: Vec<&CsvColumn> = columns.iter().filter(is_used).collect();
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header: Vec<String> = used.iter().map(|column| column.0.to_owned()).collect();
-    let rows = targets.iter().map(|target| used.iter().map(|column| column.1(target)).collect());
+    let rows = targets
+        .iter()
+        .map(|target| used.iter().map(|column| column.1(target)).collect());
     for row in std::iter::once(header).chain(rows) {
         writer.write_record(row).expect("memory takes it");
     }
@@ -66,7 +98,10 @@ pub(super) fn to_csv(targets: &[FleetTarget]) -> Vec<u8> {
 /// The first label that a table cannot hold, and that Kubernetes would refuse: `key=value`.
 pub(super) fn bad_label(labels: &BTreeMap<String, String>) -> Option<String> {
     let is_bad = |text: &str| text.contains([',', '=', '"', '\n', '\r']) || text.trim() != text;
-    labels.iter().find(|(key, value)| is_bad(key) || is_bad(value)).map(|(key, value)| format!("{key}={value}"))
+    labels
+        .iter()
+        .find(|(key, value)| is_bad(key) || is_bad(value))
+        .map(|(key, value)| format!("{key}={value}"))
 }
 
 #[cfg(test)]

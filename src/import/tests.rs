@@ -61,12 +61,16 @@ fn with_guesses(text: &str) -> String {
 fn every_guess_that_is_commented_out_is_the_value_in_force() {
     let folder = folder(&[("clusters.json", FLEET), ("v2.json", IMAGE)]);
     let out = folder.path().join("out");
-    let imported = import(&fleet_sources(folder.path()), &out, false).unwrap_or_else(|error| panic!("{error:?}"));
+    let imported = import(&fleet_sources(folder.path()), &out, false)
+        .unwrap_or_else(|error| panic!("{error:?}"));
     let before = loaded(&out);
     let file = out.join("experiment.yaml");
     let text = fs::read_to_string(&file).expect("written");
     let changed = with_guesses(&text);
-    let settings = changed.lines().filter(|line| !text.lines().any(|old| old == *line)).count();
+    let settings = changed
+        .lines()
+        .filter(|line| !text.lines().any(|old| old == *line))
+        .count();
     assert!(settings >= 7, "{changed}");
     fs::write(&file, changed).expect("written");
     let after = loaded(&out);
@@ -74,18 +78,31 @@ fn every_guess_that_is_commented_out_is_the_value_in_force() {
         assert_eq!(before.scenario.world, after.scenario.world);
     }
     for guess in &imported.guesses {
-        assert!(text.contains(&format!("Assumption, {}", guess.range)), "{}: {text}", guess.setting);
+        assert!(
+            text.contains(&format!("Assumption, {}", guess.range)),
+            "{}: {text}",
+            guess.setting
+        );
     }
 }
 
 #[test]
 fn nothing_is_written_when_one_of_several_inputs_is_wrong() {
     let folder = folder(&[("clusters.json", FLEET), ("v2.json", "{\"layers\": [}")]);
-    let error = import(&fleet_sources(folder.path()), &folder.path().join("out"), false).expect_err("no manifest");
-    let ImportError::Input(error) = error else { panic!("{error:?}") };
+    let error = import(
+        &fleet_sources(folder.path()),
+        &folder.path().join("out"),
+        false,
+    )
+    .expect_err("no manifest");
+    let ImportError::Input(error) = error else {
+        panic!("{error:?}")
+    };
     assert_eq!(error.problems.len(), 1);
-    let mut left: Vec<_> =
-        fs::read_dir(folder.path()).expect("read").map(|entry| entry.expect("one").file_name()).collect();
+    let mut left: Vec<_> = fs::read_dir(folder.path())
+        .expect("read")
+        .map(|entry| entry.expect("one").file_name())
+        .collect();
     left.sort();
     assert_eq!(left, ["clusters.json", "v2.json"]);
 }
@@ -129,19 +146,51 @@ const NODES: &str = r#"{"kind": "List", "items": [{"kind": "Node", "apiVersion":
 /// Exports, and the sources that name them: each with what it needs.
 fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
     let file = |name: &str| Some(PathBuf::from(name));
-    let none = ImportSources { platform: "linux/amd64".to_owned(), ..ImportSources::default() };
-    let fleet =
-        ImportSources { images: vec!["image".into()], fleet: file("fleet"), nodes: file("nodes"), ..none.clone() };
-    let members = ImportSources { members: file("members"), placement: file("placement"), ..none.clone() };
-    let applications = ImportSources { applications: file("apps"), strategy: file("set"), ..none.clone() };
-    let clusters = ImportSources { clusters: file("secrets"), strategy: file("set"), ..none.clone() };
-    let process = ImportSources { process: file("process"), deployment: file("deployment"), ..none };
+    let none = ImportSources {
+        platform: "linux/amd64".to_owned(),
+        ..ImportSources::default()
+    };
+    let fleet = ImportSources {
+        images: vec!["image".into()],
+        fleet: file("fleet"),
+        nodes: file("nodes"),
+        ..none.clone()
+    };
+    let members = ImportSources {
+        members: file("members"),
+        placement: file("placement"),
+        ..none.clone()
+    };
+    let applications = ImportSources {
+        applications: file("apps"),
+        strategy: file("set"),
+        ..none.clone()
+    };
+    let clusters = ImportSources {
+        clusters: file("secrets"),
+        strategy: file("set"),
+        ..none.clone()
+    };
+    let process = ImportSources {
+        process: file("process"),
+        deployment: file("deployment"),
+        ..none
+    };
     vec![
-        (fleet, vec![("fleet", FLEET), ("image", IMAGE), ("nodes", NODES)]),
-        (members, vec![("members", MEMBERS), ("placement", PLACEMENT)]),
+        (
+            fleet,
+            vec![("fleet", FLEET), ("image", IMAGE), ("nodes", NODES)],
+        ),
+        (
+            members,
+            vec![("members", MEMBERS), ("placement", PLACEMENT)],
+        ),
         (applications, vec![("apps", APPLICATIONS), ("set", SET)]),
         (clusters, vec![("secrets", SECRETS), ("set", SET)]),
-        (process, vec![("process", PROCESSES), ("deployment", DEPLOYMENT)]),
+        (
+            process,
+            vec![("process", PROCESSES), ("deployment", DEPLOYMENT)],
+        ),
     ]
 }
 

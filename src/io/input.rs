@@ -21,7 +21,11 @@ pub fn is_stdin(path: &Path) -> bool {
 /// # Errors
 /// When it is not a regular file, or cannot be opened.
 pub fn open_input(path: &Path) -> io::Result<Box<dyn Read>> {
-    Ok(if is_stdin(path) { Box::new(io::stdin()) } else { Box::new(open_file(path)?) })
+    Ok(if is_stdin(path) {
+        Box::new(io::stdin())
+    } else {
+        Box::new(open_file(path)?)
+    })
 }
 
 /// The bytes of an input, decompressed if they are compressed.
@@ -30,10 +34,17 @@ pub fn open_input(path: &Path) -> io::Result<Box<dyn Read>> {
 /// When the first of them cannot be read.
 pub fn unpacked(mut bytes: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut first = Vec::new();
-    bytes.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
+    bytes
+        .by_ref()
+        .take(GZIP.len() as u64)
+        .read_to_end(&mut first)?;
     let is_packed = first == GZIP;
     let bytes = Cursor::new(first).chain(bytes);
-    Ok(if is_packed { Box::new(Packed(MultiGzDecoder::new(bytes))) } else { Box::new(bytes) })
+    Ok(if is_packed {
+        Box::new(Packed(MultiGzDecoder::new(bytes)))
+    } else {
+        Box::new(bytes)
+    })
 }
 
 /// Compressed bytes, whose errors say so.
@@ -41,7 +52,12 @@ struct Packed<R>(MultiGzDecoder<R>);
 
 impl<R: Read> Read for Packed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let damaged = |error| io::Error::new(ErrorKind::InvalidData, format!("it cannot be decompressed: {error}"));
+        let damaged = |error| {
+            io::Error::new(
+                ErrorKind::InvalidData,
+                format!("it cannot be decompressed: {error}"),
+            )
+        };
         self.0.read(buffer).map_err(damaged)
     }
 }
@@ -51,7 +67,9 @@ impl<R: Read> Read for Packed<R> {
 pub fn text_of(mut bytes: Vec<u8>) -> Option<String> {
     let utf16 = |bytes: &[u8], of: fn([u8; 2]) -> u16| {
         let units = bytes.as_chunks::<2>().0.iter().map(|pair| of(*pair));
-        char::decode_utf16(units).collect::<Result<String, _>>().ok()
+        char::decode_utf16(units)
+            .collect::<Result<String, _>>()
+            .ok()
     };
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => return utf16(rest, u16::from_le_bytes),
@@ -78,7 +96,10 @@ mod tests {
     #[test]
     fn texts_are_read_in_the_encodings_that_shells_write() {
         assert_eq!(text_of(b"\xef\xbb\xbfabc".to_vec()).as_deref(), Some("abc"));
-        assert_eq!(text_of(b"\xff\xfea\0\xe9\0".to_vec()).as_deref(), Some("aé"));
+        assert_eq!(
+            text_of(b"\xff\xfea\0\xe9\0".to_vec()).as_deref(),
+            Some("aé")
+        );
         assert_eq!(text_of(b"\xfe\xff\0a".to_vec()).as_deref(), Some("a"));
         assert_eq!(text_of(vec![0xff, 0x00, 0x80]), None);
     }

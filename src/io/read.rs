@@ -75,7 +75,11 @@ pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
         }
         found = Some(metadata);
     }
-    if found.is_some_and(|metadata| metadata.is_file()) { Ok(path) } else { refused("it is not a regular file") }
+    if found.is_some_and(|metadata| metadata.is_file()) {
+        Ok(path)
+    } else {
+        refused("it is not a regular file")
+    }
 }
 
 /// Opens a file of the program's own, which may exist, to read and to write it. Nothing in it changes.
@@ -86,7 +90,12 @@ pub fn open_own(path: &Path) -> Result<File> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Error::other("it is not a regular file; remove it"));
     }
-    File::options().read(true).write(true).create(true).truncate(false).open(path)
+    File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
 }
 
 fn read_at_most(file: File, most: u64) -> Result<Vec<u8>> {
@@ -97,7 +106,11 @@ fn read_at_most(file: File, most: u64) -> Result<Vec<u8>> {
     }
     let mut bytes = Vec::with_capacity(length as usize);
     file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(refused()) } else { Ok(bytes) }
+    if bytes.len() as u64 > most {
+        Err(refused())
+    } else {
+        Ok(bytes)
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -116,15 +129,33 @@ mod tests {
         }
         symlink(home.path(), folder.join("up")).expect("linked");
         symlink("charts/a.svg", folder.join("a.svg")).expect("linked");
-        assert_eq!(read_below(&folder, "charts/a.svg").expect("plain"), b"results/charts/a.svg");
+        assert_eq!(
+            read_below(&folder, "charts/a.svg").expect("plain"),
+            b"results/charts/a.svg"
+        );
         let absolute = home.path().join("victim").display().to_string();
-        for name in ["../victim", "up/victim", "charts/../../victim", "a.svg", "", ".", "charts", absolute.as_str()] {
+        for name in [
+            "../victim",
+            "up/victim",
+            "charts/../../victim",
+            "a.svg",
+            "",
+            ".",
+            "charts",
+            absolute.as_str(),
+        ] {
             let error = read_below(&folder, name).expect_err(name);
             assert_eq!(error.kind(), ErrorKind::InvalidData, "{name}: {error}");
         }
-        assert_eq!(read_below(&folder, "b.svg").expect_err("none").kind(), ErrorKind::NotFound);
+        assert_eq!(
+            read_below(&folder, "b.svg").expect_err("none").kind(),
+            ErrorKind::NotFound
+        );
         symlink(&folder, home.path().join("link")).expect("linked");
-        assert!(read_below(&home.path().join("link"), "charts/a.svg").is_ok(), "the user names the folder");
+        assert!(
+            read_below(&home.path().join("link"), "charts/a.svg").is_ok(),
+            "the user names the folder"
+        );
     }
 
     #[test]
@@ -133,11 +164,28 @@ mod tests {
         let file = home.path().join("a");
         fs::write(&file, "four").expect("written");
         assert_eq!(read_file(&file, 4).expect("small"), b"four");
-        assert_eq!(read_file(&file, 3).expect_err("large").to_string(), "it has more than 3 bytes");
-        assert!(read_file(home.path(), 9).expect_err("a folder").to_string().contains("a folder"));
-        assert!(read_file(Path::new("/dev/zero"), 9).expect_err("a device").to_string().contains("regular file"));
-        let sparse = File::create(home.path().join("sparse")).and_then(|file| file.set_len(1 << 40));
+        assert_eq!(
+            read_file(&file, 3).expect_err("large").to_string(),
+            "it has more than 3 bytes"
+        );
+        assert!(
+            read_file(home.path(), 9)
+                .expect_err("a folder")
+                .to_string()
+                .contains("a folder")
+        );
+        assert!(
+            read_file(Path::new("/dev/zero"), 9)
+                .expect_err("a device")
+                .to_string()
+                .contains("regular file")
+        );
+        let sparse =
+            File::create(home.path().join("sparse")).and_then(|file| file.set_len(1 << 40));
         sparse.expect("made");
-        assert!(read_file(&home.path().join("sparse"), MOST_BYTES).is_err(), "nothing of it is read");
+        assert!(
+            read_file(&home.path().join("sparse"), MOST_BYTES).is_err(),
+            "nothing of it is read"
+        );
     }
 }

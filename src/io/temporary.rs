@@ -22,7 +22,9 @@ impl Temporary {
     /// Takes charge of a path where something is about to be created.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
-        LEFT.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
+        LEFT.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.clone());
         Self(path)
     }
 
@@ -69,5 +71,9 @@ pub fn abandon(end: impl FnOnce()) {
 
 /// After a rename it no longer exists; otherwise a failure cannot be reported from here.
 fn remove(path: &Path) {
-    let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    let _ = if path.is_dir() {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
+    };
 }

@@ -15,7 +15,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     for character in text.chars() {
         match character {
             _ if is_obeyed(character) => {
-                write!(printable, "\\u{:04x}", u32::from(character)).expect("text takes every character");
+                write!(printable, "\\u{:04x}", u32::from(character))
+                    .expect("text takes every character");
             }
             _ => printable.push(character),
         }
@@ -44,7 +45,10 @@ mod tests {
     #[test]
     fn a_terminal_obeys_nothing_in_printable_text() {
         assert_eq!(printable("a\tb\nü 漢"), "a\tb\nü 漢");
-        assert_eq!(printable("\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}"), "\\u001b[2J\\u000d\\u009b31m\\u007f\\u202e");
+        assert_eq!(
+            printable("\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}"),
+            "\\u001b[2J\\u000d\\u009b31m\\u007f\\u202e"
+        );
         let json: String = serde_json::from_str(&printable("\"\u{9b}x\"")).expect("still JSON");
         assert_eq!(json, "\u{9b}x", "and means the same");
         assert_eq!(in_one_line("v\n# \u{1b}"), "v\\u000a# \\u001b");

@@ -47,7 +47,10 @@ impl ChildProcess {
     pub(crate) fn start(start: &ProcessCommand, run: &str) -> Result<Self, ProcessError> {
         let mut command = Command::new(start.program());
         command.args(&start.words[1..]).current_dir(&start.folder);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let shown = start.shown();
         let failed = |problem| ProcessError {
             run: run.to_owned(),
@@ -57,7 +60,9 @@ impl ChildProcess {
             last_words: Vec::new(),
         };
         let group = ProcessGroup::start().map_err(|error| {
-            failed(format!("`sh`, which ends the process and its children, cannot be started: {error}"))
+            failed(format!(
+                "`sh`, which ends the process and its children, cannot be started: {error}"
+            ))
         })?;
         group.takes(&mut command);
         let mut child = command.spawn().map_err(|error| match error.kind() {
@@ -69,7 +74,17 @@ impl ChildProcess {
         let last_words = tail(child.stderr.take().expect("it is piped"));
         let timeout = Duration::from_nanos(start.timeout_ns);
         let (run, input) = (run.to_owned(), Some(input));
-        Ok(Self { child, group, input, written, output, last_words, timeout, run, command: shown })
+        Ok(Self {
+            child,
+            group,
+            input,
+            written,
+            output,
+            last_words,
+            timeout,
+            run,
+            command: shown,
+        })
     }
 
     /// Sends a message and reads its answer, of which `part` is wanted; `None`: the answer as a whole.
@@ -81,14 +96,24 @@ impl ChildProcess {
         let line = serde_json::to_string(question).expect("messages are JSON") + "\n";
         let until = Instant::now() + self.timeout;
         // It fails only after an error of an earlier message.
-        let _ = self.input.as_ref().expect("nothing is asked after the end").send(line);
+        let _ = self
+            .input
+            .as_ref()
+            .expect("nothing is asked after the end")
+            .send(line);
         let line = match receive(&self.output, until) {
             Ok(Ok(line)) if line.last() == Some(&b'\n') => line,
             Ok(Ok(line)) if line.len() as u64 >= LONGEST_LINE => {
-                return Err(self.error(format!("an answer must be shorter than {LONGEST_LINE} bytes"), &line));
+                return Err(self.error(
+                    format!("an answer must be shorter than {LONGEST_LINE} bytes"),
+                    &line,
+                ));
             }
             Ok(Ok(line)) if !line.is_empty() => {
-                return Err(self.error("an answer must end with a newline, but the output ended".to_owned(), &line));
+                return Err(self.error(
+                    "an answer must end with a newline, but the output ended".to_owned(),
+                    &line,
+                ));
             }
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended(question.name())),
             Err(RecvTimeoutError::Timeout) => return Err(self.late(question.name())),
@@ -98,9 +123,10 @@ impl ChildProcess {
         match receive(&self.written, until) {
             Ok(Ok(())) => Ok(answer),
             Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => Err(self.ended(question.name())),
-            Err(RecvTimeoutError::Timeout) => {
-                Err(self.error(format!("`{}` must be read before it is answered", question.name()), &line))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(self.error(
+                format!("`{}` must be read before it is answered", question.name()),
+                &line,
+            )),
         }
     }
 
@@ -128,9 +154,17 @@ impl ChildProcess {
         line: &[u8],
     ) -> Result<T, ProcessError> {
         let is_object = line.trim_ascii_start().first() == Some(&b'{');
-        let parsed = if is_object { serde_json::from_slice(line) } else { Err(serde::de::Error::custom("no object")) };
-        let answer: Answer<'_> = parsed
-            .map_err(|error| self.error(format!("an answer must be one JSON object on one line: {error}"), line))?;
+        let parsed = if is_object {
+            serde_json::from_slice(line)
+        } else {
+            Err(serde::de::Error::custom("no object"))
+        };
+        let answer: Answer<'_> = parsed.map_err(|error| {
+            self.error(
+                format!("an answer must be one JSON object on one line: {error}"),
+                line,
+            )
+        })?;
         if let Some(refusal) = answer.error {
             let message = serde_json::from_str(refusal.get())
                 .map_or_else(|_| "no message".to_owned(), |Refusal { message }| message);
@@ -140,13 +174,21 @@ impl ChildProcess {
             None => serde_json::from_slice(line),
             Some(part) => {
                 let Some(part) = answer.part(part) else {
-                    let problem = format!("the answer to `{}` must have a field `{part}`", question.name());
+                    let problem = format!(
+                        "the answer to `{}` must have a field `{part}`",
+                        question.name()
+                    );
                     return Err(self.error(problem, line));
                 };
                 serde_json::from_str(part.get())
             }
         };
-        wanted.map_err(|error| self.error(format!("the answer to `{}` is not valid: {error}", question.name()), line))
+        wanted.map_err(|error| {
+            self.error(
+                format!("the answer to `{}` is not valid: {error}", question.name()),
+                line,
+            )
+        })
     }
 
     /// Lets the process end.
@@ -155,10 +197,17 @@ impl ChildProcess {
         self.input = None;
         match self.wait() {
             Some(status) if status.success() => Ok(()),
-            Some(status) => {
-                Err(self.error(format!("the process must end with exit code 0 after `bye`, not {status}"), b""))
-            }
-            None => Err(self.error(format!("the process must end within {} s after `bye`", FAREWELL.as_secs()), b"")),
+            Some(status) => Err(self.error(
+                format!("the process must end with exit code 0 after `bye`, not {status}"),
+                b"",
+            )),
+            None => Err(self.error(
+                format!(
+                    "the process must end within {} s after `bye`",
+                    FAREWELL.as_secs()
+                ),
+                b"",
+            )),
         }
     }
 
@@ -168,10 +217,14 @@ impl ChildProcess {
     }
 
     fn ended(&mut self, question: &str) -> ProcessError {
-        let how = self
-            .wait()
-            .map_or_else(|| "it closed its input or output".to_owned(), |status| format!("it ended with {status}"));
-        self.error(format!("the process must run until `bye`, but {how} before it answered `{question}`"), b"")
+        let how = self.wait().map_or_else(
+            || "it closed its input or output".to_owned(),
+            |status| format!("it ended with {status}"),
+        );
+        self.error(
+            format!("the process must run until `bye`, but {how} before it answered `{question}`"),
+            b"",
+        )
     }
 
     fn kill(&mut self) {
@@ -191,7 +244,10 @@ impl ChildProcess {
         }
         // The thread that reads standard error may still be at it.
         soon(|| (Arc::strong_count(&self.last_words) == 1).then_some(()));
-        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = self
+            .last_words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         ProcessError {
             run: self.run.clone(),
             command: self.command.clone(),
@@ -239,7 +295,9 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
         let mut stream = BufReader::new(stream);
         loop {
             let mut line = Vec::new();
-            let read = (&mut stream).take(LONGEST_LINE).read_until(b'\n', &mut line);
+            let read = (&mut stream)
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut line);
             let is_over = !matches!(read, Ok(1..)) || line.last() != Some(&b'\n');
             if sender.send(read.map(|_| line)).is_err() || is_over {
                 return;
@@ -256,12 +314,21 @@ fn tail(stream: impl Read + Send + 'static) -> Words {
     thread::spawn(move || {
         let mut stream = BufReader::new(stream);
         let mut line = Vec::new();
-        while matches!((&mut stream).take(1 << 16).read_until(b'\n', &mut line), Ok(1..)) {
+        while matches!(
+            (&mut stream).take(1 << 16).read_until(b'\n', &mut line),
+            Ok(1..)
+        ) {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() == LAST_WORDS {
                 kept.pop_front();
             }
-            kept.push_back(String::from_utf8_lossy(&line).trim_end().chars().take(SHOWN).collect());
+            kept.push_back(
+                String::from_utf8_lossy(&line)
+                    .trim_end()
+                    .chars()
+                    .take(SHOWN)
+                    .collect(),
+            );
             line.clear();
         }
     });

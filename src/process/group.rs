@@ -49,10 +49,16 @@ impl ProcessGroup {
             return Ok(Self { leader: None });
         }
         let mut leader = Command::new("sh");
-        leader.args(["-c", LEADER]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        leader
+            .args(["-c", LEADER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut leader, 0);
-        Ok(Self { leader: Some(leader.spawn()?) })
+        Ok(Self {
+            leader: Some(leader.spawn()?),
+        })
     }
 
     /// The command's process will belong to the group.
@@ -65,7 +71,9 @@ impl ProcessGroup {
 
     /// Ends all processes of the group immediately.
     pub(super) fn kill(&mut self) {
-        let Some(mut leader) = self.leader.take() else { return };
+        let Some(mut leader) = self.leader.take() else {
+            return;
+        };
         // A process may have stopped its group.
         #[cfg(unix)]
         signal(&leader, Signal::CONT);
@@ -89,7 +97,14 @@ pub(super) fn soon<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     let began = Instant::now();
     loop {
         let found = poll();
-        if found.is_some() || began.elapsed() > if is_interrupted() { HASTY_FAREWELL } else { FAREWELL } {
+        if found.is_some()
+            || began.elapsed()
+                > if is_interrupted() {
+                    HASTY_FAREWELL
+                } else {
+                    FAREWELL
+                }
+        {
             return found;
         }
         thread::sleep(Duration::from_millis(2));

@@ -30,7 +30,10 @@ pub(crate) fn is_interrupted() -> bool {
 
 /// A process broke the protocol, could not be started, ended early, or did not answer in time.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{problem}\n  run: {run}\n  command: {command}{}", evidence(line, last_words))]
+#[error(
+    "{problem}\n  run: {run}\n  command: {command}{}",
+    evidence(line, last_words)
+)]
 pub struct ProcessError {
     /// Label of the run.
     pub run: String,
@@ -45,9 +48,23 @@ pub struct ProcessError {
 }
 
 fn evidence(line: &str, last_words: &[String]) -> String {
-    let line = if line.is_empty() { String::new() } else { format!("\n  line: {line}") };
-    let heading = if last_words.is_empty() { "" } else { "\n  its last lines on standard error:" };
-    format!("{line}{heading}{}", last_words.iter().map(|line| format!("\n    {line}")).format(""))
+    let line = if line.is_empty() {
+        String::new()
+    } else {
+        format!("\n  line: {line}")
+    };
+    let heading = if last_words.is_empty() {
+        ""
+    } else {
+        "\n  its last lines on standard error:"
+    };
+    format!(
+        "{line}{heading}{}",
+        last_words
+            .iter()
+            .map(|line| format!("\n    {line}"))
+            .format("")
+    )
 }
 
 /// A command that starts a process.
@@ -67,7 +84,13 @@ impl ProcessCommand {
     /// The command as a person would type it.
     #[must_use]
     pub fn shown(&self) -> String {
-        let quoted = |word: &String| if word.contains([' ', '"', '\'']) { format!("{word:?}") } else { word.clone() };
+        let quoted = |word: &String| {
+            if word.contains([' ', '"', '\'']) {
+                format!("{word:?}")
+            } else {
+                word.clone()
+            }
+        };
         self.words.iter().map(quoted).join(" ")
     }
 
@@ -84,7 +107,10 @@ impl ProcessCommand {
 
     /// The error about a program that does not exist.
     fn not_found(&self) -> String {
-        format!("the program `{}` must exist; {}", self.words[0], self.remedy)
+        format!(
+            "the program `{}` must exist; {}",
+            self.words[0], self.remedy
+        )
     }
 
     /// The error if a program with a `/` does not exist. Others are looked for when they start.

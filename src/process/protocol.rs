@@ -141,8 +141,15 @@ pub(crate) struct Approval {
 
 impl Approval {
     pub(crate) fn new(stage: &str, before: bool) -> Self {
-        let when = if before { ApprovalTime::Before } else { ApprovalTime::After };
-        Self { stage: stage.to_owned(), when }
+        let when = if before {
+            ApprovalTime::Before
+        } else {
+            ApprovalTime::After
+        };
+        Self {
+            stage: stage.to_owned(),
+            when,
+        }
     }
 }
 

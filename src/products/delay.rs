@@ -55,7 +55,9 @@ impl<'de> Deserialize<'de> for UserDelay {
             expecting: "`never`, or a duration such as `5m` or `{median: 5m, sigma: 0.6}`",
             of_text: |text| match text.trim() {
                 "never" => Ok(Self(None)),
-                _ => SimDuration::parse(text).map(|delay| Self(Some(delay.into()))).map_err(|error| error.to_string()),
+                _ => SimDuration::parse(text)
+                    .map(|delay| Self(Some(delay.into())))
+                    .map_err(|error| error.to_string()),
             },
             of_fields: |delay: DurationModel| Ok(Self(Some(delay))),
         })

@@ -80,17 +80,22 @@ pub(crate) const ANY_TARGET: &str = "cluster";
 /// The word of these products for an entry of the fleet.
 pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -> &'static str {
     let words: BTreeSet<&str> = products.filter_map(|product| product.target).collect();
-    words.first().filter(|_| words.len() == 1).unwrap_or(&ANY_TARGET)
+    words
+        .first()
+        .filter(|_| words.len() == 1)
+        .unwrap_or(&ANY_TARGET)
 }
 
 /// A strategy's configuration, of whichever product, as its [`Product::check`].
-pub(crate) type Configuration = Box<dyn Fn(&Path, Fleet<'_>, &mut Context<'_>) -> Option<Arc<dyn Strategy>>>;
+pub(crate) type Configuration =
+    Box<dyn Fn(&Path, Fleet<'_>, &mut Context<'_>) -> Option<Arc<dyn Strategy>>>;
 
 /// `rancherFleet: {…}` in an experiment file: which product it is. Its configuration is read by the product.
 #[derive(Clone, Copy, Debug)]
 pub struct StrategyChoice(pub &'static ProductEntry);
 
-static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| PRODUCTS.iter().map(|product| product.key).collect());
+static KEYS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| PRODUCTS.iter().map(|product| product.key).collect());
 
 impl<'de> Deserialize<'de> for StrategyChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -99,7 +104,9 @@ impl<'de> Deserialize<'de> for StrategyChoice {
         impl<'de> Deserialize<'de> for Key {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let key = String::deserialize(deserializer)?;
-                find(&key).map(Self).ok_or_else(|| de::Error::unknown_variant(&key, KEYS.as_slice()))
+                find(&key)
+                    .map(Self)
+                    .ok_or_else(|| de::Error::unknown_variant(&key, KEYS.as_slice()))
             }
         }
 

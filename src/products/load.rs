@@ -22,7 +22,11 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     /// A description of the strategy, in one sentence for editors.
     const SUMMARY: &'static str;
     /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
-    const TARGET: Option<&'static str> = if Self::IS_BOUND { None } else { Some("cluster") };
+    const TARGET: Option<&'static str> = if Self::IS_BOUND {
+        None
+    } else {
+        Some("cluster")
+    };
     /// Whether no product ships it: a bound of what any pacing can do. It has the agents and the control loop of the
     /// product that it is compared with.
     const IS_BOUND: bool = false;
@@ -39,7 +43,12 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
 
     /// Checks the configuration, and the files that it names, against the fleet. `path` is its place in the
     /// experiment. `None` when no strategy can be made of it; then a problem was reported.
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>>;
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>>;
 }
 
 /// A setting that a plan searches where the experiment says `auto`.
@@ -56,7 +65,11 @@ pub(crate) struct TunedSetting {
 impl TunedSetting {
     /// A setting that always counts.
     pub(crate) const fn of(path: &'static str, values: &'static [&'static str]) -> Self {
-        Self { path, values, list: None }
+        Self {
+            path,
+            values,
+            list: None,
+        }
     }
 }
 
@@ -81,9 +94,14 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         strict: &[&str],
         context: &mut Context<'_>,
     ) -> Option<Self> {
-        let strict: Vec<Path> = strict.iter().filter_map(|base| Path::parse(base).ok()).collect();
+        let strict: Vec<Path> = strict
+            .iter()
+            .filter_map(|base| Path::parse(base).ok())
+            .collect();
         let is_strict = |error: &ReadError| strict.iter().any(|base| error.path.starts_with(base));
-        let counts = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || is_strict(error);
+        let counts = |error: &ReadError| {
+            !matches!(error.kind, Kind::UnknownField { .. }) || is_strict(error)
+        };
         Self::read(name, path, kinds, &Path::default(), context, counts)
     }
 
@@ -97,19 +115,35 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         context: &mut Context<'_>,
         counts: impl Fn(&ReadError) -> bool,
     ) -> Option<Self> {
-        let Some(name) = name else { return Some(Self { document: None, value: T::default() }) };
+        let Some(name) = name else {
+            return Some(Self {
+                document: None,
+                value: T::default(),
+            });
+        };
         let document = context.document(name, &path.key("file"))?;
         let at = Path::of("kind");
-        if let Some(kind) = document.text(&at).filter(|kind| !kinds.is_empty() && !kinds.contains(kind)) {
-            let problem = document.at(&at, format!("an object of kind `{kind}` cannot be used here"));
-            context.problems.push(problem.with_help(format!("give a file with a {}", any_of(kinds))));
+        if let Some(kind) = document
+            .text(&at)
+            .filter(|kind| !kinds.is_empty() && !kinds.contains(kind))
+        {
+            let problem = document.at(
+                &at,
+                format!("an object of kind `{kind}` cannot be used here"),
+            );
+            context
+                .problems
+                .push(problem.with_help(format!("give a file with a {}", any_of(kinds))));
             return None;
         }
         let value = match document.tree.get(base) {
             Some(_) => context.read_from(&document, base, counts)?,
             None => T::default(),
         };
-        Some(Self { document: Some(document), value })
+        Some(Self {
+            document: Some(document),
+            value,
+        })
     }
 }
 
@@ -131,7 +165,12 @@ impl<'p> FieldPlaces<'p> {
         file: Option<&'p Document>,
         in_file: &'static [(&'static str, &'static str)],
     ) -> Self {
-        Self { path, file, in_file, marks_names: false }
+        Self {
+            path,
+            file,
+            in_file,
+            marks_names: false,
+        }
     }
 
     /// Reports a problem with a field that is named as in the file.
@@ -145,8 +184,13 @@ impl<'p> FieldPlaces<'p> {
         let there = Path::parse(field).unwrap_or_default();
         let of_entry = |(key, at): &(&str, &str)| {
             let is_around = |at: &Path| !there.0.is_empty() && at.starts_with(&there);
-            let at = Path::parse(at).ok().filter(|at| there.starts_with(at) || is_around(at))?;
-            Some((self.path.key(key), Path(there.0.iter().skip(at.0.len()).cloned().collect())))
+            let at = Path::parse(at)
+                .ok()
+                .filter(|at| there.starts_with(at) || is_around(at))?;
+            Some((
+                self.path.key(key),
+                Path(there.0.iter().skip(at.0.len()).cloned().collect()),
+            ))
         };
         let mut here = self.in_file.iter().filter_map(of_entry);
         let is_here = |(key, _): &(Path, Path)| self.file.is_none() || context.is_set(key);

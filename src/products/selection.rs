@@ -7,9 +7,14 @@ use crate::rollout::label_selector::{LabelSelector, Labels};
 
 /// The labels or values that the fleet has, next to those that the selector asks for.
 pub(crate) fn why_none(selector: &LabelSelector, clusters: &[&Labels]) -> String {
-    let keys = selector.match_labels.keys().chain(selector.match_expressions.iter().map(|part| &part.key));
+    let keys = selector
+        .match_labels
+        .keys()
+        .chain(selector.match_expressions.iter().map(|part| &part.key));
     for key in keys {
-        let values = clusters.iter().filter_map(|labels| labels.get(key).map(String::as_str));
+        let values = clusters
+            .iter()
+            .filter_map(|labels| labels.get(key).map(String::as_str));
         let values: Vec<&str> = values.sorted_unstable().dedup().collect();
         let asked = selector.match_labels.get(key);
         if values.is_empty() {
@@ -17,7 +22,10 @@ pub(crate) fn why_none(selector: &LabelSelector, clusters: &[&Labels]) -> String
             let known: Vec<String> = keys.sorted_unstable().dedup().cloned().collect();
             return match known.is_empty() {
                 true => "no cluster has any label".to_owned(),
-                false => format!("no cluster has the label `{key}`; there are {}", some_of(&known)),
+                false => format!(
+                    "no cluster has the label `{key}`; there are {}",
+                    some_of(&known)
+                ),
             };
         }
         if asked.is_some_and(|asked| !values.contains(&asked.as_str())) {

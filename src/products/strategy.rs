@@ -86,7 +86,10 @@ pub struct StrategyExplanation {
 /// A snippet in YAML, without the fields that are not set.
 pub(super) fn yaml_snippet(place: &str, mut fields: Value) -> Option<Snippet> {
     remove_null(&mut fields);
-    Some(Snippet { place: place.to_owned(), text: to_yaml(&fields) })
+    Some(Snippet {
+        place: place.to_owned(),
+        text: to_yaml(&fields),
+    })
 }
 
 /// Removes the fields that are not set.

@@ -32,7 +32,8 @@ const FOLDER: &str = "target/controllers";
 const FOLDER_VARIABLE: &str = "FLEETSIM_CONTROLLERS";
 
 /// The advice about a program that does not exist.
-const BUILD: &str = "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
+const BUILD: &str =
+    "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
 
 /// The same for KubeFleet, whose Go module the module proxy does not have.
 const WITHOUT_MODULE: &str = "`controllers/build` does not make it, because KubeFleet's Go module cannot be \
@@ -75,15 +76,27 @@ pub(crate) struct Program<'f> {
 impl<'f> Program<'f> {
     /// A program for which people do nothing.
     pub(crate) fn new(name: &'static str, file: Option<&'f str>) -> Self {
-        Self { name, file, ..Self::default() }
+        Self {
+            name,
+            file,
+            ..Self::default()
+        }
     }
 
     /// The keys of a strategy, and those below a key of which the program gets some.
     fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
-        let is_split = |key: &str| self.other_keys.iter().any(|other| other.starts_with(&format!("{key}.")));
+        let is_split = |key: &str| {
+            self.other_keys
+                .iter()
+                .any(|other| other.starts_with(&format!("{key}.")))
+        };
         let below = |key: String| {
             let inner = context.keys(&path.key(&key));
-            if is_split(&key) { inner.iter().map(|inner| format!("{key}.{inner}")).collect() } else { vec![key] }
+            if is_split(&key) {
+                inner.iter().map(|inner| format!("{key}.{inner}")).collect()
+            } else {
+                vec![key]
+            }
         };
         context.keys(path).into_iter().flat_map(below).collect()
     }
@@ -106,15 +119,23 @@ impl ControllerChoice {
             context.report(&path.key("controller"), message, "name it with `file`");
             return None;
         };
-        let is_other =
-            |key: &String| key != "file" && key != "controller" && !program.other_keys.contains(&key.as_str());
+        let is_other = |key: &String| {
+            key != "file" && key != "controller" && !program.other_keys.contains(&key.as_str())
+        };
         for key in program.keys(path, context).into_iter().filter(is_other) {
-            let message = format!("`{key}` has no effect with `controller: upstream`, which reads `{file}` alone");
+            let message = format!(
+                "`{key}` has no effect with `controller: upstream`, which reads `{file}` alone"
+            );
             let place = Path::parse(&key).map_or_else(|_| path.key(&key), |key| path.then(&key));
-            context.report(&place, message, &format!("write it into `{file}`, or remove it"));
+            context.report(
+                &place,
+                message,
+                &format!("write it into `{file}`, or remove it"),
+            );
         }
         let text = context.file(file, &path.key("file"))?.text.clone();
-        let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
+        let folder =
+            std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
         let path = folder.join(program.name);
         let path = std::path::absolute(&path).unwrap_or(path);
         Some(Arc::new(ExternalStrategy {
@@ -122,12 +143,19 @@ impl ControllerChoice {
                 words: vec![path.to_string_lossy().into_owned()],
                 folder: context.files.folder().to_owned(),
                 timeout_ns: TIMEOUT.as_nanos(),
-                remedy: if program.name == "kubefleet" { WITHOUT_MODULE } else { BUILD },
+                remedy: if program.name == "kubefleet" {
+                    WITHOUT_MODULE
+                } else {
+                    BUILD
+                },
             },
             files: vec![(file.to_owned(), text)],
             settings: program.settings,
             keeper: LoopKeeper::Process,
-            approvals: ApprovalModel { delay: program.approval_delay, by_condition: program.approvals },
+            approvals: ApprovalModel {
+                delay: program.approval_delay,
+                by_condition: program.approvals,
+            },
             // Of the products, Argo CD alone looks at them.
             sees_progress_deadlines: program.name == "argocd",
             // Of the products, Rancher Fleet alone can pause a cluster.

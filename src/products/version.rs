@@ -11,9 +11,14 @@ use crate::units::serial::TextVisitor;
 ///
 /// # Errors
 /// When there is no such version; with those that there are.
-pub(crate) fn read<'de, V: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<V, D::Error> {
+pub(crate) fn read<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<V, D::Error> {
     let read = |text: &str| Ok::<_, Infallible>(minor(text));
-    let text = deserializer.deserialize_any(TextVisitor { expecting: "a version such as `\"3.5\"`", read })?;
+    let text = deserializer.deserialize_any(TextVisitor {
+        expecting: "a version such as `\"3.5\"`",
+        read,
+    })?;
     V::deserialize(text.into_deserializer())
 }
 
@@ -23,7 +28,11 @@ fn minor(text: &str) -> String {
     let number = text.strip_prefix('v').unwrap_or(text);
     let mut parts = number.splitn(3, '.');
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(major), Some(minor), Some(_)) if [major, minor].iter().all(|part| part.parse::<u32>().is_ok()) => {
+        (Some(major), Some(minor), Some(_))
+            if [major, minor]
+                .iter()
+                .all(|part| part.parse::<u32>().is_ok()) =>
+        {
             format!("{major}.{minor}")
         }
         _ if number.starts_with(|first: char| first.is_ascii_digit()) => number.to_owned(),
@@ -45,13 +54,18 @@ mod tests {
     #[test]
     fn a_version_is_read_with_and_without_its_patch_and_others_are_refused_with_a_list() {
         for written in ["\"3.3\"", "3.3", "v3.3", "v3.3.12", "3.3.0-rc1"] {
-            let read: Versioned = serde_saphyr::from_str(&format!("version: {written}")).expect(written);
+            let read: Versioned =
+                serde_saphyr::from_str(&format!("version: {written}")).expect(written);
             assert_eq!(read.version, ArgoCdVersion::V3_3, "{written}");
         }
         for written in ["\"2.14\"", "latest", "3"] {
-            let error = serde_saphyr::from_str::<Versioned>(&format!("version: {written}")).expect_err(written);
+            let error = serde_saphyr::from_str::<Versioned>(&format!("version: {written}"))
+                .expect_err(written);
             let error = error.to_string();
-            assert!(error.contains("3.3") && error.contains("3.6"), "{written}: {error}");
+            assert!(
+                error.contains("3.3") && error.contains("3.6"),
+                "{written}: {error}"
+            );
         }
     }
 }

@@ -12,18 +12,31 @@ pub(crate) const fn by(rules: RuleSet) -> &'static str {
 
 /// Lines of a table: its header and its rows. A column is as wide as its longest entry, and right-aligned if `>` is
 /// before its title.
-pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<String> {
+pub(crate) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> Vec<String> {
     let titles = header.map(|title| title.trim_start_matches('>').to_owned());
     let all: Vec<[String; N]> = std::iter::once(titles).chain(rows).collect();
-    let longest = |at: usize| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let longest = |at: usize| {
+        all.iter()
+            .map(|row| row[at].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: [usize; N] = std::array::from_fn(longest);
     let cell = |at: usize, text: &String| match header[at].strip_prefix('>') {
         Some(_) => format!("{text:>width$}", width = widths[at]),
         None if at + 1 == N => text.clone(),
         None => format!("{text:width$}", width = widths[at]),
     };
-    let line =
-        |row: &[String; N]| row.iter().enumerate().map(|(at, text)| cell(at, text)).collect::<Vec<_>>().join("  ");
+    let line = |row: &[String; N]| {
+        row.iter()
+            .enumerate()
+            .map(|(at, text)| cell(at, text))
+            .collect::<Vec<_>>()
+            .join("  ")
+    };
     all.iter().map(line).collect()
 }
 
@@ -38,8 +51,17 @@ pub(crate) fn add_stage(stages: &mut String, name: &str) {
 /// The first names of a list, and how many more there are.
 pub(crate) fn first_names(names: &[String]) -> String {
     const SHOWN: usize = 5;
-    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+    let shown = names
+        .iter()
+        .take(SHOWN)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        format!("{shown} and {} more", names.len() - SHOWN)
+    } else {
+        shown
+    }
 }
 
 /// The largest object that etcd accepts as deployed with Kubernetes, in bytes: `--max-request-bytes`, 1.5 MiB.
@@ -67,8 +89,12 @@ mod tests {
         // 1,572,864 B / 405 B = 3,883.6 and / 468 B = 3,360.8.
         for (bytes, most) in [(405, 3883), (468, 3360)] {
             assert_eq!(object_limit("the status", "cluster", bytes, most), None);
-            let warning = object_limit("the status", "cluster", bytes, most + 1).expect("a warning");
-            assert!(warning.contains(&format!("enough for {most},")), "{warning}");
+            let warning =
+                object_limit("the status", "cluster", bytes, most + 1).expect("a warning");
+            assert!(
+                warning.contains(&format!("enough for {most},")),
+                "{warning}"
+            );
         }
     }
 }

@@ -25,11 +25,22 @@ pub(super) struct AxisTick {
 impl Scale {
     /// A scale from zero; to 1 where nothing is greater than zero.
     pub(super) fn from_zero(high: f64, from: f64, to: f64) -> Self {
-        Self { low: 0.0, high: if high > 0.0 { high } else { 1.0 }, from, to, log: false }
+        Self {
+            low: 0.0,
+            high: if high > 0.0 { high } else { 1.0 },
+            from,
+            to,
+            log: false,
+        }
     }
 
     /// A logarithmic scale as [`Self::logarithmic`], or else one from zero to the greatest value and this room above.
-    pub(super) fn fitting(values: &[f64], (factor, room): (f64, [f64; 2]), above: f64, (from, to): (f64, f64)) -> Self {
+    pub(super) fn fitting(
+        values: &[f64],
+        (factor, room): (f64, [f64; 2]),
+        above: f64,
+        (from, to): (f64, f64),
+    ) -> Self {
         let from_zero = || Self::from_zero(span(values).1 * above, from, to);
         Self::logarithmic(values, factor, room, from, to).unwrap_or_else(from_zero)
     }
@@ -41,10 +52,22 @@ impl Scale {
 
     /// A logarithmic scale of values that span more than `factor`, with `room` below the least and above the greatest
     /// as factors. `None` for other values, also for zero.
-    pub(super) fn logarithmic(values: &[f64], factor: f64, room: [f64; 2], from: f64, to: f64) -> Option<Self> {
+    pub(super) fn logarithmic(
+        values: &[f64],
+        factor: f64,
+        room: [f64; 2],
+        from: f64,
+        to: f64,
+    ) -> Option<Self> {
         let (low, high) = span(values);
         let is_wide = low > 0.0 && high > factor * low;
-        is_wide.then(|| Self { low: low / room[0], high: high * room[1], from, to, log: true })
+        is_wide.then(|| Self {
+            low: low / room[0],
+            high: high * room[1],
+            from,
+            to,
+            log: true,
+        })
     }
 
     /// A note for the axis title where it is logarithmic.
@@ -55,9 +78,21 @@ impl Scale {
     /// Position of `value`; an infinite one lies at the end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let value = value.min(self.high);
-        let at = |value: f64| if self.log { libm::log(value.max(self.low)) } else { value };
+        let at = |value: f64| {
+            if self.log {
+                libm::log(value.max(self.low))
+            } else {
+                value
+            }
+        };
         let share = (at(value) - at(self.low)) / (at(self.high) - at(self.low));
-        self.from + (self.to - self.from) * if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+        self.from
+            + (self.to - self.from)
+                * if share.is_finite() {
+                    share.clamp(0.0, 1.0)
+                } else {
+                    0.0
+                }
     }
 }
 
@@ -74,32 +109,63 @@ fn nice_step(span: f64, most: usize) -> f64 {
 
 /// Ticks of values in a unit of this size, with their labels, as ticks of values in the recorded unit.
 pub(super) fn scaled(ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
-    ticks.into_iter().map(|tick| AxisTick { value: tick.value * unit, ..tick }).collect()
+    ticks
+        .into_iter()
+        .map(|tick| AxisTick {
+            value: tick.value * unit,
+            ..tick
+        })
+        .collect()
 }
 
 /// Ticks at these percentages, of a scale of shares.
 pub(super) fn percent_ticks<const N: usize>(percents: [u32; N]) -> Vec<AxisTick> {
-    percents.map(|percent| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") }).into()
+    percents
+        .map(|percent| AxisTick {
+            value: f64::from(percent) / 100.0,
+            label: format!("{percent}%"),
+        })
+        .into()
 }
 
 /// Ticks of rates from zero to the first one that is not below `max`, with the unit of their labels.
 pub(super) fn rate_ticks(max: f64, most: usize) -> (Vec<AxisTick>, RateUnit) {
     let unit = RateUnit::for_max(max);
-    (scaled(ticks_from_zero(max / unit.bytes_per_s, most, false), unit.bytes_per_s), unit)
+    (
+        scaled(
+            ticks_from_zero(max / unit.bytes_per_s, most, false),
+            unit.bytes_per_s,
+        ),
+        unit,
+    )
 }
 
 /// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values
 /// are.
 pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTick> {
     if max <= 0.0 {
-        return vec![AxisTick { value: 0.0, label: "0".to_owned() }, AxisTick { value: 1.0, label: "1".to_owned() }];
+        return vec![
+            AxisTick {
+                value: 0.0,
+                label: "0".to_owned(),
+            },
+            AxisTick {
+                value: 1.0,
+                label: "1".to_owned(),
+            },
+        ];
     }
     let mut step = nice_step(max, most);
     if whole {
         step = step.max(1.0).ceil();
     }
     let count = (max / step - 1e-9).ceil() as usize;
-    (0..=count).map(|at| AxisTick { value: at as f64 * step, label: number(at as f64 * step) }).collect()
+    (0..=count)
+        .map(|at| AxisTick {
+            value: at as f64 * step,
+            label: number(at as f64 * step),
+        })
+        .collect()
 }
 
 /// Steps that divide units of time as clocks do: the seconds of a unit, and how many of it.
@@ -114,31 +180,56 @@ const TIME_STEPS: [(f64, &[f64]); 4] = [
 pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) {
     let unit = TimeUnit::for_span(span_s);
     let rough = span_s / most.max(1) as f64;
-    let mut steps = TIME_STEPS.into_iter().flat_map(|(unit, steps)| steps.iter().map(move |step| step * unit));
-    let of_clocks = if rough <= 1.0 { None } else { steps.find(|&step| step >= rough) };
+    let mut steps = TIME_STEPS
+        .into_iter()
+        .flat_map(|(unit, steps)| steps.iter().map(move |step| step * unit));
+    let of_clocks = if rough <= 1.0 {
+        None
+    } else {
+        steps.find(|&step| step >= rough)
+    };
     let step = of_clocks.unwrap_or_else(|| nice_step(span_s, most));
     // A step that is a fraction of the unit, such as 20 min on an axis of hours, has no short labels: take the unit.
     let fraction = step / unit.seconds;
-    let step =
-        if fraction < 1.0 && ((1.0 / fraction) - (1.0 / fraction).round()).abs() > 1e-9 { unit.seconds } else { step };
-    let step = if (step - unit.seconds / 3.0).abs() < 1e-9 { unit.seconds / 2.0 } else { step };
+    let step = if fraction < 1.0 && ((1.0 / fraction) - (1.0 / fraction).round()).abs() > 1e-9 {
+        unit.seconds
+    } else {
+        step
+    };
+    let step = if (step - unit.seconds / 3.0).abs() < 1e-9 {
+        unit.seconds / 2.0
+    } else {
+        step
+    };
     let count = (span_s / step + 1e-9).floor() as usize;
-    let tick = |at: usize| AxisTick { value: at as f64 * step, label: number(at as f64 * step / unit.seconds) };
+    let tick = |at: usize| AxisTick {
+        value: at as f64 * step,
+        label: number(at as f64 * step / unit.seconds),
+    };
     ((0..=count).map(tick).collect(), unit)
 }
 
 /// Places of a logarithmic time axis, the rounder ones first.
 const LOG_TIMES: [&[&str]; 3] = [
-    &["0.1 s", "1 s", "10 s", "1 min", "10 min", "1 h", "10 h", "1 d", "10 d", "100 d"],
+    &[
+        "0.1 s", "1 s", "10 s", "1 min", "10 min", "1 h", "10 h", "1 d", "10 d", "100 d",
+    ],
     &["30 s", "30 min", "3 h", "3 min", "3 s", "3 d"],
-    &["2 s", "5 s", "20 s", "2 min", "5 min", "20 min", "2 h", "5 h", "20 h", "2 d", "5 d"],
+    &[
+        "2 s", "5 s", "20 s", "2 min", "5 min", "20 min", "2 h", "5 h", "20 h", "2 d", "5 d",
+    ],
 ];
 
 /// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
 fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let tick = |label: &&str| {
-        let value = SimDuration::parse(label).expect("a time with its unit").as_secs_f64();
-        AxisTick { value, label: (*label).to_owned() }
+        let value = SimDuration::parse(label)
+            .expect("a time with its unit")
+            .as_secs_f64();
+        AxisTick {
+            value,
+            label: (*label).to_owned(),
+        }
     };
     with_room(LOG_TIMES.iter().copied().flatten().map(tick), scale, apart)
 }
@@ -161,7 +252,10 @@ pub(super) fn ticks_of_time(
     (linear, log): (&str, &str),
 ) -> (Vec<AxisTick>, String) {
     let (ticks, unit) = ticks_and_unit(scale, apart, most);
-    (ticks, unit.map_or_else(|| log.to_owned(), |unit| linear.replace("{}", unit.long)))
+    (
+        ticks,
+        unit.map_or_else(|| log.to_owned(), |unit| linear.replace("{}", unit.long)),
+    )
 }
 
 /// The ticks of a time axis of a small panel: the last label of a linear one carries the unit.
@@ -178,16 +272,32 @@ pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let values = [1.0, 3.0, 2.0, 5.0]
         .into_iter()
         .flat_map(|factor| (-3..13).map(move |power| factor * libm::pow(10.0, f64::from(power))));
-    with_room(values.map(|value| AxisTick { value, label: number(value) }), scale, apart)
+    with_room(
+        values.map(|value| AxisTick {
+            value,
+            label: number(value),
+        }),
+        scale,
+        apart,
+    )
 }
 
 /// Those ticks on the axis that leave `apart` pixels to the ones before them, in the order of their values.
-fn with_room(candidates: impl Iterator<Item = AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTick> {
+fn with_room(
+    candidates: impl Iterator<Item = AxisTick>,
+    scale: &Scale,
+    apart: f64,
+) -> Vec<AxisTick> {
     let mut ticks: Vec<AxisTick> = Vec::new();
     for tick in candidates {
-        let on_axis = tick.value >= scale.low * (1.0 - 1e-9) && tick.value <= scale.high * (1.0 + 1e-9);
+        let on_axis =
+            tick.value >= scale.low * (1.0 - 1e-9) && tick.value <= scale.high * (1.0 + 1e-9);
         let place = scale.at(tick.value);
-        if on_axis && ticks.iter().all(|other| (scale.at(other.value) - place).abs() >= apart) {
+        if on_axis
+            && ticks
+                .iter()
+                .all(|other| (scale.at(other.value) - place).abs() >= apart)
+        {
             ticks.push(tick);
         }
     }
@@ -221,10 +331,16 @@ pub(super) fn count_scale(
 pub(super) const LOG_FROM: f64 = 30.0;
 
 /// The corners of a curve that is 0 at first and jumps to each point's second number.
-pub(super) fn staircase(points: impl Iterator<Item = (f64, f64)>, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+pub(super) fn staircase(
+    points: impl Iterator<Item = (f64, f64)>,
+    x: &Scale,
+    y: &Scale,
+) -> Vec<(f64, f64)> {
     let mut before = 0.0;
     points
-        .flat_map(|(at, value)| [std::mem::replace(&mut before, value), value].map(|y_at| (x.at(at), y.at(y_at))))
+        .flat_map(|(at, value)| {
+            [std::mem::replace(&mut before, value), value].map(|y_at| (x.at(at), y.at(y_at)))
+        })
         .collect()
 }
 
@@ -245,7 +361,10 @@ pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
             thin.extend_from_slice(group);
             continue;
         }
-        let extremes = group.iter().position_minmax_by(|a, b| a.1.total_cmp(&b.1)).into_option();
+        let extremes = group
+            .iter()
+            .position_minmax_by(|a, b| a.1.total_cmp(&b.1))
+            .into_option();
         let (lowest, highest) = extremes.expect("a group is not empty");
         let kept = [0, lowest.min(highest), lowest.max(highest), group.len() - 1];
         thin.extend(kept.into_iter().dedup().map(|at| group[at]));
@@ -270,24 +389,42 @@ const TURNS: f64 = 1.5;
 
 /// The level parts of a curve of steps, cut to a column: height and width.
 fn levels(points: &[(f64, f64)], from: f64, to: f64) -> Vec<(f64, f64)> {
-    let widths = points.windows(2).map(|pair| (pair[0].1, pair[1].0.min(to) - pair[0].0.max(from)));
+    let widths = points
+        .windows(2)
+        .map(|pair| (pair[0].1, pair[1].0.min(to) - pair[0].0.max(from)));
     widths.filter(|(_, width)| *width > 0.0).collect()
 }
 
 /// The envelope of a step line that runs to the right, in pixels. `None` where a line shows it better.
 pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
     let (first, last) = (points.first()?, points.last()?);
-    let (top, bottom) = points.iter().map(|point| point.1).minmax_by(f64::total_cmp).into_option()?;
+    let (top, bottom) = points
+        .iter()
+        .map(|point| point.1)
+        .minmax_by(f64::total_cmp)
+        .into_option()?;
     let columns = ((last.0 - first.0) / COLUMN).ceil().max(1.0) as usize;
     if (turns(points, SWING * (bottom - top)) as f64) <= TURNS * columns as f64 {
         return None;
     }
-    let mut envelope = Envelope { upper: Vec::new(), lower: Vec::new(), mean: Vec::new() };
+    let mut envelope = Envelope {
+        upper: Vec::new(),
+        lower: Vec::new(),
+        mean: Vec::new(),
+    };
     for column in 0..columns {
-        let (from, to) = (first.0 + COLUMN * column as f64, first.0 + COLUMN * (column + 1) as f64);
+        let (from, to) = (
+            first.0 + COLUMN * column as f64,
+            first.0 + COLUMN * (column + 1) as f64,
+        );
         let levels = levels(points, from, to);
         let width: f64 = levels.iter().map(|(_, width)| width).sum();
-        let Some((high, low)) = levels.iter().map(|(y, _)| *y).minmax_by(f64::total_cmp).into_option() else {
+        let Some((high, low)) = levels
+            .iter()
+            .map(|(y, _)| *y)
+            .minmax_by(f64::total_cmp)
+            .into_option()
+        else {
             continue;
         };
         let mean = levels.iter().map(|(y, width)| y * width).sum::<f64>() / width;
@@ -325,12 +462,19 @@ mod tests {
     use super::*;
 
     fn labels(ticks: &[AxisTick]) -> String {
-        ticks.iter().map(|tick| tick.label.as_str()).collect::<Vec<_>>().join(" ")
+        ticks
+            .iter()
+            .map(|tick| tick.label.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
     fn ticks_are_round_and_reach_beyond_the_greatest_value() {
-        assert_eq!(labels(&ticks_from_zero(2375.0, 6, true)), "0 500 1,000 1,500 2,000 2,500");
+        assert_eq!(
+            labels(&ticks_from_zero(2375.0, 6, true)),
+            "0 500 1,000 1,500 2,000 2,500"
+        );
         assert_eq!(labels(&ticks_from_zero(0.0, 5, true)), "0 1");
         assert_eq!(labels(&ticks_from_zero(2.0, 5, true)), "0 1 2");
         assert_eq!(labels(&ticks_from_zero(9.4, 5, false)), "0 2 4 6 8 10");
@@ -348,7 +492,11 @@ mod tests {
         ];
         for (span, expected, unit) in cases {
             let (ticks, shown) = time_ticks(span, 6);
-            assert_eq!((labels(&ticks).as_str(), shown.short), (expected, unit), "{span}");
+            assert_eq!(
+                (labels(&ticks).as_str(), shown.short),
+                (expected, unit),
+                "{span}"
+            );
         }
     }
 
@@ -356,37 +504,64 @@ mod tests {
     fn a_wide_span_of_times_gets_a_logarithmic_axis() {
         let wide = time_scale(&[60.0, 36_000.0], 0.0, 600.0);
         assert!(wide.log);
-        assert_eq!(labels(&log_time_ticks(&wide, 60.0)), "1 min 3 min 10 min 1 h 3 h 10 h");
+        assert_eq!(
+            labels(&log_time_ticks(&wide, 60.0)),
+            "1 min 3 min 10 min 1 h 3 h 10 h"
+        );
         assert!(!time_scale(&[60.0, 1700.0], 0.0, 600.0).log && !time_scale(&[], 0.0, 600.0).log);
-        assert!((wide.at(1e9) - 600.0).abs() < 1e-9 && wide.at(0.0).abs() < 1e-9, "outside goes to the ends");
+        assert!(
+            (wide.at(1e9) - 600.0).abs() < 1e-9 && wide.at(0.0).abs() < 1e-9,
+            "outside goes to the ends"
+        );
     }
 
     #[test]
     fn a_curve_that_swings_in_every_pixel_becomes_an_envelope_with_its_mean() {
         let steps = |width: f64, high: f64| -> Vec<(f64, f64)> {
             let level = |at: i32| if at % 2 == 0 { high } else { 0.0 };
-            (0..200).flat_map(|at| [(at, at), (at + 1, at)]).map(|(x, at)| (f64::from(x) * width, level(at))).collect()
+            (0..200)
+                .flat_map(|at| [(at, at), (at + 1, at)])
+                .map(|(x, at)| (f64::from(x) * width, level(at)))
+                .collect()
         };
-        assert_eq!(envelope(&steps(10.0, 8.0)), None, "a swing every ten pixels is a line");
+        assert_eq!(
+            envelope(&steps(10.0, 8.0)),
+            None,
+            "a swing every ten pixels is a line"
+        );
         assert_eq!(envelope(&steps(1.0, 0.0)), None, "a level line");
         assert_eq!(envelope(&[]), None);
         let dense = envelope(&steps(0.5, 8.0)).expect("ten swings in a column");
-        assert_eq!((dense.upper.len(), dense.lower.len(), dense.mean.len()), (40, 40, 20));
-        assert!(dense.upper.iter().all(|point| point.1.abs() < 1e-9), "the highest place has the least y");
+        assert_eq!(
+            (dense.upper.len(), dense.lower.len(), dense.mean.len()),
+            (40, 40, 20)
+        );
+        assert!(
+            dense.upper.iter().all(|point| point.1.abs() < 1e-9),
+            "the highest place has the least y"
+        );
         assert!(dense.lower.iter().all(|point| (point.1 - 8.0).abs() < 1e-9));
-        assert!(dense.mean.iter().all(|point| (point.1 - 4.0).abs() < 1e-9), "{:?}", dense.mean);
+        assert!(
+            dense.mean.iter().all(|point| (point.1 - 4.0).abs() < 1e-9),
+            "{:?}",
+            dense.mean
+        );
         assert!((dense.upper[39].0 - 100.0).abs() < 1e-9, "up to the end");
     }
 
     #[test]
     fn thinning_keeps_the_peaks() {
-        let mut points: Vec<(f64, f64)> = (0..10_000).map(|at| (f64::from(at) / 100.0, 0.0)).collect();
+        let mut points: Vec<(f64, f64)> =
+            (0..10_000).map(|at| (f64::from(at) / 100.0, 0.0)).collect();
         points[4321].1 = 5.0;
         points[4322].1 = -5.0;
         let thin = decimate(&points, 1.0);
         assert!(thin.len() <= 400, "{}", thin.len());
         assert!(thin.contains(&points[4321]) && thin.contains(&points[4322]));
-        assert!(thin.windows(2).all(|pair| pair[0].0 <= pair[1].0), "still to the right");
+        assert!(
+            thin.windows(2).all(|pair| pair[0].0 <= pair[1].0),
+            "still to the right"
+        );
         assert_eq!(decimate(&points[..5], 1000.0), points[..5]);
     }
 }

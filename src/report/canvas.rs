@@ -62,14 +62,24 @@ pub(super) struct Canvas {
 impl Stroke {
     /// A solid line.
     pub(super) const fn solid(colour: Colour, width: f64) -> Self {
-        Self { colour, width, dash: &[] }
+        Self {
+            colour,
+            width,
+            dash: &[],
+        }
     }
 }
 
 impl Canvas {
     /// A white page. `title` is the SVG's text for screen readers.
     pub(super) fn new(title: &str, width: f64, height: f64) -> Self {
-        Self { width, height, down: 0.0, title: title.to_owned(), shapes: Vec::new() }
+        Self {
+            width,
+            height,
+            down: 0.0,
+            title: title.to_owned(),
+            shapes: Vec::new(),
+        }
     }
 
     /// Draws a line through `points`, if there are at least two.
@@ -81,7 +91,11 @@ impl Canvas {
         if stroke.dash.is_empty() {
             self.shapes.push(Shape::Path(points, stroke));
         } else {
-            self.shapes.extend(dashes(&points, stroke.dash).into_iter().map(|piece| Shape::Path(piece, stroke)));
+            self.shapes.extend(
+                dashes(&points, stroke.dash)
+                    .into_iter()
+                    .map(|piece| Shape::Path(piece, stroke)),
+            );
         }
     }
 
@@ -104,18 +118,43 @@ impl Canvas {
     }
 
     /// Fills the area between two lines that both run to the right.
-    pub(super) fn between(&mut self, upper: Vec<Position>, lower: Vec<Position>, colour: Colour, opacity: f64) {
-        self.area(upper.into_iter().chain(lower.into_iter().rev()).collect(), colour, opacity);
+    pub(super) fn between(
+        &mut self,
+        upper: Vec<Position>,
+        lower: Vec<Position>,
+        colour: Colour,
+        opacity: f64,
+    ) {
+        self.area(
+            upper.into_iter().chain(lower.into_iter().rev()).collect(),
+            colour,
+            opacity,
+        );
     }
 
     /// Fills a rectangle between two corners.
-    pub(super) fn rectangle(&mut self, (x0, y0): Position, (x1, y1): Position, colour: Colour, opacity: f64) {
-        self.area(vec![(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour, opacity);
+    pub(super) fn rectangle(
+        &mut self,
+        (x0, y0): Position,
+        (x1, y1): Position,
+        colour: Colour,
+        opacity: f64,
+    ) {
+        self.area(
+            vec![(x0, y0), (x1, y0), (x1, y1), (x0, y1)],
+            colour,
+            opacity,
+        );
     }
 
     /// Fills a circle.
     pub(super) fn dot(&mut self, center: Position, radius: f64, colour: Colour, opacity: f64) {
-        self.shapes.push(Shape::Dot((center.0, center.1 + self.down), radius, colour, opacity));
+        self.shapes.push(Shape::Dot(
+            (center.0, center.1 + self.down),
+            radius,
+            colour,
+            opacity,
+        ));
     }
 
     /// Writes a text.
@@ -128,13 +167,19 @@ impl Canvas {
 
     /// Size at `scale` pixels for a logical one.
     pub(super) fn pixels(&self, scale: f64) -> (u32, u32) {
-        ((self.width * scale).round() as u32, (self.height * scale).round() as u32)
+        (
+            (self.width * scale).round() as u32,
+            (self.height * scale).round() as u32,
+        )
     }
 }
 
 /// A place on the grid.
 pub(super) fn grid_point(&(x, y): &Position) -> (i32, i32) {
-    ((x * GRID_PER_PX).round() as i32, (y * GRID_PER_PX).round() as i32)
+    (
+        (x * GRID_PER_PX).round() as i32,
+        (y * GRID_PER_PX).round() as i32,
+    )
 }
 
 /// The points on the grid, without repetitions. Points on the way along a level or upright line are left out.
@@ -142,7 +187,10 @@ pub(super) fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     let mut grid: Vec<(i32, i32)> = Vec::new();
     for point in points.iter().map(grid_point) {
         let is_between = |from: (i32, i32), via: (i32, i32)| {
-            let [before, after] = [(via.0 - from.0, via.1 - from.1), (point.0 - via.0, point.1 - via.1)];
+            let [before, after] = [
+                (via.0 - from.0, via.1 - from.1),
+                (point.0 - via.0, point.1 - via.1),
+            ];
             let goes_on = |one: i32, next: i32| one.signum() == next.signum();
             (before.0 == 0 && after.0 == 0 && goes_on(before.1, after.1))
                 || (before.1 == 0 && after.1 == 0 && goes_on(before.0, after.0))
@@ -169,7 +217,10 @@ fn dashes(points: &[Position], pattern: &[f64]) -> Vec<Vec<Position>> {
         let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
         let mut length = libm::hypot(to_x - x, to_y - y);
         while length > left {
-            (x, y) = (x + (to_x - x) * left / length, y + (to_y - y) * left / length);
+            (x, y) = (
+                x + (to_x - x) * left / length,
+                y + (to_y - y) * left / length,
+            );
             length -= left;
             if part % 2 == 0 {
                 piece.push((x, y));
@@ -205,7 +256,10 @@ impl Canvas {
                     Align::Right => label.at.0 - width,
                 };
                 // Height of capitals and depth of descenders of the font, in em.
-                let (top, bottom) = (label.at.1 - 0.72 * label.size, label.at.1 + 0.22 * label.size);
+                let (top, bottom) = (
+                    label.at.1 - 0.72 * label.size,
+                    label.at.1 + 0.22 * label.size,
+                );
                 boxes.push(([left, top, left + width, bottom], label.text.clone()));
             }
         }
@@ -223,7 +277,13 @@ impl Canvas {
 
     /// The size of the smallest text, in logical pixels.
     pub(super) fn smallest_text(&self) -> f64 {
-        let size = |shape: &Shape| if let Shape::Text(label) = shape { label.size } else { f64::INFINITY };
+        let size = |shape: &Shape| {
+            if let Shape::Text(label) = shape {
+                label.size
+            } else {
+                f64::INFINITY
+            }
+        };
         self.shapes.iter().map(size).fold(f64::INFINITY, f64::min)
     }
 
@@ -235,9 +295,14 @@ impl Canvas {
                 Shape::Dot(middle, radius, ..) => (std::slice::from_ref(middle), *radius),
                 Shape::Text(_) => continue,
             };
-            let inside =
-                |&(x, y): &Position| x >= reach && y >= reach && x <= self.width - reach && y <= self.height - reach;
-            assert!(points.iter().all(inside), "{}: {shape:?} leaves the page", self.title);
+            let inside = |&(x, y): &Position| {
+                x >= reach && y >= reach && x <= self.width - reach && y <= self.height - reach
+            };
+            assert!(
+                points.iter().all(inside),
+                "{}: {shape:?} leaves the page",
+                self.title
+            );
         }
         let boxes = self.text_boxes();
         for (at, (a, text)) in boxes.iter().enumerate() {
@@ -245,7 +310,11 @@ impl Canvas {
             assert!(inside, "{}: `{text}` leaves the page: {a:?}", self.title);
             for (b, other) in &boxes[..at] {
                 let apart = a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1];
-                assert!(apart, "{}: `{text}` {a:?} touches `{other}` {b:?}", self.title);
+                assert!(
+                    apart,
+                    "{}: `{text}` {a:?} touches `{other}` {b:?}",
+                    self.title
+                );
             }
         }
     }
@@ -257,14 +326,24 @@ mod tests {
     use crate::report::style::INK;
 
     fn label(text: &str, align: Align) -> Label {
-        Label { text: text.to_owned(), at: (50.0, 30.0), size: 20.0, weight: Weight::Regular, colour: INK, align }
+        Label {
+            text: text.to_owned(),
+            at: (50.0, 30.0),
+            size: 20.0,
+            weight: Weight::Regular,
+            colour: INK,
+            align,
+        }
     }
 
     #[test]
     fn a_dash_pattern_inks_its_share_of_a_bent_line() {
         let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], &[4.0, 2.0]);
         let length = |piece: &Vec<Position>| {
-            piece.windows(2).map(|p| libm::hypot(p[1].0 - p[0].0, p[1].1 - p[0].1)).sum::<f64>()
+            piece
+                .windows(2)
+                .map(|p| libm::hypot(p[1].0 - p[0].0, p[1].1 - p[0].1))
+                .sum::<f64>()
         };
         // 20 px: 4 on, 2 off, 4 on (to 10), 2 off, 4 on (12..16), 2 off, 2 on (18..20).
         let lengths: Vec<f64> = pieces.iter().map(|piece| length(piece).round()).collect();
@@ -273,10 +352,26 @@ mod tests {
 
     #[test]
     fn points_on_the_way_of_a_straight_line_are_left_out() {
-        let level = [(0.0, 0.0), (1.0, 0.0), (1.0, 0.0), (2.0, 0.0), (2.0, 1.0), (2.0, 3.0), (3.0, 4.0), (4.0, 5.0)];
-        assert_eq!(on_grid(&level), [(0, 0), (8, 0), (8, 12), (12, 16), (16, 20)]);
+        let level = [
+            (0.0, 0.0),
+            (1.0, 0.0),
+            (1.0, 0.0),
+            (2.0, 0.0),
+            (2.0, 1.0),
+            (2.0, 3.0),
+            (3.0, 4.0),
+            (4.0, 5.0),
+        ];
+        assert_eq!(
+            on_grid(&level),
+            [(0, 0), (8, 0), (8, 12), (12, 16), (16, 20)]
+        );
         let back = [(0.0, 0.0), (3.0, 0.0), (1.0, 0.0)];
-        assert_eq!(on_grid(&back), [(0, 0), (12, 0), (4, 0)], "a line that turns back");
+        assert_eq!(
+            on_grid(&back),
+            [(0, 0), (12, 0), (4, 0)],
+            "a line that turns back"
+        );
         assert_eq!(on_grid(&[(1.0, 1.0), (1.0, 1.0)]), [(4, 4), (5, 4)]);
     }
 
@@ -287,8 +382,14 @@ mod tests {
             labels.iter().for_each(|label| canvas.text(label.clone()));
             std::panic::catch_unwind(move || canvas.assert_readable()).is_ok()
         };
-        assert!(check(&[label("ab", Align::Left), label("cd", Align::Right)]), "side by side");
-        assert!(!check(&[label("ab", Align::Left), label("cd", Align::Middle)]), "overlapping");
+        assert!(
+            check(&[label("ab", Align::Left), label("cd", Align::Right)]),
+            "side by side"
+        );
+        assert!(
+            !check(&[label("ab", Align::Left), label("cd", Align::Middle)]),
+            "overlapping"
+        );
         assert!(!check(&[label("much too wide", Align::Left)]), "clipped");
     }
 }

@@ -34,22 +34,94 @@ enum Range {
 }
 
 pub(super) const COLUMNS: [Column; 11] = [
-    Column::new(EXPOSED, "exposed clusters", "{} exposed cluster{s}", Range::Percentiles, 0),
-    Column::new(READY_TIME, "completion", "complete after {}", Range::Confidence, 0),
-    Column::new(REACHABLE, "reachable", "{} reachable cluster{s}", Range::Percentiles, 1),
-    Column::new("peak_pulls", "peak pulls", "{} concurrent pull{s} at peak", Range::Percentiles, 0),
-    Column::new("peak_registry_downloads", "open downloads", "{} open download{s} at peak", Range::None, 2),
-    Column::new("egress_peak_1s_bytes_per_s", "peak egress", "{} peak egress", Range::None, 1),
-    Column::new("egress_busy_s", "link full", "link full for {}", Range::None, 5),
+    Column::new(
+        EXPOSED,
+        "exposed clusters",
+        "{} exposed cluster{s}",
+        Range::Percentiles,
+        0,
+    ),
+    Column::new(
+        READY_TIME,
+        "completion",
+        "complete after {}",
+        Range::Confidence,
+        0,
+    ),
+    Column::new(
+        REACHABLE,
+        "reachable",
+        "{} reachable cluster{s}",
+        Range::Percentiles,
+        1,
+    ),
+    Column::new(
+        "peak_pulls",
+        "peak pulls",
+        "{} concurrent pull{s} at peak",
+        Range::Percentiles,
+        0,
+    ),
+    Column::new(
+        "peak_registry_downloads",
+        "open downloads",
+        "{} open download{s} at peak",
+        Range::None,
+        2,
+    ),
+    Column::new(
+        "egress_peak_1s_bytes_per_s",
+        "peak egress",
+        "{} peak egress",
+        Range::None,
+        1,
+    ),
+    Column::new(
+        "egress_busy_s",
+        "link full",
+        "link full for {}",
+        Range::None,
+        5,
+    ),
     Column::new("egress_bytes", "pulled", "{} pulled", Range::None, 4),
-    Column::new("failed_pulls", "failed pulls", "{} failed pull{s}", Range::None, 3),
-    Column::new("responses_429", "HTTP 429", "{} HTTP 429 response{s}", Range::None, 6),
-    Column::new("peak_not_ready", "not ready", "{} cluster{s} not ready at peak", Range::None, 2),
+    Column::new(
+        "failed_pulls",
+        "failed pulls",
+        "{} failed pull{s}",
+        Range::None,
+        3,
+    ),
+    Column::new(
+        "responses_429",
+        "HTTP 429",
+        "{} HTTP 429 response{s}",
+        Range::None,
+        6,
+    ),
+    Column::new(
+        "peak_not_ready",
+        "not ready",
+        "{} cluster{s} not ready at peak",
+        Range::None,
+        2,
+    ),
 ];
 
 impl Column {
-    const fn new(measure: &'static str, heading: &'static str, phrase: &'static str, range: Range, rank: u32) -> Self {
-        Self { measure, heading, phrase, range, rank }
+    const fn new(
+        measure: &'static str,
+        heading: &'static str,
+        phrase: &'static str,
+        range: Range,
+        rank: u32,
+    ) -> Self {
+        Self {
+            measure,
+            heading,
+            phrase,
+            range,
+            rank,
+        }
     }
 
     /// The measure, whose definition is the column's.
@@ -64,10 +136,16 @@ fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
         "s" => {
             let mut units = values.iter().map(|value| TimeUnit::for_span(*value));
             let first = units.next().unwrap_or_else(|| TimeUnit::for_span(0.0));
-            return units.all(|unit| unit == first).then_some((first.seconds, first.short));
+            return units
+                .all(|unit| unit == first)
+                .then_some((first.seconds, first.short));
         }
         "bytes/s" => {
-            let middle = values.iter().copied().sorted_by(f64::total_cmp).nth(values.len() / 2);
+            let middle = values
+                .iter()
+                .copied()
+                .sorted_by(f64::total_cmp)
+                .nth(values.len() / 2);
             let unit = RateUnit::for_max(middle.unwrap_or(0.0));
             (unit.bytes_per_s, unit.name)
         }
@@ -88,7 +166,11 @@ pub(super) struct ColumnCell {
 impl ColumnCell {
     /// Number and unit.
     pub(super) fn value(&self) -> String {
-        if self.unit.is_empty() { self.number.clone() } else { format!("{} {}", self.number, self.unit) }
+        if self.unit.is_empty() {
+            self.number.clone()
+        } else {
+            format!("{} {}", self.number, self.unit)
+        }
     }
 }
 
@@ -105,7 +187,9 @@ impl<'v> FilledColumn<'v> {
     /// The columns that the results have. Exposure only matters where a defective revision was rolled out, and reach
     /// where some clusters cannot be updated.
     pub(super) fn all(variants: &[VariantResults<'v>]) -> Vec<Self> {
-        Self::shown(variants).filter_map(|column| Self::of(column, variants)).collect()
+        Self::shown(variants)
+            .filter_map(|column| Self::of(column, variants))
+            .collect()
     }
 
     /// The columns that say something about these variants.
@@ -120,10 +204,19 @@ impl<'v> FilledColumn<'v> {
     }
 
     fn of(column: &'static Column, variants: &[VariantResults<'v>]) -> Option<Self> {
-        let rows: Vec<Option<&SummaryRow>> = variants.iter().map(|variant| variant.summary(column.measure)).collect();
+        let rows: Vec<Option<&SummaryRow>> = variants
+            .iter()
+            .map(|variant| variant.summary(column.measure))
+            .collect();
         let values: Vec<f64> = rows.iter().flatten().filter_map(|row| row.median).collect();
-        let (size, unit) = unit(column, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));
-        rows.iter().any(Option::is_some).then_some(Self { column, size, unit, rows })
+        let (size, unit) =
+            unit(column, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));
+        rows.iter().any(Option::is_some).then_some(Self {
+            column,
+            size,
+            unit,
+            rows,
+        })
     }
 
     /// The median of a variant, in the measure's unit.
@@ -137,7 +230,11 @@ impl<'v> FilledColumn<'v> {
         let ends = self.ends(at);
         let (low, high) = ends.unwrap_or((median, median));
         let own = TimeUnit::for_span(median);
-        let (size, unit) = if self.unit.is_some() { (self.size, "") } else { (own.seconds, own.short) };
+        let (size, unit) = if self.unit.is_some() {
+            (self.size, "")
+        } else {
+            (own.seconds, own.short)
+        };
         let values = [median, low, high].map(|value| value / size);
         let [number, low, high] = match self.column.defined().unit {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
@@ -147,7 +244,11 @@ impl<'v> FilledColumn<'v> {
             _ => [count(values[0]), whole(values[1]), whole(values[2])],
         };
         let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));
-        Some(ColumnCell { number, unit, range })
+        Some(ColumnCell {
+            number,
+            unit,
+            range,
+        })
     }
 
     fn ends(&self, at: usize) -> Option<(f64, f64)> {
@@ -161,13 +262,16 @@ impl<'v> FilledColumn<'v> {
 
     /// Unit and range of the cells, as the heading states them: `Gbit/s`, `min [95% CI]`, `[p5–p95]`.
     pub(super) fn heading_unit(&self) -> String {
-        let has_range = (0..self.rows.len()).any(|at| self.cell(at).is_some_and(|cell| cell.range.is_some()));
+        let has_range =
+            (0..self.rows.len()).any(|at| self.cell(at).is_some_and(|cell| cell.range.is_some()));
         let range = match self.column.range {
             Range::Confidence if has_range => "[95% CI]",
             Range::Percentiles if has_range => "[p5–p95]",
             _ => "",
         };
-        format!("{} {range}", self.unit.unwrap_or("")).trim().to_owned()
+        format!("{} {range}", self.unit.unwrap_or(""))
+            .trim()
+            .to_owned()
     }
 
     /// The value that all variants share, as a phrase: `8 failed pulls`. `None` where they differ or have none.
@@ -184,8 +288,16 @@ impl<'v> FilledColumn<'v> {
         };
         let s = if first.number == "1" { "" } else { "s" };
         let text = self.column.phrase.replace("{}", &value).replace("{s}", s);
-        let is_of_every_run = self.rows.iter().flatten().flat_map(|row| [row.min, row.max]).all_equal();
-        Some(SharedPhrase { text, is_of_every_run })
+        let is_of_every_run = self
+            .rows
+            .iter()
+            .flatten()
+            .flat_map(|row| [row.min, row.max])
+            .all_equal();
+        Some(SharedPhrase {
+            text,
+            is_of_every_run,
+        })
     }
 }
 
@@ -198,11 +310,17 @@ pub(super) struct SharedPhrase {
 /// `Identical in every variant: 8 failed pulls. Same median in every variant: 313 GB pulled.`
 pub(super) fn identical(phrases: &[SharedPhrase]) -> String {
     let of = |(of_every_run, start): (bool, &str)| {
-        let texts = phrases.iter().filter(|phrase| phrase.is_of_every_run == of_every_run).map(|phrase| &phrase.text);
+        let texts = phrases
+            .iter()
+            .filter(|phrase| phrase.is_of_every_run == of_every_run)
+            .map(|phrase| &phrase.text);
         let texts = texts.format(", ").to_string();
         (!texts.is_empty()).then(|| format!("{start} in every variant: {texts}."))
     };
-    [(true, "Identical"), (false, "Same median")].into_iter().filter_map(of).join(" ")
+    [(true, "Identical"), (false, "Same median")]
+        .into_iter()
+        .filter_map(of)
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -214,16 +332,35 @@ mod tests {
     #[test]
     fn variants_with_equal_medians_and_other_runs_are_not_called_identical() {
         let shared_by = |stalls: [u32; 2]| {
-            let waves = vec![Wave::new("one", 250, stalls[0]), Wave::new("other", 250, stalls[1])];
-            let results = readable_quietly(&Fleet { waves, replicates: 5, ..six_settings() });
+            let waves = vec![
+                Wave::new("one", 250, stalls[0]),
+                Wave::new("other", 250, stalls[1]),
+            ];
+            let results = readable_quietly(&Fleet {
+                waves,
+                replicates: 5,
+                ..six_settings()
+            });
             let columns = FilledColumn::all(&results.variants());
-            let pulled = columns.iter().find(|column| column.column.measure == "egress_bytes").expect("it is shown");
+            let pulled = columns
+                .iter()
+                .find(|column| column.column.measure == "egress_bytes")
+                .expect("it is shown");
             identical(&[pulled.shared().expect("equal medians")])
         };
-        assert_eq!(shared_by([0, 0]), "Identical in every variant: 450 GB pulled.");
+        assert_eq!(
+            shared_by([0, 0]),
+            "Identical in every variant: 450 GB pulled."
+        );
         // Every third run stops half way: two of five.
-        assert_eq!(shared_by([0, 3]), "Same median in every variant: 450 GB pulled.");
-        let phrase = |text: &str, is_of_every_run| SharedPhrase { text: text.to_owned(), is_of_every_run };
+        assert_eq!(
+            shared_by([0, 3]),
+            "Same median in every variant: 450 GB pulled."
+        );
+        let phrase = |text: &str, is_of_every_run| SharedPhrase {
+            text: text.to_owned(),
+            is_of_every_run,
+        };
         assert_eq!(
             identical(&[phrase("a", false), phrase("b", true), phrase("c", true)]),
             "Identical in every variant: b, c. Same median in every variant: a."

@@ -9,9 +9,9 @@ use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::io::read_below;
 use crate::results::{
-    ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError, RunRow,
-    Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, compared, grouped, read_draws,
-    read_uncertainty,
+    ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange,
+    ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo,
+    compared, grouped, read_draws, read_uncertainty,
 };
 use crate::stats;
 
@@ -84,38 +84,62 @@ impl Results {
     /// Results that are in no folder: without drawn constants, and without settings that are guesses.
     #[must_use]
     pub fn in_memory(provenance: Provenance, tables: Tables) -> Self {
-        Self { provenance, tables, ..Self::default() }
+        Self {
+            provenance,
+            tables,
+            ..Self::default()
+        }
     }
 
     /// The page of a chart.
     pub(super) const fn sheet(&self) -> Sheet<'_> {
-        Sheet { provenance: &self.provenance, width: self.width }
+        Sheet {
+            provenance: &self.provenance,
+            width: self.width,
+        }
     }
 
     /// The moment that times of series and clusters count from.
     pub(super) fn start(&self) -> &'static str {
         let pre_pull = self.tables.runs.iter().any(|run| run.release_s > 0.0);
-        if pre_pull { "the run started (including the pre-pull)" } else { "the rollout started" }
+        if pre_pull {
+            "the run started (including the pre-pull)"
+        } else {
+            "the rollout started"
+        }
     }
 
     /// `; line: replicate 3`, of what shows the displayed run; empty without one.
     pub(super) fn replicate_of(&self, what: &str) -> String {
-        self.displayed().map_or_else(String::new, |run| format!("; {what}: replicate {}", run.replicate))
+        self.displayed().map_or_else(String::new, |run| {
+            format!("; {what}: replicate {}", run.replicate)
+        })
     }
 
     /// The run that curves and fleets show. `None` without one.
     pub(super) fn displayed(&self) -> Option<DisplayedRun> {
         let clusters = &self.tables.clusters;
         let replicate = clusters.first()?.0.replicate;
-        let variants = grouped(clusters.iter().map(|(key, row)| (key.variant.as_str(), row)));
+        let variants = grouped(
+            clusters
+                .iter()
+                .map(|(key, row)| (key.variant.as_str(), row)),
+        );
         let range = |of: fn(&ClusterRow) -> bool| {
-            let counts = variants.iter().map(|(_, rows)| rows.iter().filter(|row| of(row)).count() as u64);
+            let counts = variants
+                .iter()
+                .map(|(_, rows)| rows.iter().filter(|row| of(row)).count() as u64);
             counts.minmax().into_option().unwrap_or_default()
         };
         Some(DisplayedRun {
             replicate,
             target: target_of(&self.provenance.variants).to_owned(),
-            clusters: variants.iter().map(|(_, rows)| rows.len() as u64).minmax().into_option().unwrap_or_default(),
+            clusters: variants
+                .iter()
+                .map(|(_, rows)| rows.len() as u64)
+                .minmax()
+                .into_option()
+                .unwrap_or_default(),
             offline: range(|row| row.offline),
             defective: range(|row| row.defective),
         })
@@ -123,21 +147,46 @@ impl Results {
 
     /// The standing of a variant among those that it is compared with, where less of the measure is better: `best`
     /// where it has the least with 95% confidence for all of them together, `may be best` where it cannot be excluded.
-    pub(super) fn standing(&self, variant: &VariantResults<'_>, measure: &str, best: &str) -> Option<String> {
+    pub(super) fn standing(
+        &self,
+        variant: &VariantResults<'_>,
+        measure: &str,
+        best: &str,
+    ) -> Option<String> {
         let is_own = |row: &&ComparisonRow| row.variant == variant.name() && row.measure == measure;
-        let row = self.tables.comparison.iter().find(is_own).filter(|row| row.may_be_best)?;
+        let row = self
+            .tables
+            .comparison
+            .iter()
+            .find(is_own)
+            .filter(|row| row.may_be_best)?;
         let alone = row.behind_high.is_some_and(|high| high < 0.0);
-        Some(if alone { best.to_owned() } else { format!("may be {best}") })
+        Some(if alone {
+            best.to_owned()
+        } else {
+            format!("may be {best}")
+        })
     }
 
     /// The variants that have runs, in the experiment's order.
     pub(super) fn variants<'r>(&'r self) -> Vec<VariantResults<'r>> {
-        let Tables { runs, summary, timeline, clusters, .. } = &self.tables;
+        let Tables {
+            runs,
+            summary,
+            timeline,
+            clusters,
+            ..
+        } = &self.tables;
         let replicate = self.tables.clusters.first().map(|(key, _)| key.replicate);
-        let is_displayed =
-            |run: &RunRow, info: &VariantInfo| run.variant == info.variant && Some(run.replicate) == replicate;
-        let settings: Vec<&[Setting]> =
-            self.provenance.variants.iter().map(|variant| variant.settings.as_slice()).collect();
+        let is_displayed = |run: &RunRow, info: &VariantInfo| {
+            run.variant == info.variant && Some(run.replicate) == replicate
+        };
+        let settings: Vec<&[Setting]> = self
+            .provenance
+            .variants
+            .iter()
+            .map(|variant| variant.settings.as_slice())
+            .collect();
         let product = |info: &'r VariantInfo| (info.product.as_str(), info.is_bound);
         let products: Vec<(&str, bool)> = self.provenance.variants.iter().map(product).collect();
         let styles = CurveStyle::of(&compared(&settings), &products);
@@ -146,14 +195,41 @@ impl Results {
             displayed: runs.iter().find(|run| is_displayed(run, info)),
             index,
             info,
-            runs: runs.iter().filter(|run| run.variant == info.variant).collect(),
-            draws: self.draws.iter().filter(|run| run.variant == info.variant).collect(),
-            timeline: timeline.iter().filter(|row| row.variant == info.variant).collect(),
-            clusters: clusters.iter().filter(|(key, _)| key.variant == info.variant).map(|(_, row)| row).collect(),
-            summary: summary.iter().filter(|row| row.variant == info.variant).collect(),
-            uncertain: self.uncertainty.iter().filter(|row| row.variant == info.variant).collect(),
+            runs: runs
+                .iter()
+                .filter(|run| run.variant == info.variant)
+                .collect(),
+            draws: self
+                .draws
+                .iter()
+                .filter(|run| run.variant == info.variant)
+                .collect(),
+            timeline: timeline
+                .iter()
+                .filter(|row| row.variant == info.variant)
+                .collect(),
+            clusters: clusters
+                .iter()
+                .filter(|(key, _)| key.variant == info.variant)
+                .map(|(_, row)| row)
+                .collect(),
+            summary: summary
+                .iter()
+                .filter(|row| row.variant == info.variant)
+                .collect(),
+            uncertain: self
+                .uncertainty
+                .iter()
+                .filter(|row| row.variant == info.variant)
+                .collect(),
         };
-        self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
+        self.provenance
+            .variants
+            .iter()
+            .enumerate()
+            .map(of)
+            .filter(|variant| !variant.runs.is_empty())
+            .collect()
     }
 }
 
@@ -190,21 +266,35 @@ impl ReachRange {
 
     /// `4 cannot be updated: 2 paused, 1 without agent, 1 offline`.
     pub(super) fn missing(&self) -> String {
-        let obstacles = [(self.paused, "paused"), (self.agentless, "without agent"), (self.offline, "offline")];
+        let obstacles = [
+            (self.paused, "paused"),
+            (self.agentless, "without agent"),
+            (self.offline, "offline"),
+        ];
         let some = obstacles.iter().filter(|((_, high), _)| *high > 0);
-        let reasons = some.map(|(range, reason)| format!("{} {reason}", range_of(*range))).join(", ");
+        let reasons = some
+            .map(|(range, reason)| format!("{} {reason}", range_of(*range)))
+            .join(", ");
         format!("{} cannot be updated: {reasons}", range_of(self.missing))
     }
 
     /// The same as a further sentence; empty where all can be updated.
     pub(super) fn note(&self) -> String {
-        if self.is_whole() { String::new() } else { format!(" {}.", self.missing()) }
+        if self.is_whole() {
+            String::new()
+        } else {
+            format!(" {}.", self.missing())
+        }
     }
 }
 
 /// `5`, or `3–7`.
 pub(super) fn range_of((low, high): (u64, u64)) -> String {
-    let from = if low < high { format!("{}–", count(low as f64)) } else { String::new() };
+    let from = if low < high {
+        format!("{}–", count(low as f64))
+    } else {
+        String::new()
+    };
     format!("{from}{}", count(high as f64))
 }
 
@@ -214,7 +304,18 @@ impl<'r> VariantResults<'r> {
     pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
         let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (style, draws, uncertain) = (CurveStyle::default(), Vec::new(), Vec::new());
-        Self { index, style, info, runs, draws, timeline, clusters, displayed: None, summary, uncertain }
+        Self {
+            index,
+            style,
+            info,
+            runs,
+            draws,
+            timeline,
+            clusters,
+            displayed: None,
+            summary,
+            uncertain,
+        }
     }
 
     /// The name of its product, and whether it is a bound.
@@ -229,12 +330,18 @@ impl<'r> VariantResults<'r> {
 
     /// The summary of one measure. `None` when the results do not have it.
     pub(super) fn summary(&self, measure: &str) -> Option<&'r SummaryRow> {
-        self.summary.iter().find(|row| row.measure == measure).copied()
+        self.summary
+            .iter()
+            .find(|row| row.measure == measure)
+            .copied()
     }
 
     /// The intervals of one measure with drawn constants. `None` where constants were not drawn.
     pub(super) fn uncertain(&self, measure: &str) -> Option<&'r UncertaintyRow> {
-        self.uncertain.iter().find(|row| row.measure == measure).copied()
+        self.uncertain
+            .iter()
+            .find(|row| row.measure == measure)
+            .copied()
     }
 
     /// The median of one measure over the runs that have it.
@@ -289,46 +396,77 @@ impl<'r> VariantResults<'r> {
     /// finished.
     pub(super) fn unfinished(&self) -> Option<&'r RunRow> {
         let unfinished = self.runs.iter().filter(|run| !run.is_done());
-        let ends = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by, &run.held_detail), run)));
+        let ends =
+            grouped(unfinished.map(|&run| ((run.outcome, &run.held_by, &run.held_detail), run)));
         // `max_by_key` returns the last of equals, hence the reversed order.
-        ends.into_iter().rev().max_by_key(|(_, runs)| runs.len()).map(|(_, runs)| runs[0])
+        ends.into_iter()
+            .rev()
+            .max_by_key(|(_, runs)| runs.len())
+            .map(|(_, runs)| runs[0])
     }
 
     /// The unfinished runs by outcome and rule that blocked them, the most frequent first.
     pub(super) fn ends(&self) -> Vec<Vec<&'r RunRow>> {
         let unfinished = self.runs.iter().filter(|run| !run.is_done());
         let ends = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by), run)));
-        ends.into_iter().map(|(_, runs)| runs).sorted_by_key(|runs| std::cmp::Reverse(runs.len())).collect()
+        ends.into_iter()
+            .map(|(_, runs)| runs)
+            .sorted_by_key(|runs| std::cmp::Reverse(runs.len()))
+            .collect()
     }
 
     /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.
     /// 0 without a timeline.
-    pub(super) fn active_until(&self, value: fn(&TimelineRow) -> f64, band: fn(&TimelineRow) -> (f64, f64)) -> f64 {
-        let last = self.timeline.iter().rposition(|row| value(row) > 0.0 || band(row).1 > 0.0).unwrap_or(0);
-        self.timeline.get(last).map_or(0.0, |row| row.t_s + row.bin_s)
+    pub(super) fn active_until(
+        &self,
+        value: fn(&TimelineRow) -> f64,
+        band: fn(&TimelineRow) -> (f64, f64),
+    ) -> f64 {
+        let last = self
+            .timeline
+            .iter()
+            .rposition(|row| value(row) > 0.0 || band(row).1 > 0.0)
+            .unwrap_or(0);
+        self.timeline
+            .get(last)
+            .map_or(0.0, |row| row.t_s + row.bin_s)
     }
 }
 
 /// The paths of settings that `resolved.yaml` marks as guesses, each once.
 pub(super) fn guesses_of(resolved: &str) -> Vec<String> {
-    let lines = resolved.lines().filter(|line| line.ends_with(": guess") && !line.starts_with('#'));
-    lines.filter_map(|line| Some(line.trim_start().split_once(": ")?.0.to_owned())).unique().collect()
+    let lines = resolved
+        .lines()
+        .filter(|line| line.ends_with(": guess") && !line.starts_with('#'));
+    lines
+        .filter_map(|line| Some(line.trim_start().split_once(": ")?.0.to_owned()))
+        .unique()
+        .collect()
 }
 
 /// The 95% interval of a median; its upper end may be infinite. `None` with too few runs.
 pub(super) fn median_interval(row: &SummaryRow) -> Option<(f64, f64)> {
-    row.median_ci95_low.map(|low| (low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
+    row.median_ci95_low
+        .map(|low| (low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
 }
 
 /// The word for an entry of the fleet, which is a cluster or an instance.
 pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>) -> &'i str {
     let mut words = variants.into_iter().map(|info| info.target.as_str());
-    words.all_equal_value().ok().filter(|word| !word.is_empty()).unwrap_or("cluster")
+    words
+        .all_equal_value()
+        .ok()
+        .filter(|word| !word.is_empty())
+        .unwrap_or("cluster")
 }
 
 /// The distinct capacities of the registry's link, the least first.
-pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantResults<'r>>) -> Vec<f64> {
-    let links = variants.into_iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s);
+pub(super) fn links<'v, 'r: 'v>(
+    variants: impl IntoIterator<Item = &'v VariantResults<'r>>,
+) -> Vec<f64> {
+    let links = variants
+        .into_iter()
+        .filter_map(|variant| variant.info.registry_egress_bytes_per_s);
     links.sorted_by(f64::total_cmp).dedup().collect()
 }
 
@@ -337,9 +475,16 @@ pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantRe
 pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     let of = |numbers: &mut dyn Iterator<Item = u64>, what: &str| {
         let (low, high) = numbers.minmax().into_option().unwrap_or_default();
-        format!("{} {what}{}", range_of((low, high)), if high == 1 { "" } else { "s" })
+        format!(
+            "{} {what}{}",
+            range_of((low, high)),
+            if high == 1 { "" } else { "s" }
+        )
     };
-    let all: Vec<&RunRow> = variants.iter().flat_map(|variant| variant.runs.iter().copied()).collect();
+    let all: Vec<&RunRow> = variants
+        .iter()
+        .flat_map(|variant| variant.runs.iter().copied())
+        .collect();
     let reach = ReachRange::of(&all);
     let target = target_of(variants.iter().map(|variant| variant.info));
     let clusters = if reach.is_whole() {
@@ -347,6 +492,9 @@ pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     } else {
         format!("{} {target}s reachable", reach.of_all())
     };
-    let runs = of(&mut variants.iter().map(|variant| variant.runs.len() as u64), "run");
+    let runs = of(
+        &mut variants.iter().map(|variant| variant.runs.len() as u64),
+        "run",
+    );
     format!("{clusters}, {runs}")
 }

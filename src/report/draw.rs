@@ -6,7 +6,8 @@ use std::path::Path;
 use super::calibration::{self, calibration_text};
 use super::canvas::Canvas;
 use super::charts::{
-    completion, exposure, front, heat, load, multiples, over_time, path, ready, stages, states, sweep, tradeoff,
+    completion, exposure, front, heat, load, multiples, over_time, path, ready, stages, states,
+    sweep, tradeoff,
 };
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
@@ -35,7 +36,10 @@ const PLAN_TEXT_WIDTH: usize = 100;
 /// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be
 /// written.
 pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsError> {
-    let results = Results { width, ..Results::read(folder)? };
+    let results = Results {
+        width,
+        ..Results::read(folder)?
+    };
     draw_all(folder, &results, |_| {})?;
     Ok(results)
 }
@@ -45,7 +49,11 @@ pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsE
 ///
 /// # Errors
 /// When a chart or the page cannot be written.
-pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) -> Result<(), ResultsError> {
+pub fn draw_all(
+    folder: &Path,
+    results: &Results,
+    mut begins: impl FnMut(&str),
+) -> Result<(), ResultsError> {
     let charts = folder.join(CHARTS_FOLDER);
     let mut raster = Raster::default();
     let mut names = Vec::new();
@@ -64,25 +72,52 @@ pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) 
 /// # Errors
 /// When the folder has no plan, or the file system fails.
 pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, ResultsError> {
-    draw_record(folder, width, PlanRecord::read(folder)?, front::charts, PLAN_TEXT_FILE, plan_text)
+    draw_record(
+        folder,
+        width,
+        PlanRecord::read(folder)?,
+        front::charts,
+        PLAN_TEXT_FILE,
+        plan_text,
+    )
 }
 
 /// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
 ///
 /// # Errors
 /// When the folder has no such analysis, or the file system fails.
-pub fn draw_sensitivity(folder: &Path, width: ChartWidth) -> Result<SensitivityRecord, ResultsError> {
+pub fn draw_sensitivity(
+    folder: &Path,
+    width: ChartWidth,
+) -> Result<SensitivityRecord, ResultsError> {
     let record = SensitivityRecord::read(folder)?;
-    draw_record(folder, width, record, sensitivity::charts, SENSITIVITY_TEXT_FILE, sensitivity_text)
+    draw_record(
+        folder,
+        width,
+        record,
+        sensitivity::charts,
+        SENSITIVITY_TEXT_FILE,
+        sensitivity_text,
+    )
 }
 
 /// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
 ///
 /// # Errors
 /// When the folder has no calibration, or the file system fails.
-pub fn draw_calibration(folder: &Path, width: ChartWidth) -> Result<CalibrationRecord, ResultsError> {
+pub fn draw_calibration(
+    folder: &Path,
+    width: ChartWidth,
+) -> Result<CalibrationRecord, ResultsError> {
     let record = CalibrationRecord::read(folder)?;
-    draw_record(folder, width, record, calibration::charts, CALIBRATION_TEXT_FILE, calibration_text)
+    draw_record(
+        folder,
+        width,
+        record,
+        calibration::charts,
+        CALIBRATION_TEXT_FILE,
+        calibration_text,
+    )
 }
 
 /// Draws the charts of a record, and writes it in words to a file. Returns the record.
@@ -104,11 +139,18 @@ fn draw_record<Record>(
 }
 
 fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
-    create(path).and_then(|mut file| file.write_all(bytes.as_ref())).map_err(ResultsError::io("write", path))
+    create(path)
+        .and_then(|mut file| file.write_all(bytes.as_ref()))
+        .map_err(ResultsError::io("write", path))
 }
 
 /// Writes one chart as SVG and as PNG, drawn by `raster`.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas, raster: &mut Raster) -> Result<(), ResultsError> {
+fn write_chart(
+    charts: &Path,
+    name: &str,
+    canvas: &Canvas,
+    raster: &mut Raster,
+) -> Result<(), ResultsError> {
     write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
     write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
 }
@@ -128,7 +170,10 @@ pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
     ];
     let sometimes = [
         ("tradeoff", front.is_none().then(|| tradeoff::draw(results))),
-        ("pulls", multiples.is_none().then(|| over_time::pulls(results))),
+        (
+            "pulls",
+            multiples.is_none().then(|| over_time::pulls(results)),
+        ),
         ("states", is_small.then(|| states::draw(results))),
         ("heat", heat::draw(results)),
         ("exposure", exposure::draw(results)),
@@ -139,8 +184,14 @@ pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
         ("path", path::draw(results)),
         ("stages", stages::draw(results)),
     ];
-    let mut charts: Vec<(String, Canvas)> = always.map(|(name, canvas)| (name.to_owned(), canvas)).into();
+    let mut charts: Vec<(String, Canvas)> = always
+        .map(|(name, canvas)| (name.to_owned(), canvas))
+        .into();
     charts.extend(sweep::draw_all(results));
-    charts.extend(sometimes.into_iter().filter_map(|(name, canvas)| Some((name.to_owned(), canvas?))));
+    charts.extend(
+        sometimes
+            .into_iter()
+            .filter_map(|(name, canvas)| Some((name.to_owned(), canvas?))),
+    );
     charts
 }

@@ -18,10 +18,17 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         } else {
             format!("`{}` begins, with `{}`", next.stage, next.first)
         };
-        lines.push(format!("Next: {what}, at {}.", span(&next.begins, forecast)));
+        lines.push(format!(
+            "Next: {what}, at {}.",
+            span(&next.begins, forecast)
+        ));
     }
     if let [first, ..] = &forecast.slow[..] {
-        let verb = if forecast.slow.len() == 1 { "is" } else { "are" };
+        let verb = if forecast.slow.len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
         lines.push(format!(
             "Slow: {} {verb} not ready; the first has been updating for {}, longer than {} of the updates.",
             listed(&quoted(forecast.slow.iter().map(|slow| slow.name.as_str()))),
@@ -29,7 +36,12 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
             percent((first.longer_than * 1000.0).floor() / 1000.0)
         ));
     }
-    lines.extend(forecast.hold.iter().map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)));
+    lines.extend(
+        forecast
+            .hold
+            .iter()
+            .map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)),
+    );
     if forecast.seen.failed > 0 {
         lines.push(format!(
             "Failed: {}. The forecast takes them to stay failed, and counts the others.",
@@ -37,7 +49,10 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         ));
     }
     if is_over(forecast) {
-        return lines.iter().map(|line| wrapped(line, width, "  ")).collect();
+        return lines
+            .iter()
+            .map(|line| wrapped(line, width, "  "))
+            .collect();
     }
     let ForecastEstimate { median, low, high } = forecast.egress_peak_bytes_per_s;
     lines.push(format!(
@@ -48,12 +63,21 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         rate(high)
     ));
     lines.push(if forecast.is_conditioned {
-        format!("Based on {} draws of the constants that fit the updates so far.", count(f64::from(forecast.draws)))
+        format!(
+            "Based on {} draws of the constants that fit the updates so far.",
+            count(f64::from(forecast.draws))
+        )
     } else {
         let target = &forecast.target;
-        format!("No {target} has finished, so this is the unconditioned forecast of {} draws.", forecast.draws)
+        format!(
+            "No {target} has finished, so this is the unconditioned forecast of {} draws.",
+            forecast.draws
+        )
     });
-    lines.iter().map(|line| wrapped(line, width, "  ")).collect()
+    lines
+        .iter()
+        .map(|line| wrapped(line, width, "  "))
+        .collect()
 }
 
 fn done(forecast: &ForecastRecord) -> String {
@@ -65,11 +89,21 @@ fn done(forecast: &ForecastRecord) -> String {
     };
     if is_over(forecast) {
         let is_whole = forecast.seen.failed == 0;
-        let what = if is_whole { "It is done".to_owned() } else { format!("No {} is left to update", forecast.target) };
-        return format!("{what}, since {} UTC at the latest.", clock(median, &forecast.now));
+        let what = if is_whole {
+            "It is done".to_owned()
+        } else {
+            format!("No {} is left to update", forecast.target)
+        };
+        return format!(
+            "{what}, since {} UTC at the latest.",
+            clock(median, &forecast.now)
+        );
     }
     let left = time((median.s - forecast.now.s).max(0.0));
-    format!("Done at {}, in about {left}.", span(&forecast.done, forecast))
+    format!(
+        "Done at {}, in about {left}.",
+        span(&forecast.done, forecast)
+    )
 }
 
 /// Returns true if no target is left to update.
@@ -86,7 +120,11 @@ fn seen(forecast: &ForecastRecord) -> String {
         count(seen.ready as f64),
         counted(seen.targets, &forecast.target)
     );
-    for (number, what) in [(seen.updating, "updating"), (seen.waiting, "waiting"), (seen.failed, "failed")] {
+    for (number, what) in [
+        (seen.updating, "updating"),
+        (seen.waiting, "waiting"),
+        (seen.failed, "failed"),
+    ] {
         if number > 0 {
             _ = write!(text, ", {} {what}", count(number as f64));
         }
@@ -97,15 +135,25 @@ fn seen(forecast: &ForecastRecord) -> String {
 /// `16:40 UTC (90%: 16:25 to 17:30)`
 fn span(span: &ForecastSpan, forecast: &ForecastRecord) -> String {
     let at = |time: &Option<ForecastTime>| {
-        time.as_ref().map_or_else(|| "never".to_owned(), |time| clock(time, &forecast.now))
+        time.as_ref()
+            .map_or_else(|| "never".to_owned(), |time| clock(time, &forecast.now))
     };
     let level = number(forecast.level * 100.0);
-    format!("{} UTC ({level}%: {} to {})", at(&span.median), at(&span.low), at(&span.high))
+    format!(
+        "{} UTC ({level}%: {} to {})",
+        at(&span.median),
+        at(&span.low),
+        at(&span.high)
+    )
 }
 
 /// The time of day, with the date where that is another than that of `near`.
 fn clock(time: &ForecastTime, near: &ForecastTime) -> String {
     let (day, clock) = time.at.split_once('T').unwrap_or((&time.at, ""));
     let clock = clock.trim_end_matches('Z');
-    if near.at.starts_with(day) { clock.to_owned() } else { format!("{day} {clock}") }
+    if near.at.starts_with(day) {
+        clock.to_owned()
+    } else {
+        format!("{day} {clock}")
+    }
 }

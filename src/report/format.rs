@@ -10,7 +10,11 @@ const NEVER: &str = "never";
 /// A count with thousands separators: whole, but `52.5` for the median of 52 and 53.
 pub(super) fn count(value: f64) -> String {
     let is_half = value.abs().fract().total_cmp(&0.5).is_eq();
-    if is_half { fixed(value, 1) } else { whole(value) }
+    if is_half {
+        fixed(value, 1)
+    } else {
+        whole(value)
+    }
 }
 
 /// A number rounded to a whole one, with thousands separators.
@@ -34,7 +38,10 @@ pub(super) fn number(value: f64) -> String {
 
 /// Decimals with which a number of this size has about three digits that count.
 fn decimals(size: f64) -> usize {
-    [99.95, 9.995, 0.9995, 0.0995].iter().filter(|limit| size < **limit).count()
+    [99.95, 9.995, 0.9995, 0.0995]
+        .iter()
+        .filter(|limit| size < **limit)
+        .count()
 }
 
 /// Numbers that are read together, all with the decimals of the first: `8.10`, `7.98`, `8.49`.
@@ -49,10 +56,19 @@ fn fixed(value: f64, decimals: usize) -> String {
         return NEVER.to_owned();
     }
     let text = format!("{:.decimals$}", value.abs());
-    let sign = if value < 0.0 && text.contains(|digit: char| ('1'..='9').contains(&digit)) { "-" } else { "" };
-    let (whole, part) = text.split_once('.').map_or((&*text, None), |(whole, part)| (whole, Some(part)));
+    let sign = if value < 0.0 && text.contains(|digit: char| ('1'..='9').contains(&digit)) {
+        "-"
+    } else {
+        ""
+    };
+    let (whole, part) = text
+        .split_once('.')
+        .map_or((&*text, None), |(whole, part)| (whole, Some(part)));
     let digits = self::whole(whole.parse().unwrap_or(value.abs()));
-    part.map_or_else(|| format!("{sign}{digits}"), |part| format!("{sign}{digits}.{part}"))
+    part.map_or_else(
+        || format!("{sign}{digits}"),
+        |part| format!("{sign}{digits}.{part}"),
+    )
 }
 
 /// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would
@@ -61,7 +77,10 @@ pub(super) fn apart(values: [f64; 3]) -> [String; 3] {
     let usual = decimals(values[0].abs());
     let with = |decimals: usize| values.map(|value| fixed(value, decimals));
     let told_apart = |texts: &[String; 3]| texts[1] != texts[2];
-    (usual..=usual + 2).map(with).find(told_apart).unwrap_or_else(|| with(usual))
+    (usual..=usual + 2)
+        .map(with)
+        .find(told_apart)
+        .unwrap_or_else(|| with(usual))
 }
 
 /// A value of a measure with its unit. An infinite time was never reached.
@@ -88,8 +107,12 @@ pub(super) fn percent(share: f64) -> String {
 pub(super) fn percents(share: Interval) -> String {
     // Whole percents, but never 0 or 100 for an end that is neither.
     let end = |end: f64| match end * 100.0 {
-        percent if percent > 99.0 && percent < 100.0 => format!("{:.1}", (percent * 10.0).floor() / 10.0),
-        percent if percent > 0.0 && percent < 1.0 => format!("{:.1}", (percent * 10.0).ceil() / 10.0),
+        percent if percent > 99.0 && percent < 100.0 => {
+            format!("{:.1}", (percent * 10.0).floor() / 10.0)
+        }
+        percent if percent > 0.0 && percent < 1.0 => {
+            format!("{:.1}", (percent * 10.0).ceil() / 10.0)
+        }
         percent => format!("{percent:.0}"),
     };
     format!("{}–{}%", end(share.low), end(share.high))
@@ -112,10 +135,26 @@ pub(super) struct TimeUnit {
     pub(super) long: &'static str,
 }
 
-const SECOND: TimeUnit = TimeUnit { seconds: 1.0, short: "s", long: "seconds" };
-const MINUTE: TimeUnit = TimeUnit { seconds: 60.0, short: "min", long: "minutes" };
-const HOUR: TimeUnit = TimeUnit { seconds: 3600.0, short: "h", long: "hours" };
-const DAY: TimeUnit = TimeUnit { seconds: 86_400.0, short: "d", long: "days" };
+const SECOND: TimeUnit = TimeUnit {
+    seconds: 1.0,
+    short: "s",
+    long: "seconds",
+};
+const MINUTE: TimeUnit = TimeUnit {
+    seconds: 60.0,
+    short: "min",
+    long: "minutes",
+};
+const HOUR: TimeUnit = TimeUnit {
+    seconds: 3600.0,
+    short: "h",
+    long: "hours",
+};
+const DAY: TimeUnit = TimeUnit {
+    seconds: 86_400.0,
+    short: "d",
+    long: "days",
+};
 
 impl TimeUnit {
     /// The unit in which times up to `span_s` have at most two digits before the point, or are many days.
@@ -131,14 +170,22 @@ impl TimeUnit {
 pub(super) fn time(seconds: f64) -> String {
     let unit = TimeUnit::for_span(seconds.abs());
     let [number] = alike([seconds / unit.seconds]);
-    format!("{} {}", if seconds == 0.0 { "0" } else { &number }, unit.short)
+    format!(
+        "{} {}",
+        if seconds == 0.0 { "0" } else { &number },
+        unit.short
+    )
 }
 
 /// A time with its interval in its unit and with its decimals: `12.3 min [11.9–12.8]`; alone where the ends are equal.
 pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
     let unit = TimeUnit::for_span(middle.abs());
     let [_, from, to] = alike([middle, low, high].map(|time| time / unit.seconds));
-    if low < high { format!("{} [{from}–{to}]", time(middle)) } else { time(middle) }
+    if low < high {
+        format!("{} [{from}–{to}]", time(middle))
+    } else {
+        time(middle)
+    }
 }
 
 /// A data rate in the unit that makes it a short number.
@@ -159,7 +206,13 @@ impl RateUnit {
         [(125e9, "Tbit/s"), (125e6, "Gbit/s"), (125e3, "Mbit/s")]
             .into_iter()
             .find(|&(size, _)| max >= size)
-            .map_or(Self { bytes_per_s: 125.0, name: "kbit/s" }, |(bytes_per_s, name)| Self { bytes_per_s, name })
+            .map_or(
+                Self {
+                    bytes_per_s: 125.0,
+                    name: "kbit/s",
+                },
+                |(bytes_per_s, name)| Self { bytes_per_s, name },
+            )
     }
 
     /// A rate in this unit, with its name.
@@ -194,7 +247,14 @@ mod tests {
 
     #[test]
     fn a_count_between_two_keeps_its_half() {
-        let cases = [(0.5, "0.5"), (1.5, "1.5"), (52.5, "52.5"), (1234.5, "1,234.5"), (-0.5, "-0.5"), (75.9, "76")];
+        let cases = [
+            (0.5, "0.5"),
+            (1.5, "1.5"),
+            (52.5, "52.5"),
+            (1234.5, "1,234.5"),
+            (-0.5, "-0.5"),
+            (75.9, "76"),
+        ];
         for (value, expected) in cases {
             assert_eq!(count(value), expected, "{value}");
         }
@@ -209,7 +269,13 @@ mod tests {
 
     #[test]
     fn a_share_that_is_not_certain_is_not_rounded_to_certainty() {
-        let of = |low, high| percents(Interval { estimate: 0.5, low, high });
+        let of = |low, high| {
+            percents(Interval {
+                estimate: 0.5,
+                low,
+                high,
+            })
+        };
         assert_eq!(of(0.621, 0.968), "62–97%");
         assert_eq!(of(0.832, 1.0), "83–100%");
         assert_eq!(of(0.0013, 0.9987), "0.2–99.8%");
@@ -241,17 +307,32 @@ mod tests {
         for (seconds, expected) in times {
             assert_eq!(time(seconds), expected, "{seconds}");
         }
-        assert_eq!(time_with_interval(739.0, 700.0, 846.0), "12.3 min [11.7–14.1]");
+        assert_eq!(
+            time_with_interval(739.0, 700.0, 846.0),
+            "12.3 min [11.7–14.1]"
+        );
         // As many decimals inside as outside, even where an end is round or has another number of digits.
-        assert_eq!(time_with_interval(486.0, 480.0, 606.0), "8.10 min [8.00–10.10]");
-        assert_eq!(time_with_interval(739.0, 700.0, f64::INFINITY), "12.3 min [11.7–never]");
-        assert_eq!(apart([22.3, 21.9, f64::INFINITY]), ["22.3", "21.9", "never"]);
+        assert_eq!(
+            time_with_interval(486.0, 480.0, 606.0),
+            "8.10 min [8.00–10.10]"
+        );
+        assert_eq!(
+            time_with_interval(739.0, 700.0, f64::INFINITY),
+            "12.3 min [11.7–never]"
+        );
+        assert_eq!(
+            apart([22.3, 21.9, f64::INFINITY]),
+            ["22.3", "21.9", "never"]
+        );
         assert_eq!(alike([9.25, 6.18, 10.0]), ["9.25", "6.18", "10.00"]);
         assert_eq!(alike([1999.0, 1997.4, 2000.0]), ["1,999", "1,997", "2,000"]);
         // As many decimals as it takes to see how sure it is.
         assert_eq!(apart([22.3, 21.9, 22.8]), ["22.3", "21.9", "22.8"]);
         assert_eq!(apart([22.3, 22.283, 22.317]), ["22.30", "22.28", "22.32"]);
-        assert_eq!(apart([1343.2, 1343.14, 1343.26]), ["1,343.2", "1,343.1", "1,343.3"]);
+        assert_eq!(
+            apart([1343.2, 1343.14, 1343.26]),
+            ["1,343.2", "1,343.1", "1,343.3"]
+        );
         assert_eq!(apart([22.3, 22.3, 22.3]), ["22.3", "22.3", "22.3"]);
         assert_eq!(RateUnit::for_max(1.25e9).text(1.25e9), "10 Gbit/s");
         assert_eq!(RateUnit::for_max(1e7).text(1e7), "80 Mbit/s");

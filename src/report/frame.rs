@@ -31,7 +31,12 @@ impl Area {
     /// That of a page of this height, with `left` px for the labels of an axis and `right` px for what stands beside
     /// it.
     pub(super) fn of_page(sheet: Sheet<'_>, height: f64, left: f64, right: f64) -> Self {
-        Self { left: MARGIN + left, top: TOP + 28.0, right: sheet.px() - right, bottom: height - FOOTER - 58.0 }
+        Self {
+            left: MARGIN + left,
+            top: TOP + 28.0,
+            right: sheet.px() - right,
+            bottom: height - FOOTER - 58.0,
+        }
     }
 }
 
@@ -46,13 +51,41 @@ pub(super) struct KeyEntry {
 }
 
 /// Writes a text.
-pub(super) fn write(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour, align: Align) {
-    canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Regular, colour, align });
+pub(super) fn write(
+    canvas: &mut Canvas,
+    text: &str,
+    at: Position,
+    size: f64,
+    colour: Colour,
+    align: Align,
+) {
+    canvas.text(Label {
+        text: text.to_owned(),
+        at,
+        size,
+        weight: Weight::Regular,
+        colour,
+        align,
+    });
 }
 
 /// Writes a text from its left end, cut where it is wider than `width`.
-pub(super) fn write_fitted(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour, width: f64) {
-    write(canvas, &fitted(text, size, Weight::Regular, width), at, size, colour, Align::Left);
+pub(super) fn write_fitted(
+    canvas: &mut Canvas,
+    text: &str,
+    at: Position,
+    size: f64,
+    colour: Colour,
+    width: f64,
+) {
+    write(
+        canvas,
+        &fitted(text, size, Weight::Regular, width),
+        at,
+        size,
+        colour,
+        Align::Left,
+    );
 }
 
 /// Writes lines from their left end, the first at a place and each of the others `step` below the one before.
@@ -65,13 +98,27 @@ pub(super) fn write_lines(
     colour: Colour,
 ) {
     for (at, line) in lines.iter().enumerate() {
-        write(canvas, line, (x, y + step * at as f64), size, colour, Align::Left);
+        write(
+            canvas,
+            line,
+            (x, y + step * at as f64),
+            size,
+            colour,
+            Align::Left,
+        );
     }
 }
 
 /// Writes a bold text from its left end.
 pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour) {
-    canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Bold, colour, align: Align::Left });
+    canvas.text(Label {
+        text: text.to_owned(),
+        at,
+        size,
+        weight: Weight::Bold,
+        colour,
+        align: Align::Left,
+    });
 }
 
 /// A page with title, subtitle and footer, for a chart of the displayed run: the footer names that run.
@@ -90,28 +137,76 @@ pub(super) fn page(sheet: Sheet<'_>, head: &Head<'_>, height: f64) -> Canvas {
 /// drawn later stands below those lines.
 fn page_with_footer(sheet: Sheet<'_>, head: &Head<'_>, more: &str, height: f64) -> Canvas {
     let (title, subtitle) = head.on(sheet);
-    let Provenance { experiment, program, program_version, seed, .. } = sheet.provenance;
+    let Provenance {
+        experiment,
+        program,
+        program_version,
+        seed,
+        ..
+    } = sheet.provenance;
     let footer = format!("{experiment} · {program} {program_version} · seed {seed}{more}");
     let narrow = sheet.is_narrow();
     let (size, titles) = sheet.title_lines(title);
-    let notes = in_lines(&subtitle, SUBTITLE, Weight::Regular, sheet.inner(), if narrow { 7 } else { 2 });
-    let footers = in_lines(&footer, SMALL, Weight::Regular, sheet.inner(), if narrow { 4 } else { 1 });
+    let notes = in_lines(
+        &subtitle,
+        SUBTITLE,
+        Weight::Regular,
+        sheet.inner(),
+        if narrow { 7 } else { 2 },
+    );
+    let footers = in_lines(
+        &footer,
+        SMALL,
+        Weight::Regular,
+        sheet.inner(),
+        if narrow { 4 } else { 1 },
+    );
     let title_step = size + 4.0;
     let of_title = title_step * titles.len().saturating_sub(1) as f64;
     let down = of_title + 17.0 * notes.len().saturating_sub(2) as f64;
     let of_footer = 15.0 * footers.len().saturating_sub(1) as f64;
-    let mut canvas = Canvas::new(&format!("{title}: {subtitle}"), sheet.px(), height + down + of_footer);
+    let mut canvas = Canvas::new(
+        &format!("{title}: {subtitle}"),
+        sheet.px(),
+        height + down + of_footer,
+    );
     for (at, line) in titles.iter().enumerate() {
-        write_bold(&mut canvas, line, (MARGIN, 36.0 + title_step * at as f64), size, INK);
+        write_bold(
+            &mut canvas,
+            line,
+            (MARGIN, 36.0 + title_step * at as f64),
+            size,
+            INK,
+        );
     }
-    write_lines(&mut canvas, &notes, (MARGIN, 59.0 + of_title), 17.0, SUBTITLE, MUTED);
-    write_lines(&mut canvas, &footers, (MARGIN, height + down - 16.0), 15.0, SMALL, MUTED);
+    write_lines(
+        &mut canvas,
+        &notes,
+        (MARGIN, 59.0 + of_title),
+        17.0,
+        SUBTITLE,
+        MUTED,
+    );
+    write_lines(
+        &mut canvas,
+        &footers,
+        (MARGIN, height + down - 16.0),
+        15.0,
+        SMALL,
+        MUTED,
+    );
     canvas.down = down;
     canvas
 }
 
 /// Vertical grid lines and the axis at the bottom.
-pub(super) fn bottom_grid(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
+pub(super) fn bottom_grid(
+    canvas: &mut Canvas,
+    area: Area,
+    scale: &Scale,
+    ticks: &[AxisTick],
+    title: &str,
+) {
     for tick in ticks {
         let at = scale.at(tick.value);
         canvas.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
@@ -120,31 +215,79 @@ pub(super) fn bottom_grid(canvas: &mut Canvas, area: Area, scale: &Scale, ticks:
 }
 
 /// Horizontal grid lines with the value axis' labels at the left; the title is above the labels.
-pub(super) fn value_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
+pub(super) fn value_axis(
+    canvas: &mut Canvas,
+    area: Area,
+    scale: &Scale,
+    ticks: &[AxisTick],
+    title: &str,
+) {
     for tick in ticks {
         let y = scale.at(tick.value);
         canvas.line((area.left, y), (area.right, y), Stroke::solid(GRID, 1.0));
-        write(canvas, &tick.label, (area.left - 8.0, y + 0.36 * SMALL), SMALL, MUTED, Align::Right);
+        write(
+            canvas,
+            &tick.label,
+            (area.left - 8.0, y + 0.36 * SMALL),
+            SMALL,
+            MUTED,
+            Align::Right,
+        );
     }
     if !title.is_empty() {
         let widest = widest(ticks.iter().map(|tick| &tick.label), SMALL, Weight::Regular);
         let left = (area.left - 8.0 - widest).max(0.0);
-        write(canvas, title, (left, area.top - 13.0), SMALL, INK, Align::Left);
+        write(
+            canvas,
+            title,
+            (left, area.top - 13.0),
+            SMALL,
+            INK,
+            Align::Left,
+        );
     }
 }
 
 /// The axis line at the bottom with ticks and labels; the title is below.
-pub(super) fn bottom_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
-    canvas.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.2));
+pub(super) fn bottom_axis(
+    canvas: &mut Canvas,
+    area: Area,
+    scale: &Scale,
+    ticks: &[AxisTick],
+    title: &str,
+) {
+    canvas.line(
+        (area.left, area.bottom),
+        (area.right, area.bottom),
+        Stroke::solid(AXIS, 1.2),
+    );
     for tick in ticks {
         let x = scale.at(tick.value);
-        canvas.line((x, area.bottom), (x, area.bottom + 5.0), Stroke::solid(AXIS, 1.2));
+        canvas.line(
+            (x, area.bottom),
+            (x, area.bottom + 5.0),
+            Stroke::solid(AXIS, 1.2),
+        );
         // The last label must not overlap the texts at the right.
         let reach = area.right + 8.0 - text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
-        write(canvas, &tick.label, (x.min(reach), area.bottom + 19.0), SMALL, MUTED, Align::Middle);
+        write(
+            canvas,
+            &tick.label,
+            (x.min(reach), area.bottom + 19.0),
+            SMALL,
+            MUTED,
+            Align::Middle,
+        );
     }
     if !title.is_empty() {
-        write(canvas, title, (f64::midpoint(area.left, area.right), area.bottom + 40.0), SMALL, INK, Align::Middle);
+        write(
+            canvas,
+            title,
+            (f64::midpoint(area.left, area.right), area.bottom + 40.0),
+            SMALL,
+            INK,
+            Align::Middle,
+        );
     }
 }
 
@@ -155,9 +298,16 @@ pub(super) fn key_room(sheet: Sheet<'_>, entries: &[KeyEntry]) -> (f64, f64) {
         return (MARGIN, entries.iter().map(height_below).sum());
     }
     let names = widest(entries.iter().map(|entry| &entry.name), LABEL, Weight::Bold);
-    let details = widest(entries.iter().map(|entry| &entry.detail), SMALL, Weight::Regular);
+    let details = widest(
+        entries.iter().map(|entry| &entry.detail),
+        SMALL,
+        Weight::Regular,
+    );
     // A viewer of an SVG without the font may take one that is wider by a sixth.
-    (KEY_INDENT + names.max(details).clamp(100.0, sheet.key_name()) * 7.0 / 6.0 + 10.0, 0.0)
+    (
+        KEY_INDENT + names.max(details).clamp(100.0, sheet.key_name()) * 7.0 / 6.0 + 10.0,
+        0.0,
+    )
 }
 
 /// Height of an entry of a key below its plot.
@@ -170,18 +320,40 @@ fn height_below(entry: &KeyEntry) -> f64 {
 pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
     let narrow = is_narrow(canvas.width);
-    let (left, text_left) =
-        if narrow { (area.left, area.left + 32.0) } else { (area.right + 26.0, area.right + KEY_INDENT) };
-    let width = if narrow { area.right - area.left - 32.0 } else { (right - text_left) * 6.0 / 7.0 + 0.5 };
+    let (left, text_left) = if narrow {
+        (area.left, area.left + 32.0)
+    } else {
+        (area.right + 26.0, area.right + KEY_INDENT)
+    };
+    let width = if narrow {
+        area.right - area.left - 32.0
+    } else {
+        (right - text_left) * 6.0 / 7.0 + 0.5
+    };
     let step = ((area.bottom - area.top + 30.0) / entries.len().max(1) as f64).min(50.0);
     let mut below = area.bottom + 52.0;
     for (at, entry) in entries.iter().enumerate() {
-        let (top, detail) = if narrow { (below, 26.5) } else { (area.top + at as f64 * step, 27.5) };
-        canvas.line((left, top + 6.0), (left + 24.0, top + 6.0), Stroke::solid(entry.colour, 2.6));
+        let (top, detail) = if narrow {
+            (below, 26.5)
+        } else {
+            (area.top + at as f64 * step, 27.5)
+        };
+        canvas.line(
+            (left, top + 6.0),
+            (left + 24.0, top + 6.0),
+            Stroke::solid(entry.colour, 2.6),
+        );
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
         write_bold(canvas, &name, (text_left, top + 10.5), LABEL, INK);
         if narrow || step >= 32.0 {
-            write_fitted(canvas, &entry.detail, (text_left, top + detail), SMALL, MUTED, width);
+            write_fitted(
+                canvas,
+                &entry.detail,
+                (text_left, top + detail),
+                SMALL,
+                MUTED,
+                width,
+            );
         }
         below += height_below(entry);
     }
@@ -206,22 +378,46 @@ pub(super) fn panels(sheet: Sheet<'_>, count: usize, labels: Option<f64>) -> (Ve
     let cell = |at: usize| {
         let left = left + (width + gap) * (at % columns) as f64;
         let top = top + ROW * (at / columns) as f64;
-        Area { left, top, right: left + width, bottom: top + PANEL }
+        Area {
+            left,
+            top,
+            right: left + width,
+            bottom: top + PANEL,
+        }
     };
     let rows = count.max(1).div_ceil(columns);
-    ((0..count).map(cell).collect(), top + ROW * rows as f64 - 48.0 + FOOTER)
+    (
+        (0..count).map(cell).collect(),
+        top + ROW * rows as f64 - 48.0 + FOOTER,
+    )
 }
 
 /// Writes entries of a colour and a name one after the other, in as many lines as they need, from a baseline on.
-pub(super) fn legend(canvas: &mut Canvas, (from, mut baseline): Position, entries: &[(&str, Colour)]) {
+pub(super) fn legend(
+    canvas: &mut Canvas,
+    (from, mut baseline): Position,
+    entries: &[(&str, Colour)],
+) {
     let mut left = from;
     for &(name, colour) in entries {
         let width = 20.0 + text_width(name, SMALL, Weight::Regular);
         if left > from && left + width > canvas.width - MARGIN {
             (left, baseline) = (from, baseline + 17.0);
         }
-        canvas.rectangle((left, baseline - 11.0), (left + 14.0, baseline + 3.0), colour, 1.0);
-        write(canvas, name, (left + 20.0, baseline), SMALL, INK, Align::Left);
+        canvas.rectangle(
+            (left, baseline - 11.0),
+            (left + 14.0, baseline + 3.0),
+            colour,
+            1.0,
+        );
+        write(
+            canvas,
+            name,
+            (left + 20.0, baseline),
+            SMALL,
+            INK,
+            Align::Left,
+        );
         left += width + 22.0;
     }
 }

@@ -22,20 +22,45 @@ const MATTERS: f64 = 0.4;
 const BY_CHANCE: f64 = 0.05;
 
 /// The sentences; empty where nothing is known of the settings.
-pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answer: &PageAnswer) -> String {
+pub(super) fn sentences(
+    results: &Results,
+    variants: &[VariantResults<'_>],
+    answer: &PageAnswer,
+) -> String {
     let guesses = &results.guesses;
     if guesses.is_empty() {
         return String::new();
     }
     // A setting of several places, such as the sites of each kind, counts once.
-    let names: Vec<String> = guesses.iter().map(|guess| format!("`{}`", anywhere(guess))).unique().collect();
-    let (s, those) = if names.len() == 1 { ("", "is a guess") } else { ("s", "are guesses") };
-    let count = format!("{} setting{s} in force {those} without a source: {}.", names.len(), some_of(&names));
+    let names: Vec<String> = guesses
+        .iter()
+        .map(|guess| format!("`{}`", anywhere(guess)))
+        .unique()
+        .collect();
+    let (s, those) = if names.len() == 1 {
+        ("", "is a guess")
+    } else {
+        ("s", "are guesses")
+    };
+    let count = format!(
+        "{} setting{s} in force {those} without a source: {}.",
+        names.len(),
+        some_of(&names)
+    );
     let count = std::iter::once(count);
-    let count = count.chain(results.provenance.defaults.iter().cloned()).join(" ");
+    let count = count
+        .chain(results.provenance.defaults.iter().cloned())
+        .join(" ");
     let best = answer.best.first();
-    let at = best.and_then(|best| best.compromise.or(best.fastest).or_else(|| best.least_exposed.first().copied()));
-    let Some(variant) = at.and_then(|at| variants.get(at)).filter(|variant| !variant.draws.is_empty()) else {
+    let at = best.and_then(|best| {
+        best.compromise
+            .or(best.fastest)
+            .or_else(|| best.least_exposed.first().copied())
+    });
+    let Some(variant) = at
+        .and_then(|at| variants.get(at))
+        .filter(|variant| !variant.draws.is_empty())
+    else {
         return format!(
             "{count} `fleetsim sensitivity` says which of them matter, and `uncertainty: constants` in the experiment \
              gives intervals that include them."
@@ -43,10 +68,15 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
     };
     let mattering = mattering(results, variant);
     if mattering.is_empty() {
-        return format!("{count} No single constant decides the completion of `{}`.", variant.name());
+        return format!(
+            "{count} No single constant decides the completion of `{}`.",
+            variant.name()
+        );
     }
     let names = mattering.iter().take(NAMED).map(|(name, correlation)| {
-        let is_guess = guesses.iter().any(|guess| anywhere(guess) == anywhere(name));
+        let is_guess = guesses
+            .iter()
+            .any(|guess| anywhere(guess) == anywhere(name));
         let guess = if is_guess { ", a guess" } else { "" };
         format!("`{name}`{guess} (rank correlation {correlation:.2})")
     });
@@ -62,42 +92,74 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
 /// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
-    let ends = record.decisions.iter().flat_map(|decision| decision.ends.iter().map(move |end| (decision, end)));
+    let ends = record
+        .decisions
+        .iter()
+        .flat_map(|decision| decision.ends.iter().map(move |end| (decision, end)));
     let sentence = |(decision, end): (&DecisionRecord, &DecisionEnd)| {
         let (question, there) = (&decision.decision, &end.answer);
         let what = match decision.answer.as_str() {
             "holds" | "is exceeded" => format!("{question} {there}"),
             answer => format!("`{there}` has the {question}, not `{answer}`"),
         };
-        format!("`{}` is a guess and decides here: at {}, {what}.", end.constant, end.end)
+        format!(
+            "`{}` is a guess and decides here: at {}, {what}.",
+            end.constant, end.end
+        )
     };
-    let mut sentences: Vec<String> = ends.filter(|(_, end)| end.changes.is_some()).map(sentence).collect();
+    let mut sentences: Vec<String> = ends
+        .filter(|(_, end)| end.changes.is_some())
+        .map(sentence)
+        .collect();
     if sentences.is_empty() && !record.constants.is_empty() {
-        let range = |range: &ConstantRange| format!("`{}` from {} to {}", range.constant, range.low, range.high);
+        let range = |range: &ConstantRange| {
+            format!("`{}` from {} to {}", range.constant, range.low, range.high)
+        };
         let ranges = record.constants.iter().map(range).join(" and ");
-        sentences.push(format!("The answer stays the same for {ranges}, which nobody stated (one run each)."));
+        sentences.push(format!(
+            "The answer stays the same for {ranges}, which nobody stated (one run each)."
+        ));
     }
     sentences
 }
 
 /// A path with `*` for each index, as constants have it.
 fn anywhere(path: &str) -> String {
-    path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).join("[*]")
+    path.split('[')
+        .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
+        .join("[*]")
 }
 
 /// The constants whose drawn values the completion follows, the most important first.
 fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<(String, f64)> {
-    let time: BTreeMap<u32, f64> =
-        variant.draws.iter().map(|run| (run.replicate, run.reachable_ready_s.unwrap_or(f64::INFINITY))).collect();
-    let constants = results.constants.iter().map(|drawn| (drawn.constant.as_str(), drawn)).into_group_map();
+    let time: BTreeMap<u32, f64> = variant
+        .draws
+        .iter()
+        .map(|run| {
+            (
+                run.replicate,
+                run.reachable_ready_s.unwrap_or(f64::INFINITY),
+            )
+        })
+        .collect();
+    let constants = results
+        .constants
+        .iter()
+        .map(|drawn| (drawn.constant.as_str(), drawn))
+        .into_group_map();
     let matters = least_correlation(variant.draws.len(), constants.len());
     let found = constants.into_iter().filter_map(|(name, drawn)| {
         // Values of groups or products move together: one of a draw stands for all.
         let own = drawn.iter().unique_by(|drawn| drawn.draw);
-        let pairs: Vec<(f64, f64)> = own.filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?))).collect();
-        Some((name.to_owned(), spearman(&pairs)?)).filter(|(_, correlation)| correlation.abs() >= matters)
+        let pairs: Vec<(f64, f64)> = own
+            .filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?)))
+            .collect();
+        Some((name.to_owned(), spearman(&pairs)?))
+            .filter(|(_, correlation)| correlation.abs() >= matters)
     });
-    found.sorted_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0))).collect()
+    found
+        .sorted_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)))
+        .collect()
 }
 
 /// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a
@@ -113,14 +175,22 @@ fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let ranks = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
         let rank = |own: &(f64, f64)| {
             let below = pairs.iter().filter(|other| of(other) < of(own)).count() as f64;
-            let equal = pairs.iter().filter(|other| of(other).total_cmp(&of(own)).is_eq()).count() as f64;
+            let equal = pairs
+                .iter()
+                .filter(|other| of(other).total_cmp(&of(own)).is_eq())
+                .count() as f64;
             below + (equal - 1.0) / 2.0
         };
         pairs.iter().map(rank).collect()
     };
     let (x, y) = (ranks(|pair| pair.0), ranks(|pair| pair.1));
     let middle = (pairs.len() as f64 - 1.0) / 2.0;
-    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum::<f64>();
+    let product = |a: &[f64], b: &[f64]| {
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| (a - middle) * (b - middle))
+            .sum::<f64>()
+    };
     let scale = (product(&x, &x) * product(&y, &y)).sqrt();
     (scale > 0.0).then(|| product(&x, &y) / scale)
 }
@@ -141,7 +211,10 @@ mod tests {
     #[test]
     fn guesses_are_counted_once() {
         assert_eq!(guesses_of(RESOLVED), ["node.nic", "fleet[0].rtt"]);
-        assert_eq!(["fleet[0].rtt", "fleet[*].rtt", "seed"].map(anywhere), ["fleet[*].rtt", "fleet[*].rtt", "seed"]);
+        assert_eq!(
+            ["fleet[0].rtt", "fleet[*].rtt", "seed"].map(anywhere),
+            ["fleet[*].rtt", "fleet[*].rtt", "seed"]
+        );
     }
 
     #[test]
@@ -159,16 +232,30 @@ mod tests {
             assert!((least_correlation(draws, constants) - MATTERS).abs() < 1e-12);
         }
         // Of 40 constants, t = 3.49 with 37 degrees: 0.4976.
-        assert!((0.49..0.51).contains(&least_correlation(39, 40)), "{}", least_correlation(39, 40));
+        assert!(
+            (0.49..0.51).contains(&least_correlation(39, 40)),
+            "{}",
+            least_correlation(39, 40)
+        );
     }
 
     #[test]
     fn the_text_names_the_constants_that_decide() {
         let waves = vec![Wave::new("all", 100, 0)];
-        let mut results = readable_quietly(&Fleet { replicates: 6, waves, ..six_settings() });
+        let mut results = readable_quietly(&Fleet {
+            replicates: 6,
+            waves,
+            ..six_settings()
+        });
         results.guesses = guesses_of(RESOLVED);
-        let best = vec![Best { fastest: Some(0), ..Best::default() }];
-        let answer = PageAnswer { best, ..PageAnswer::default() };
+        let best = vec![Best {
+            fastest: Some(0),
+            ..Best::default()
+        }];
+        let answer = PageAnswer {
+            best,
+            ..PageAnswer::default()
+        };
         let text = |results: &Results| sentences(results, &results.variants(), &answer);
         assert!(
             text(&results).starts_with(
@@ -179,8 +266,11 @@ mod tests {
         );
         let runs: Vec<RunRow> = results.tables.runs.clone();
         results.draws = runs;
-        let mut order: Vec<(f64, u32)> =
-            results.draws.iter().map(|run| (run.reachable_ready_s.expect("complete"), run.replicate)).collect();
+        let mut order: Vec<(f64, u32)> = results
+            .draws
+            .iter()
+            .map(|run| (run.reachable_ready_s.expect("complete"), run.replicate))
+            .collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0));
         let constant = |(rank, (_, draw)): (usize, &(f64, u32))| DrawnConstant {
             draw: *draw,
@@ -190,6 +280,9 @@ mod tests {
         };
         results.constants = order.iter().enumerate().map(constant).collect();
         let text = text(&results);
-        assert!(text.contains("follows `fleet[*].rtt`, a guess (rank correlation -"), "{text}");
+        assert!(
+            text.contains("follows `fleet[*].rtt`, a guess (rank correlation -"),
+            "{text}"
+        );
     }
 }

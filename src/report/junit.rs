@@ -45,8 +45,16 @@ mod tests {
     #[test]
     fn every_limit_is_a_case_for_each_variant_that_it_applies_to() {
         let waves = vec![Wave::new("a <b>", 10, 0), Wave::new("c", 50, 0)];
-        let mut results = readable_quietly(&Fleet { clusters: 50, replicates: 2, waves, ..six_settings() });
-        let limit = |limit: &str| LimitInfo { limit: limit.to_owned(), strategy: None };
+        let mut results = readable_quietly(&Fleet {
+            clusters: 50,
+            replicates: 2,
+            waves,
+            ..six_settings()
+        });
+        let limit = |limit: &str| LimitInfo {
+            limit: limit.to_owned(),
+            strategy: None,
+        };
         results.provenance.limits = vec![limit("peak_pulls < 100"), limit("completion < 1d")];
         let xml = junit(&results);
         assert!(
@@ -57,9 +65,18 @@ mod tests {
         );
         let failed = "<testcase classname=\"max-unavailable\" name=\"peak_pulls &lt; 100 [c]\">\n      <failure message=\"150 pulls; 2 of 2 runs outside the limit\"></failure>";
         assert!(xml.contains(failed), "{xml}");
-        assert!(xml.contains("name=\"completion &lt; 1d [a &lt;b&gt;]\"/>"), "{xml}");
-        assert_eq!((xml.matches("<testcase ").count(), xml.matches("/>").count()), (4, 3));
+        assert!(
+            xml.contains("name=\"completion &lt; 1d [a &lt;b&gt;]\"/>"),
+            "{xml}"
+        );
+        assert_eq!(
+            (xml.matches("<testcase ").count(), xml.matches("/>").count()),
+            (4, 3)
+        );
         results.provenance.limits.clear();
-        assert!(junit(&results).contains("tests=\"0\" failures=\"0\""), "without limits the suite is empty");
+        assert!(
+            junit(&results).contains("tests=\"0\" failures=\"0\""),
+            "without limits the suite is empty"
+        );
     }
 }

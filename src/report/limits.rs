@@ -23,25 +23,39 @@ impl AssertedLimit {
             return asserted;
         }
         let aims = results.provenance.aims.iter();
-        aims.filter_map(|limit| Some(Self { limit: Limit::parse(limit).ok()?, strategy: None })).collect()
+        aims.filter_map(|limit| {
+            Some(Self {
+                limit: Limit::parse(limit).ok()?,
+                strategy: None,
+            })
+        })
+        .collect()
     }
 
     /// All limits of the experiment. A limit written by another build that this one cannot read is left out.
     pub(super) fn all(results: &Results) -> Vec<Self> {
         let infos = results.provenance.limits.iter();
         infos
-            .filter_map(|info| Some(Self { limit: Limit::parse(&info.limit).ok()?, strategy: info.strategy.clone() }))
+            .filter_map(|info| {
+                Some(Self {
+                    limit: Limit::parse(&info.limit).ok()?,
+                    strategy: info.strategy.clone(),
+                })
+            })
             .collect()
     }
 
     /// Whether it applies to this variant.
     pub(super) fn applies_to(&self, variant: &VariantResults<'_>) -> bool {
-        self.strategy.as_deref().is_none_or(|strategy| variant.info.strategy == strategy)
+        self.strategy
+            .as_deref()
+            .is_none_or(|strategy| variant.info.strategy == strategy)
     }
 
     /// Compares a variant's runs with the limit. `None` when the limit is for another strategy.
     pub(super) fn judge(&self, variant: &VariantResults<'_>) -> Option<Verdict> {
-        self.applies_to(variant).then(|| self.limit.judge(&variant.runs))
+        self.applies_to(variant)
+            .then(|| self.limit.judge(&variant.runs))
     }
 
     /// Whether a single run of a variant meets the limit; true where it is for another strategy.
@@ -69,7 +83,10 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
             let verdicts = variants.iter().filter_map(judge).collect();
             Self { asserted, verdicts }
         };
-        AssertedLimit::all(results).into_iter().map(judged).collect()
+        AssertedLimit::all(results)
+            .into_iter()
+            .map(judged)
+            .collect()
     }
 
     /// Whether all these variants meet it.
@@ -78,16 +95,34 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
     }
 
     /// `40.0 min; 3 of 20 runs outside the limit`, and what the runs show of a share of all runs.
-    pub(super) fn in_words(&self, variant: &VariantResults<'_>, verdict: Verdict) -> (String, Option<String>) {
+    pub(super) fn in_words(
+        &self,
+        variant: &VariantResults<'_>,
+        verdict: Verdict,
+    ) -> (String, Option<String>) {
         let value = self.asserted.value(verdict);
         let (outside, runs) = (verdict.runs_beyond, variant.runs.len());
-        let share = verdict.share.map(|ShareVerdict { share, runs_needed, .. }| {
-            let needed = runs_needed.map_or_else(String::new, |runs| {
-                format!("; {runs} runs show that it holds if no further one is outside")
-            });
-            format!("of all runs, {}–{} meet the limit{needed}", percent_down(share.low), percent_up(share.high))
-        });
-        (format!("{value}; {outside} of {} outside the limit", counted(runs, "run")), share)
+        let share = verdict.share.map(
+            |ShareVerdict {
+                 share, runs_needed, ..
+             }| {
+                let needed = runs_needed.map_or_else(String::new, |runs| {
+                    format!("; {runs} runs show that it holds if no further one is outside")
+                });
+                format!(
+                    "of all runs, {}–{} meet the limit{needed}",
+                    percent_down(share.low),
+                    percent_up(share.high)
+                )
+            },
+        );
+        (
+            format!(
+                "{value}; {outside} of {} outside the limit",
+                counted(runs, "run")
+            ),
+            share,
+        )
     }
 }
 
@@ -108,23 +143,35 @@ pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     if singles.iter().all(Option::is_none) {
         return all.to_owned();
     }
-    let texts = singles.into_iter().zip(limits).map(|(single, limit)| single.unwrap_or_else(|| limit.to_string()));
+    let texts = singles
+        .into_iter()
+        .zip(limits)
+        .map(|(single, limit)| single.unwrap_or_else(|| limit.to_string()));
     listed(&texts.collect::<Vec<_>>())
 }
 
 /// Number of limits that a variant exceeds, or for which its runs are too few to tell.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
-    limits.iter().filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds)).count()
+    limits
+        .iter()
+        .filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds))
+        .count()
 }
 
 /// Returns true if the runs of a variant show that it misses a limit, however few they are.
 pub(super) fn fails(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
     let missed = |verdict: Verdict| !verdict.holds && !verdict.is_undecided();
-    limits.iter().any(|limit| limit.judge(variant).is_some_and(missed))
+    limits
+        .iter()
+        .any(|limit| limit.judge(variant).is_some_and(missed))
 }
 
 /// The mark of a limit that holds, is undecided, or fails.
-pub(super) const fn mark<T: Copy>(holds: bool, is_undecided: bool, [held, undecided, failed]: [T; 3]) -> T {
+pub(super) const fn mark<T: Copy>(
+    holds: bool,
+    is_undecided: bool,
+    [held, undecided, failed]: [T; 3],
+) -> T {
     match (holds, is_undecided) {
         (true, _) => held,
         (false, true) => undecided,
@@ -139,12 +186,24 @@ pub fn verdicts(results: &Results) -> (bool, String) {
     let judged = JudgedLimit::all(results, &variants);
     let mut text = String::new();
     for limit in &judged {
-        let fails = limit.verdicts.iter().any(|(_, verdict)| !verdict.holds && !verdict.is_undecided());
+        let fails = limit
+            .verdicts
+            .iter()
+            .any(|(_, verdict)| !verdict.holds && !verdict.is_undecided());
         let holds = mark(limit.holds(), !fails, ["holds", "UNDECIDED", "FAILS"]);
         text.push_str(&format!("\nassert {}: {holds}\n", limit.asserted.limit));
-        let width = limit.verdicts.iter().map(|(variant, _)| letters(variant.name())).max().unwrap_or(0);
+        let width = limit
+            .verdicts
+            .iter()
+            .map(|(variant, _)| letters(variant.name()))
+            .max()
+            .unwrap_or(0);
         for &(variant, verdict) in &limit.verdicts {
-            let mark = mark(verdict.holds, verdict.is_undecided(), ["ok  ", "?   ", "FAIL"]);
+            let mark = mark(
+                verdict.holds,
+                verdict.is_undecided(),
+                ["ok  ", "?   ", "FAIL"],
+            );
             let (words, why) = limit.in_words(variant, verdict);
             text.push_str(&format!("  {mark}  {:width$}  {words}\n", variant.name()));
             text.extend(why.map(|why| format!("        {why}\n")));
@@ -162,11 +221,17 @@ mod tests {
     #[test]
     fn what_a_single_run_cannot_meet_is_not_said_of_it() {
         let of = |limits: &[&str]| {
-            let limits: Vec<Limit> = limits.iter().map(|limit| Limit::parse(limit).expect("a limit")).collect();
+            let limits: Vec<Limit> = limits
+                .iter()
+                .map(|limit| Limit::parse(limit).expect("a limit"))
+                .collect();
             of_single_runs(&limits.iter().collect::<Vec<_>>(), "all limits")
         };
         assert_eq!(of(&["peak_pulls < 5", "completion_p95 < 1h"]), "all limits");
-        assert_eq!(of(&["peak_pulls < 5", "P(completion < 1h) >= 50%"]), "peak_pulls < 5 and completion < 1h");
+        assert_eq!(
+            of(&["peak_pulls < 5", "P(completion < 1h) >= 50%"]),
+            "peak_pulls < 5 and completion < 1h"
+        );
     }
 
     #[test]
@@ -176,7 +241,10 @@ mod tests {
         let mut results = Results::read(&home.path().join("results")).expect("readable");
         let (first, strategy) = {
             let variants = results.variants();
-            (variants[0].name().to_owned(), variants[0].info.strategy.clone())
+            (
+                variants[0].name().to_owned(),
+                variants[0].info.strategy.clone(),
+            )
         };
         let mut verdicts_of = |limits: &[(&str, Option<&String>)]| {
             let info = |(limit, strategy): &(&str, Option<&String>)| LimitInfo {
@@ -188,11 +256,26 @@ mod tests {
         };
         assert_eq!(verdicts_of(&[]), (true, String::new()));
         let (all, text) = verdicts_of(&[("peak_pulls >= 0", None)]);
-        assert!(all && text.starts_with("\nassert peak_pulls >= 0: holds\n  ok    "), "{text}");
+        assert!(
+            all && text.starts_with("\nassert peak_pulls >= 0: holds\n  ok    "),
+            "{text}"
+        );
         let (all, text) = verdicts_of(&[("P(peak_pulls >= 0) >= 95%", Some(&strategy))]);
-        assert!(!all && text.contains("assert P(peak_pulls >= 0) >= 95%: UNDECIDED\n  ?   "), "{text}");
-        assert!(text.contains("–100% meet the limit; 59 runs show that it holds"), "{text}");
-        let (all, text) = verdicts_of(&[("peak_pulls >= 0", None), ("peak_pulls < 0", Some(&strategy))]);
-        assert!(!all && text.contains(&format!("assert peak_pulls < 0: FAILS\n  FAIL  {first}")), "{text}");
+        assert!(
+            !all && text.contains("assert P(peak_pulls >= 0) >= 95%: UNDECIDED\n  ?   "),
+            "{text}"
+        );
+        assert!(
+            text.contains("–100% meet the limit; 59 runs show that it holds"),
+            "{text}"
+        );
+        let (all, text) = verdicts_of(&[
+            ("peak_pulls >= 0", None),
+            ("peak_pulls < 0", Some(&strategy)),
+        ]);
+        assert!(
+            !all && text.contains(&format!("assert peak_pulls < 0: FAILS\n  FAIL  {first}")),
+            "{text}"
+        );
     }
 }

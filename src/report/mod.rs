@@ -58,7 +58,9 @@ mod wrap;
 pub use calibration::calibration_text;
 pub use data::Results;
 #[cfg(not(target_family = "wasm"))]
-pub use draw::{CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity};
+pub use draw::{
+    CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity,
+};
 pub use export::{write_metrics, write_trace};
 pub use forecast::forecast_text;
 pub use guesses::deciding_links;

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use ab_glyph::{Font, GlyphId, PxScale, point};
 use tiny_skia::{
-    Color, FillRule, LineJoin, Paint, Path, PathBuilder, PixmapMut, PremultipliedColorU8, Shader, Stroke as Pen,
-    Transform,
+    Color, FillRule, LineJoin, Paint, Path, PathBuilder, PixmapMut, PremultipliedColorU8, Shader,
+    Stroke as Pen, Transform,
 };
 
 use super::canvas::{Align, Canvas, GRID_PER_PX, Label, Shape, on_grid};
@@ -49,8 +49,11 @@ impl Canvas {
         let size = width as usize * height as usize * size_of::<PremultipliedColorU8>();
         pixels.resize(pixels.len().max(size), 0);
         pixels[..size].fill(u8::MAX);
-        let mut page = PixmapMut::from_bytes(&mut pixels[..size], width, height).expect("a page has an area");
-        self.shapes.iter().for_each(|shape| draw(&mut page, shape, letters));
+        let mut page =
+            PixmapMut::from_bytes(&mut pixels[..size], width, height).expect("a page has an area");
+        self.shapes
+            .iter()
+            .for_each(|shape| draw(&mut page, shape, letters));
         encoded(&pixels[..size], (width, height))
     }
 }
@@ -70,10 +73,15 @@ fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
     } else {
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_filter(png::Filter::Paeth);
-        pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect()
+        pixels
+            .chunks_exact(4)
+            .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
+            .collect()
     };
     let mut image = encoder.write_header().expect("memory takes every byte");
-    image.write_image_data(&data).expect("as many bytes as the size says");
+    image
+        .write_image_data(&data)
+        .expect("as many bytes as the size says");
     image.finish().expect("memory takes every byte");
     bytes
 }
@@ -123,8 +131,12 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
     match shape {
         Shape::Path(points, stroke) => {
             // Joins are sharp up to right angles and flat beyond. Round ones look the same and cost a tenth of a run.
-            let pen =
-                Pen { width: stroke.width as f32, line_join: LineJoin::Miter, miter_limit: 1.5, ..Pen::default() };
+            let pen = Pen {
+                width: stroke.width as f32,
+                line_join: LineJoin::Miter,
+                miter_limit: 1.5,
+                ..Pen::default()
+            };
             if let Some(path) = line(&on_grid(points)).finish() {
                 page.stroke_path(&path, &paint(stroke.colour, 1.0), &pen, larger, None);
             }
@@ -135,10 +147,19 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
             area.close();
             // Rectangles side by side would show the paper where each covers a part of a pixel.
             let anti_alias = !is_rectangle(&corners);
-            fill(area.finish(), &Paint { anti_alias, ..paint(*colour, *opacity) });
+            fill(
+                area.finish(),
+                &Paint {
+                    anti_alias,
+                    ..paint(*colour, *opacity)
+                },
+            );
         }
         Shape::Dot((x, y), radius, colour, opacity) => {
-            fill(PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32), &paint(*colour, *opacity));
+            fill(
+                PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32),
+                &paint(*colour, *opacity),
+            );
         }
         Shape::Text(label) => write(page, label, letters),
     }
@@ -146,8 +167,12 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
 
 fn paint(Colour(red, green, blue): Colour, opacity: f64) -> Paint<'static> {
     let share = |channel: u8| f32::from(channel) / 255.0;
-    let colour = Color::from_rgba(share(red), share(green), share(blue), opacity as f32).expect("shares");
-    Paint { shader: Shader::SolidColor(colour), ..Paint::default() }
+    let colour =
+        Color::from_rgba(share(red), share(green), share(blue), opacity as f32).expect("shares");
+    Paint {
+        shader: Shader::SolidColor(colour),
+        ..Paint::default()
+    }
 }
 
 /// A path through points of the grid, as in the SVG.
@@ -155,7 +180,11 @@ fn line(points: &[(i32, i32)]) -> PathBuilder {
     let mut path = PathBuilder::new();
     for (at, &(x, y)) in points.iter().enumerate() {
         let [x, y] = [x, y].map(|step| (f64::from(step) / GRID_PER_PX) as f32);
-        if at == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
+        if at == 0 {
+            path.move_to(x, y)
+        } else {
+            path.line_to(x, y)
+        }
     }
     path
 }
@@ -185,7 +214,9 @@ fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKe
         let place = ((start + at) * f64::from(PNG_PER_PX) * f64::from(STEPS)).round() as i32;
         let step = place.rem_euclid(STEPS);
         let key = (glyph, label.size.to_bits(), label.weight, step);
-        let letter = letters.entry(key).or_insert_with(|| Letter::draw(glyph, label, step));
+        let letter = letters
+            .entry(key)
+            .or_insert_with(|| Letter::draw(glyph, label, step));
         let (left, top) = (place.div_euclid(STEPS) + letter.left, baseline + letter.top);
         for (y, shades) in (top..).zip(letter.shades.chunks_exact(letter.width.max(1))) {
             for (x, &shade) in (left..).zip(shades) {
@@ -193,11 +224,17 @@ fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKe
                 let at = x.zip(usize::try_from(y).ok()).map(|(x, y)| y * width + x);
                 if let Some(pixel) = at.and_then(|at| page.pixels_mut().get_mut(at)) {
                     let mix = |paper, ink| {
-                        let sum = u16::from(SHADES - shade) * u16::from(paper) + u16::from(shade) * u16::from(ink);
+                        let sum = u16::from(SHADES - shade) * u16::from(paper)
+                            + u16::from(shade) * u16::from(ink);
                         (sum / u16::from(SHADES)) as u8
                     };
                     let (red, green) = (mix(pixel.red(), red), mix(pixel.green(), green));
-                    let mixed = PremultipliedColorU8::from_rgba(red, green, mix(pixel.blue(), blue), u8::MAX);
+                    let mixed = PremultipliedColorU8::from_rgba(
+                        red,
+                        green,
+                        mix(pixel.blue(), blue),
+                        u8::MAX,
+                    );
                     *pixel = mixed.expect("an opaque pixel takes every colour");
                 }
             }
@@ -210,14 +247,28 @@ impl Letter {
     fn draw(glyph: GlyphId, label: &Label, step: i32) -> Self {
         let face = face(label.weight);
         // The library's sizes are heights of the font.
-        let size = glyph_scale(label.size, label.weight) as f32 * PNG_PER_PX * face.height_unscaled();
-        let placed = glyph.with_scale_and_position(PxScale::from(size), point(step as f32 / STEPS as f32, 0.0));
+        let size =
+            glyph_scale(label.size, label.weight) as f32 * PNG_PER_PX * face.height_unscaled();
+        let placed = glyph
+            .with_scale_and_position(PxScale::from(size), point(step as f32 / STEPS as f32, 0.0));
         let Some(outlined) = face.outline_glyph(placed) else {
-            return Self { left: 0, top: 0, width: 0, shades: Vec::new() };
+            return Self {
+                left: 0,
+                top: 0,
+                width: 0,
+                shades: Vec::new(),
+            };
         };
         let (bounds, mut shades) = (outlined.px_bounds(), Vec::new());
-        outlined.draw(|_, _, covered| shades.push((covered.min(1.0) * f32::from(SHADES)).round() as u8));
-        Self { left: bounds.min.x as i32, top: bounds.min.y as i32, width: bounds.width() as usize, shades }
+        outlined.draw(|_, _, covered| {
+            shades.push((covered.min(1.0) * f32::from(SHADES)).round() as u8)
+        });
+        Self {
+            left: bounds.min.x as i32,
+            top: bounds.min.y as i32,
+            width: bounds.width() as usize,
+            shades,
+        }
     }
 }
 
@@ -230,10 +281,21 @@ mod tests {
     fn a_png_has_twice_the_size_and_the_same_bytes_again() {
         let mut canvas = Canvas::new("t", 100.0, 60.0);
         let (text, at) = ("x".to_owned(), (50.0, 30.0));
-        canvas.text(Label { text, at, size: 20.0, weight: Weight::Regular, colour: INK, align: Align::Left });
+        canvas.text(Label {
+            text,
+            at,
+            size: 20.0,
+            weight: Weight::Regular,
+            colour: INK,
+            align: Align::Left,
+        });
         let mut raster = Raster::default();
         let bytes = canvas.to_png(&mut raster);
-        assert_eq!(canvas.to_png(&mut raster), bytes, "what was drawn before does not show");
+        assert_eq!(
+            canvas.to_png(&mut raster),
+            bytes,
+            "what was drawn before does not show"
+        );
         // PNG: signature (8), length and name of the header (8), width, height.
         assert_eq!(&bytes[16..24], [0, 0, 0, 200, 0, 0, 0, 120]);
     }
@@ -241,15 +303,20 @@ mod tests {
     #[test]
     fn a_picture_of_many_colours_keeps_them() {
         for colours in [256_u32, 257] {
-            let pixels: Vec<u8> =
-                (0..colours).flat_map(|at| [at.to_le_bytes()[0], at.to_le_bytes()[1], 7, 255]).collect();
+            let pixels: Vec<u8> = (0..colours)
+                .flat_map(|at| [at.to_le_bytes()[0], at.to_le_bytes()[1], 7, 255])
+                .collect();
             let bytes = encoded(&pixels, (colours, 1));
             let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
             decoder.set_transformations(png::Transformations::EXPAND);
             let mut reader = decoder.read_info().expect("a PNG");
             let mut found = vec![0; reader.output_buffer_size().expect("small")];
             reader.next_frame(&mut found).expect("its pixels");
-            let wanted: Vec<u8> = pixels.chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
+            let wanted: Vec<u8> = pixels
+                .chunks_exact(4)
+                .flat_map(|pixel| &pixel[..3])
+                .copied()
+                .collect();
             assert_eq!(found, wanted, "{colours} colours");
         }
     }
@@ -260,15 +327,24 @@ mod tests {
         canvas.rectangle((1.0, 1.0), (4.0, 4.0), Colour(200, 0, 0), 1.0);
         canvas.rectangle((4.25, 1.0), (6.75, 4.0), Colour(0, 200, 0), 1.0);
         canvas.rectangle((6.75, 1.0), (9.0, 4.0), Colour(0, 200, 0), 1.0);
-        canvas.line((0.0, 8.0), (10.0, 8.0), crate::report::canvas::Stroke::solid(INK, 1.0));
+        canvas.line(
+            (0.0, 8.0),
+            (10.0, 8.0),
+            crate::report::canvas::Stroke::solid(INK, 1.0),
+        );
         let mut raster = Raster::default();
         canvas.to_png(&mut raster);
         let pixel = |x: usize, y: usize| &raster.pixels[(y * 20 + x) * 4..][..3];
         let Colour(red, green, blue) = INK;
         let (paper, ink, green_ones) = ([255; 3], [red, green, blue], [0, 200, 0]);
-        for (x, y, wanted) in
-            [(2, 2, [200, 0, 0]), (8, 9, paper), (13, 4, green_ones), (14, 4, green_ones), (5, 15, ink), (5, 17, paper)]
-        {
+        for (x, y, wanted) in [
+            (2, 2, [200, 0, 0]),
+            (8, 9, paper),
+            (13, 4, green_ones),
+            (14, 4, green_ones),
+            (5, 15, ink),
+            (5, 17, paper),
+        ] {
             assert_eq!(pixel(x, y), wanted, "at {x}, {y}");
         }
     }

@@ -74,12 +74,20 @@ impl Sheet<'_> {
 
     /// Widest name or detail in a key.
     pub(super) fn key_name(self) -> f64 {
-        if self.is_narrow() { self.inner() - 82.0 } else { (0.3 * self.px()).min(280.0) }
+        if self.is_narrow() {
+            self.inner() - 82.0
+        } else {
+            (0.3 * self.px()).min(280.0)
+        }
     }
 
     /// The sizes of texts that need not be read first.
     pub(super) fn small_sizes(self) -> &'static [f64] {
-        if self.is_narrow() { &[SMALL] } else { &[SMALL, 11.0, 10.0] }
+        if self.is_narrow() {
+            &[SMALL]
+        } else {
+            &[SMALL, 11.0, 10.0]
+        }
     }
 
     /// A title in lines, with their size.
@@ -89,11 +97,18 @@ impl Sheet<'_> {
             ChartWidth::Slide => (TITLE, 2),
             ChartWidth::Column => (17.0, 4),
         };
-        (size, in_lines(title, size, Weight::Bold, self.inner(), most))
+        (
+            size,
+            in_lines(title, size, Weight::Bold, self.inner(), most),
+        )
     }
 
     /// Whether a title can be read as a whole.
     pub(super) fn has_room_for(self, title: &str) -> bool {
-        !self.title_lines(title).1.last().is_some_and(|line| line.ends_with('…'))
+        !self
+            .title_lines(title)
+            .1
+            .last()
+            .is_some_and(|line| line.ends_with('…'))
     }
 }

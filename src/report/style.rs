@@ -40,16 +40,25 @@ const BLACK: Colour = Colour(0x00, 0x00, 0x00);
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
 /// One hue for each product, and the series of charts that show no variants; as red, green, blue.
-const SERIES: [u32; 8] = [0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x000000, 0x666666];
+const SERIES: [u32; 8] = [
+    0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x000000, 0x666666,
+];
 
 /// The same on a dark ground.
-const SERIES_DARK: [u32; 8] = [0x4CA3E0, 0xF28A3C, 0x2FBF92, 0xE093BE, 0xF2C14E, 0x9BD8FA, 0xF3F4F6, 0xA3ABB5];
+const SERIES_DARK: [u32; 8] = [
+    0x4CA3E0, 0xF28A3C, 0x2FBF92, 0xE093BE, 0xF2C14E, 0x9BD8FA, 0xF3F4F6, 0xA3ABB5,
+];
 
 /// Lengths of ink and gap in turn; empty for a solid line. They tell worlds apart on the page, where all share a plot.
 const DASHES: [&[f64]; 4] = [&[], &[9.0, 4.0], &[2.5, 3.0], &[12.0, 3.5, 2.5, 3.5]];
 
 /// The starts of the names of products, and the places of their colours in [`SERIES`].
-const PRODUCTS: [(&str, usize); 4] = [("Rancher Fleet", 0), ("Argo CD", 1), ("KubeFleet", 2), ("Cloud Foundry", 3)];
+const PRODUCTS: [(&str, usize); 4] = [
+    ("Rancher Fleet", 0),
+    ("Argo CD", 1),
+    ("KubeFleet", 2),
+    ("Cloud Foundry", 3),
+];
 /// The colour of a product with another name, and that of bounds that no product ships.
 const OTHER: usize = 4;
 const BOUND: usize = 7;
@@ -70,16 +79,32 @@ impl CurveStyle {
     /// and whether it is a bound.
     pub(super) fn of(groups: &[Vec<usize>], products: &[(&str, bool)]) -> Vec<Self> {
         let colour = |&(product, is_bound): &(&str, bool)| {
-            let known = PRODUCTS.iter().find(|(start, _)| product.starts_with(start));
-            if is_bound { BOUND } else { known.map_or(OTHER, |(_, colour)| *colour) }
+            let known = PRODUCTS
+                .iter()
+                .find(|(start, _)| product.starts_with(start));
+            if is_bound {
+                BOUND
+            } else {
+                known.map_or(OTHER, |(_, colour)| *colour)
+            }
         };
         let colours: Vec<usize> = products.iter().map(colour).collect();
         let mut styles = vec![Self::default(); products.len()];
         for (world, members) in groups.iter().enumerate() {
             for (at, &member) in members.iter().enumerate() {
                 let product = colours[member];
-                let alike = |members: &[usize]| members.iter().filter(|&&other| colours[other] == product).count();
-                styles[member] = Self { product, place: alike(&members[..at]), of: alike(members), world };
+                let alike = |members: &[usize]| {
+                    members
+                        .iter()
+                        .filter(|&&other| colours[other] == product)
+                        .count()
+                };
+                styles[member] = Self {
+                    product,
+                    place: alike(&members[..at]),
+                    of: alike(members),
+                    world,
+                };
             }
         }
         styles
@@ -98,8 +123,16 @@ impl CurveStyle {
     /// From dark for the first, with this share of black, to light for the last; the colour itself in the middle, and
     /// where it is alone.
     fn shaded(self, colour: Colour, black: f64) -> Colour {
-        let share = if self.of > 1 { 2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0 } else { 0.0 };
-        if share < 0.0 { mixed(colour, BLACK, -black * share) } else { mixed(colour, WHITE, 0.55 * share) }
+        let share = if self.of > 1 {
+            2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0
+        } else {
+            0.0
+        };
+        if share < 0.0 {
+            mixed(colour, BLACK, -black * share)
+        } else {
+            mixed(colour, WHITE, 0.55 * share)
+        }
     }
 
     /// A line pattern for its world.
@@ -128,12 +161,17 @@ const SHADES: [u32; 5] = [0xF1F6FB, 0xB6CFE6, 0x74A3CC, 0x2F76AE, 0x0D4274];
 pub(super) fn shade(share: f64) -> Colour {
     let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
-    mixed(Colour::of(SHADES[below]), Colour::of(SHADES[below + 1]), at - below as f64)
+    mixed(
+        Colour::of(SHADES[below]),
+        Colour::of(SHADES[below + 1]),
+        at - below as f64,
+    )
 }
 
 /// The colour that has this share of `b`, the rest of `a`.
 fn mixed(a: Colour, b: Colour, share: f64) -> Colour {
-    let channel = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
+    let channel =
+        |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
     Colour(channel(a.0, b.0), channel(a.1, b.1), channel(a.2, b.2))
 }
 
@@ -142,22 +180,54 @@ pub(super) fn on_shade(share: f64) -> Colour {
     let Colour(red, green, blue) = shade(share);
     let linear = |channel: u8| {
         let level = f64::from(channel) / 255.0;
-        if level <= 0.04045 { level / 12.92 } else { libm::pow((level + 0.055) / 1.055, 2.4) }
+        if level <= 0.04045 {
+            level / 12.92
+        } else {
+            libm::pow((level + 0.055) / 1.055, 2.4)
+        }
     };
     let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
     // Contrast ratios of WCAG 2: with white 1.05 / (L + 0.05), with black (L + 0.05) / 0.05.
-    if (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.05 { BLACK } else { WHITE }
+    if (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.05 {
+        BLACK
+    } else {
+        WHITE
+    }
 }
 
 /// States of one cluster in the order of an update, then the ones that block it; on light and on dark ground.
 pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
-    ("pending", Colour(0xDD, 0xE1, 0xE6), Colour(0x2B, 0x33, 0x3D)),
-    ("promoted", Colour(0xE9, 0xC4, 0x5A), Colour(0x85, 0x6A, 0x1E)),
-    ("pulling", Colour(0xE6, 0x9F, 0x00), Colour(0xE6, 0x9F, 0x00)),
-    ("starting", Colour(0x3F, 0x9B, 0xD6), Colour(0x9B, 0xD8, 0xFA)),
+    (
+        "pending",
+        Colour(0xDD, 0xE1, 0xE6),
+        Colour(0x2B, 0x33, 0x3D),
+    ),
+    (
+        "promoted",
+        Colour(0xE9, 0xC4, 0x5A),
+        Colour(0x85, 0x6A, 0x1E),
+    ),
+    (
+        "pulling",
+        Colour(0xE6, 0x9F, 0x00),
+        Colour(0xE6, 0x9F, 0x00),
+    ),
+    (
+        "starting",
+        Colour(0x3F, 0x9B, 0xD6),
+        Colour(0x9B, 0xD8, 0xFA),
+    ),
     ("ready", Colour(0x00, 0x4E, 0x86), Colour(0x2F, 0x8A, 0xD0)),
-    ("offline", Colour(0x1F, 0x29, 0x37), Colour(0xA3, 0xAB, 0xB5)),
-    ("defective", Colour(0xB3, 0x26, 0x1E), Colour(0xF0, 0x60, 0x50)),
+    (
+        "offline",
+        Colour(0x1F, 0x29, 0x37),
+        Colour(0xA3, 0xAB, 0xB5),
+    ),
+    (
+        "defective",
+        Colour(0xB3, 0x26, 0x1E),
+        Colour(0xF0, 0x60, 0x50),
+    ),
 ];
 
 /// White border of a page.
@@ -192,20 +262,42 @@ mod tests {
     /// for Simulation of Color Vision Deficiency" (2009), severity 1. First none, then prot-, deuter-, tritanopia.
     const VISIONS: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ],
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ],
     ];
 
     /// CIE L*a*b* (1976, white D65) of a colour as seen.
     fn seen(Colour(red, green, blue): Colour, vision: &[[f64; 3]; 3]) -> [f64; 3] {
         let linear = [red, green, blue].map(|channel| {
             let share = f64::from(channel) / 255.0;
-            if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
+            if share <= 0.04045 {
+                share / 12.92
+            } else {
+                libm::pow((share + 0.055) / 1.055, 2.4)
+            }
         });
         let dot = |row: &[f64; 3], of: [f64; 3]| row[0] * of[0] + row[1] * of[1] + row[2] * of[2];
         let rgb = [0, 1, 2].map(|at| dot(&vision[at], linear).clamp(0.0, 1.0));
-        let f = |t: f64| if t > 0.008_856 { libm::cbrt(t) } else { 7.787 * t + 16.0 / 116.0 };
+        let f = |t: f64| {
+            if t > 0.008_856 {
+                libm::cbrt(t)
+            } else {
+                7.787 * t + 16.0 / 116.0
+            }
+        };
         let x = f(dot(&[0.4124, 0.3576, 0.1805], rgb) / 0.950_47);
         let y = f(dot(&[0.2126, 0.7152, 0.0722], rgb));
         let z = f(dot(&[0.0193, 0.1192, 0.9505], rgb) / 1.088_83);
@@ -213,7 +305,8 @@ mod tests {
     }
 
     #[test]
-    fn eight_variants_have_colours_that_differ_from_each_other_and_from_paper_with_any_colour_vision() {
+    fn eight_variants_have_colours_that_differ_from_each_other_and_from_paper_with_any_colour_vision()
+     {
         for vision in &VISIONS {
             let mut colours: Vec<Colour> = (0..8).map(series_colour).collect();
             colours.push(WHITE);
@@ -230,14 +323,23 @@ mod tests {
     #[test]
     fn shades_get_darker_in_even_steps_with_any_colour_vision() {
         for vision in &VISIONS {
-            let lightness: Vec<f64> = (0..=8).map(|at| seen(shade(f64::from(at) / 8.0), vision)[0]).collect();
+            let lightness: Vec<f64> = (0..=8)
+                .map(|at| seen(shade(f64::from(at) / 8.0), vision)[0])
+                .collect();
             let step = (lightness[0] - lightness[8]) / 8.0;
             for pair in lightness.windows(2) {
                 let drop = pair[0] - pair[1];
-                assert!(drop > 0.7 * step && drop < 1.4 * step, "{drop:.1}, evenly it were {step:.1}: {lightness:?}");
+                assert!(
+                    drop > 0.7 * step && drop < 1.4 * step,
+                    "{drop:.1}, evenly it were {step:.1}: {lightness:?}"
+                );
             }
         }
-        assert_eq!((shade(-1.0), shade(2.0)), (shade(0.0), shade(1.0)), "outside goes to the ends");
+        assert_eq!(
+            (shade(-1.0), shade(2.0)),
+            (shade(0.0), shade(1.0)),
+            "outside goes to the ends"
+        );
     }
 
     #[test]
@@ -254,7 +356,10 @@ mod tests {
                     for &b in &colours[..at] {
                         let (p, q) = (seen(a, vision), seen(b, vision));
                         let apart = libm::hypot(libm::hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
-                        assert!(apart > 12.0, "{a:?} and {b:?}, on dark: {on_dark}: {apart:.1}");
+                        assert!(
+                            apart > 12.0,
+                            "{a:?} and {b:?}, on dark: {on_dark}: {apart:.1}"
+                        );
                     }
                 }
             }
@@ -263,17 +368,39 @@ mod tests {
 
     #[test]
     fn colour_is_the_product_and_lightness_the_setting_in_each_world() {
-        let products = [("Rancher Fleet", false), ("Rancher Fleet", false), ("KubeFleet, staged", false), ("", true)];
+        let products = [
+            ("Rancher Fleet", false),
+            ("Rancher Fleet", false),
+            ("KubeFleet, staged", false),
+            ("", true),
+        ];
         let styles = CurveStyle::of(&[(0..4).collect()], &products);
         let lightness = |style: &CurveStyle| seen(style.colour(), &VISIONS[0])[0];
-        assert!(lightness(&styles[1]) - lightness(&styles[0]) > 25.0, "the first of two is darker");
-        assert_eq!([styles[2].colour(), styles[3].colour()], [series_colour(2), series_colour(BOUND)]);
+        assert!(
+            lightness(&styles[1]) - lightness(&styles[0]) > 25.0,
+            "the first of two is darker"
+        );
+        assert_eq!(
+            [styles[2].colour(), styles[3].colour()],
+            [series_colour(2), series_colour(BOUND)]
+        );
         let fleet = ("Rancher Fleet", false);
         let six = CurveStyle::of(&[(0..6).collect()], &[fleet; 6]);
-        assert!(six.windows(2).all(|pair| lightness(&pair[1]) - lightness(&pair[0]) > 4.5), "each step can be seen");
-        assert!(six.iter().all(|style| lightness(style) < 82.0), "and the last differs from paper");
+        assert!(
+            six.windows(2)
+                .all(|pair| lightness(&pair[1]) - lightness(&pair[0]) > 4.5),
+            "each step can be seen"
+        );
+        assert!(
+            six.iter().all(|style| lightness(style) < 82.0),
+            "and the last differs from paper"
+        );
         let worlds = CurveStyle::of(&[vec![0, 2], vec![1, 3]], &[fleet; 4]);
-        assert_eq!(worlds[0].colour(), worlds[1].colour(), "the same strategy in two worlds");
+        assert_eq!(
+            worlds[0].colour(),
+            worlds[1].colour(),
+            "the same strategy in two worlds"
+        );
         assert_ne!(worlds[0].dash(), worlds[1].dash());
         assert_ne!(worlds[0].colour(), worlds[2].colour());
     }

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use crate::results::{
-    ClusterRow, PassRow, Provenance, Publication, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, Setting,
-    Tables, VariantInfo, VariantRecord,
+    ClusterRow, PassRow, Provenance, Publication, RegistryRow, RunOutcome, RunRecord, RunRow,
+    SeriesRow, Setting, Tables, VariantInfo, VariantRecord,
 };
 
 /// A synthetic variant.
@@ -50,14 +50,28 @@ pub(super) fn grid(strategy: &str, size: u64, axes: &[(&str, &[&str])]) -> Vec<W
     let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (path, values) in axes {
         let with = |point: &Vec<(String, String)>, value: &&str| {
-            point.iter().cloned().chain([((*path).to_owned(), (*value).to_owned())]).collect()
+            point
+                .iter()
+                .cloned()
+                .chain([((*path).to_owned(), (*value).to_owned())])
+                .collect()
         };
-        points = points.iter().flat_map(|point| values.iter().map(|value| with(point, value))).collect();
+        points = points
+            .iter()
+            .flat_map(|point| values.iter().map(|value| with(point, value)))
+            .collect();
     }
     let wave = |(at, settings): (u64, Vec<(String, String)>)| {
-        let texts: Vec<String> = settings.iter().map(|(path, value)| format!("{}={value}", last(path))).collect();
+        let texts: Vec<String> = settings
+            .iter()
+            .map(|(path, value)| format!("{}={value}", last(path)))
+            .collect();
         let name = format!("{strategy} {}", texts.join("; "));
-        Wave { strategy: strategy.to_owned(), settings, ..Wave::new(&name, size * (at + 1), 0) }
+        Wave {
+            strategy: strategy.to_owned(),
+            settings,
+            ..Wave::new(&name, size * (at + 1), 0)
+        }
     };
     (0..).zip(points).map(wave).collect()
 }
@@ -85,8 +99,20 @@ pub(super) fn six_settings() -> Fleet {
             ..Wave::new(&format!("fleet maxUnavailable={setting}"), *size, 0)
         }
     };
-    let waves = [("1", 1), ("5%", 50), ("10%", 100), ("25%", 250), ("50%", 500), ("100%", 1000)];
-    Fleet { clusters: 1000, replicates: 20, waves: waves.iter().map(wave).collect(), egress_bytes_per_s: Some(1.25e9) }
+    let waves = [
+        ("1", 1),
+        ("5%", 50),
+        ("10%", 100),
+        ("25%", 250),
+        ("50%", 500),
+        ("100%", 1000),
+    ];
+    Fleet {
+        clusters: 1000,
+        replicates: 20,
+        waves: waves.iter().map(wave).collect(),
+        egress_bytes_per_s: Some(1.25e9),
+    }
 }
 
 /// Experiments whose sweeps are easy or hard to draw, three runs each.
@@ -94,48 +120,140 @@ pub(super) fn sweeps() -> Vec<(&'static str, Fleet)> {
     const LIMIT: &str = "strategies.fleet.rancherFleet.maxUnavailable";
     const SIZE: &str = "fleet.0.name";
     let limits: &[&str] = &["1", "5%", "25%", "100%"];
-    let of = |waves: Vec<Wave>| Fleet { clusters: 120, replicates: 3, waves, egress_bytes_per_s: Some(1.25e9) };
-    let with = |waves: Vec<Wave>, change: &dyn Fn(usize, Wave) -> Wave| {
-        of(waves.into_iter().enumerate().map(|(at, wave)| change(at, wave)).collect())
+    let of = |waves: Vec<Wave>| Fleet {
+        clusters: 120,
+        replicates: 3,
+        waves,
+        egress_bytes_per_s: Some(1.25e9),
     };
-    let two = || grid("fleet", 4, &[(LIMIT, limits), ("registry.egress", &["10 Gbit/s", "40 Gbit/s"])]);
-    let sizes = grid("fleet", 5, &[(SIZE, &["a-{001..040}", "a-{001..400}"]), (LIMIT, limits)]);
-    let sized = |at: usize, wave: Wave| Wave { clusters: Some(if at < 4 { 40 } else { 400 }), ..wave };
-    let texts: &[&str] =
-        &["direct", "cache", "cache(coalesce=wait)", "a distribution(with=quite a lot to say, and=more)"];
+    let with = |waves: Vec<Wave>, change: &dyn Fn(usize, Wave) -> Wave| {
+        of(waves
+            .into_iter()
+            .enumerate()
+            .map(|(at, wave)| change(at, wave))
+            .collect())
+    };
+    let two = || {
+        grid(
+            "fleet",
+            4,
+            &[
+                (LIMIT, limits),
+                ("registry.egress", &["10 Gbit/s", "40 Gbit/s"]),
+            ],
+        )
+    };
+    let sizes = grid(
+        "fleet",
+        5,
+        &[(SIZE, &["a-{001..040}", "a-{001..400}"]), (LIMIT, limits)],
+    );
+    let sized = |at: usize, wave: Wave| Wave {
+        clusters: Some(if at < 4 { 40 } else { 400 }),
+        ..wave
+    };
+    let texts: &[&str] = &[
+        "direct",
+        "cache",
+        "cache(coalesce=wait)",
+        "a distribution(with=quite a lot to say, and=more)",
+    ];
     let forty: Vec<String> = (1..=40).map(|at| format!("{at}0%")).collect();
     let forty: Vec<&str> = forty.iter().map(String::as_str).collect();
     let names: Vec<String> = (1..=40).map(|at| format!("text {at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let strategies =
-        ["careful", "bold"].map(|strategy| grid(strategy, 10, &[("registry.egress", &["1 Gbit/s", "9 Gbit/s"])]));
+    let strategies = ["careful", "bold"].map(|strategy| {
+        grid(
+            strategy,
+            10,
+            &[("registry.egress", &["1 Gbit/s", "9 Gbit/s"])],
+        )
+    });
     let defects = [Some(3), Some(40), Some(110), None];
     vec![
         ("two settings", of(two())),
-        ("two settings, some stall", with(two(), &|at, wave| Wave { stalls: [0, 2, 1][at % 3], ..wave })),
-        ("two settings, nothing finished", with(two(), &|_, wave| Wave { stalls: 1, ..wave })),
-        ("two settings, one run", Fleet { replicates: 1, ..of(two()) }),
-        ("two settings, no run", Fleet { replicates: 0, ..of(two()) }),
+        (
+            "two settings, some stall",
+            with(two(), &|at, wave| Wave {
+                stalls: [0, 2, 1][at % 3],
+                ..wave
+            }),
+        ),
+        (
+            "two settings, nothing finished",
+            with(two(), &|_, wave| Wave { stalls: 1, ..wave }),
+        ),
+        (
+            "two settings, one run",
+            Fleet {
+                replicates: 1,
+                ..of(two())
+            },
+        ),
+        (
+            "two settings, no run",
+            Fleet {
+                replicates: 0,
+                ..of(two())
+            },
+        ),
         ("worlds of two sizes", with(sizes, &sized)),
-        ("texts", of(grid("fleet", 9, &[("distribution", texts), ("release.kind", &["initial", "update"])]))),
-        ("forty values", of(grid("a strategy with a name", 3, &[("strategies.a.limit", &forty)]))),
-        ("forty texts", of(grid("fleet", 3, &[("distribution", &names), ("faults.offline", &["0%", "3%"])]))),
+        (
+            "texts",
+            of(grid(
+                "fleet",
+                9,
+                &[
+                    ("distribution", texts),
+                    ("release.kind", &["initial", "update"]),
+                ],
+            )),
+        ),
+        (
+            "forty values",
+            of(grid(
+                "a strategy with a name",
+                3,
+                &[("strategies.a.limit", &forty)],
+            )),
+        ),
+        (
+            "forty texts",
+            of(grid(
+                "fleet",
+                3,
+                &[("distribution", &names), ("faults.offline", &["0%", "3%"])],
+            )),
+        ),
         ("two strategies in two worlds", of(strategies.concat())),
         ("one value", of(grid("fleet", 30, &[(LIMIT, &["25%"])]))),
         (
             "defects",
             Fleet {
                 replicates: 6,
-                ..with(grid("fleet", 4, &[(LIMIT, limits)]), &|at, wave| Wave { defect: defects[at], ..wave })
+                ..with(grid("fleet", 4, &[(LIMIT, limits)]), &|at, wave| Wave {
+                    defect: defects[at],
+                    ..wave
+                })
             },
         ),
-        ("defects everywhere", with(two(), &|at, wave| Wave { defect: Some(1 + 11 * at as u64), ..wave })),
+        (
+            "defects everywhere",
+            with(two(), &|at, wave| Wave {
+                defect: Some(1 + 11 * at as u64),
+                ..wave
+            }),
+        ),
     ]
 }
 
 /// The swept settings as the tables have them.
 fn in_short(wave: &Wave) -> String {
-    let texts: Vec<String> = wave.settings.iter().map(|(path, value)| format!("{}={value}", last(path))).collect();
+    let texts: Vec<String> = wave
+        .settings
+        .iter()
+        .map(|(path, value)| format!("{}={value}", last(path)))
+        .collect();
     texts.join("; ")
 }
 
@@ -144,7 +262,10 @@ struct Lcg(u64);
 
 impl Lcg {
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -152,11 +273,16 @@ impl Lcg {
 impl Fleet {
     /// Writes the tables into `folder`, as a run would.
     pub(super) fn publish(&self, folder: &Path) {
-        let mut provenance =
-            Provenance::new("max-unavailable", "Which maxUnavailable can the registry bear?", 42, self.replicates);
+        let mut provenance = Provenance::new(
+            "max-unavailable",
+            "Which maxUnavailable can the registry bear?",
+            42,
+            self.replicates,
+        );
         provenance.command = "fleetsim run experiments/01-max-unavailable".to_owned();
         provenance.horizon_s = 86_400.0;
-        let variants: Vec<VariantRecord> = self.waves.iter().map(|wave| self.variant(wave)).collect();
+        let variants: Vec<VariantRecord> =
+            self.waves.iter().map(|wave| self.variant(wave)).collect();
         provenance.variants = variants
             .iter()
             .map(|variant| VariantInfo {
@@ -186,9 +312,15 @@ impl Fleet {
             settings: wave
                 .settings
                 .iter()
-                .map(|(path, value)| Setting { path: path.clone(), name: last(path).to_owned(), value: value.clone() })
+                .map(|(path, value)| Setting {
+                    path: path.clone(),
+                    name: last(path).to_owned(),
+                    value: value.clone(),
+                })
                 .collect(),
-            runs: (0..self.replicates).map(|replicate| self.run(wave, replicate)).collect(),
+            runs: (0..self.replicates)
+                .map(|replicate| self.run(wave, replicate))
+                .collect(),
         }
     }
 
@@ -197,12 +329,18 @@ impl Fleet {
     fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
         let mut draws = Lcg(u64::from(replicate) * 7919 + 1);
         let fleet = wave.clusters.unwrap_or(self.clusters);
-        let stop = wave.defect.map(|after| (after + u64::from(replicate) * after / 10).min(fleet));
+        let stop = wave
+            .defect
+            .map(|after| (after + u64::from(replicate) * after / 10).min(fleet));
         let stalled = stop.is_some() || (wave.stalls > 0 && replicate.is_multiple_of(wave.stalls));
         let link = self.egress_bytes_per_s.unwrap_or(1.25e9);
         let mut clusters = Vec::new();
         let mut now = 0.0;
-        let reach = stop.unwrap_or(if stalled { fleet / 2 } else { fleet - wave.unreachable });
+        let reach = stop.unwrap_or(if stalled {
+            fleet / 2
+        } else {
+            fleet - wave.unreachable
+        });
         while (clusters.len() as u64) < reach {
             let size = wave.size.min(reach - clusters.len() as u64);
             let rate = (link / size as f64).min(12.5e6);
@@ -222,20 +360,40 @@ impl Fleet {
         let bins = (now / bin_s).ceil() as usize;
         let series = series(fleet, &clusters, bins, bin_s);
         let peak = series.iter().map(|row| row.pulls).max().unwrap_or(0);
-        let egress_peak = series.iter().map(|row| row.egress_bytes_per_s).fold(0.0, f64::max);
+        let egress_peak = series
+            .iter()
+            .map(|row| row.egress_bytes_per_s)
+            .fold(0.0, f64::max);
         let mut ready: Vec<f64> = clusters.iter().map(|cluster| cluster.3).collect();
         ready.sort_by(f64::total_cmp);
-        let mut took: Vec<f64> = clusters.iter().map(|(told, _, _, ready)| ready - told).collect();
+        let mut took: Vec<f64> = clusters
+            .iter()
+            .map(|(told, _, _, ready)| ready - told)
+            .collect();
         took.sort_by(f64::total_cmp);
-        let update = |percent: usize| Some(*took.get((took.len() * percent / 100).min(took.len().max(1) - 1))?);
-        let share = |percent: u64| ready.get((fleet * percent).div_ceil(100).max(1) as usize - 1).copied();
+        let update = |percent: usize| {
+            Some(*took.get((took.len() * percent / 100).min(took.len().max(1) - 1))?)
+        };
+        let share = |percent: u64| {
+            ready
+                .get((fleet * percent).div_ceil(100).max(1) as usize - 1)
+                .copied()
+        };
         let run = RunRow {
             variant: wave.name.clone(),
             strategy: wave.strategy.clone(),
             setting: in_short(wave),
             replicate,
-            outcome: if stalled || wave.unreachable > 0 { RunOutcome::Stalled } else { RunOutcome::Complete },
-            held_by: if stalled { "maxUnavailable".to_owned() } else { String::new() },
+            outcome: if stalled || wave.unreachable > 0 {
+                RunOutcome::Stalled
+            } else {
+                RunOutcome::Complete
+            },
+            held_by: if stalled {
+                "maxUnavailable".to_owned()
+            } else {
+                String::new()
+            },
             held_detail: if stalled {
                 "store-0007 is offline and counts as unavailable".to_owned()
             } else {
@@ -306,25 +464,26 @@ impl Fleet {
             peak_promotions_per_pass: wave.size,
             events: 1000,
         };
-        let rows = |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {
-            cluster: format!("store-{at:04}"),
-            stage: String::new(),
-            group: "store".to_owned(),
-            nodes: 3,
-            downlink_bytes_per_s: 12.5e6,
-            rtt_s: 0.03,
-            region: String::new(),
-            offline: false,
-            defective: stop.is_some(),
-            told_s: Some(told),
-            applied_s: Some(told + 1.0),
-            first_pull_s: Some(pull),
-            last_pull_s: Some(pulled),
-            ready_s: Some(ready),
-            pulls: 3,
-            failed_pulls: 0,
-            received_bytes: 450_000_000,
-        };
+        let rows =
+            |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {
+                cluster: format!("store-{at:04}"),
+                stage: String::new(),
+                group: "store".to_owned(),
+                nodes: 3,
+                downlink_bytes_per_s: 12.5e6,
+                rtt_s: 0.03,
+                region: String::new(),
+                offline: false,
+                defective: stop.is_some(),
+                told_s: Some(told),
+                applied_s: Some(told + 1.0),
+                first_pull_s: Some(pull),
+                last_pull_s: Some(pulled),
+                ready_s: Some(ready),
+                pulls: 3,
+                failed_pulls: 0,
+                received_bytes: 450_000_000,
+            };
         let mut table: Vec<ClusterRow> = clusters.iter().enumerate().map(rows).collect();
         for at in table.len()..fleet as usize {
             let told = rows((at, &(0.0, 0.0, 0.0, 0.0)));
@@ -337,15 +496,37 @@ impl Fleet {
                 ..told
             });
         }
-        let passes =
-            vec![PassRow { t_s: 0.0, passes: 1, duration_s: 0.5, created: 0, promoted: wave.size, unavailable: 0 }];
-        let registry =
-            RegistryRow { registry: "registry".to_owned(), egress_bytes: run.egress_bytes, ..RegistryRow::default() };
-        RunRecord { run, registries: vec![registry], series, bin_s, clusters: table, passes, statuses: Vec::new() }
+        let passes = vec![PassRow {
+            t_s: 0.0,
+            passes: 1,
+            duration_s: 0.5,
+            created: 0,
+            promoted: wave.size,
+            unavailable: 0,
+        }];
+        let registry = RegistryRow {
+            registry: "registry".to_owned(),
+            egress_bytes: run.egress_bytes,
+            ..RegistryRow::default()
+        };
+        RunRecord {
+            run,
+            registries: vec![registry],
+            series,
+            bin_s,
+            clusters: table,
+            passes,
+            statuses: Vec::new(),
+        }
     }
 }
 
-fn series(fleet: u64, clusters: &[(f64, f64, f64, f64)], bins: usize, bin_s: f64) -> Vec<SeriesRow> {
+fn series(
+    fleet: u64,
+    clusters: &[(f64, f64, f64, f64)],
+    bins: usize,
+    bin_s: f64,
+) -> Vec<SeriesRow> {
     // Counted by differences: one step up and one down for each cluster.
     let mut steps = vec![[0_i64; 4]; bins + 1];
     let mut bytes = vec![0.0; bins + 1];

@@ -8,8 +8,18 @@ use crate::io::printable;
 /// `text` as it may stand in HTML and in its attributes.
 pub(super) fn escaped(text: &str) -> String {
     // The letter of all escapes comes first.
-    let escapes = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
-    escapes.iter().fold(printable(text).into_owned(), |text, (letter, escape)| text.replace(*letter, escape))
+    let escapes = [
+        ('&', "&amp;"),
+        ('<', "&lt;"),
+        ('>', "&gt;"),
+        ('"', "&quot;"),
+        ('\'', "&#39;"),
+    ];
+    escapes
+        .iter()
+        .fold(printable(text).into_owned(), |text, (letter, escape)| {
+            text.replace(*letter, escape)
+        })
 }
 
 /// The weight of a text.
@@ -26,7 +36,10 @@ pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
 
 /// The width of the widest text; 0 without one.
 pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weight: Weight) -> f64 {
-    texts.into_iter().map(|text| text_width(text.as_ref(), size, weight)).fold(0.0, f64::max)
+    texts
+        .into_iter()
+        .map(|text| text_width(text.as_ref(), size, weight))
+        .fold(0.0, f64::max)
 }
 
 /// The glyphs of `text` with the distance of each from the left end, and the whole width.
@@ -55,18 +68,35 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
 
 /// Logical pixels of a unit of the font, in a text of this size.
 pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
-    size / f64::from(face(weight).units_per_em().expect("a scalable font says its em"))
+    size / f64::from(
+        face(weight)
+            .units_per_em()
+            .expect("a scalable font says its em"),
+    )
 }
 
 /// `text`, cut with an ellipsis where it is wider than `width`.
 pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> String {
     let letters = text.chars().count();
-    let cut = |kept: usize| format!("{}…", text.chars().take(kept).collect::<String>().trim_end());
-    shortest_cut(text, letters, cut, |text| text_width(text, size, weight) <= width)
+    let cut = |kept: usize| {
+        format!(
+            "{}…",
+            text.chars().take(kept).collect::<String>().trim_end()
+        )
+    };
+    shortest_cut(text, letters, cut, |text| {
+        text_width(text, size, weight) <= width
+    })
 }
 
 /// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis where it is too wide.
-pub(super) fn in_lines(text: &str, size: f64, weight: Weight, width: f64, most: usize) -> Vec<String> {
+pub(super) fn in_lines(
+    text: &str,
+    size: f64,
+    weight: Weight,
+    width: f64,
+    most: usize,
+) -> Vec<String> {
     let fits = |line: &str| text_width(line, size, weight) <= width;
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -79,7 +109,10 @@ pub(super) fn in_lines(text: &str, size: f64, weight: Weight, width: f64, most: 
             _ => lines.push(word.to_owned()),
         }
     }
-    lines.iter().map(|line| fitted(line, size, weight, width)).collect()
+    lines
+        .iter()
+        .map(|line| fitted(line, size, weight, width))
+        .collect()
 }
 
 /// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
@@ -87,14 +120,22 @@ pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> 
     let letters: Vec<char> = name.chars().collect();
     let cut = |kept: usize| {
         let (head, tail) = (kept - kept * 2 / 3, kept * 2 / 3);
-        letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+        letters[..head]
+            .iter()
+            .chain(&['…'])
+            .chain(&letters[letters.len() - tail..])
+            .collect()
     };
-    shortest_cut(name, letters.len(), cut, |text| text_width(text, size, weight) <= width)
+    shortest_cut(name, letters.len(), cut, |text| {
+        text_width(text, size, weight) <= width
+    })
 }
 
 /// Length in bytes of the whole words that all names start with, including the space, if each name continues after it.
 pub(super) fn common_start(names: &[&str]) -> usize {
-    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return 0 };
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return 0;
+    };
     let spaces = first.match_indices(' ').map(|(at, _)| at + 1);
     let common = |&end: &usize| {
         let goes_on = |name: &str| name.len() > end && name.starts_with(&first[..end]);
@@ -103,11 +144,20 @@ pub(super) fn common_start(names: &[&str]) -> usize {
     spaces.take_while(common).last().unwrap_or(0)
 }
 
-fn shortest_cut(text: &str, letters: usize, cut: impl Fn(usize) -> String, fits: impl Fn(&str) -> bool) -> String {
+fn shortest_cut(
+    text: &str,
+    letters: usize,
+    cut: impl Fn(usize) -> String,
+    fits: impl Fn(&str) -> bool,
+) -> String {
     if fits(text) {
         return text.to_owned();
     }
-    (1..letters).rev().map(cut).find(|shorter| fits(shorter)).unwrap_or_default()
+    (1..letters)
+        .rev()
+        .map(cut)
+        .find(|shorter| fits(shorter))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -118,8 +168,16 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_wide_ends_in_an_ellipsis() {
-        assert_eq!(fitted("maxUnavailable", LABEL_SIZE, Weight::Regular, 500.0), "maxUnavailable");
-        let cut = fitted("maxUnavailable 100 percent", LABEL_SIZE, Weight::Regular, 80.0);
+        assert_eq!(
+            fitted("maxUnavailable", LABEL_SIZE, Weight::Regular, 500.0),
+            "maxUnavailable"
+        );
+        let cut = fitted(
+            "maxUnavailable 100 percent",
+            LABEL_SIZE,
+            Weight::Regular,
+            80.0,
+        );
         assert!(cut.ends_with('…') && cut.len() > 6, "{cut}");
         assert!(text_width(&cut, LABEL_SIZE, Weight::Regular) <= 80.0);
     }
@@ -128,20 +186,42 @@ mod tests {
     fn a_long_text_takes_more_lines_and_only_the_last_is_cut() {
         let in_two = |text: &str| in_lines(text, LABEL_SIZE, Weight::Regular, 100.0, 2);
         assert_eq!(in_two("one"), ["one"]);
-        assert_eq!(in_two("maxUnavailable 5 percent"), ["maxUnavailable", "5 percent"]);
+        assert_eq!(
+            in_two("maxUnavailable 5 percent"),
+            ["maxUnavailable", "5 percent"]
+        );
         let cut = in_two("maxUnavailable of five percent, or of every cluster at once");
-        assert!(cut.len() == 2 && cut[0] == "maxUnavailable" && cut[1].ends_with('…'), "{cut:?}");
+        assert!(
+            cut.len() == 2 && cut[0] == "maxUnavailable" && cut[1].ends_with('…'),
+            "{cut:?}"
+        );
     }
 
     #[test]
     fn the_common_start_of_names_is_of_whole_words_and_leaves_something_of_each() {
         let cases = [
-            (&["from git max=5%", "from git max=10%"][..], "from git ", "settings differ"),
+            (
+                &["from git max=5%", "from git max=10%"][..],
+                "from git ",
+                "settings differ",
+            ),
             (&["max=5%", "max=10%"], "", "half a word is none"),
             (&["fleet a", "all at once"], "", "nothing in common"),
-            (&["fleet a", "fleet a b"], "fleet ", "the shorter name stays"),
-            (&["fleet ", "fleet b"], "", "nothing would be left of the first"),
-            (&["alone in the world"], "", "a single name has no common start"),
+            (
+                &["fleet a", "fleet a b"],
+                "fleet ",
+                "the shorter name stays",
+            ),
+            (
+                &["fleet ", "fleet b"],
+                "",
+                "nothing would be left of the first",
+            ),
+            (
+                &["alone in the world"],
+                "",
+                "a single name has no common start",
+            ),
             (&[], "", "no name"),
         ];
         for (names, expected, reason) in cases {
@@ -151,8 +231,16 @@ mod tests {
 
     #[test]
     fn a_name_that_is_too_wide_keeps_its_setting() {
-        let cut = fitted_name("a strategy with a long name, maxUnavailable=25%", LABEL_SIZE, Weight::Bold, 160.0);
-        assert!(cut.starts_with('a') && cut.contains('…') && cut.ends_with("=25%"), "{cut}");
+        let cut = fitted_name(
+            "a strategy with a long name, maxUnavailable=25%",
+            LABEL_SIZE,
+            Weight::Bold,
+            160.0,
+        );
+        assert!(
+            cut.starts_with('a') && cut.contains('…') && cut.ends_with("=25%"),
+            "{cut}"
+        );
         assert!(text_width(&cut, LABEL_SIZE, Weight::Bold) <= 160.0);
     }
 }

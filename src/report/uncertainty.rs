@@ -20,10 +20,20 @@ pub(super) struct Uncertain<'r> {
 /// The headline measures with their rows; none where constants were not drawn.
 pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
     let of = |measure: &&'static str| {
-        let rows: Vec<&UncertaintyRow> = results.uncertainty.iter().filter(|row| row.measure == **measure).collect();
-        let is_seen = rows.iter().any(|row| row.total_median.is_some_and(|median| median > 0.0));
+        let rows: Vec<&UncertaintyRow> = results
+            .uncertainty
+            .iter()
+            .filter(|row| row.measure == **measure)
+            .collect();
+        let is_seen = rows
+            .iter()
+            .any(|row| row.total_median.is_some_and(|median| median > 0.0));
         let first = rows.first().copied().filter(|_| is_seen)?;
-        Some(Uncertain { measure: &first.measure, unit: &first.unit, rows })
+        Some(Uncertain {
+            measure: &first.measure,
+            unit: &first.unit,
+            rows,
+        })
     };
     HEADLINE.iter().filter_map(of).collect()
 }
@@ -34,14 +44,20 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
         (Some(low), Some(high)) if unit == "s" => {
             let (low, high) = (in_unit(low, unit), in_unit(high, unit));
             match (low.split_once(' '), high.split_once(' ')) {
-                (Some((number, unit_low)), Some((_, unit_high))) if unit_low == unit_high => format!("{number}–{high}"),
+                (Some((number, unit_low)), Some((_, unit_high))) if unit_low == unit_high => {
+                    format!("{number}–{high}")
+                }
                 _ => format!("{low}–{high}"),
             }
         }
         (Some(low), Some(high)) => {
             let [_, from, to] = apart([high, low, high]);
             let number = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
-            if from.contains('.') { format!("{}–{}", number(&from), number(&to)) } else { format!("{from}–{to}") }
+            if from.contains('.') {
+                format!("{}–{}", number(&from), number(&to))
+            } else {
+                format!("{from}–{to}")
+            }
         }
         (Some(low), None) => format!("{}–never", in_unit(low, unit)),
         (None, _) => "never".to_owned(),
@@ -50,19 +66,30 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
 
 /// The interval of luck alone; a dash for a single run, which has none.
 pub(super) fn luck(row: &UncertaintyRow, unit: &str) -> String {
-    row.luck_level.map_or_else(|| "–".to_owned(), |_| range(row.luck_low, row.luck_high, unit))
+    row.luck_level.map_or_else(
+        || "–".to_owned(),
+        |_| range(row.luck_low, row.luck_high, unit),
+    )
 }
 
 /// The level of an interval in words.
 pub(super) fn level(of: Option<f64>) -> String {
-    of.map_or_else(|| "–".to_owned(), |level| percent((level * 1000.0).floor() / 1000.0))
+    of.map_or_else(
+        || "–".to_owned(),
+        |level| percent((level * 1000.0).floor() / 1000.0),
+    )
 }
 
 /// The intervals as a text; empty where constants were not drawn.
 #[must_use]
 pub fn uncertainty_text(results: &Results, width: usize) -> String {
     let mut text = String::new();
-    for Uncertain { measure, unit, rows } in headline(results) {
+    for Uncertain {
+        measure,
+        unit,
+        rows,
+    } in headline(results)
+    {
         let first = rows[0];
         text.push('\n');
         text.push_str(&wrapped(
@@ -97,12 +124,20 @@ fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
         rows,
         1,
         &[
-            ("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
-            ("median", &|row| in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
+            ("  variant", &|row| {
+                format!("  {}", shortened(&row.variant, NAME_MAX))
+            }),
+            ("median", &|row| {
+                in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)
+            }),
             ("luck alone", &|row| luck(row, unit)),
-            ("median", &|row| in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
+            ("median", &|row| {
+                in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)
+            }),
             ("total", &|row| range(row.total_low, row.total_high, unit)),
-            ("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
+            ("least in", &|row| {
+                percent((row.least_share * 100.0).round() / 100.0)
+            }),
         ],
     )
 }
@@ -114,24 +149,27 @@ pub(super) mod tests {
 
     /// Results with the intervals of two variants.
     pub(in crate::report) fn uncertain() -> Results {
-        let row = |variant: &str, measure: &str, unit: &str, luck: [f64; 3], total: [Option<f64>; 3]| UncertaintyRow {
-            variant: variant.to_owned(),
-            strategy: variant.to_owned(),
-            setting: String::new(),
-            measure: measure.to_owned(),
-            unit: unit.to_owned(),
-            luck_runs: 20,
-            luck_median: Some(luck[1]),
-            luck_low: Some(luck[0]),
-            luck_high: Some(luck[2]),
-            luck_level: Some(19.0 / 21.0),
-            draws: 39,
-            total_median: total[1],
-            total_low: total[0],
-            total_high: total[2],
-            total_level: Some(0.95),
-            least_share: 0.25,
-        };
+        let row =
+            |variant: &str, measure: &str, unit: &str, luck: [f64; 3], total: [Option<f64>; 3]| {
+                UncertaintyRow {
+                    variant: variant.to_owned(),
+                    strategy: variant.to_owned(),
+                    setting: String::new(),
+                    measure: measure.to_owned(),
+                    unit: unit.to_owned(),
+                    luck_runs: 20,
+                    luck_median: Some(luck[1]),
+                    luck_low: Some(luck[0]),
+                    luck_high: Some(luck[2]),
+                    luck_level: Some(19.0 / 21.0),
+                    draws: 39,
+                    total_median: total[1],
+                    total_low: total[0],
+                    total_high: total[2],
+                    total_level: Some(0.95),
+                    least_share: 0.25,
+                }
+            };
         let some = |values: [f64; 3]| values.map(Some);
         Results {
             provenance: Provenance::new("waves", "How long?", 1, 20),
@@ -141,10 +179,34 @@ pub(super) mod tests {
             guesses: Vec::new(),
             width: crate::report::ChartWidth::default(),
             uncertainty: vec![
-                row("quick", READY_TIME, "s", [540.0, 546.0, 560.0], some([300.0, 600.0, 5400.0])),
-                row("careful", READY_TIME, "s", [3000.0, 3100.0, 3200.0], [Some(2000.0), Some(4000.0), None]),
-                row("quick", "peak_pulls", "pulls", [740.0, 750.0, 755.0], some([700.0, 750.0, 800.0])),
-                row("quick", "exposed_targets", "targets", [0.0; 3], some([0.0; 3])),
+                row(
+                    "quick",
+                    READY_TIME,
+                    "s",
+                    [540.0, 546.0, 560.0],
+                    some([300.0, 600.0, 5400.0]),
+                ),
+                row(
+                    "careful",
+                    READY_TIME,
+                    "s",
+                    [3000.0, 3100.0, 3200.0],
+                    [Some(2000.0), Some(4000.0), None],
+                ),
+                row(
+                    "quick",
+                    "peak_pulls",
+                    "pulls",
+                    [740.0, 750.0, 755.0],
+                    some([700.0, 750.0, 800.0]),
+                ),
+                row(
+                    "quick",
+                    "exposed_targets",
+                    "targets",
+                    [0.0; 3],
+                    some([0.0; 3]),
+                ),
             ],
         }
     }
@@ -152,9 +214,16 @@ pub(super) mod tests {
     #[test]
     fn both_intervals_stand_side_by_side() {
         let text = uncertainty_text(&uncertain(), 100);
-        let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).expect("a line");
+        let line = |start: &str| {
+            text.lines()
+                .find(|line| line.trim_start().starts_with(start))
+                .expect("a line")
+        };
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("luck alone with 90.4%, total with 95% (39 draws"), "{text}");
+        assert!(
+            words.contains("luck alone with 90.4%, total with 95% (39 draws"),
+            "{text}"
+        );
         let quick = line("quick");
         assert!(
             quick.contains("9.10 min")
@@ -164,22 +233,36 @@ pub(super) mod tests {
             "{text}"
         );
         assert!(line("careful").contains("33.3 min–never"), "{text}");
-        assert!(!text.contains("exposed_targets"), "no cluster is exposed in any run:\n{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(
+            !text.contains("exposed_targets"),
+            "no cluster is exposed in any run:\n{text}"
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_single_run_has_no_interval_of_luck() {
         let mut one = uncertain();
-        one.uncertainty.iter_mut().for_each(|row| (row.luck_low, row.luck_high, row.luck_level) = (None, None, None));
+        one.uncertainty
+            .iter_mut()
+            .for_each(|row| (row.luck_low, row.luck_high, row.luck_level) = (None, None, None));
         let text = uncertainty_text(&one, 100);
-        assert!(text.contains("luck alone with –,") && !text.contains("min       never"), "{text}");
+        assert!(
+            text.contains("luck alone with –,") && !text.contains("min       never"),
+            "{text}"
+        );
         assert_eq!(text.matches(" – ").count(), 3, "{text}");
     }
 
     #[test]
     fn results_without_draws_have_no_such_text() {
-        let plain = Results { uncertainty: Vec::new(), ..uncertain() };
+        let plain = Results {
+            uncertainty: Vec::new(),
+            ..uncertain()
+        };
         assert_eq!(uncertainty_text(&plain, 100), "");
     }
 }

@@ -27,7 +27,11 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
 
 /// As [`wrapped`]; nothing of an empty text.
 pub(super) fn paragraph(text: &str, width: usize) -> String {
-    if text.is_empty() { String::new() } else { wrapped(text, width, "") }
+    if text.is_empty() {
+        String::new()
+    } else {
+        wrapped(text, width, "")
+    }
 }
 
 /// `text` without its middle where it has more than `max` characters: settings stand at the end of a name.
@@ -39,7 +43,11 @@ pub(super) fn shortened(text: &str, max: usize) -> String {
     let all: Vec<char> = text.chars().filter(|letter| *letter != '…').collect();
     let head = max / 3;
     let tail = max - head - 1;
-    all[..head].iter().chain(&['…']).chain(&all[all.len() - tail..]).collect()
+    all[..head]
+        .iter()
+        .chain(&['…'])
+        .chain(&all[all.len() - tail..])
+        .collect()
 }
 
 /// The heading of a column, and its cell in a row.
@@ -47,7 +55,13 @@ type ColumnOf<'c, Row> = (&'c str, &'c dyn Fn(&Row) -> String);
 
 /// A table with a line for each row below the headings. The first `left` columns are aligned at the left.
 pub(super) fn text_table<Row>(rows: &[Row], left: usize, columns: &[ColumnOf<'_, Row>]) -> String {
-    joined(&columns.iter().map(|(heading, cell)| column(heading, rows, cell)).collect::<Vec<_>>(), left)
+    joined(
+        &columns
+            .iter()
+            .map(|(heading, cell)| column(heading, rows, cell))
+            .collect::<Vec<_>>(),
+        left,
+    )
 }
 
 /// A column of a table: its heading, and a cell for each row.
@@ -56,12 +70,17 @@ pub(super) fn column<'r, Row: 'r>(
     rows: impl IntoIterator<Item = &'r Row>,
     cell: impl Fn(&'r Row) -> String,
 ) -> Vec<String> {
-    std::iter::once(heading.to_owned()).chain(rows.into_iter().map(cell)).collect()
+    std::iter::once(heading.to_owned())
+        .chain(rows.into_iter().map(cell))
+        .collect()
 }
 
 /// As [`side_by_side`], in one text.
 pub(super) fn joined(columns: &[Vec<String>], left: usize) -> String {
-    side_by_side(columns, left).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    side_by_side(columns, left)
+        .iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
 }
 
 /// Sets columns of texts side by side, two spaces apart: one line for each row. The first `left` columns are aligned
@@ -73,7 +92,11 @@ pub(super) fn side_by_side(columns: &[Vec<String>], left: usize) -> Vec<String> 
         let width = column.iter().map(|text| letters(text)).max().unwrap_or(0);
         for (line, text) in lines.iter_mut().zip(column) {
             line.push_str(if at == 0 { "" } else { "  " });
-            line.push_str(&if at < left { format!("{text:<width$}") } else { format!("{text:>width$}") });
+            line.push_str(&if at < left {
+                format!("{text:<width$}")
+            } else {
+                format!("{text:>width$}")
+            });
         }
     }
     lines

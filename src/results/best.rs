@@ -58,14 +58,29 @@ pub struct ComparisonRow {
 
 /// The comparisons of all variants with runs; none of a variant that is alone in its world.
 pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<ComparisonRow> {
-    let variants: Vec<&VariantRecord> = variants.iter().filter(|variant| !variant.runs.is_empty()).collect();
-    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.settings.as_slice()).collect();
+    let variants: Vec<&VariantRecord> = variants
+        .iter()
+        .filter(|variant| !variant.runs.is_empty())
+        .collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.settings.as_slice())
+        .collect();
     let mut rows = Vec::new();
     for group in compared(&settings).iter().filter(|group| group.len() > 1) {
-        let runs = |at: &usize| variants[*at].runs.iter().map(|run| &run.run).collect::<Vec<&RunRow>>();
+        let runs = |at: &usize| {
+            variants[*at]
+                .runs
+                .iter()
+                .map(|run| &run.run)
+                .collect::<Vec<&RunRow>>()
+        };
         let runs: Vec<Vec<&RunRow>> = group.iter().map(runs).collect();
         for name in COMPARED {
-            let measure = MEASURES.iter().find(|measure| measure.name == name).expect("a column of the table");
+            let measure = MEASURES
+                .iter()
+                .find(|measure| measure.name == name)
+                .expect("a column of the table");
             let (pairs, found) = contenders(&runs, measure.of, seed);
             rows.extend(group.iter().zip(found).map(|(&at, found)| ComparisonRow {
                 variant: variants[at].variant.clone(),
@@ -94,16 +109,29 @@ pub fn contenders<'r>(
     of: impl Fn(&RunRow) -> Option<f64>,
     seed: u64,
 ) -> (usize, Vec<Option<Contender>>) {
-    let by_replicate = |runs: &Vec<&'r RunRow>| runs.iter().map(|run| (run.replicate, *run)).collect();
+    let by_replicate =
+        |runs: &Vec<&'r RunRow>| runs.iter().map(|run| (run.replicate, *run)).collect();
     let by_replicate: Vec<BTreeMap<u32, &RunRow>> = variants.iter().map(by_replicate).collect();
-    let first = variants.first().map(Vec::as_slice).unwrap_or_default().iter().map(|run| run.replicate);
-    let common: Vec<u32> = first.filter(|run| by_replicate.iter().all(|runs| runs.contains_key(run))).collect();
-    let values = |runs: &BTreeMap<u32, &RunRow>| common.iter().map(|replicate| of(runs[replicate])).collect();
+    let first = variants
+        .first()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+        .map(|run| run.replicate);
+    let common: Vec<u32> = first
+        .filter(|run| by_replicate.iter().all(|runs| runs.contains_key(run)))
+        .collect();
+    let values = |runs: &BTreeMap<u32, &RunRow>| {
+        common.iter().map(|replicate| of(runs[replicate])).collect()
+    };
     let values: Vec<Option<Vec<f64>>> = by_replicate.iter().map(values).collect();
     let complete: Vec<Vec<f64>> = values.iter().flatten().cloned().collect();
     let found = stats::with_the_best(&complete, LEVEL, RESAMPLES, seed);
     let mut found = found.into_iter().flatten();
-    let of_each = values.iter().map(|values| values.as_ref().and_then(|_| found.next())).collect();
+    let of_each = values
+        .iter()
+        .map(|values| values.as_ref().and_then(|_| found.next()))
+        .collect();
     (common.len(), of_each)
 }
 
@@ -116,13 +144,21 @@ mod tests {
     fn of_times(name: &str, times: &[Option<f64>]) -> VariantRecord {
         let run = |(replicate, &reachable_ready_s): (u32, &Option<f64>)| {
             let record = run_record(replicate, 10);
-            RunRecord { run: RunRow { reachable_ready_s, ..record.run }, ..record }
+            RunRecord {
+                run: RunRow {
+                    reachable_ready_s,
+                    ..record.run
+                },
+                ..record
+            }
         };
         variant(name, (0..).zip(times).map(run).collect())
     }
 
     fn times(base: f64, step: f64) -> Vec<Option<f64>> {
-        (0..12).map(|run| Some(base + 10.0 * f64::from(run * 7 % 12) + step * f64::from(run % 3))).collect()
+        (0..12)
+            .map(|run| Some(base + 10.0 * f64::from(run * 7 % 12) + step * f64::from(run % 3)))
+            .collect()
     }
 
     #[test]
@@ -137,22 +173,53 @@ mod tests {
         ];
         let rows = comparisons(&all, 1);
         let of = |name: &str| {
-            let found = rows.iter().find(|row| row.variant == name && row.measure == READY_TIME);
+            let found = rows
+                .iter()
+                .find(|row| row.variant == name && row.measure == READY_TIME);
             found.expect("a row for each measure and variant").clone()
         };
-        assert_eq!((of("a").may_be_best, of("b").may_be_best, of("c").may_be_best), (true, true, false));
+        assert_eq!(
+            (
+                of("a").may_be_best,
+                of("b").may_be_best,
+                of("c").may_be_best
+            ),
+            (true, true, false)
+        );
         assert_eq!((of("a").compared, of("a").pairs), (4, 12));
-        assert!(of("c").behind_low >= Some(0.0) && of("c").behind.expect("a mean") > 29.0, "{:?}", of("c"));
-        assert_eq!((of("stuck").may_be_best, of("stuck").behind), (false, None), "it has no mean");
+        assert!(
+            of("c").behind_low >= Some(0.0) && of("c").behind.expect("a mean") > 29.0,
+            "{:?}",
+            of("c")
+        );
+        assert_eq!(
+            (of("stuck").may_be_best, of("stuck").behind),
+            (false, None),
+            "it has no mean"
+        );
         // Equal everywhere: all of them may have the lowest peak.
-        assert!(rows.iter().filter(|row| row.measure == "peak_pulls").all(|row| row.may_be_best));
-        assert!(comparisons(&all[..1], 1).is_empty(), "nothing to compare with");
+        assert!(
+            rows.iter()
+                .filter(|row| row.measure == "peak_pulls")
+                .all(|row| row.may_be_best)
+        );
+        assert!(
+            comparisons(&all[..1], 1).is_empty(),
+            "nothing to compare with"
+        );
     }
 
     #[test]
     fn variants_are_compared_over_the_replicates_that_all_have() {
-        let all = [of_times("a", &times(100.0, 0.0)), of_times("b", &times(101.0, 0.0)[..4])];
+        let all = [
+            of_times("a", &times(100.0, 0.0)),
+            of_times("b", &times(101.0, 0.0)[..4]),
+        ];
         let rows = comparisons(&all, 1);
-        assert_eq!((rows[0].pairs, rows[0].may_be_best, rows[1].may_be_best), (4, true, false), "always 1 s later");
+        assert_eq!(
+            (rows[0].pairs, rows[0].may_be_best, rows[1].may_be_best),
+            (4, true, false),
+            "always 1 s later"
+        );
     }
 }

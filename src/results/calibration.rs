@@ -334,17 +334,46 @@ impl CalibrationRecord {
     pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
         let fits = self.samples.iter().flat_map(|sample| {
             sample.fits.iter().map(move |fit| {
-                let FitRecord { distribution, expression, ks, ks_p, ad, ad_p, verdict, .. } = fit;
+                let FitRecord {
+                    distribution,
+                    expression,
+                    ks,
+                    ks_p,
+                    ad,
+                    ad_p,
+                    verdict,
+                    ..
+                } = fit;
                 let is_chosen = *distribution == sample.chosen;
-                (&sample.name, sample.count, distribution, expression, ks, ks_p, ad, ad_p, verdict, is_chosen)
+                (
+                    &sample.name,
+                    sample.count,
+                    distribution,
+                    expression,
+                    ks,
+                    ks_p,
+                    ad,
+                    ad_p,
+                    verdict,
+                    is_chosen,
+                )
             })
         });
         let images = self.rates.iter().flat_map(|rates| &rates.images);
-        let pods = self.prediction.iter().flat_map(|prediction| &prediction.rows);
+        let pods = self
+            .prediction
+            .iter()
+            .flat_map(|prediction| &prediction.rows);
         let mut tables = vec![
-            ("calibration.csv", to_csv(&header::<CalibratedValue>(), &self.values)),
+            (
+                "calibration.csv",
+                to_csv(&header::<CalibratedValue>(), &self.values),
+            ),
             ("fits.csv", to_csv(FITS, fits)),
-            ("left_out.csv", to_csv(&header::<LeftOutRow>(), &self.left_out)),
+            (
+                "left_out.csv",
+                to_csv(&header::<LeftOutRow>(), &self.left_out),
+            ),
         ];
         if !self.containers.is_empty() {
             tables.push(("containers.csv", to_csv("", &self.containers)));

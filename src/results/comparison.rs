@@ -23,21 +23,38 @@ pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
 
 /// Splits the variants by the values of the settings that `by` picks.
 fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<usize>> {
-    let key = |settings: &&[Setting]| settings.iter().filter(|setting| by(setting)).cloned().collect::<Vec<_>>();
-    grouped(settings.iter().map(key).zip(0..)).into_iter().map(|(_, members)| members).collect()
+    let key = |settings: &&[Setting]| {
+        settings
+            .iter()
+            .filter(|setting| by(setting))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    grouped(settings.iter().map(key).zip(0..))
+        .into_iter()
+        .map(|(_, members)| members)
+        .collect()
 }
 
 /// The name of the setting with the most values; among equals the first.
 fn most_varied(settings: &[&[Setting]]) -> String {
     // Of equals, the last one counts.
-    let most = distinct(settings).into_iter().rev().max_by_key(|(_, values)| values.len());
+    let most = distinct(settings)
+        .into_iter()
+        .rev()
+        .max_by_key(|(_, values)| values.len());
     most.map_or_else(String::new, |(name, _)| name)
 }
 
 /// Every setting's name with its values, both in order of first appearance.
 #[must_use]
 pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
-    let values = settings.iter().copied().flatten().map(|setting| (&setting.name, &setting.value)).unique();
+    let values = settings
+        .iter()
+        .copied()
+        .flatten()
+        .map(|setting| (&setting.name, &setting.value))
+        .unique();
     grouped(values.map(|(name, value)| (name.clone(), value.clone())))
 }
 
@@ -64,16 +81,30 @@ mod tests {
             name: path.rsplit('.').next().expect("a last part").to_owned(),
             value: (*value).to_owned(),
         };
-        let settings: Vec<Vec<Setting>> = variants.iter().map(|all| all.iter().map(setting).collect()).collect();
+        let settings: Vec<Vec<Setting>> = variants
+            .iter()
+            .map(|all| all.iter().map(setting).collect())
+            .collect();
         compared(&settings.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
     #[test]
     fn strategies_are_compared_within_each_world() {
         const LIMIT: &str = "strategies.s.limit";
-        assert_eq!(groups(&[&[(LIMIT, "1")], &[(LIMIT, "2")], &[]]), [[0, 1, 2]]);
+        assert_eq!(
+            groups(&[&[(LIMIT, "1")], &[(LIMIT, "2")], &[]]),
+            [[0, 1, 2]]
+        );
         let of = |clusters, limit| [("fleet[0].clusters", clusters), (LIMIT, limit)];
-        assert_eq!(groups(&[&of("200", "1"), &of("200", "2"), &of("9", "1"), &of("9", "2")]), [[0, 1], [2, 3]]);
+        assert_eq!(
+            groups(&[
+                &of("200", "1"),
+                &of("200", "2"),
+                &of("9", "1"),
+                &of("9", "2")
+            ]),
+            [[0, 1], [2, 3]]
+        );
     }
 
     #[test]
@@ -87,7 +118,10 @@ mod tests {
             of("lazy", "initial"),
             of("lazy", "update"),
         ];
-        assert_eq!(groups(&all.each_ref().map(<[_; 2]>::as_slice)), [[0, 2, 4], [1, 3, 5]]);
+        assert_eq!(
+            groups(&all.each_ref().map(<[_; 2]>::as_slice)),
+            [[0, 2, 4], [1, 3, 5]]
+        );
         assert_eq!(groups(&[&[]]), [[0]], "one variant");
         assert!(groups(&[]).is_empty());
     }

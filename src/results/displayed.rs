@@ -20,20 +20,40 @@ const RANK: u64 = 5_354_228_880;
 pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
     let with_runs = variants.iter().filter(|variant| !variant.runs.is_empty());
     let in_both = |common: BTreeMap<u32, u64>, own: BTreeMap<u32, u64>| {
-        common.into_iter().filter_map(|(replicate, sum)| Some((replicate, sum + own.get(&replicate)?))).collect()
+        common
+            .into_iter()
+            .filter_map(|(replicate, sum)| Some((replicate, sum + own.get(&replicate)?)))
+            .collect()
     };
     let common = with_runs.map(distances).reduce(in_both)?;
-    common.into_iter().min_by_key(|&(replicate, sum)| (sum, replicate)).map(|(replicate, _)| replicate)
+    common
+        .into_iter()
+        .min_by_key(|&(replicate, sum)| (sum, replicate))
+        .map(|(replicate, _)| replicate)
 }
 
 /// Each replicate of a variant with the distance of its ranks from the median rank.
 fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
     let of = |measure: fn(&RunRow) -> f64| {
-        rank_distances(&variant.runs.iter().map(|run| measure(&run.run)).collect::<Vec<f64>>())
+        rank_distances(
+            &variant
+                .runs
+                .iter()
+                .map(|run| measure(&run.run))
+                .collect::<Vec<f64>>(),
+        )
     };
     let ready = of(|run| run.reachable_ready_s.unwrap_or(f64::INFINITY));
-    let sums = ready.into_iter().zip(of(|run| run.peak_pulls as f64)).map(|(ready, pulls)| ready + pulls);
-    variant.runs.iter().map(|run| run.run.replicate).zip(sums).collect()
+    let sums = ready
+        .into_iter()
+        .zip(of(|run| run.peak_pulls as f64))
+        .map(|(ready, pulls)| ready + pulls);
+    variant
+        .runs
+        .iter()
+        .map(|run| run.run.replicate)
+        .zip(sums)
+        .collect()
 }
 
 /// The distance of each value's rank from the middle, as a share of all ranks, in units of 1/(2 [`RANK`]). Equal values
@@ -60,7 +80,13 @@ mod tests {
     fn of(runs: &[(Option<f64>, u64)]) -> VariantRecord {
         let run = |(replicate, &(reachable_ready_s, peak)): (u32, &(Option<f64>, u64))| {
             let record = run_record(replicate, peak);
-            RunRecord { run: RunRow { reachable_ready_s, ..record.run }, ..record }
+            RunRecord {
+                run: RunRow {
+                    reachable_ready_s,
+                    ..record.run
+                },
+                ..record
+            }
         };
         variant("v", (0..).zip(runs).map(run).collect())
     }
@@ -68,23 +94,41 @@ mod tests {
     #[test]
     fn ranks_count_from_the_middle_and_equal_values_share_theirs() {
         let in_ranks = |values: &[f64]| -> Vec<u64> {
-            rank_distances(values).iter().map(|distance| distance * values.len() as u64 / RANK).collect()
+            rank_distances(values)
+                .iter()
+                .map(|distance| distance * values.len() as u64 / RANK)
+                .collect()
         };
         // Ranks 1 to 3 around 2, in half ranks.
         assert_eq!(in_ranks(&[7.0, 9.0, 8.0]), [2, 2, 0]);
         // Ranks 1, 2, 3, 4 around 2.5.
         assert_eq!(in_ranks(&[4.0, 1.0, 3.0, f64::INFINITY]), [1, 3, 1, 3]);
         // The two unfinished share 3.5.
-        assert_eq!(in_ranks(&[4.0, f64::INFINITY, f64::INFINITY, 1.0]), [1, 2, 2, 3]);
+        assert_eq!(
+            in_ranks(&[4.0, f64::INFINITY, f64::INFINITY, 1.0]),
+            [1, 2, 2, 3]
+        );
         assert_eq!(in_ranks(&[5.0; 3]), [0; 3]);
     }
 
     #[test]
     fn all_variants_show_the_replicate_closest_to_all_medians() {
         // Ranks 5 3 2 4 1: distances 4 0 2 2 4 in half ranks, for times and for peaks.
-        let one = of(&[(Some(30.0), 30), (Some(20.0), 20), (Some(10.0), 10), (Some(25.0), 25), (Some(5.0), 5)]);
+        let one = of(&[
+            (Some(30.0), 30),
+            (Some(20.0), 20),
+            (Some(10.0), 10),
+            (Some(25.0), 25),
+            (Some(5.0), 5),
+        ]);
         // Ranks 1 5 3 2 4: distances 4 4 0 2 2. Sums of both: 8 4 2 4 6.
-        let two = of(&[(Some(10.0), 10), (Some(50.0), 50), (Some(30.0), 30), (Some(20.0), 20), (Some(40.0), 40)]);
+        let two = of(&[
+            (Some(10.0), 10),
+            (Some(50.0), 50),
+            (Some(30.0), 30),
+            (Some(20.0), 20),
+            (Some(40.0), 40),
+        ]);
         assert_eq!(displayed_replicate(std::slice::from_ref(&one)), Some(1));
         assert_eq!(displayed_replicate(std::slice::from_ref(&two)), Some(2));
         assert_eq!(displayed_replicate(&[one, two]), Some(2));
@@ -93,9 +137,20 @@ mod tests {
     #[test]
     fn unfinished_runs_are_late_and_ties_go_to_the_first() {
         let mostly_stalled = of(&[(Some(9.0), 4), (None, 4), (None, 4)]);
-        assert_eq!(displayed_replicate(&[mostly_stalled]), Some(1), "the median run is unfinished");
-        assert_eq!(displayed_replicate(&[of(&[(Some(1.0), 5), (Some(1.0), 5)])]), Some(0));
-        assert_eq!(displayed_replicate(&[of(&[]), of(&[(None, 1)])]), Some(0), "a variant without runs shows nothing");
+        assert_eq!(
+            displayed_replicate(&[mostly_stalled]),
+            Some(1),
+            "the median run is unfinished"
+        );
+        assert_eq!(
+            displayed_replicate(&[of(&[(Some(1.0), 5), (Some(1.0), 5)])]),
+            Some(0)
+        );
+        assert_eq!(
+            displayed_replicate(&[of(&[]), of(&[(None, 1)])]),
+            Some(0),
+            "a variant without runs shows nothing"
+        );
         assert_eq!(displayed_replicate(&[]), None);
     }
 
@@ -103,10 +158,18 @@ mod tests {
     #[test]
     fn a_hundred_thousand_replicates_take_a_moment() {
         let began = std::time::Instant::now();
-        let runs: Vec<(Option<f64>, u64)> = (0..100_000).map(|at| (Some(f64::from(at * 7919 % 99_991)), 1)).collect();
+        let runs: Vec<(Option<f64>, u64)> = (0..100_000)
+            .map(|at| (Some(f64::from(at * 7919 % 99_991)), 1))
+            .collect();
         let all = [of(&runs), of(&runs), of(&runs)];
         assert!(displayed_replicate(&all).is_some());
-        let rows = |variant: &VariantRecord| variant.runs.iter().map(|run| run.run.clone()).collect::<Vec<_>>();
+        let rows = |variant: &VariantRecord| {
+            variant
+                .runs
+                .iter()
+                .map(|run| run.run.clone())
+                .collect::<Vec<_>>()
+        };
         let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
         let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
         // Without values the means are not compared, and pairing is all that is left.
@@ -117,7 +180,13 @@ mod tests {
     #[test]
     fn variants_with_more_runs_show_one_that_all_have() {
         let few = of(&[(Some(1.0), 1), (Some(3.0), 3)]);
-        let many = of(&[(Some(9.0), 9), (Some(8.0), 8), (Some(5.0), 5), (Some(1.0), 1), (Some(2.0), 2)]);
+        let many = of(&[
+            (Some(9.0), 9),
+            (Some(8.0), 8),
+            (Some(5.0), 5),
+            (Some(1.0), 1),
+            (Some(2.0), 2),
+        ]);
         // Distances of the five: 4/5, 2/5, 0, … and of the two 1/2 each, all twice.
         assert_eq!(displayed_replicate(&[few, many]), Some(1));
     }

@@ -127,8 +127,14 @@ impl ResultsError {
     pub const fn is_of_input(&self) -> bool {
         match self {
             Self::Io { doing, .. } => matches!(doing.as_bytes(), b"read"),
-            Self::NoResults { .. } | Self::Changed(_) | Self::Unlisted(_) | Self::Missing { .. } => true,
-            Self::Table(..) | Self::Provenance(..) | Self::Record { .. } | Self::SchemaVersion { .. } => true,
+            Self::NoResults { .. }
+            | Self::Changed(_)
+            | Self::Unlisted(_)
+            | Self::Missing { .. } => true,
+            Self::Table(..)
+            | Self::Provenance(..)
+            | Self::Record { .. }
+            | Self::SchemaVersion { .. } => true,
             _ => false,
         }
     }
@@ -147,6 +153,10 @@ impl ResultsError {
     /// Wraps a file system error about `path`.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { doing, path, source }
+        move |source| Self::Io {
+            doing,
+            path,
+            source,
+        }
     }
 }

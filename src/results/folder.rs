@@ -13,8 +13,8 @@ use super::provenance::{sha256, to_json};
 use super::staging::{StagedFolder, files_below, is_empty};
 use super::uncertainty::UNCERTAINTY_FILES;
 use super::{
-    BuildInfo, CALIBRATION_FILE, FileDigest, INPUTS_FOLDER, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE,
-    ResultsError, SENSITIVITY_FILE, SNIPPET_FILE, Tables,
+    BuildInfo, CALIBRATION_FILE, FileDigest, INPUTS_FOLDER, PLAN_FILE, PROVENANCE_FILE, Provenance,
+    RESOLVED_FILE, ResultsError, SENSITIVITY_FILE, SNIPPET_FILE, Tables,
 };
 use crate::io::{create, read_below};
 
@@ -52,7 +52,11 @@ impl Publication {
     /// created beside it.
     pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
         let check = |target: &Path| check_replaceable(target, &provenance.experiment);
-        Ok(Self { staging: StagedFolder::begin(resolve(target)?, check)?, provenance, left_out: Vec::new() })
+        Ok(Self {
+            staging: StagedFolder::begin(resolve(target)?, check)?,
+            provenance,
+            left_out: Vec::new(),
+        })
     }
 
     /// Starts a folder that will replace the results in `target`, with the same tables, to redraw what is derived from
@@ -64,12 +68,23 @@ impl Publication {
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::of_results(target)?;
         // All that the folder has of the inputs stays. Copies are often left out of what is shared.
-        let is_copy = |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
-        let inputs: Vec<String> = files_below(target)?.keys().filter(is_copy).cloned().collect();
+        let is_copy =
+            |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
+        let inputs: Vec<String> = files_below(target)?
+            .keys()
+            .filter(is_copy)
+            .cloned()
+            .collect();
         let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
-        let listed = provenance.files.iter().filter(|file| is_copy(&&file.path) && !inputs.contains(&file.path));
+        let listed = provenance
+            .files
+            .iter()
+            .filter(|file| is_copy(&&file.path) && !inputs.contains(&file.path));
         let left_out = listed.cloned().collect();
-        let renewed = Self { left_out, ..Self::begin(target, provenance)? };
+        let renewed = Self {
+            left_out,
+            ..Self::begin(target, provenance)?
+        };
         for copy in inputs {
             renewed.write(&copy, &read(target, &copy)?)?;
         }
@@ -116,8 +131,13 @@ impl Publication {
         let path = self.folder().join(name);
         let file = create(&path).map_err(ResultsError::io("write", &path))?;
         let mut out = BufWriter::new(file);
-        write(&mut out).and_then(|()| out.flush()).map_err(ResultsError::io("write", &path))?;
-        self::write(&self.folder().join(PROVENANCE_FILE), &to_json(&self.provenance))
+        write(&mut out)
+            .and_then(|()| out.flush())
+            .map_err(ResultsError::io("write", &path))?;
+        self::write(
+            &self.folder().join(PROVENANCE_FILE),
+            &to_json(&self.provenance),
+        )
     }
 
     /// Lists all files in the provenance, syncs them to disk, and renames the folder to the target.
@@ -134,7 +154,11 @@ impl Publication {
     ///
     /// # Errors
     /// As for [`Publication::publish`].
-    pub fn publish_study(mut self, only_adds: bool, journal: Option<Journal>) -> Result<Published, ResultsError> {
+    pub fn publish_study(
+        mut self,
+        only_adds: bool,
+        journal: Option<Journal>,
+    ) -> Result<Published, ResultsError> {
         let then = || journal.map_or(Ok(()), Journal::finish);
         let published = self.complete()?;
         if !only_adds || published == Published::Reproduced {
@@ -148,13 +172,19 @@ impl Publication {
     /// Lists all files in the provenance, writes them to disk, and compares them with earlier results.
     fn complete(&mut self) -> Result<Published, ResultsError> {
         self.provenance.files.clear();
-        for path in files_below(self.folder())?.into_keys().filter(|path| path != PROVENANCE_FILE) {
+        for path in files_below(self.folder())?
+            .into_keys()
+            .filter(|path| path != PROVENANCE_FILE)
+        {
             let sha256 = sha256(&read(self.folder(), &path)?);
             self.provenance.files.push(FileDigest { path, sha256 });
         }
         self.provenance.files.append(&mut self.left_out);
         self.provenance.files.sort_by(|a, b| a.path.cmp(&b.path));
-        write(&self.folder().join(PROVENANCE_FILE), &to_json(&self.provenance))?;
+        write(
+            &self.folder().join(PROVENANCE_FILE),
+            &to_json(&self.provenance),
+        )?;
         check_replaceable(self.target(), &self.provenance.experiment)?;
         match self.staging.replaces() {
             true => compare(self.target(), self.folder()),
@@ -177,26 +207,43 @@ fn listed_tables<'p>(
     folder: &Path,
     provenance: &'p Provenance,
 ) -> Result<impl Iterator<Item = &'p FileDigest>, ResultsError> {
-    let tables = Tables::FILES.iter().map(|(name, _)| *name).chain(UNCERTAINTY_FILES).chain(RECORDS);
+    let tables = Tables::FILES
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(UNCERTAINTY_FILES)
+        .chain(RECORDS);
     let is_listed = |name: &str| provenance.files.iter().any(|file| file.path == name);
-    match tables.map(|name| (name, folder.join(name))).find(|(name, path)| !is_listed(name) && path.exists()) {
+    match tables
+        .map(|name| (name, folder.join(name)))
+        .find(|(name, path)| !is_listed(name) && path.exists())
+    {
         Some((_, path)) => Err(ResultsError::Unlisted(path)),
         None => Ok(provenance.files.iter().filter(is_table)),
     }
 }
 
 fn is_table(file: &&FileDigest) -> bool {
-    RECORDS.contains(&file.path.as_str()) || [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind))
+    RECORDS.contains(&file.path.as_str())
+        || [".csv", ".parquet"]
+            .iter()
+            .any(|kind| file.path.ends_with(kind))
 }
 
 /// The bytes of a table, as fleetsim wrote them.
 fn unchanged(folder: &Path, table: &FileDigest) -> Result<Vec<u8>, ResultsError> {
     let path = folder.join(&table.path);
     if !path.exists() {
-        return Err(ResultsError::Missing { path, folder: folder.to_owned() });
+        return Err(ResultsError::Missing {
+            path,
+            folder: folder.to_owned(),
+        });
     }
     let bytes = read(folder, &table.path)?;
-    if sha256(&bytes) == table.sha256 { Ok(bytes) } else { Err(ResultsError::Changed(path)) }
+    if sha256(&bytes) == table.sha256 {
+        Ok(bytes)
+    } else {
+        Err(ResultsError::Changed(path))
+    }
 }
 
 /// Resolves links, so that the new folder is created on the file system of the old one.
@@ -219,7 +266,8 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
     if is_empty(target) {
         return Ok(());
     }
-    let earlier = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
+    let earlier =
+        Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
     if earlier.experiment != experiment {
         return Err(ResultsError::OtherExperiment {
             path: target.to_owned(),
@@ -238,8 +286,16 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
 fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     let (old, new) = (checksums(old)?, checksums(new)?);
     let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let files: Vec<String> = all.into_iter().filter(|path| old.get(*path) != new.get(*path)).cloned().collect();
-    Ok(if files.is_empty() { Published::Reproduced } else { Published::Differs { files } })
+    let files: Vec<String> = all
+        .into_iter()
+        .filter(|path| old.get(*path) != new.get(*path))
+        .cloned()
+        .collect();
+    Ok(if files.is_empty() {
+        Published::Reproduced
+    } else {
+        Published::Differs { files }
+    })
 }
 
 /// The checksum of every file of a results folder; that of the provenance without the build. A file that is not there
@@ -247,13 +303,16 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let known = Provenance::read(folder)?;
     let listed = known.iter().flat_map(|provenance| &provenance.files);
-    let mut checksums: BTreeMap<String, String> = listed.map(|file| (file.path.clone(), file.sha256.clone())).collect();
+    let mut checksums: BTreeMap<String, String> = listed
+        .map(|file| (file.path.clone(), file.sha256.clone()))
+        .collect();
     for path in files_below(folder)?.into_keys() {
         let bytes = match &known {
             // Another build may give the same results.
-            Some(known) if path == PROVENANCE_FILE => {
-                to_json(&Provenance { build: BuildInfo::default(), ..known.clone() })
-            }
+            Some(known) if path == PROVENANCE_FILE => to_json(&Provenance {
+                build: BuildInfo::default(),
+                ..known.clone()
+            }),
             _ => read(folder, &path)?,
         };
         checksums.insert(path, sha256(&bytes));
@@ -266,7 +325,9 @@ fn read(folder: &Path, name: &str) -> Result<Vec<u8>, ResultsError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
-    create(path).and_then(|mut file| file.write_all(bytes)).map_err(ResultsError::io("write", path))
+    create(path)
+        .and_then(|mut file| file.write_all(bytes))
+        .map_err(ResultsError::io("write", path))
 }
 
 #[cfg(test)]

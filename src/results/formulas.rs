@@ -17,13 +17,22 @@ pub(super) struct FormulasAsText<W> {
 
 impl<W: Write> FormulasAsText<W> {
     pub(super) const fn new(out: W) -> Self {
-        Self { out, cell: Vec::new(), at_start: true, in_quotes: false }
+        Self {
+            out,
+            cell: Vec::new(),
+            at_start: true,
+            in_quotes: false,
+        }
     }
 
     /// Writes the cell that has ended.
     fn end_cell(&mut self) -> Result<()> {
         let is_number = str::from_utf8(&self.cell).is_ok_and(|cell| cell.parse::<f64>().is_ok());
-        let quote: &[u8] = if is_number || self.cell.is_empty() { b"" } else { b"\"" };
+        let quote: &[u8] = if is_number || self.cell.is_empty() {
+            b""
+        } else {
+            b"\""
+        };
         for part in [quote, self.cell.as_slice(), quote] {
             self.out.write_all(part)?;
         }
@@ -71,12 +80,21 @@ mod tests {
         let expected = "name,x\n\"=1+1\",-5\n\"+a\",+1e9\n\"@x\",\"=a,\"\"b\"\"\"\n\"-b-\",a=b\n\"\n=c\",-inf\n";
         for size in [1, 2, 3, 7, csv.len()] {
             let mut out = FormulasAsText::new(Vec::new());
-            csv.as_bytes().chunks(size).for_each(|part| out.write_all(part).expect("memory takes every byte"));
-            assert_eq!(String::from_utf8(out.out).expect("text"), expected, "in parts of {size}");
+            csv.as_bytes()
+                .chunks(size)
+                .for_each(|part| out.write_all(part).expect("memory takes every byte"));
+            assert_eq!(
+                String::from_utf8(out.out).expect("text"),
+                expected,
+                "in parts of {size}"
+            );
         }
         let records = |text: &str| {
             let mut reader = csv::Reader::from_reader(text.as_bytes());
-            reader.records().collect::<csv::Result<Vec<_>>>().expect("CSV")
+            reader
+                .records()
+                .collect::<csv::Result<Vec<_>>>()
+                .expect("CSV")
         };
         assert_eq!(records(csv), records(expected), "and reads back equal");
     }

@@ -77,7 +77,9 @@ impl Journal {
     /// # Errors
     /// When another study is writing the same results, or the file system fails.
     pub fn open(target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
-        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder(target.to_owned()))?;
+        let name = target
+            .file_name()
+            .ok_or_else(|| ResultsError::NotAFolder(target.to_owned()))?;
         let path = target.with_file_name(hidden(name, "runs"));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ResultsError::io("create the folder", parent))?;
@@ -86,10 +88,13 @@ impl Journal {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(ResultsError::Busy(target.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(ResultsError::io("lock", &path)(source)),
+            Err(TryLockError::Error(source)) => {
+                return Err(ResultsError::io("lock", &path)(source));
+            }
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(ResultsError::io("read", &path))?;
+        file.read_to_end(&mut bytes)
+            .map_err(ResultsError::io("read", &path))?;
         let head = head(key);
         let (mut kept, mut whole) = (HashMap::new(), 0);
         if let Some(rest) = bytes.strip_prefix(head.as_slice()) {
@@ -97,14 +102,24 @@ impl Journal {
             kept.extend(runs);
             whole = head.len() + length;
         }
-        file.set_len(whole as u64).map_err(ResultsError::io("truncate", &path))?;
-        file.seek(SeekFrom::End(0)).map_err(ResultsError::io("read", &path))?;
+        file.set_len(whole as u64)
+            .map_err(ResultsError::io("truncate", &path))?;
+        file.seek(SeekFrom::End(0))
+            .map_err(ResultsError::io("read", &path))?;
         if whole == 0 {
-            file.write_all(&head).map_err(ResultsError::io("write", &path))?;
+            file.write_all(&head)
+                .map_err(ResultsError::io("write", &path))?;
         }
         let found = kept.len();
         let (file, kept) = (Mutex::new(file), Mutex::new(kept));
-        Ok(Self { path, file, kept, found, written: AtomicUsize::new(0), shard: None })
+        Ok(Self {
+            path,
+            file,
+            kept,
+            found,
+            written: AtomicUsize::new(0),
+            shard: None,
+        })
     }
 
     /// Limits the study to the runs of a shard, or to none.
@@ -141,7 +156,10 @@ impl Journal {
         let bytes = fs::read(&self.path).map_err(ResultsError::io("read", &self.path))?;
         // Of a run that was simulated again for its details, the last entry.
         let runs: BTreeMap<RunId, RunRecord> =
-            decode(bytes.get(head(b"").len()..).unwrap_or_default()).0.into_iter().collect();
+            decode(bytes.get(head(b"").len()..).unwrap_or_default())
+                .0
+                .into_iter()
+                .collect();
         Ok((runs.len() as u64, encode_runs(key, &runs)))
     }
 
@@ -176,7 +194,8 @@ impl Journal {
     pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
         let entry = encode((&id, run));
         let mut file = self.file.lock().expect("no holder panics");
-        file.write_all(&entry).map_err(ResultsError::io("save a finished run in", &self.path))?;
+        file.write_all(&entry)
+            .map_err(ResultsError::io("save a finished run in", &self.path))?;
         self.written.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -209,12 +228,18 @@ mod tests {
         drop(journal);
         let end = fs::metadata(&path).expect("there").len();
         for cut in [end - 1, whole + 1, whole] {
-            File::options().write(true).open(&path).and_then(|file| file.set_len(cut)).expect("truncate");
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_len(cut))
+                .expect("truncate");
             let journal = Journal::open(&target, b"key").expect("opened");
             assert_eq!(journal.found(), 1, "cut at {cut} of {end}");
             assert_eq!(journal.take((0, 0)), Some(one.clone()), "to the last bit");
             assert_eq!((journal.take((0, 0)), journal.take((0, 1))), (None, None));
-            journal.keep((0, 1), &two).expect("kept behind what is whole");
+            journal
+                .keep((0, 1), &two)
+                .expect("kept behind what is whole");
             drop(journal);
             assert_eq!(fs::metadata(&path).expect("there").len(), end);
         }
@@ -248,8 +273,13 @@ mod tests {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
         let first = Journal::open(&target, b"key").expect("opened");
-        let error = Journal::open(&target, b"key").expect_err("it is in use").to_string();
-        assert!(error.contains("another fleetsim process is writing to "), "{error}");
+        let error = Journal::open(&target, b"key")
+            .expect_err("it is in use")
+            .to_string();
+        assert!(
+            error.contains("another fleetsim process is writing to "),
+            "{error}"
+        );
         drop(first);
         Journal::open(&target, b"key").expect("free again");
     }

@@ -82,9 +82,8 @@ impl Statistic {
         match self {
             Self::Every => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Self::Quantile(p) => {
-                stats::quantile_of_sorted(&stats::ordered(values), p).expect("a limit is compared with values")
-            }
+            Self::Quantile(p) => stats::quantile_of_sorted(&stats::ordered(values), p)
+                .expect("a limit is compared with values"),
         }
     }
 }
@@ -158,36 +157,63 @@ impl Limit {
             message,
             help: "write e.g. `P(bad_release_exposure <= 20%) >= 95%`".to_owned(),
         };
-        let (inner, demand) = rest.rsplit_once(')').ok_or_else(|| error("`P(` has no `)`".to_owned()))?;
+        let (inner, demand) = rest
+            .rsplit_once(')')
+            .ok_or_else(|| error("`P(` has no `)`".to_owned()))?;
         let limit = Self::parse_limit(inner)?;
         if limit.over != Statistic::Every {
             return Err(error(format!("`{limit}` is not a limit on single runs")));
         }
         let (demand, confidence) = match demand.split_once(" with ") {
             Some((demand, text)) => {
-                let share = text.trim().strip_suffix("confidence").and_then(|text| Share::parse(text.trim()).ok());
-                let share = share.map(Share::get).filter(|share| (0.5..1.0).contains(share));
-                let invalid = || error(format!("invalid confidence `{}`: use 50% to below 100%", text.trim()));
+                let share = text
+                    .trim()
+                    .strip_suffix("confidence")
+                    .and_then(|text| Share::parse(text.trim()).ok());
+                let share = share
+                    .map(Share::get)
+                    .filter(|share| (0.5..1.0).contains(share));
+                let invalid = || {
+                    error(format!(
+                        "invalid confidence `{}`: use 50% to below 100%",
+                        text.trim()
+                    ))
+                };
                 (demand.trim(), share.ok_or_else(invalid)?)
             }
             None => (demand.trim(), CONFIDENCE),
         };
-        let at = demand.find(|c: char| !"<>=!".contains(c)).unwrap_or(demand.len());
+        let at = demand
+            .find(|c: char| !"<>=!".contains(c))
+            .unwrap_or(demand.len());
         let (operator, value) = (&demand[..at], demand[at..].trim());
-        let share = Share::parse(value).map_err(|problem| error(problem.to_string()))?.get();
+        let share = Share::parse(value)
+            .map_err(|problem| error(problem.to_string()))?
+            .get();
         let (allowed, at_least) = match operator {
             ">=" => (limit.allowed, share),
             "<=" => {
                 let is_rest = |allowed: &[Ordering]| {
-                    [Less, Equal, Greater].iter().all(|order| allowed.contains(order) != limit.allows(*order))
+                    [Less, Equal, Greater]
+                        .iter()
+                        .all(|order| allowed.contains(order) != limit.allows(*order))
                 };
                 let rest = COMPARISONS.iter().find(|(_, allowed)| is_rest(allowed));
-                (rest.expect("every comparison has an opposite").1, 1.0 - share)
+                (
+                    rest.expect("every comparison has an opposite").1,
+                    1.0 - share,
+                )
             }
-            _ => return Err(error(format!("a share of all runs is compared with >= or <=, not `{operator}`"))),
+            _ => {
+                return Err(error(format!(
+                    "a share of all runs is compared with >= or <=, not `{operator}`"
+                )));
+            }
         };
         if at_least <= 0.0 || at_least >= 1.0 {
-            return Err(error(format!("a share of all runs must be between 0% and 100%, not {value}")));
+            return Err(error(format!(
+                "a share of all runs must be between 0% and 100%, not {value}"
+            )));
         }
         let suffix = if (confidence - CONFIDENCE).abs() < 1e-12 {
             String::new()
@@ -195,27 +221,57 @@ impl Limit {
             format!(" with {}% confidence", (confidence * 1e6).round() / 1e4)
         };
         let text = format!("P({limit}) {operator} {value}{suffix}");
-        Ok(Self { text, allowed, chance: Some(Chance { at_least, confidence }), ..limit })
+        Ok(Self {
+            text,
+            allowed,
+            chance: Some(Chance {
+                at_least,
+                confidence,
+            }),
+            ..limit
+        })
     }
 
     fn parse_limit(written: &str) -> Result<Self, MeasureError> {
-        let error = |message: String, help: &str| MeasureError { message, help: help.to_owned() };
+        let error = |message: String, help: &str| MeasureError {
+            message,
+            help: help.to_owned(),
+        };
         let at = written.find(['<', '>', '=', '!']).ok_or_else(|| {
             let help = "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`";
             error(format!("`{written}` has no comparison"), help)
         })?;
         let (name, rest) = (written[..at].trim(), &written[at..]);
-        let (operator, value) = rest.split_at(rest.find(|c: char| !"<>=!".contains(c)).unwrap_or(rest.len()));
+        let (operator, value) = rest.split_at(
+            rest.find(|c: char| !"<>=!".contains(c))
+                .unwrap_or(rest.len()),
+        );
         let value = value.trim();
         let (_, allowed) = COMPARISONS
             .iter()
             .find(|(known, _)| *known == operator)
-            .ok_or_else(|| error(format!("invalid comparison `{operator}`"), "use <, <=, >, >=, == or !="))?;
+            .ok_or_else(|| {
+                error(
+                    format!("invalid comparison `{operator}`"),
+                    "use <, <=, >, >=, == or !=",
+                )
+            })?;
         let (measure, over) = find(name)?;
-        let bound = Bound::parse(value, measure)
-            .map_err(|message| error(message, &format!("`{name}` is in {}", unit_in_words(measure))))?;
+        let bound = Bound::parse(value, measure).map_err(|message| {
+            error(
+                message,
+                &format!("`{name}` is in {}", unit_in_words(measure)),
+            )
+        })?;
         let text = format!("{name} {operator} {value}");
-        Ok(Self { text, measure, over, allowed, bound, chance: None })
+        Ok(Self {
+            text,
+            measure,
+            over,
+            allowed,
+            bound,
+            chance: None,
+        })
     }
 
     /// The measure that it applies to.
@@ -231,18 +287,30 @@ impl Limit {
     #[must_use]
     pub fn judge(&self, runs: &[impl Borrow<RunRow>]) -> Verdict {
         let bound = |at: usize| self.bound.of(runs[at].borrow());
-        let values = runs.iter().map(|run| (self.measure.of)(run.borrow()).unwrap_or(f64::INFINITY));
+        let values = runs
+            .iter()
+            .map(|run| (self.measure.of)(run.borrow()).unwrap_or(f64::INFINITY));
         let values: Vec<f64> = values.collect();
-        let beyond: Vec<usize> = (0..runs.len()).filter(|&at| !self.holds(values[at], bound(at))).collect();
+        let beyond: Vec<usize> = (0..runs.len())
+            .filter(|&at| !self.holds(values[at], bound(at)))
+            .collect();
         let bound = bound(0);
-        let share = self.chance.map(|chance| chance.judge(runs.len() - beyond.len(), runs.len()));
+        let share = self
+            .chance
+            .map(|chance| chance.judge(runs.len() - beyond.len(), runs.len()));
         let (holds, value) = match self.over {
             Statistic::Every => {
                 let worst = |at: &usize, other: &usize| {
                     let distance = |at: usize| (values[at] - bound).abs();
-                    distance(*at).total_cmp(&distance(*other)).then(other.cmp(at))
+                    distance(*at)
+                        .total_cmp(&distance(*other))
+                        .then(other.cmp(at))
                 };
-                let shown = beyond.iter().copied().max_by(worst).unwrap_or_else(|| self.nearest(&values));
+                let shown = beyond
+                    .iter()
+                    .copied()
+                    .max_by(worst)
+                    .unwrap_or_else(|| self.nearest(&values));
                 (beyond.is_empty(), values[shown])
             }
             statistic => {
@@ -250,8 +318,16 @@ impl Limit {
                 (self.holds(value, bound), value)
             }
         };
-        let holds = self.chance.zip(share).map_or(holds, |(chance, found)| found.share.low >= chance.at_least);
-        Verdict { holds, value, runs_beyond: beyond.len(), share }
+        let holds = self
+            .chance
+            .zip(share)
+            .map_or(holds, |(chance, found)| found.share.low >= chance.at_least);
+        Verdict {
+            holds,
+            value,
+            runs_beyond: beyond.len(),
+            share,
+        }
     }
 
     /// The limit on a single run, such as `completion < 1h` of `P(completion < 1h) >= 95%` and of `P(completion >= 1h)
@@ -259,7 +335,9 @@ impl Limit {
     #[must_use]
     pub fn of_single_run(&self) -> Option<String> {
         let (inner, _) = self.text.strip_prefix("P(")?.rsplit_once(')')?;
-        let (operator, _) = COMPARISONS.iter().find(|(_, allowed)| *allowed == self.allowed)?;
+        let (operator, _) = COMPARISONS
+            .iter()
+            .find(|(_, allowed)| *allowed == self.allowed)?;
         let (name, rest) = inner.split_once(' ')?;
         let (_, value) = rest.split_once(' ')?;
         Some(format!("{name} {operator} {value}"))
@@ -296,7 +374,11 @@ impl Limit {
             Statistic::Mean => Statistic::Mean,
             Statistic::Quantile(p) => {
                 let p = if self.allows(Less) { p } else { 1.0 - p };
-                if p >= 1.0 { Statistic::Every } else { Statistic::Quantile(p) }
+                if p >= 1.0 {
+                    Statistic::Every
+                } else {
+                    Statistic::Quantile(p)
+                }
             }
         })
     }
@@ -323,7 +405,12 @@ impl Limit {
         let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
         let all = 0..values.len();
         let is_lower = self.allows(Greater) && !self.allows(Less);
-        if is_lower { all.min_by(order) } else { all.max_by(order) }.unwrap_or(0)
+        if is_lower {
+            all.min_by(order)
+        } else {
+            all.max_by(order)
+        }
+        .unwrap_or(0)
     }
 
     fn allows(&self, order: Ordering) -> bool {
@@ -332,7 +419,9 @@ impl Limit {
 
     /// Equality is exact: it is meant for counts.
     fn holds(&self, value: f64, bound: f64) -> bool {
-        value.partial_cmp(&bound).is_some_and(|order| self.allows(order))
+        value
+            .partial_cmp(&bound)
+            .is_some_and(|order| self.allows(order))
     }
 }
 
@@ -343,22 +432,35 @@ impl Chance {
         let level = 2.0 * self.confidence - 1.0;
         let interval = |meeting: usize, runs: usize| {
             // At a confidence of 50% the interval is hardly more than the share.
-            stats::share_interval(meeting as f64, runs, level.max(1e-9)).expect("a limit is compared with runs")
+            stats::share_interval(meeting as f64, runs, level.max(1e-9))
+                .expect("a limit is compared with runs")
         };
         let share = interval(meeting, runs);
         let is_undecided = share.low < self.at_least && share.high >= self.at_least;
         let is_enough = |more: &usize| interval(meeting + more, runs + more).low >= self.at_least;
         // Doubling, then halving, finds the number.
-        let enough = || std::iter::successors(Some(1_usize), |more| Some(2 * more)).take(20).find(is_enough);
+        let enough = || {
+            std::iter::successors(Some(1_usize), |more| Some(2 * more))
+                .take(20)
+                .find(is_enough)
+        };
         let runs_needed = is_undecided.then(enough).flatten().map(|upper| {
             let (mut low, mut high) = (upper / 2, upper);
             while low + 1 < high {
                 let middle = usize::midpoint(low, high);
-                if is_enough(&middle) { high = middle } else { low = middle }
+                if is_enough(&middle) {
+                    high = middle
+                } else {
+                    low = middle
+                }
             }
             runs + high
         });
-        ShareVerdict { share, is_undecided, runs_needed }
+        ShareVerdict {
+            share,
+            is_undecided,
+            runs_needed,
+        }
     }
 }
 
@@ -392,7 +494,9 @@ pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), MeasureE
         "min" => Statistic::Quantile(0.0),
         "max" => Statistic::Quantile(1.0),
         _ => {
-            let percent = statistic.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
+            let percent = statistic
+                .strip_prefix('p')
+                .and_then(|number| number.parse::<f64>().ok());
             let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| MeasureError {
                 message: format!("unknown statistic `_{statistic}`"),
                 help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must \
@@ -411,8 +515,13 @@ impl Measure {
     /// # Errors
     /// When there is none; the help lists all measures.
     pub fn named(name: &str) -> Result<&'static Self, MeasureError> {
-        let column = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, column)| column);
-        let found = MEASURES.iter().find(|measure| measure.name == column || bare(measure) == column);
+        let column = SHORT_NAMES
+            .iter()
+            .find(|(short, _)| *short == name)
+            .map_or(name, |(_, column)| column);
+        let found = MEASURES
+            .iter()
+            .find(|measure| measure.name == column || bare(measure) == column);
         found.ok_or_else(|| {
             let names = SHORT_NAMES.iter().map(|(short, _)| *short).chain(MEASURES.iter().map(bare)).unique();
             // The name of a registry, and what of it.
@@ -431,7 +540,10 @@ impl Measure {
 /// A measure's name without its unit.
 fn bare(measure: &Measure) -> &'static str {
     let name = measure.name;
-    ["_bytes_per_s", "_bytes", "_s"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name)
+    ["_bytes_per_s", "_bytes", "_s"]
+        .iter()
+        .find_map(|unit| name.strip_suffix(unit))
+        .unwrap_or(name)
 }
 
 fn unit_in_words(measure: &Measure) -> String {
@@ -440,7 +552,9 @@ fn unit_in_words(measure: &Measure) -> String {
         "bytes" => "data: write e.g. `200 GB`".to_owned(),
         "bytes/s" => "data per time: write e.g. `8 Gbit/s`".to_owned(),
         "1" => "percent: write e.g. `80%`".to_owned(),
-        unit @ ("targets" | "clusters") => format!("{unit}: write a number, or a share of all targets such as `5%`"),
+        unit @ ("targets" | "clusters") => {
+            format!("{unit}: write a number, or a share of all targets such as `5%`")
+        }
         unit => format!("{unit}: write a number"),
     }
 }
@@ -458,7 +572,9 @@ impl Bound {
         let text_of = |error: crate::units::UnitError| error.to_string();
         Ok(match measure.unit {
             "s" => {
-                let duration = value.split_once(" (").map_or(value, |(duration, _)| duration);
+                let duration = value
+                    .split_once(" (")
+                    .map_or(value, |(duration, _)| duration);
                 Self::Value(SimDuration::parse(duration).map_err(text_of)?.as_secs_f64())
             }
             "bytes" => Self::Value(Bytes::parse(value).map_err(text_of)?.get() as f64),

@@ -69,4 +69,6 @@ pub use staging::restore;
 pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below, share_below_at};
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};
-pub use uncertainty::{DrawnConstant, UncertaintyRow, read_draws, read_uncertainty, uncertainty_tables};
+pub use uncertainty::{
+    DrawnConstant, UncertaintyRow, read_draws, read_uncertainty, uncertainty_tables,
+};

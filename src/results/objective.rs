@@ -30,19 +30,28 @@ impl Objective {
             Statistic::Every => (format!("{text}_median"), Statistic::Quantile(0.5)),
             over => (text.to_owned(), over),
         };
-        Ok(Self { text, measure: Some((measure, over)), is_maximised: false })
+        Ok(Self {
+            text,
+            measure: Some((measure, over)),
+            is_maximised: false,
+        })
     }
 
     /// A setting to minimise or to maximise, by its path.
     #[must_use]
     pub const fn of_setting(path: String, is_maximised: bool) -> Self {
-        Self { text: path, measure: None, is_maximised }
+        Self {
+            text: path,
+            measure: None,
+            is_maximised,
+        }
     }
 
     /// The measure of one run; infinite when the run does not have it. 0 for a setting.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> f64 {
-        self.measure().map_or(0.0, |measure| (measure.of)(run).unwrap_or(f64::INFINITY))
+        self.measure()
+            .map_or(0.0, |measure| (measure.of)(run).unwrap_or(f64::INFINITY))
     }
 
     /// The measure. `None` for a setting.
@@ -66,7 +75,8 @@ impl Objective {
     /// Statistic over the values of the runs; never [`Statistic::Every`].
     #[must_use]
     pub fn over(&self) -> Statistic {
-        self.measure.map_or(Statistic::Quantile(0.5), |(_, over)| over)
+        self.measure
+            .map_or(Statistic::Quantile(0.5), |(_, over)| over)
     }
 
     /// Whether it is this setting.
@@ -95,13 +105,39 @@ impl Objective {
 #[must_use]
 pub fn quantity(text: &str) -> Option<(&'static str, f64)> {
     let text = text.trim();
-    let plain = || text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| ("number", number));
+    let plain = || {
+        text.parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+            .map(|number| ("number", number))
+    };
     let share = || Share::parse(text).ok().map(|share| ("share", share.get()));
-    let rate = || BytesPerSec::parse(text).ok().map(|rate| ("rate", rate.get()));
-    let frequency = || PerSecond::parse(text).ok().map(|frequency| ("frequency", frequency.get()));
-    let time = || SimDuration::parse(text).ok().map(|time| ("time", time.as_secs_f64()));
-    let size = || Bytes::parse(text).ok().map(|size| ("size", size.get() as f64));
-    plain().or_else(share).or_else(rate).or_else(frequency).or_else(time).or_else(size)
+    let rate = || {
+        BytesPerSec::parse(text)
+            .ok()
+            .map(|rate| ("rate", rate.get()))
+    };
+    let frequency = || {
+        PerSecond::parse(text)
+            .ok()
+            .map(|frequency| ("frequency", frequency.get()))
+    };
+    let time = || {
+        SimDuration::parse(text)
+            .ok()
+            .map(|time| ("time", time.as_secs_f64()))
+    };
+    let size = || {
+        Bytes::parse(text)
+            .ok()
+            .map(|size| ("size", size.get() as f64))
+    };
+    plain()
+        .or_else(share)
+        .or_else(rate)
+        .or_else(frequency)
+        .or_else(time)
+        .or_else(size)
 }
 
 impl fmt::Display for Objective {
@@ -117,32 +153,66 @@ mod tests {
     #[test]
     fn a_measure_has_the_median_by_default() {
         let parsed = |text: &str| {
-            Objective::parse(text).map(|aim| (aim.to_string(), aim.measure().map(|measure| measure.name), aim.over()))
+            Objective::parse(text).map(|aim| {
+                (
+                    aim.to_string(),
+                    aim.measure().map(|measure| measure.name),
+                    aim.over(),
+                )
+            })
         };
         assert_eq!(
             parsed("completion"),
-            Ok(("completion_median".to_owned(), Some("reachable_ready_s"), Statistic::Quantile(0.5)))
+            Ok((
+                "completion_median".to_owned(),
+                Some("reachable_ready_s"),
+                Statistic::Quantile(0.5)
+            ))
         );
-        assert_eq!(parsed("t99_s_p95"), Ok(("t99_s_p95".to_owned(), Some("t99_s"), Statistic::Quantile(0.95))));
-        assert_eq!(parsed("completion_mean").map(|aim| aim.2), Ok(Statistic::Mean));
+        assert_eq!(
+            parsed("t99_s_p95"),
+            Ok((
+                "t99_s_p95".to_owned(),
+                Some("t99_s"),
+                Statistic::Quantile(0.95)
+            ))
+        );
+        assert_eq!(
+            parsed("completion_mean").map(|aim| aim.2),
+            Ok(Statistic::Mean)
+        );
         assert!(Objective::parse("completion").expect("a time").is_time());
-        assert!(!Objective::parse("peak_pulls_p95").expect("a measure").is_time());
+        assert!(
+            !Objective::parse("peak_pulls_p95")
+                .expect("a measure")
+                .is_time()
+        );
         assert!(Objective::parse("complexion").is_err());
     }
 
     #[test]
     fn a_setting_competes_by_its_value() {
         let settings = |value: &str| {
-            vec![Setting { path: "registry.egress".to_owned(), name: "egress".to_owned(), value: value.to_owned() }]
+            vec![Setting {
+                path: "registry.egress".to_owned(),
+                name: "egress".to_owned(),
+                value: value.to_owned(),
+            }]
         };
         let least = Objective::of_setting("registry.egress".to_owned(), false);
         let most = Objective::of_setting("registry.egress".to_owned(), true);
         let (slow, fast) = (settings("800 Mbit/s"), settings("1 Gbit/s"));
         assert!(least.rank(&slow) < least.rank(&fast) && most.rank(&slow) > most.rank(&fast));
         assert_eq!(least.rank(&settings("unlimited")), None);
-        assert_eq!(Objective::of_setting("clusters".to_owned(), false).rank(&slow), None);
-        let kinds =
-            ["7", "5%", "1 Gbit/s", "30/s", "90 s", "2 GB"].map(|value| Objective::kind_of(value).expect(value));
-        assert_eq!(kinds, ["number", "share", "rate", "frequency", "time", "size"]);
+        assert_eq!(
+            Objective::of_setting("clusters".to_owned(), false).rank(&slow),
+            None
+        );
+        let kinds = ["7", "5%", "1 Gbit/s", "30/s", "90 s", "2 GB"]
+            .map(|value| Objective::kind_of(value).expect(value));
+        assert_eq!(
+            kinds,
+            ["number", "share", "rate", "frequency", "time", "size"]
+        );
     }
 }

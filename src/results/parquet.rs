@@ -74,17 +74,27 @@ impl<'a> SeriesRecord<'a> {
 /// The bytes of `series.parquet`: one row for each bin of each run.
 #[must_use]
 pub fn series_parquet(variants: &[VariantRecord]) -> Vec<u8> {
-    write(variants, GROUP_ROWS_MAX).expect("the schema fits the columns, and memory takes every byte")
+    write(variants, GROUP_ROWS_MAX)
+        .expect("the schema fits the columns, and memory takes every byte")
 }
 
 fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, ParquetError> {
     let schema = [SeriesRecord::default()].as_slice().schema()?;
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties()?))?;
-    let runs = variants.iter().flat_map(|variant| variant.runs.iter().map(move |run| (variant, run)));
-    let rows = runs.flat_map(|(variant, run)| run.series.iter().map(move |row| SeriesRecord::of(variant, run, row)));
+    let runs = variants
+        .iter()
+        .flat_map(|variant| variant.runs.iter().map(move |run| (variant, run)));
+    let rows = runs.flat_map(|(variant, run)| {
+        run.series
+            .iter()
+            .map(move |row| SeriesRecord::of(variant, run, row))
+    });
     for group in &rows.chunks(group_rows_max) {
         let mut row_group = writer.next_row_group()?;
-        group.collect_vec().as_slice().write_to_row_group(&mut row_group)?;
+        group
+            .collect_vec()
+            .as_slice()
+            .write_to_row_group(&mut row_group)?;
         row_group.close()?;
     }
     writer.into_inner()
@@ -93,7 +103,14 @@ fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, P
 /// Columns are encoded as takes the fewest bytes for the series of our experiments. The default is a dictionary.
 fn properties() -> Result<WriterProperties, ParquetError> {
     // Neighbours differ by little.
-    let counts = ["pulls", "downloads", "ready_new", "updating", "not_ready", "waiting"];
+    let counts = [
+        "pulls",
+        "downloads",
+        "ready_new",
+        "updating",
+        "not_ready",
+        "waiting",
+    ];
     let counts = counts.map(|name| (name, Encoding::DELTA_BINARY_PACKED));
     let encodings = [
         // Doubles have no delta encoding, but the bytes of an even grid fall into place: half a bit a row.
@@ -106,10 +123,16 @@ fn properties() -> Result<WriterProperties, ParquetError> {
         // In the form that readers look for, without the build of the library that would be there by default.
         .set_created_by(concat!("fleetsim version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
-    let encoded = counts.into_iter().chain(encodings).fold(properties, |properties, (name, encoding)| {
-        let path = ColumnPath::from(name);
-        properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding)
-    });
+    let encoded =
+        counts
+            .into_iter()
+            .chain(encodings)
+            .fold(properties, |properties, (name, encoding)| {
+                let path = ColumnPath::from(name);
+                properties
+                    .set_column_dictionary_enabled(path.clone(), false)
+                    .set_column_encoding(path, encoding)
+            });
     Ok(encoded.build())
 }
 
@@ -138,8 +161,15 @@ mod tests {
             };
             (0..bins).map(row).collect()
         };
-        let run = |replicate, bin_s, bins| RunRecord { bin_s, series: series(bin_s, bins), ..run_record(replicate, 1) };
-        let swept = variant("s limit=1", vec![run(0, 1.0, 5), run(1, 2.0, 4), run(2, 1.0, 0)]);
+        let run = |replicate, bin_s, bins| RunRecord {
+            bin_s,
+            series: series(bin_s, bins),
+            ..run_record(replicate, 1)
+        };
+        let swept = variant(
+            "s limit=1",
+            vec![run(0, 1.0, 5), run(1, 2.0, 4), run(2, 1.0, 0)],
+        );
         let mut plain = variant("all at once", vec![run(0, 1.0, 3)]);
         plain.setting.clear();
         vec![swept, plain]
@@ -149,7 +179,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join(SERIES_FILE);
         std::fs::write(&path, bytes).expect("written");
-        SerializedFileReader::new(std::fs::File::open(path).expect("there")).expect("a Parquet file")
+        SerializedFileReader::new(std::fs::File::open(path).expect("there"))
+            .expect("a Parquet file")
     }
 
     /// The rows as text, with the names of their columns, and the number of rows in each group.
@@ -167,17 +198,31 @@ mod tests {
             .expect("rows")
             .map(|row| {
                 let row = row.expect("a whole row");
-                row.get_column_iter().map(|(name, field)| (name.clone(), text(field))).collect()
+                row.get_column_iter()
+                    .map(|(name, field)| (name.clone(), text(field)))
+                    .collect()
             })
             .collect();
-        (rows, reader.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).collect())
+        (
+            rows,
+            reader
+                .metadata()
+                .row_groups()
+                .iter()
+                .map(RowGroupMetaData::num_rows)
+                .collect(),
+        )
     }
 
     /// The same rows, straight from the records.
     fn expected(variants: &[VariantRecord]) -> Vec<Vec<(String, String)>> {
         let mut rows = Vec::new();
         for variant in variants {
-            let setting = if variant.setting.is_empty() { "NULL" } else { &variant.setting };
+            let setting = if variant.setting.is_empty() {
+                "NULL"
+            } else {
+                &variant.setting
+            };
             for run in &variant.runs {
                 for row in &run.series {
                     let columns = [
@@ -189,14 +234,24 @@ mod tests {
                         ("t_s", format!("{:?}", row.t_s)),
                         ("pulls", row.pulls.to_string()),
                         ("downloads", row.downloads.to_string()),
-                        ("egress_bytes_per_s", format!("{:?}", row.egress_bytes_per_s)),
-                        ("egress_peak_1s_bytes_per_s", format!("{:?}", row.egress_peak_1s_bytes_per_s)),
+                        (
+                            "egress_bytes_per_s",
+                            format!("{:?}", row.egress_bytes_per_s),
+                        ),
+                        (
+                            "egress_peak_1s_bytes_per_s",
+                            format!("{:?}", row.egress_peak_1s_bytes_per_s),
+                        ),
                         ("ready_new", row.ready_new.to_string()),
                         ("updating", row.updating.to_string()),
                         ("not_ready", row.not_ready.to_string()),
                         ("waiting", row.waiting.to_string()),
                     ];
-                    rows.push(columns.map(|(name, value)| (name.to_owned(), value)).to_vec());
+                    rows.push(
+                        columns
+                            .map(|(name, value)| (name.to_owned(), value))
+                            .to_vec(),
+                    );
                 }
             }
         }
@@ -208,7 +263,11 @@ mod tests {
         let variants = two_variants();
         let cases: [(usize, &[i64], &str); 4] = [
             (GROUP_ROWS_MAX, &[12], "all in one group"),
-            (5, &[5, 5, 2], "the first run fills a group, the next variant begins within one"),
+            (
+                5,
+                &[5, 5, 2],
+                "the first run fills a group, the next variant begins within one",
+            ),
             (4, &[4, 4, 4], "groups end within runs"),
             (1, &[1; 12], "a group a row"),
         ];
@@ -224,8 +283,15 @@ mod tests {
         let bytes = series_parquet(&two_variants());
         assert_eq!(bytes, series_parquet(&two_variants()));
         let reader = open(&bytes);
-        let created_by = reader.metadata().file_metadata().created_by().map(str::to_owned);
-        assert_eq!(created_by, Some(format!("fleetsim version {}", env!("CARGO_PKG_VERSION"))));
+        let created_by = reader
+            .metadata()
+            .file_metadata()
+            .created_by()
+            .map(str::to_owned);
+        assert_eq!(
+            created_by,
+            Some(format!("fleetsim version {}", env!("CARGO_PKG_VERSION")))
+        );
     }
 
     #[test]
@@ -244,9 +310,17 @@ mod tests {
             .split("\n## ")
             .find(|section| section.starts_with(&format!("`{SERIES_FILE}`")))
             .expect("the file has a section");
-        for column in [SeriesRecord::default()].as_slice().schema().expect("a schema").get_fields() {
+        for column in [SeriesRecord::default()]
+            .as_slice()
+            .schema()
+            .expect("a schema")
+            .get_fields()
+        {
             let name = column.name();
-            assert!(section.contains(&format!("`{name}`")), "{name} is documented");
+            assert!(
+                section.contains(&format!("`{name}`")),
+                "{name} is documented"
+            );
         }
     }
 }

@@ -261,17 +261,24 @@ impl PlanRecord {
     /// # Errors
     /// When there is none, or it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        read_record(folder, (PLAN_FILE, "plan"), (|record: &Self| record.schema_version, Self::SCHEMA_VERSION))
+        read_record(
+            folder,
+            (PLAN_FILE, "plan"),
+            (|record: &Self| record.schema_version, Self::SCHEMA_VERSION),
+        )
     }
 
     /// Whether every question has an answer that the runs show.
     #[must_use]
     pub fn is_answered(&self) -> bool {
-        self.questions.iter().all(|question| question.best.is_some() && question.is_decided())
+        self.questions
+            .iter()
+            .all(|question| question.best.is_some() && question.is_decided())
     }
 }
 
-const FRONT_HEADER: &str = "variant,strategy,setting,world,standing,time_s,load,exposure,on_front,is_present";
+const FRONT_HEADER: &str =
+    "variant,strategy,setting,world,standing,time_s,load,exposure,on_front,is_present";
 
 const PLAN_HEADER: &str = "variant,strategy,setting,world,standing,reason,runs,round,time_s,time_min_s,time_max_s,\
 slower_by,slower_by_low,slower_by_high,load,load_min,load_max,value,value_min,value_max";
@@ -280,23 +287,70 @@ slower_by,slower_by_low,slower_by_high,load,load_min,load_max,value,value_min,va
 #[must_use]
 pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec<u8>)> {
     let ends = |estimate: Option<Estimate>| {
-        estimate.map_or([None; 3], |Estimate { value, low, high }| [value, low, high].map(Some))
+        estimate.map_or([None; 3], |Estimate { value, low, high }| {
+            [value, low, high].map(Some)
+        })
     };
     let rows = plan.questions.iter().flat_map(|question| {
         question.candidates.iter().map(move |candidate| {
-            let Candidate { variant, strategy, standing, reason, runs, round, .. } = candidate;
-            let estimates = [candidate.time, candidate.slower_by, Some(candidate.load), candidate.value].map(ends);
-            (variant, strategy, candidate.setting(), &question.world, standing, reason, runs, round, estimates)
+            let Candidate {
+                variant,
+                strategy,
+                standing,
+                reason,
+                runs,
+                round,
+                ..
+            } = candidate;
+            let estimates = [
+                candidate.time,
+                candidate.slower_by,
+                Some(candidate.load),
+                candidate.value,
+            ]
+            .map(ends);
+            (
+                variant,
+                strategy,
+                candidate.setting(),
+                &question.world,
+                standing,
+                reason,
+                runs,
+                round,
+                estimates,
+            )
         })
     });
-    let mut tables = vec![("plan.csv", to_csv(PLAN_HEADER, rows)), ("runs.csv", to_csv("", runs))];
+    let mut tables = vec![
+        ("plan.csv", to_csv(PLAN_HEADER, rows)),
+        ("runs.csv", to_csv("", runs)),
+    ];
     if plan.tuned.is_some() {
         let rows = plan.questions.iter().flat_map(|question| {
             question.candidates.iter().filter_map(move |candidate| {
-                let Candidate { variant, strategy, standing, .. } = candidate;
-                let FrontPlace { time, load, exposure, is_optimal, is_present } = candidate.front?;
+                let Candidate {
+                    variant,
+                    strategy,
+                    standing,
+                    ..
+                } = candidate;
+                let FrontPlace {
+                    time,
+                    load,
+                    exposure,
+                    is_optimal,
+                    is_present,
+                } = candidate.front?;
                 let place = (time, load, exposure, is_optimal, is_present);
-                Some((variant, strategy, candidate.setting(), &question.world, standing, place))
+                Some((
+                    variant,
+                    strategy,
+                    candidate.setting(),
+                    &question.world,
+                    standing,
+                    place,
+                ))
             })
         });
         tables.push(("front.csv", to_csv(FRONT_HEADER, rows)));
@@ -311,7 +365,11 @@ mod tests {
 
     #[test]
     fn every_column_of_a_plan_is_documented() {
-        let span = Estimate { value: 1.0, low: 1.0, high: 1.0 };
+        let span = Estimate {
+            value: 1.0,
+            low: 1.0,
+            high: 1.0,
+        };
         let candidate = Candidate {
             variant: "s clusters=9; limit=1".to_owned(),
             strategy: "s".to_owned(),
@@ -326,7 +384,13 @@ mod tests {
             load: span,
             limits: Vec::new(),
             unfinished: Vec::new(),
-            front: Some(FrontPlace { time: None, load: 1.0, exposure: 1.0, is_optimal: true, is_present: true }),
+            front: Some(FrontPlace {
+                time: None,
+                load: 1.0,
+                exposure: 1.0,
+                is_optimal: true,
+                is_present: true,
+            }),
         };
         let question = Question {
             world: "clusters=9".to_owned(),
@@ -355,11 +419,19 @@ mod tests {
                 time_at_most: None,
             },
             questions: vec![question],
-            tuned: Some(TunedPlan { tries: 1, settings: 1, runs_each: 5, exposure: "peak_not_ready".to_owned() }),
+            tuned: Some(TunedPlan {
+                tries: 1,
+                settings: 1,
+                runs_each: 5,
+                exposure: "peak_not_ready".to_owned(),
+            }),
             exhaustive: None,
         };
         let tables = plan_tables(&plan, &[run_record(0, 1).run]);
-        assert_eq!(tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["plan.csv", "runs.csv", "front.csv"]);
+        assert_eq!(
+            tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["plan.csv", "runs.csv", "front.csv"]
+        );
         for (name, bytes) in tables {
             assert_documented(name, &bytes);
         }
@@ -373,7 +445,10 @@ mod tests {
             CandidateStatus::Undecided,
         ];
         for standing in standings {
-            assert!(documentation.contains(&format!("`{}`", standing.word())), "{standing:?}");
+            assert!(
+                documentation.contains(&format!("`{}`", standing.word())),
+                "{standing:?}"
+            );
         }
     }
 }

@@ -110,7 +110,9 @@ impl BuildInfo {
     #[must_use]
     pub fn of_this_program() -> Self {
         Self {
-            commit: Some(env!("FLEETSIM_COMMIT")).filter(|commit| !commit.is_empty()).map(str::to_owned),
+            commit: Some(env!("FLEETSIM_COMMIT"))
+                .filter(|commit| !commit.is_empty())
+                .map(str::to_owned),
             modified: env!("FLEETSIM_MODIFIED").parse().ok(),
             cargo_lock_sha256: sha256(include_bytes!("../../Cargo.lock")),
             target: env!("FLEETSIM_TARGET").to_owned(),
@@ -230,7 +232,9 @@ impl FileDigest {
     pub fn copy(&self) -> Option<String> {
         // Backslashes become `/` first, so that they cannot lead out afterwards.
         let path = self.path.replace('\\', "/");
-        let is_inside = Path::new(&path).components().all(|part| matches!(part, Component::Normal(_)));
+        let is_inside = Path::new(&path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
         (is_inside && !path.is_empty()).then(|| format!("{INPUTS_FOLDER}/{path}"))
     }
 }
@@ -260,7 +264,10 @@ impl Setting {
 
     /// Several in one text: `name=value`, joined by `; `.
     pub fn in_short<'s>(settings: impl IntoIterator<Item = &'s Self>) -> String {
-        settings.into_iter().map(|setting| format!("{}={}", setting.name, setting.value)).join("; ")
+        settings
+            .into_iter()
+            .map(|setting| format!("{}={}", setting.name, setting.value))
+            .join("; ")
     }
 }
 
@@ -288,16 +295,25 @@ impl Provenance {
     /// # Errors
     /// When it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
-        let Some((path, text)) = read_if_there(folder, PROVENANCE_FILE)? else { return Ok(None) };
+        let Some((path, text)) = read_if_there(folder, PROVENANCE_FILE)? else {
+            return Ok(None);
+        };
         let value: Value = serde_json::from_slice(&text).unwrap_or_default();
         if value["program"] != PROGRAM {
             return Ok(None);
         }
-        match value["schema_version"].as_u64().and_then(|found| u32::try_from(found).ok()) {
-            Some(found) if found != SCHEMA_VERSION => {
-                Err(ResultsError::SchemaVersion { path, found, expected: SCHEMA_VERSION })
-            }
-            _ => serde_json::from_slice(&text).map(Some).map_err(|source| ResultsError::Provenance(path, source)),
+        match value["schema_version"]
+            .as_u64()
+            .and_then(|found| u32::try_from(found).ok())
+        {
+            Some(found) if found != SCHEMA_VERSION => Err(ResultsError::SchemaVersion {
+                path,
+                found,
+                expected: SCHEMA_VERSION,
+            }),
+            _ => serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|source| ResultsError::Provenance(path, source)),
         }
     }
 
@@ -306,7 +322,10 @@ impl Provenance {
     /// # Errors
     /// Also when there is no provenance of fleetsim's.
     pub fn of_results(folder: &Path) -> Result<Self, ResultsError> {
-        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE };
+        let missing = || ResultsError::NoResults {
+            folder: folder.to_owned(),
+            file: PROVENANCE_FILE,
+        };
         Self::read(folder)?.ok_or_else(missing)
     }
 }
@@ -317,18 +336,32 @@ pub(super) fn read_record<Record: DeserializeOwned>(
     (file, command): (&'static str, &'static str),
     (version_of, expected): (fn(&Record) -> u32, u32),
 ) -> Result<Record, ResultsError> {
-    let missing = || ResultsError::NoResults { folder: folder.to_owned(), file };
+    let missing = || ResultsError::NoResults {
+        folder: folder.to_owned(),
+        file,
+    };
     let (path, bytes) = read_if_there(folder, file)?.ok_or_else(missing)?;
-    let damaged = |source| ResultsError::Record { path: path.clone(), command, source };
+    let damaged = |source| ResultsError::Record {
+        path: path.clone(),
+        command,
+        source,
+    };
     let record = serde_json::from_slice(&bytes).map_err(damaged)?;
     match version_of(&record) {
         found if found == expected => Ok(record),
-        found => Err(ResultsError::SchemaVersion { path, found, expected }),
+        found => Err(ResultsError::SchemaVersion {
+            path,
+            found,
+            expected,
+        }),
     }
 }
 
 /// The path and the bytes of a file of a results folder. `None` when there is none.
-pub(super) fn read_if_there(folder: &Path, name: &str) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
+pub(super) fn read_if_there(
+    folder: &Path,
+    name: &str,
+) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
     let path = folder.join(name);
     match read_below(folder, name) {
         Ok(bytes) => Ok(Some((path, bytes))),
@@ -342,7 +375,8 @@ pub(super) fn read_if_there(folder: &Path, name: &str) -> Result<Option<(PathBuf
 /// # Panics
 /// Never: records are plain fields with text keys.
 pub fn to_json(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(value).expect("plain fields with text keys are always JSON");
+    let mut bytes =
+        serde_json::to_vec_pretty(value).expect("plain fields with text keys are always JSON");
     bytes.push(b'\n');
     bytes
 }
@@ -350,7 +384,10 @@ pub fn to_json(value: &impl Serialize) -> Vec<u8> {
 /// SHA-256 of `bytes`, in hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -361,28 +398,69 @@ mod tests {
     fn provenance_reads_back_and_other_files_are_not_taken_for_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join(PROVENANCE_FILE);
-        assert_eq!(Provenance::read(folder.path()).expect("nothing there is no error"), None);
+        assert_eq!(
+            Provenance::read(folder.path()).expect("nothing there is no error"),
+            None
+        );
         let provenance = Provenance::new("waves", "How high?", 7, 20);
         std::fs::write(&path, to_json(&provenance)).expect("written");
-        assert_eq!(Provenance::read(folder.path()).expect("readable"), Some(provenance));
-        for foreign in ["not json", "{}", r#"{"program": "other", "schema_version": 1}"#] {
+        assert_eq!(
+            Provenance::read(folder.path()).expect("readable"),
+            Some(provenance)
+        );
+        for foreign in [
+            "not json",
+            "{}",
+            r#"{"program": "other", "schema_version": 1}"#,
+        ] {
             std::fs::write(&path, foreign).expect("written");
-            assert_eq!(Provenance::read(folder.path()).expect("foreign is no error"), None, "{foreign}");
+            assert_eq!(
+                Provenance::read(folder.path()).expect("foreign is no error"),
+                None,
+                "{foreign}"
+            );
         }
         std::fs::write(&path, r#"{"program": "fleetsim", "schema_version": 99}"#).expect("written");
-        let error = Provenance::read(folder.path()).expect_err("a later format").to_string();
+        let error = Provenance::read(folder.path())
+            .expect_err("a later format")
+            .to_string();
         assert!(error.contains("has format version 99"), "{error}");
-        std::fs::write(&path, "{\"program\": \"fleetsim\",\n\"schema_version\": -1}").expect("written");
-        let error = Provenance::read(folder.path()).expect_err("no version").to_string();
-        assert!(error.contains("is not a valid provenance file: ") && error.contains("at line 2 column"), "{error}");
+        std::fs::write(
+            &path,
+            "{\"program\": \"fleetsim\",\n\"schema_version\": -1}",
+        )
+        .expect("written");
+        let error = Provenance::read(folder.path())
+            .expect_err("no version")
+            .to_string();
+        assert!(
+            error.contains("is not a valid provenance file: ")
+                && error.contains("at line 2 column"),
+            "{error}"
+        );
     }
 
     #[test]
     fn copies_of_inputs_stay_below_the_folder_of_inputs() {
-        let copy = |path: &str| FileDigest { path: path.to_owned(), sha256: String::new() }.copy();
+        let copy = |path: &str| {
+            FileDigest {
+                path: path.to_owned(),
+                sha256: String::new(),
+            }
+            .copy()
+        };
         assert_eq!(copy("a/b.csv").as_deref(), Some("inputs/a/b.csv"));
         assert_eq!(copy("a\\b.csv").as_deref(), Some("inputs/a/b.csv"));
-        for path in ["", "..", "../x", "/x", "a/../../x", "a\\..\\..\\..\\x", "..\\x", "\\x"] {
+        for path in [
+            "",
+            "..",
+            "../x",
+            "/x",
+            "a/../../x",
+            "a\\..\\..\\..\\x",
+            "..\\x",
+            "\\x",
+        ] {
             assert_eq!(copy(path), None, "{path}");
         }
     }
@@ -390,6 +468,9 @@ mod tests {
     #[test]
     fn a_digest_is_the_published_one() {
         // FIPS 180-2, appendix B.1.
-        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            sha256(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

@@ -31,7 +31,13 @@ impl ReachRange {
     /// The ranges over these runs; zeros without runs.
     #[must_use]
     pub fn of(runs: &[&RunRow]) -> Self {
-        let range = |of: fn(&RunRow) -> u64| runs.iter().map(|run| of(run)).minmax().into_option().unwrap_or_default();
+        let range = |of: fn(&RunRow) -> u64| {
+            runs.iter()
+                .map(|run| of(run))
+                .minmax()
+                .into_option()
+                .unwrap_or_default()
+        };
         Self {
             targets: range(|run| run.targets),
             reachable: range(|run| run.reachable_targets),

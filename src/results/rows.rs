@@ -72,8 +72,14 @@ pub struct ClusterRow {
 /// Quantiles of the durations of updates, from promotion to ready, over the clusters of one run that became ready.
 /// `None` when none did.
 #[must_use]
-pub fn update_quantiles<const N: usize>(clusters: &[ClusterRow], shares: [f64; N]) -> [Option<f64>; N] {
-    let took: Vec<f64> = clusters.iter().filter_map(|cluster| Some(cluster.ready_s? - cluster.told_s?)).collect();
+pub fn update_quantiles<const N: usize>(
+    clusters: &[ClusterRow],
+    shares: [f64; N],
+) -> [Option<f64>; N] {
+    let took: Vec<f64> = clusters
+        .iter()
+        .filter_map(|cluster| Some(cluster.ready_s? - cluster.told_s?))
+        .collect();
     let sorted = stats::sorted(&took);
     shares.map(|share| stats::quantile_of_sorted(&sorted, share))
 }
@@ -160,7 +166,9 @@ pub struct RunRecord {
 impl RunRow {
     /// Returns false if a measure is infinite or not a number.
     pub(super) fn is_finite(&self) -> bool {
-        MEASURES.iter().all(|measure| (measure.of)(self).is_none_or(f64::is_finite))
+        MEASURES
+            .iter()
+            .all(|measure| (measure.of)(self).is_none_or(f64::is_finite))
     }
 }
 
@@ -168,7 +176,13 @@ impl RunRecord {
     /// Whether statistics can be made of it: no measure and no bin is infinite or not a number.
     pub(super) fn is_finite(&self) -> bool {
         let is_finite = |row: &SeriesRow| {
-            [row.t_s, row.egress_bytes_per_s, row.egress_peak_1s_bytes_per_s].into_iter().all(f64::is_finite)
+            [
+                row.t_s,
+                row.egress_bytes_per_s,
+                row.egress_peak_1s_bytes_per_s,
+            ]
+            .into_iter()
+            .all(f64::is_finite)
         };
         self.run.is_finite() && self.bin_s.is_finite() && self.series.iter().all(is_finite)
     }

@@ -91,8 +91,15 @@ impl EffectRow {
     /// The largest change from the value in force; infinite where one is not reached and the other is.
     #[must_use]
     pub fn swing(&self) -> f64 {
-        let [low, value, high] = [self.at_low, self.at_value, self.at_high].map(|at| at.unwrap_or(f64::INFINITY));
-        let change = |end: f64| if end.is_infinite() && value.is_infinite() { 0.0 } else { (end - value).abs() };
+        let [low, value, high] =
+            [self.at_low, self.at_value, self.at_high].map(|at| at.unwrap_or(f64::INFINITY));
+        let change = |end: f64| {
+            if end.is_infinite() && value.is_infinite() {
+                0.0
+            } else {
+                (end - value).abs()
+            }
+        };
         change(low).max(change(high))
     }
 }
@@ -166,14 +173,32 @@ impl SensitivityRecord {
         let decisions = self.decisions.iter().flat_map(|decision| {
             decision.ends.iter().map(|end| {
                 let side = if end.is_high { "high" } else { "low" };
-                let (share, at) = end.changes.as_ref().map_or((None, ""), |(share, at)| (Some(*share), at.as_str()));
-                (&decision.decision, &decision.answer, &end.constant, side, &end.end, &end.answer, at, share)
+                let (share, at) = end
+                    .changes
+                    .as_ref()
+                    .map_or((None, ""), |(share, at)| (Some(*share), at.as_str()));
+                (
+                    &decision.decision,
+                    &decision.answer,
+                    &end.constant,
+                    side,
+                    &end.end,
+                    &end.answer,
+                    at,
+                    share,
+                )
             })
         });
         let columns = "decision,answer,constant,side,end,answer_at_end,changes_at,changes_at_share";
         vec![
-            ("sensitivity.csv", to_csv(&header::<EffectRow>(), &self.effects)),
-            ("morris.csv", to_csv(&header::<ScreeningRow>(), &self.screening)),
+            (
+                "sensitivity.csv",
+                to_csv(&header::<EffectRow>(), &self.effects),
+            ),
+            (
+                "morris.csv",
+                to_csv(&header::<ScreeningRow>(), &self.screening),
+            ),
             ("decisions.csv", to_csv(columns, decisions)),
         ]
     }
@@ -185,7 +210,14 @@ impl SensitivityRecord {
 /// When there is no such measure or statistic, with the fix.
 pub fn measure_over_runs(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
     let (measure, over) = find(name.trim())?;
-    Ok((measure, if over == Statistic::Every { Statistic::Quantile(0.5) } else { over }))
+    Ok((
+        measure,
+        if over == Statistic::Every {
+            Statistic::Quantile(0.5)
+        } else {
+            over
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -229,7 +261,10 @@ mod tests {
             at_high,
         };
         assert!((row(Some(1.0), Some(3.0), Some(4.0)).swing() - 2.0).abs() < 1e-12);
-        assert!(row(Some(1.0), Some(3.0), None).swing().is_infinite(), "it is never reached");
+        assert!(
+            row(Some(1.0), Some(3.0), None).swing().is_infinite(),
+            "it is never reached"
+        );
         assert!(row(None, None, None).swing().abs() < 1e-12);
     }
 }

@@ -51,7 +51,9 @@ pub enum ShardTextError {
     #[error("a shard is I/N with I from 1 to N, such as 2/7, or auto/N")]
     Form,
     /// Nothing says which shard this process is.
-    #[error("auto/N needs {KUBERNETES} (a Kubernetes Indexed Job) or {SLURM} (a Slurm array); write I/N instead")]
+    #[error(
+        "auto/N needs {KUBERNETES} (a Kubernetes Indexed Job) or {SLURM} (a Slurm array); write I/N instead"
+    )]
     NoIndex,
     /// The index is no shard.
     #[error("{name} is {value}, but N is {of}: {fix}")]
@@ -74,7 +76,10 @@ impl StudyShard {
     ///
     /// # Errors
     /// When the text has another form, or there is no index from which a shard follows.
-    pub fn parse(text: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self, ShardTextError> {
+    pub fn parse(
+        text: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ShardTextError> {
         let (number, of) = text.split_once('/').ok_or(ShardTextError::Form)?;
         let of: u32 = of.parse().map_err(|_| ShardTextError::Form)?;
         if number != "auto" {
@@ -82,20 +87,37 @@ impl StudyShard {
             return Self::new(number, of).ok_or(ShardTextError::Form);
         }
         let is_set = |name: &&'static str| environment(name).is_some_and(|value| !value.is_empty());
-        let name = [KUBERNETES, SLURM].into_iter().find(is_set).ok_or(ShardTextError::NoIndex)?;
+        let name = [KUBERNETES, SLURM]
+            .into_iter()
+            .find(is_set)
+            .ok_or(ShardTextError::NoIndex)?;
         let value = environment(name).unwrap_or_default();
         let (first, fix) = match name {
             KUBERNETES => (0, "set the Job's completions to N"),
             _ => (1, "submit the array with --array=1-N"),
         };
-        let number = value.parse::<u32>().ok().and_then(|index| index.checked_add(1 - first));
-        number.and_then(|number| Self::new(number, of)).ok_or(ShardTextError::Index { name, value, of, fix })
+        let number = value
+            .parse::<u32>()
+            .ok()
+            .and_then(|index| index.checked_add(1 - first));
+        number
+            .and_then(|number| Self::new(number, of))
+            .ok_or(ShardTextError::Index {
+                name,
+                value,
+                of,
+                fix,
+            })
     }
 
     /// `None` unless the number is from 1 to `of`.
     #[must_use]
     pub const fn new(number: u32, of: u32) -> Option<Self> {
-        if number >= 1 && number <= of { Some(Self { number, of }) } else { None }
+        if number >= 1 && number <= of {
+            Some(Self { number, of })
+        } else {
+            None
+        }
     }
 
     /// Whether it simulates this run.
@@ -108,13 +130,21 @@ impl StudyShard {
     #[must_use]
     pub fn folder_name(self, round: u32) -> String {
         let Self { number, of } = self;
-        if round > 1 { format!("{number}-of-{of}.round-{round}") } else { format!("{number}-of-{of}") }
+        if round > 1 {
+            format!("{number}-of-{of}.round-{round}")
+        } else {
+            format!("{number}-of-{of}")
+        }
     }
 
     /// The flags that ask for it.
     #[must_use]
     pub fn flags(self, round: u32) -> String {
-        if round > 1 { format!("--shard {self} --round {round}") } else { format!("--shard {self}") }
+        if round > 1 {
+            format!("--shard {self} --round {round}")
+        } else {
+            format!("--shard {self}")
+        }
     }
 }
 
@@ -146,9 +176,21 @@ mod tests {
             ("auto/7", Some((KUBERNETES, "6")), Ok((7, 7))),
             ("auto/7", Some((SLURM, "1")), Ok((1, 7))),
             ("auto/7", Some((SLURM, "7")), Ok((7, 7))),
-            ("auto/7", Some((KUBERNETES, "7")), Err("set the Job's completions to N")),
-            ("auto/7", Some((SLURM, "0")), Err("submit the array with --array=1-N")),
-            ("auto/7", Some((SLURM, "x")), Err("SLURM_ARRAY_TASK_ID is x, but N is 7")),
+            (
+                "auto/7",
+                Some((KUBERNETES, "7")),
+                Err("set the Job's completions to N"),
+            ),
+            (
+                "auto/7",
+                Some((SLURM, "0")),
+                Err("submit the array with --array=1-N"),
+            ),
+            (
+                "auto/7",
+                Some((SLURM, "x")),
+                Err("SLURM_ARRAY_TASK_ID is x, but N is 7"),
+            ),
             ("auto/7", None, Err("write I/N instead")),
             ("0/7", None, Err("I from 1 to N")),
             ("8/7", None, Err("I from 1 to N")),
@@ -157,11 +199,17 @@ mod tests {
             ("-1/3", None, Err("I from 1 to N")),
         ];
         for (text, set, expected) in cases {
-            let environment =
-                |name: &str| set.filter(|(known, _)| *known == name).map(|(_, value): (_, &str)| value.to_owned());
+            let environment = |name: &str| {
+                set.filter(|(known, _)| *known == name)
+                    .map(|(_, value): (_, &str)| value.to_owned())
+            };
             match (StudyShard::parse(text, environment), expected) {
-                (Ok(shard), Ok((number, of))) => assert_eq!(shard, StudyShard { number, of }, "{text} {set:?}"),
-                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{text} {set:?}: {error}"),
+                (Ok(shard), Ok((number, of))) => {
+                    assert_eq!(shard, StudyShard { number, of }, "{text} {set:?}")
+                }
+                (Err(error), Err(part)) => {
+                    assert!(error.to_string().contains(part), "{text} {set:?}: {error}")
+                }
                 (found, expected) => panic!("{text} {set:?}: {found:?}, not {expected:?}"),
             }
         }
@@ -170,22 +218,34 @@ mod tests {
     #[test]
     fn every_run_belongs_to_one_shard_and_all_have_about_as_many_of_each_variant() {
         for of in [1, 2, 3, 7] {
-            let shards: Vec<StudyShard> = (1..=of).map(|number| StudyShard { number, of }).collect();
+            let shards: Vec<StudyShard> =
+                (1..=of).map(|number| StudyShard { number, of }).collect();
             let mut runs = vec![0_u32; of as usize];
             for variant in 0..5 {
                 let mut of_variant = vec![0_u32; of as usize];
                 for replicate in 0..10 {
-                    let owners: Vec<usize> =
-                        (0..of as usize).filter(|&at| shards[at].owns((variant, replicate))).collect();
-                    assert_eq!(owners.len(), 1, "{variant}, {replicate} of {of}: {owners:?}");
+                    let owners: Vec<usize> = (0..of as usize)
+                        .filter(|&at| shards[at].owns((variant, replicate)))
+                        .collect();
+                    assert_eq!(
+                        owners.len(),
+                        1,
+                        "{variant}, {replicate} of {of}: {owners:?}"
+                    );
                     of_variant[owners[0]] += 1;
                     runs[owners[0]] += 1;
                 }
                 let (least, most) = (of_variant.iter().min(), of_variant.iter().max());
-                assert!(most <= least.map(|least| least + 1).as_ref(), "{of}: {of_variant:?}");
+                assert!(
+                    most <= least.map(|least| least + 1).as_ref(),
+                    "{of}: {of_variant:?}"
+                );
             }
             // Ten replicates of five variants: without the shift, the first three of seven shards had five runs more.
-            assert!(runs.iter().max() <= runs.iter().min().map(|least| least + 2).as_ref(), "{of}: {runs:?}");
+            assert!(
+                runs.iter().max() <= runs.iter().min().map(|least| least + 2).as_ref(),
+                "{of}: {runs:?}"
+            );
         }
     }
 }

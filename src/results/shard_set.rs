@@ -117,9 +117,15 @@ impl ShardSet {
     pub fn read_rounds(folders: &[PathBuf], rounds: u32) -> Result<Self, ShardError> {
         let mut shards: BTreeMap<(u32, u32), FoundShard> = BTreeMap::new();
         for folder in folders {
-            for found in shards_in(folder)?.into_iter().filter(|found| found.info.round <= rounds) {
+            for found in shards_in(folder)?
+                .into_iter()
+                .filter(|found| found.info.round <= rounds)
+            {
                 if let Some((_, first)) = shards.first_key_value() {
-                    found.check(&facts(&first.provenance, &first.info), &first.folder.display().to_string())?;
+                    found.check(
+                        &facts(&first.provenance, &first.info),
+                        &first.folder.display().to_string(),
+                    )?;
                 }
                 let key = (found.info.round, found.info.shard.number);
                 if let Some(other) = shards.get(&key) {
@@ -129,8 +135,16 @@ impl ShardSet {
             }
         }
         let set = Self { shards };
-        let (last_round, _) = *set.shards.last_key_value().ok_or_else(|| ShardError::None(folders[0].clone()))?.0;
-        set.check_complete(if rounds == u32::MAX { last_round } else { rounds })?;
+        let (last_round, _) = *set
+            .shards
+            .last_key_value()
+            .ok_or_else(|| ShardError::None(folders[0].clone()))?
+            .0;
+        set.check_complete(if rounds == u32::MAX {
+            last_round
+        } else {
+            rounds
+        })?;
         set.shards.values().try_for_each(FoundShard::check_files)?;
         Ok(set)
     }
@@ -150,16 +164,25 @@ impl ShardSet {
     /// Number of runs, including those that were simulated again for their details.
     #[must_use]
     pub fn run_count(&self) -> u64 {
-        self.shards.values().fold(0, |sum, shard| sum.saturating_add(shard.info.runs))
+        self.shards
+            .values()
+            .fold(0, |sum, shard| sum.saturating_add(shard.info.runs))
     }
 
     /// Checks that the shards belong to the study that `provenance` describes, and were simulated by this program.
     ///
     /// # Errors
     /// When they do not.
-    pub fn check_study(&self, provenance: &Provenance, program_sha256: &str) -> Result<(), ShardError> {
+    pub fn check_study(
+        &self,
+        provenance: &Provenance,
+        program_sha256: &str,
+    ) -> Result<(), ShardError> {
         let first = self.first();
-        let info = ShardInfo { program_sha256: program_sha256.to_owned(), ..first.info.clone() };
+        let info = ShardInfo {
+            program_sha256: program_sha256.to_owned(),
+            ..first.info.clone()
+        };
         first.check(&facts(provenance, &info), "this experiment and program")
     }
 
@@ -168,7 +191,12 @@ impl ShardSet {
     /// # Errors
     /// When a file with runs is damaged.
     pub fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
-        self.shards.values().rev().map(FoundShard::runs).flatten_ok().collect()
+        self.shards
+            .values()
+            .rev()
+            .map(FoundShard::runs)
+            .flatten_ok()
+            .collect()
     }
 
     fn first(&self) -> &FoundShard {
@@ -179,7 +207,9 @@ impl ShardSet {
         let of = self.count();
         let all = (1..=rounds).flat_map(|round| (1..=of).map(move |number| (round, number)));
         let mut missing = all.filter(|key| !self.shards.contains_key(key));
-        let Some((round, number)) = missing.next() else { return Ok(()) };
+        let Some((round, number)) = missing.next() else {
+            return Ok(());
+        };
         let name = |(round, number): (u32, u32)| StudyShard { number, of }.folder_name(round);
         let command = self.first().command(StudyShard { number, of }, round);
         // Numbers of shards are not to be trusted, so few of those that are missing are looked at.
@@ -190,7 +220,12 @@ impl ShardSet {
             let count = u64::from(rounds) * u64::from(of) - self.shards.len() as u64;
             named.push_str(&format!(" and {} more", count - MOST_NAMED as u64));
         }
-        Err(ShardError::Missing { of, missing: named, is_one, command })
+        Err(ShardError::Missing {
+            of,
+            missing: named,
+            is_one,
+            command,
+        })
     }
 }
 
@@ -215,50 +250,91 @@ fn facts(provenance: &Provenance, info: &ShardInfo) -> [(&'static str, String); 
 impl FoundShard {
     /// The shard in a folder. `None`: it has none.
     fn read(folder: &Path) -> Result<Option<Self>, ShardError> {
-        let Some(provenance) = Provenance::read(folder)? else { return Ok(None) };
-        let Some(info) = provenance.shard.clone() else { return Ok(None) };
-        let shard = Self { folder: folder.to_owned(), provenance, info };
+        let Some(provenance) = Provenance::read(folder)? else {
+            return Ok(None);
+        };
+        let Some(info) = provenance.shard.clone() else {
+            return Ok(None);
+        };
+        let shard = Self {
+            folder: folder.to_owned(),
+            provenance,
+            info,
+        };
         let StudyShard { number, of } = shard.info.shard;
-        let is_shard = StudyShard::new(number, of).is_some() && (1..=MOST_ROUNDS).contains(&shard.info.round);
-        if is_shard { Ok(Some(shard)) } else { Err(shard.damaged(PROVENANCE_FILE, "does not number its shard")) }
+        let is_shard =
+            StudyShard::new(number, of).is_some() && (1..=MOST_ROUNDS).contains(&shard.info.round);
+        if is_shard {
+            Ok(Some(shard))
+        } else {
+            Err(shard.damaged(PROVENANCE_FILE, "does not number its shard"))
+        }
     }
 
     fn check(&self, wanted: &[(&str, String)], place: &str) -> Result<(), ShardError> {
         let (found, place) = (facts(&self.provenance, &self.info), place.to_owned());
-        match found.into_iter().zip(wanted).find(|(found, wanted)| found.1 != wanted.1) {
+        match found
+            .into_iter()
+            .zip(wanted)
+            .find(|(found, wanted)| found.1 != wanted.1)
+        {
             None => Ok(()),
-            Some(((what, found), (_, wanted))) => {
-                Err(ShardError::Mixed { what, shard: self.folder.clone(), found, place, wanted: wanted.clone() })
-            }
+            Some(((what, found), (_, wanted))) => Err(ShardError::Mixed {
+                what,
+                shard: self.folder.clone(),
+                found,
+                place,
+                wanted: wanted.clone(),
+            }),
         }
     }
 
     /// Compares every file but the runs, which are compared when they are read, with its hash.
     fn check_files(&self) -> Result<(), ShardError> {
-        let mut files = self.provenance.files.iter().filter(|file| file.path != SHARD_RUNS_FILE);
+        let mut files = self
+            .provenance
+            .files
+            .iter()
+            .filter(|file| file.path != SHARD_RUNS_FILE);
         files.try_for_each(|file| self.bytes(&file.path).map(drop))
     }
 
     /// The bytes of a file, as they were written.
     fn bytes(&self, name: &str) -> Result<Vec<u8>, ShardError> {
         let listed = self.provenance.files.iter().find(|file| file.path == name);
-        let listed = listed.ok_or_else(|| self.damaged(PROVENANCE_FILE, "does not list all files"))?;
-        let bytes = read_below(&self.folder, name).map_err(|_| self.damaged(name, "is missing or unreadable"))?;
+        let listed =
+            listed.ok_or_else(|| self.damaged(PROVENANCE_FILE, "does not list all files"))?;
+        let bytes = read_below(&self.folder, name)
+            .map_err(|_| self.damaged(name, "is missing or unreadable"))?;
         let is_as_written = sha256(&bytes) == listed.sha256;
-        is_as_written.then_some(bytes).ok_or_else(|| self.damaged(name, "has other bytes than were written"))
+        is_as_written
+            .then_some(bytes)
+            .ok_or_else(|| self.damaged(name, "has other bytes than were written"))
     }
 
     fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
         let bytes = self.bytes(SHARD_RUNS_FILE)?;
         let runs = decode_runs(self.info.whole_command.as_bytes(), &bytes);
         let runs = runs.filter(|runs| runs.len() as u64 == self.info.runs);
-        let runs = runs.filter(|runs| runs.iter().all(|(id, run)| self.info.shard.owns(*id) && run.is_finite()));
-        runs.ok_or_else(|| self.damaged(SHARD_RUNS_FILE, "does not have the runs that its provenance states"))
+        let runs = runs.filter(|runs| {
+            runs.iter()
+                .all(|(id, run)| self.info.shard.owns(*id) && run.is_finite())
+        });
+        runs.ok_or_else(|| {
+            self.damaged(
+                SHARD_RUNS_FILE,
+                "does not have the runs that its provenance states",
+            )
+        })
     }
 
     fn damaged(&self, name: &str, problem: &'static str) -> ShardError {
         let command = self.command(self.info.shard, self.info.round);
-        ShardError::Damaged { file: self.folder.join(name), problem, command }
+        ShardError::Damaged {
+            file: self.folder.join(name),
+            problem,
+            command,
+        }
     }
 
     /// The command that writes a shard of the same study beside this one.
@@ -268,8 +344,15 @@ impl FoundShard {
         if home == Path::new("results").join(format!("{}.shards", self.provenance.experiment)) {
             return command;
         }
-        let home = if home.as_os_str().is_empty() { ".".into() } else { home.to_string_lossy() };
-        format!("{command} --out {}", shlex::try_quote(&home).unwrap_or(Cow::Borrowed(&home)))
+        let home = if home.as_os_str().is_empty() {
+            ".".into()
+        } else {
+            home.to_string_lossy()
+        };
+        format!(
+            "{command} --out {}",
+            shlex::try_quote(&home).unwrap_or(Cow::Borrowed(&home))
+        )
     }
 }
 
@@ -277,12 +360,23 @@ impl FoundShard {
 /// files have the hashes that it lists.
 #[must_use]
 pub fn is_shard_complete(folder: &Path, wanted: &Provenance) -> bool {
-    let Ok(Some(found)) = FoundShard::read(folder) else { return false };
-    let without = |provenance: &Provenance| {
-        let shard = provenance.shard.clone().map(|info| ShardInfo { runs: 0, ..info });
-        Provenance { files: Vec::new(), shard, ..provenance.clone() }
+    let Ok(Some(found)) = FoundShard::read(folder) else {
+        return false;
     };
-    without(&found.provenance) == without(wanted) && found.check_files().is_ok() && found.runs().is_ok()
+    let without = |provenance: &Provenance| {
+        let shard = provenance
+            .shard
+            .clone()
+            .map(|info| ShardInfo { runs: 0, ..info });
+        Provenance {
+            files: Vec::new(),
+            shard,
+            ..provenance.clone()
+        }
+    };
+    without(&found.provenance) == without(wanted)
+        && found.check_files().is_ok()
+        && found.runs().is_ok()
 }
 
 /// The shard that a folder is, or those in it, by name. Hidden folders belong to shards that are being written.
@@ -295,14 +389,25 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
         Err(error) if is_missing(&error) => return Err(ShardError::None(folder.to_owned())),
         entries => entries.map_err(ResultsError::io("read", folder))?,
     };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.is_dir() && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')));
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.retain(|path| {
+        path.is_dir()
+            && !path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with('.'))
+    });
     paths.sort();
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
-        let message = "links beside shards are not followed; replace it by the folder, or name that folder";
-        return Err(ResultsError::io("read", link)(Error::new(ErrorKind::InvalidData, message)).into());
+        let message =
+            "links beside shards are not followed; replace it by the folder, or name that folder";
+        return Err(
+            ResultsError::io("read", link)(Error::new(ErrorKind::InvalidData, message)).into(),
+        );
     }
-    let shards: Result<Vec<Option<FoundShard>>, ShardError> = paths.iter().map(|path| FoundShard::read(path)).collect();
+    let shards: Result<Vec<Option<FoundShard>>, ShardError> =
+        paths.iter().map(|path| FoundShard::read(path)).collect();
     Ok(shards?.into_iter().flatten().collect())
 }
 

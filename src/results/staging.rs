@@ -47,7 +47,11 @@ impl StagedFolder {
         remove_abandoned(&parent, &name);
         let (folder, lock) = staged(&parent, &name)?;
         check_renameable(folder.path(), &target)?;
-        Ok(Self { target, folder, _lock: lock })
+        Ok(Self {
+            target,
+            folder,
+            _lock: lock,
+        })
     }
 
     /// The folder to replace or create.
@@ -111,7 +115,10 @@ fn check_renameable(staging: &Path, target: &Path) -> Result<(), ResultsError> {
 fn staged(parent: &Path, name: &OsStr) -> Result<(Temporary, (File, Temporary)), ResultsError> {
     let mut attempt = 0_u32;
     loop {
-        let staging = parent.join(hidden(name, &format!("new-{}-{attempt}", std::process::id())));
+        let staging = parent.join(hidden(
+            name,
+            &format!("new-{}-{attempt}", std::process::id()),
+        ));
         let lock = lock_path(&staging);
         let made = uninterrupted(|| {
             let file = open_own(&lock)?;
@@ -139,14 +146,19 @@ fn lock_path(staging: &Path) -> PathBuf {
 /// Removes hidden folders of killed processes. Whatever cannot be removed now stays until the next run.
 fn remove_abandoned(parent: &Path, name: &OsStr) {
     let prefix = hidden(name, "new-").to_string_lossy().into_owned();
-    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let parent = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
+    };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let found = entry.file_name().to_string_lossy().into_owned();
         if !found.starts_with(&prefix) || found.ends_with(LOCK_ENDING) {
             continue;
         }
         let lock = lock_path(&entry.path());
-        let is_in_use = open_below(parent, &format!("{found}{LOCK_ENDING}")).is_ok_and(|file| file.try_lock().is_err());
+        let is_in_use = open_below(parent, &format!("{found}{LOCK_ENDING}"))
+            .is_ok_and(|file| file.try_lock().is_err());
         if !is_in_use {
             let _ = fs::remove_dir_all(entry.path());
             let _ = fs::remove_file(&lock);
@@ -210,7 +222,9 @@ pub(super) fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Re
         for entry in fs::read_dir(&folder).map_err(ResultsError::io("read", &folder))? {
             let entry = entry.map_err(ResultsError::io("read", &folder))?;
             let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            let kind = entry.file_type().map_err(ResultsError::io("access", &entry.path()))?;
+            let kind = entry
+                .file_type()
+                .map_err(ResultsError::io("access", &entry.path()))?;
             if kind.is_dir() {
                 folders.push((format!("{path}/"), entry.path()));
             } else {
@@ -233,9 +247,16 @@ fn sync_all(folder: &Path) -> Result<(), ResultsError> {
 }
 
 fn sync_parent(target: &Path) -> Result<(), ResultsError> {
-    sync(target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    sync(
+        target
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new(".")),
+    )
 }
 
 fn sync(path: &Path) -> Result<(), ResultsError> {
-    fs::File::open(path).and_then(|file| file.sync_all()).map_err(ResultsError::io("sync", path))
+    fs::File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(ResultsError::io("sync", path))
 }

@@ -97,8 +97,14 @@ pub struct SummaryRow {
 
 /// The summary of all `variants` with runs.
 pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> {
-    let variants: Vec<&VariantRecord> = variants.iter().filter(|variant| !variant.runs.is_empty()).collect();
-    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.settings.as_slice()).collect();
+    let variants: Vec<&VariantRecord> = variants
+        .iter()
+        .filter(|variant| !variant.runs.is_empty())
+        .collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.settings.as_slice())
+        .collect();
     let mut references: Vec<usize> = (0..variants.len()).collect();
     for group in compared(&settings) {
         for &at in &group {
@@ -130,7 +136,13 @@ pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
 /// Differences of pairs: of each pair, the reference's value and the variant's. Two infinite values are equal.
 #[must_use]
 pub fn paired_differences(pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<f64> {
-    let difference = |(base, own): (f64, f64)| if base.total_cmp(&own).is_eq() { 0.0 } else { own - base };
+    let difference = |(base, own): (f64, f64)| {
+        if base.total_cmp(&own).is_eq() {
+            0.0
+        } else {
+            own - base
+        }
+    };
     pairs.into_iter().map(difference).collect()
 }
 
@@ -154,27 +166,42 @@ pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
 }
 
 /// One measure of one variant, its `reference` left empty.
-fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRecord>, seed: u64) -> SummaryRow {
+fn of_measure(
+    measure: &Measure,
+    variant: &VariantRecord,
+    base: Option<&VariantRecord>,
+    seed: u64,
+) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
     let known: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
     // Runs that are later than all others count.
-    let value = |run: &RunRow| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
+    let value =
+        |run: &RunRow| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
     let values: Vec<f64> = runs.iter().filter_map(|run| value(run)).collect();
     let ordered = stats::ordered(&values);
     let finite = |value: f64| value.is_finite().then_some(value);
     let quantile = |p| stats::quantile_of_sorted(&ordered, p).and_then(finite);
     let of_values = stats::share_interval(known.len() as f64, runs.len(), LEVEL);
     // Means are of finite values only.
-    let all_known =
-        |values: &[f64]| if values.iter().all(|value| value.is_finite()) { values.to_vec() } else { Vec::new() };
+    let all_known = |values: &[f64]| {
+        if values.iter().all(|value| value.is_finite()) {
+            values.to_vec()
+        } else {
+            Vec::new()
+        }
+    };
     let averaged = all_known(&values);
     let of_mean = interval_of_mean(&averaged, seed);
     let of_median = stats::median_interval(&values, LEVEL);
-    let pairs = base.into_iter().flat_map(|base| pairs(&base.runs, &variant.runs));
-    let differences = paired_differences(pairs.filter_map(|(base, own)| Some((value(base)?, value(own)?))));
+    let pairs = base
+        .into_iter()
+        .flat_map(|base| pairs(&base.runs, &variant.runs));
+    let differences =
+        paired_differences(pairs.filter_map(|(base, own)| Some((value(base)?, value(own)?))));
     let finite_differences = all_known(&differences);
     let difference = interval_of_mean(&finite_differences, seed);
-    let median_difference = stats::quantile_of_sorted(&stats::ordered(&differences), 0.5).and_then(finite);
+    let median_difference =
+        stats::quantile_of_sorted(&stats::ordered(&differences), 0.5).and_then(finite);
     let of_median_difference = stats::median_interval(&differences, LEVEL);
     let below = share_below(&differences);
     SummaryRow {
@@ -214,10 +241,16 @@ fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantR
 }
 
 /// The pairs of runs with the same replicate. Both sides are in the order of their replicates; one may have more.
-fn pairs<'r>(base: &'r [RunRecord], own: &'r [RunRecord]) -> impl Iterator<Item = (&'r RunRow, &'r RunRow)> {
+fn pairs<'r>(
+    base: &'r [RunRecord],
+    own: &'r [RunRecord],
+) -> impl Iterator<Item = (&'r RunRow, &'r RunRow)> {
     let mut base = base.iter().map(|run| &run.run).peekable();
     own.iter().map(|run| &run.run).filter_map(move |own| {
-        while base.next_if(|other| other.replicate < own.replicate).is_some() {}
+        while base
+            .next_if(|other| other.replicate < own.replicate)
+            .is_some()
+        {}
         Some((base.next_if(|other| other.replicate == own.replicate)?, own))
     })
 }
@@ -231,8 +264,20 @@ mod tests {
     fn of_completions(name: &str, completions: &[Option<f64>]) -> VariantRecord {
         let run = |(replicate, &completion_s): (u32, &Option<f64>)| {
             let record = run_record(replicate, 10 + u64::from(replicate));
-            let outcome = if completion_s.is_some() { RunOutcome::Complete } else { RunOutcome::Horizon };
-            RunRecord { run: RunRow { completion_s, reachable_ready_s: completion_s, outcome, ..record.run }, ..record }
+            let outcome = if completion_s.is_some() {
+                RunOutcome::Complete
+            } else {
+                RunOutcome::Horizon
+            };
+            RunRecord {
+                run: RunRow {
+                    completion_s,
+                    reachable_ready_s: completion_s,
+                    outcome,
+                    ..record.run
+                },
+                ..record
+            }
         };
         variant(name, (0..).zip(completions).map(run).collect())
     }
@@ -251,7 +296,10 @@ mod tests {
             ],
             ..of_completions(name, &[Some(10.0), Some(20.0)])
         };
-        let nothing = VariantRecord { runs: Vec::new(), ..in_world("no run", "200", "9") };
+        let nothing = VariantRecord {
+            runs: Vec::new(),
+            ..in_world("no run", "200", "9")
+        };
         let all = [
             nothing,
             in_world("a", "200", "1"),
@@ -265,7 +313,10 @@ mod tests {
             .filter(|row| row.measure == "completion_s")
             .map(|row| (row.variant.as_str(), row.reference.as_str(), row.diff_pairs))
             .collect();
-        assert_eq!(completions, [("a", "a", 0), ("b", "a", 2), ("c", "c", 0), ("d", "c", 2)]);
+        assert_eq!(
+            completions,
+            [("a", "a", 0), ("b", "a", 2), ("c", "c", 0), ("d", "c", 2)]
+        );
     }
 
     #[test]
@@ -276,37 +327,78 @@ mod tests {
         ];
         let rows = summary(&all, 1);
         let of = |variant: &str, measure: &str| {
-            rows.iter().find(|row| row.variant == variant && row.measure == measure).expect("in the summary").clone()
+            rows.iter()
+                .find(|row| row.variant == variant && row.measure == measure)
+                .expect("in the summary")
+                .clone()
         };
         let base = of("base", "completion_s");
-        assert_eq!((base.runs, base.finished, base.values, base.diff_pairs), (3, 3, 3, 0));
-        assert_eq!((base.mean, base.median, base.min, base.max), (Some(30.0), Some(20.0), Some(10.0), Some(60.0)));
+        assert_eq!(
+            (base.runs, base.finished, base.values, base.diff_pairs),
+            (3, 3, 3, 0)
+        );
+        assert_eq!(
+            (base.mean, base.median, base.min, base.max),
+            (Some(30.0), Some(20.0), Some(10.0), Some(60.0))
+        );
         let other = of("other", "completion_s");
-        assert_eq!((other.runs, other.finished, other.values, other.diff_pairs), (3, 2, 2, 3));
+        assert_eq!(
+            (other.runs, other.finished, other.values, other.diff_pairs),
+            (3, 2, 2, 3)
+        );
         assert_eq!(other.reference, "base");
-        assert_eq!((other.mean, other.sd, other.diff_mean, other.diff_mean_ci95_low), (None, None, None, None));
+        assert_eq!(
+            (
+                other.mean,
+                other.sd,
+                other.diff_mean,
+                other.diff_mean_ci95_low
+            ),
+            (None, None, None, None)
+        );
         // 13, 61, never; differences 13 - 10 = 3, never, 61 - 60 = 1.
         assert_eq!(
             (other.median, other.min, other.p5, other.p95, other.max),
             (Some(61.0), Some(13.0), Some(17.8), None, None)
         );
-        assert_eq!((other.diff_median, other.below_share), (Some(3.0), Some(0.0)));
+        assert_eq!(
+            (other.diff_median, other.below_share),
+            (Some(3.0), Some(0.0))
+        );
         // None of three: 1 - 0.025^(1/3). Two of three have the time.
         let high = other.below_ci95_high.expect("three pairs have an interval");
-        assert!((high - 0.707_6).abs() < 1e-4 && other.below_ci95_low == Some(0.0), "{high}");
-        let (low, high) = (other.values_ci95_low.expect("three runs"), other.values_ci95_high.expect("three runs"));
-        assert!((low - 0.094_3).abs() < 1e-4 && (high - 0.991_6).abs() < 1e-4, "{low} {high}");
-        assert_eq!(of("other", "peak_pulls").values, 3, "peaks are known of unfinished runs too");
+        assert!(
+            (high - 0.707_6).abs() < 1e-4 && other.below_ci95_low == Some(0.0),
+            "{high}"
+        );
+        let (low, high) = (
+            other.values_ci95_low.expect("three runs"),
+            other.values_ci95_high.expect("three runs"),
+        );
+        assert!(
+            (low - 0.094_3).abs() < 1e-4 && (high - 0.991_6).abs() < 1e-4,
+            "{low} {high}"
+        );
+        assert_eq!(
+            of("other", "peak_pulls").values,
+            3,
+            "peaks are known of unfinished runs too"
+        );
     }
 
     #[test]
     fn the_median_exists_when_more_than_half_finish_and_its_interval_may_have_no_upper_end() {
         // 100 to 1300 by hundreds, and seven that did not finish: the median of twenty is 1050, and its interval goes
         // from the sixth to the fifteenth, which did not finish.
-        let times: Vec<Option<f64>> = (1..=20).map(|at| (at <= 13).then(|| f64::from(at) * 100.0)).collect();
+        let times: Vec<Option<f64>> = (1..=20)
+            .map(|at| (at <= 13).then(|| f64::from(at) * 100.0))
+            .collect();
         let row = &summary(&[of_completions("v", &times)], 1)[0];
         assert_eq!((row.values, row.median), (13, Some(1050.0)));
-        assert_eq!((row.median_ci95_low, row.median_ci95_high), (Some(600.0), None));
+        assert_eq!(
+            (row.median_ci95_low, row.median_ci95_high),
+            (Some(600.0), None)
+        );
         let half = &summary(&[of_completions("v", &times[4..])], 1)[0];
         // Nine of sixteen: the eighth and the ninth are 1200 and 1300.
         assert_eq!((half.values, half.median), (9, Some(1250.0)));
@@ -319,10 +411,24 @@ mod tests {
         let base = of_completions("base", &[Some(50.0), None, None, Some(70.0)]);
         let other = of_completions("other", &[None, Some(900.0), None, Some(70.0)]);
         let rows = summary(&[base, other], 1);
-        let row = rows.iter().find(|row| row.variant == "other").expect("in the summary");
+        let row = rows
+            .iter()
+            .find(|row| row.variant == "other")
+            .expect("in the summary");
         // Behind, ahead, a tie and a tie: 2 of 4; the differences are never, -never, 0 and 0.
-        assert_eq!((row.diff_pairs, row.below_share, row.diff_median, row.diff_mean), (4, Some(0.5), Some(0.0), None));
-        assert_eq!(paired_differences([(f64::INFINITY, f64::INFINITY), (1.0, 3.0)]), [0.0, 2.0]);
+        assert_eq!(
+            (
+                row.diff_pairs,
+                row.below_share,
+                row.diff_median,
+                row.diff_mean
+            ),
+            (4, Some(0.5), Some(0.0), None)
+        );
+        assert_eq!(
+            paired_differences([(f64::INFINITY, f64::INFINITY), (1.0, 3.0)]),
+            [0.0, 2.0]
+        );
         assert_eq!(share_below(&[]), None);
     }
 
@@ -330,36 +436,64 @@ mod tests {
     fn nothing_finished_leaves_the_statistics_empty() {
         let rows = summary(&[of_completions("v", &[None])], 1);
         let row = &rows[0];
-        assert_eq!((row.measure.as_str(), row.values, row.mean, row.median), ("completion_s", 0, None, None));
+        assert_eq!(
+            (row.measure.as_str(), row.values, row.mean, row.median),
+            ("completion_s", 0, None, None)
+        );
         assert_eq!((row.sd, row.median_ci95_low), (None, None));
     }
 
     #[test]
     fn intervals_follow_from_the_seed_alone_and_enclose_what_they_are_of() {
-        let values: Vec<Option<f64>> = (0..20).map(|value| Some(f64::from(value * value))).collect();
+        let values: Vec<Option<f64>> = (0..20)
+            .map(|value| Some(f64::from(value * value)))
+            .collect();
         let all = [of_completions("v", &values)];
         assert_eq!(summary(&all, 5), summary(&all, 5));
         let row = &summary(&all, 5)[0];
         // Of twenty values, the sixth from either end: 5² and 14².
-        assert_eq!((row.median_ci95_low, row.median_ci95_high), (Some(25.0), Some(196.0)));
-        let (low, high) = (row.mean_ci95_low.expect("an interval"), row.mean_ci95_high.expect("an interval"));
+        assert_eq!(
+            (row.median_ci95_low, row.median_ci95_high),
+            (Some(25.0), Some(196.0))
+        );
+        let (low, high) = (
+            row.mean_ci95_low.expect("an interval"),
+            row.mean_ci95_high.expect("an interval"),
+        );
         let mean = row.mean.expect("a mean");
-        assert!(low < mean && high - mean > mean - low, "skewed: {low} < {mean} < {high}");
+        assert!(
+            low < mean && high - mean > mean - low,
+            "skewed: {low} < {mean} < {high}"
+        );
         assert_ne!(summary(&all, 6)[0].mean_ci95_high, row.mean_ci95_high);
     }
 
     #[test]
     fn the_interval_of_a_difference_resamples_pairs() {
         // The runs spread by a hundred, and each pair differs by 2 and a little.
-        let base: Vec<Option<f64>> = (0..10).map(|i| Some(f64::from(i * 37 % 10) * 10.0)).collect();
+        let base: Vec<Option<f64>> = (0..10)
+            .map(|i| Some(f64::from(i * 37 % 10) * 10.0))
+            .collect();
         let other = base
             .iter()
             .zip(0..)
             .map(|(base, i)| base.map(|base| base + 2.0 + f64::from(i % 3) * 0.1))
             .collect::<Vec<_>>();
-        let row = &summary(&[of_completions("base", &base), of_completions("other", &other)], 5)[MEASURES.len()];
-        let (low, high) = (row.diff_mean_ci95_low.expect("an interval"), row.diff_mean_ci95_high.expect("an interval"));
-        assert!(1.9 < low && low < 2.09 && 2.09 < high && high < 2.3, "{low} {high}");
+        let row = &summary(
+            &[
+                of_completions("base", &base),
+                of_completions("other", &other),
+            ],
+            5,
+        )[MEASURES.len()];
+        let (low, high) = (
+            row.diff_mean_ci95_low.expect("an interval"),
+            row.diff_mean_ci95_high.expect("an interval"),
+        );
+        assert!(
+            1.9 < low && low < 2.09 && 2.09 < high && high < 2.3,
+            "{low} {high}"
+        );
     }
 
     #[test]

@@ -16,7 +16,10 @@ use super::formulas::FormulasAsText;
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
-use super::{ClusterRow, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord, displayed_replicate};
+use super::{
+    ClusterRow, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord,
+    displayed_replicate,
+};
 use crate::io::open_below;
 
 /// Which run a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
@@ -68,38 +71,82 @@ impl Tables {
     /// As [`Tables::of`], with the run that curves and fleets show.
     #[must_use]
     pub fn showing(variants: &[VariantRecord], seed: u64, displayed: Option<u32>) -> Self {
-        let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
+        let runs: Vec<RunRow> = variants
+            .iter()
+            .flat_map(|v| v.runs.iter().map(|run| run.run.clone()))
+            .collect();
         let summary = summary(variants, seed);
         let comparison = comparisons(variants, seed);
-        let mut tables = Self { variants: variant_table(variants), runs, summary, comparison, ..Self::default() };
-        for (variant, run) in variants.iter().flat_map(|variant| variant.runs.iter().map(move |run| (variant, run))) {
+        let mut tables = Self {
+            variants: variant_table(variants),
+            runs,
+            summary,
+            comparison,
+            ..Self::default()
+        };
+        for (variant, run) in variants
+            .iter()
+            .flat_map(|variant| variant.runs.iter().map(move |run| (variant, run)))
+        {
             let key = key(variant, run.run.replicate);
-            tables.registries.extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
+            tables
+                .registries
+                .extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
         }
-        let Some(displayed) = displayed else { return tables };
+        let Some(displayed) = displayed else {
+            return tables;
+        };
         for variant in variants {
-            let Some(at) = variant.runs.iter().position(|run| run.run.replicate == displayed) else { continue };
+            let Some(at) = variant
+                .runs
+                .iter()
+                .position(|run| run.run.replicate == displayed)
+            else {
+                continue;
+            };
             tables.timeline.extend(timeline(variant, at));
             let run = &variant.runs[at];
             let key = key(variant, displayed);
-            tables.clusters.extend(run.clusters.iter().map(|row| (key.clone(), row.clone())));
-            tables.passes.extend(run.passes.iter().map(|row| (key.clone(), *row)));
-            tables.statuses.extend(run.statuses.iter().map(|row| (key.clone(), row.clone())));
+            tables
+                .clusters
+                .extend(run.clusters.iter().map(|row| (key.clone(), row.clone())));
+            tables
+                .passes
+                .extend(run.passes.iter().map(|row| (key.clone(), *row)));
+            tables
+                .statuses
+                .extend(run.statuses.iter().map(|row| (key.clone(), row.clone())));
         }
         tables
     }
 
     /// The files: their names, and how each is written row by row.
     pub const FILES: [(&'static str, TableWriter); 9] = [
-        ("variants.csv", |tables, out| write_csv(out, "", &tables.variants)),
+        ("variants.csv", |tables, out| {
+            write_csv(out, "", &tables.variants)
+        }),
         ("runs.csv", |tables, out| write_csv(out, "", &tables.runs)),
-        ("registries.csv", |tables, out| write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)),
-        ("summary.csv", |tables, out| write_csv(out, "", &tables.summary)),
-        ("comparison.csv", |tables, out| write_csv(out, &header::<ComparisonRow>(), &tables.comparison)),
-        ("timeline.csv", |tables, out| write_csv(out, &header::<TimelineRow>(), &tables.timeline)),
-        ("clusters.csv", |tables, out| write_csv(out, &header::<(RunKey, ClusterRow)>(), &tables.clusters)),
-        ("passes.csv", |tables, out| write_csv(out, &header::<(RunKey, PassRow)>(), &tables.passes)),
-        ("statuses.csv", |tables, out| write_csv(out, &header::<(RunKey, StatusRow)>(), &tables.statuses)),
+        ("registries.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)
+        }),
+        ("summary.csv", |tables, out| {
+            write_csv(out, "", &tables.summary)
+        }),
+        ("comparison.csv", |tables, out| {
+            write_csv(out, &header::<ComparisonRow>(), &tables.comparison)
+        }),
+        ("timeline.csv", |tables, out| {
+            write_csv(out, &header::<TimelineRow>(), &tables.timeline)
+        }),
+        ("clusters.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, ClusterRow)>(), &tables.clusters)
+        }),
+        ("passes.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, PassRow)>(), &tables.passes)
+        }),
+        ("statuses.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, StatusRow)>(), &tables.statuses)
+        }),
     ];
 
     /// The files with their names, in memory.
@@ -155,12 +202,18 @@ pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize
 }
 
 /// As [`to_csv`], row by row.
-fn write_csv(out: &mut dyn Write, header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> io::Result<()> {
+fn write_csv(
+    out: &mut dyn Write,
+    header: &str,
+    rows: impl IntoIterator<Item = impl Serialize>,
+) -> io::Result<()> {
     let mut rows = rows.into_iter().peekable();
     if !header.is_empty() || rows.peek().is_none() {
         writeln!(out, "{header}")?;
     }
-    let mut writer = csv::WriterBuilder::new().has_headers(header.is_empty()).from_writer(FormulasAsText::new(out));
+    let mut writer = csv::WriterBuilder::new()
+        .has_headers(header.is_empty())
+        .from_writer(FormulasAsText::new(out));
     for row in rows {
         writer.serialize(row)?;
     }
@@ -171,12 +224,19 @@ fn write_csv(out: &mut dyn Write, header: &str, rows: impl IntoIterator<Item = i
 type RowReader<Row> = fn(&StringRecord, &StringRecord) -> csv::Result<Row>;
 
 /// The rows of a file; `read` reads one with the header. All numbers must be finite, as they are written.
-fn from_csv<Row: Serialize>(folder: &Path, name: &str, read: RowReader<Row>) -> Result<Vec<Row>, ResultsError> {
+fn from_csv<Row: Serialize>(
+    folder: &Path,
+    name: &str,
+    read: RowReader<Row>,
+) -> Result<Vec<Row>, ResultsError> {
     let path = folder.join(name);
     let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
     let mut reader = csv::Reader::from_reader(file);
     let wrong = |problem: String| ResultsError::Table(path.clone(), problem);
-    let header = reader.headers().cloned().map_err(|error| wrong(error.to_string()))?;
+    let header = reader
+        .headers()
+        .cloned()
+        .map_err(|error| wrong(error.to_string()))?;
     let rows = reader.records().map(|record| {
         let record = record.map_err(|error| wrong(error.to_string()))?;
         let row = read(&record, &header).map_err(|error| wrong(in_words(&error, &header)))?;
@@ -184,7 +244,9 @@ fn from_csv<Row: Serialize>(folder: &Path, name: &str, read: RowReader<Row>) -> 
             None => Ok(row),
             Some(column) => {
                 let line = record.position().map_or(0, csv::Position::line);
-                Err(wrong(format!("line {line}, column `{column}`: it must be a finite number")))
+                Err(wrong(format!(
+                    "line {line}, column `{column}`: it must be a finite number"
+                )))
             }
         }
     });
@@ -192,7 +254,11 @@ fn from_csv<Row: Serialize>(folder: &Path, name: &str, read: RowReader<Row>) -> 
 }
 
 /// A column of this row with a number that is not finite.
-fn infinite<'h>(record: &StringRecord, header: &'h StringRecord, row: &impl Serialize) -> Option<&'h str> {
+fn infinite<'h>(
+    record: &StringRecord,
+    header: &'h StringRecord,
+    row: &impl Serialize,
+) -> Option<&'h str> {
     // JSON has no such numbers, and texts stay texts.
     fn is_null(row: &Value, column: &str) -> bool {
         match row {
@@ -201,17 +267,27 @@ fn infinite<'h>(record: &StringRecord, header: &'h StringRecord, row: &impl Seri
         }
     }
     let is_infinite = |cell: &str| cell.parse::<f64>().is_ok_and(|number| !number.is_finite());
-    let mut suspects = header.iter().zip(record).filter(|(_, cell)| is_infinite(cell)).map(|(column, _)| column);
+    let mut suspects = header
+        .iter()
+        .zip(record)
+        .filter(|(_, cell)| is_infinite(cell))
+        .map(|(column, _)| column);
     let first = suspects.next()?;
     let row = serde_json::to_value(row).ok()?;
-    std::iter::once(first).chain(suspects).find(|column| is_null(&row, column))
+    std::iter::once(first)
+        .chain(suspects)
+        .find(|column| is_null(&row, column))
 }
 
 /// The error of a row, with its line and the name of the column.
 fn in_words(error: &csv::Error, header: &StringRecord) -> String {
-    let csv::ErrorKind::Deserialize { pos: Some(at), err } = error.kind() else { return error.to_string() };
+    let csv::ErrorKind::Deserialize { pos: Some(at), err } = error.kind() else {
+        return error.to_string();
+    };
     let column = err.field().and_then(|index| header.get(index as usize));
-    let column = column.map(|column| format!(", column `{column}`")).unwrap_or_default();
+    let column = column
+        .map(|column| format!(", column `{column}`"))
+        .unwrap_or_default();
     format!("line {}{column}: {}", at.line(), err.kind())
 }
 
@@ -221,26 +297,38 @@ pub(super) fn from_csv_if_there<Row: Serialize>(
     name: &str,
     read: RowReader<Row>,
 ) -> Result<Vec<Row>, ResultsError> {
-    if folder.join(name).exists() { from_csv(folder, name, read) } else { Ok(Vec::new()) }
+    if folder.join(name).exists() {
+        from_csv(folder, name, read)
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 /// The header and the records of a file.
 fn read_records(folder: &Path, name: &str) -> Result<Vec<Vec<String>>, ResultsError> {
     let path = folder.join(name);
     let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
-    let reader = csv::ReaderBuilder::new().has_headers(false).from_reader(file);
+    let reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(file);
     reader
         .into_deserialize()
         .collect::<Result<_, _>>()
         .map_err(|error: csv::Error| ResultsError::Table(path, error.to_string()))
 }
 
-pub(super) fn row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<Row> {
+pub(super) fn row<Row: DeserializeOwned>(
+    record: &StringRecord,
+    header: &StringRecord,
+) -> csv::Result<Row> {
     record.deserialize(Some(header))
 }
 
 /// A row that begins with a run's key. Each half takes its columns by name and skips the others.
-fn keyed_row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<(RunKey, Row)> {
+fn keyed_row<Row: DeserializeOwned>(
+    record: &StringRecord,
+    header: &StringRecord,
+) -> csv::Result<(RunKey, Row)> {
     Ok((row(record, header)?, row(record, header)?))
 }
 
@@ -270,7 +358,14 @@ mod tests {
             failed_pulls: 0,
             received_bytes: u64::MAX,
         };
-        let pass = PassRow { t_s: 1e-9, passes: 1, duration_s: 2.5, created: 1, promoted: 2, unavailable: 3 };
+        let pass = PassRow {
+            t_s: 1e-9,
+            passes: 1,
+            duration_s: 2.5,
+            created: 1,
+            promoted: 2,
+            unavailable: 3,
+        };
         let status = StatusRow {
             t_s: 0.1 + 0.2,
             object: "Bundle/app".to_owned(),
@@ -283,7 +378,10 @@ mod tests {
             clusters: vec![cluster.clone()],
             passes: vec![pass],
             statuses: vec![status.clone()],
-            series: vec![SeriesRow { pulls: peak, ..SeriesRow::default() }],
+            series: vec![SeriesRow {
+                pulls: peak,
+                ..SeriesRow::default()
+            }],
             ..run_record(replicate, peak)
         };
         let mut stalled = full(1, 4);
@@ -300,7 +398,14 @@ mod tests {
     #[test]
     fn tables_read_back_as_they_were_written() {
         let tables = Tables::of(&two_variants(), 1);
-        assert_eq!((tables.runs.len(), tables.clusters.len(), tables.passes.len()), (5, 2, 2));
+        assert_eq!(
+            (
+                tables.runs.len(),
+                tables.clusters.len(),
+                tables.passes.len()
+            ),
+            (5, 2, 2)
+        );
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
         assert_eq!(tables.summary.len(), 2 * MEASURES.len());
@@ -323,26 +428,54 @@ mod tests {
                 for (name, bytes) in tables.files() {
                     std::fs::write(folder.path().join(name), bytes).expect("written");
                 }
-                let error = Tables::read(folder.path()).expect_err("no statistic can be made").to_string();
-                assert!(error.contains(place) && error.contains("must be a finite number"), "{place}: {error}");
+                let error = Tables::read(folder.path())
+                    .expect_err("no statistic can be made")
+                    .to_string();
+                assert!(
+                    error.contains(place) && error.contains("must be a finite number"),
+                    "{place}: {error}"
+                );
             }
         };
-        let of_runs = "runs.csv is not a valid results table: line 2, column `reachable_ready_s`: it must";
-        refused(&|tables, number| tables.runs[0].reachable_ready_s = Some(number), of_runs);
-        refused(&|tables, number| tables.summary[1].median = Some(number), "line 3, column `median`");
-        refused(&|tables, number| tables.timeline[0].pulls_p50 = number, "line 2, column `pulls_p50`");
-        refused(&|tables, number| tables.clusters[1].1.told_s = Some(number), "line 3, column `told_s`");
-        refused(&|tables, number| tables.registries[0].1.egress_busy_share = number, "column `egress_busy_share`");
+        let of_runs =
+            "runs.csv is not a valid results table: line 2, column `reachable_ready_s`: it must";
+        refused(
+            &|tables, number| tables.runs[0].reachable_ready_s = Some(number),
+            of_runs,
+        );
+        refused(
+            &|tables, number| tables.summary[1].median = Some(number),
+            "line 3, column `median`",
+        );
+        refused(
+            &|tables, number| tables.timeline[0].pulls_p50 = number,
+            "line 2, column `pulls_p50`",
+        );
+        refused(
+            &|tables, number| tables.clusters[1].1.told_s = Some(number),
+            "line 3, column `told_s`",
+        );
+        refused(
+            &|tables, number| tables.registries[0].1.egress_busy_share = number,
+            "column `egress_busy_share`",
+        );
         for (name, bytes) in tables.files() {
             std::fs::write(folder.path().join(name), bytes).expect("written");
         }
-        assert_eq!(Tables::read(folder.path()).expect("a text is no number"), tables);
+        assert_eq!(
+            Tables::read(folder.path()).expect("a text is no number"),
+            tables
+        );
     }
 
     #[test]
     fn every_table_shows_the_same_replicate_of_all_variants() {
         let tables = Tables::of(&two_variants(), 1);
-        let mut shown: Vec<u32> = tables.clusters.iter().map(|(key, _)| key.replicate).collect();
+        let mut shown: Vec<u32> = tables
+            .clusters
+            .iter()
+            .map(|(key, _)| key.replicate)
+            .collect();
         shown.extend(tables.passes.iter().map(|(key, _)| key.replicate));
         shown.extend(tables.timeline.iter().map(|row| row.replicate));
         // Peaks 9, 7, 8 and 4, 4; the second variant has no third run, and its second one did not finish.
@@ -358,14 +491,29 @@ mod tests {
             std::fs::write(folder.path().join(name), bytes).expect("written");
         }
         let passes = folder.path().join("passes.csv");
-        let damaged = std::fs::read_to_string(&passes).expect("readable").replace("2.5", "soon");
+        let damaged = std::fs::read_to_string(&passes)
+            .expect("readable")
+            .replace("2.5", "soon");
         std::fs::write(&passes, damaged).expect("written");
-        let error = Tables::read(folder.path()).expect_err("`soon` is not a number").to_string();
-        assert!(error.contains("passes.csv") && error.contains("run the experiment again"), "{error}");
-        assert!(error.contains("line 2, column `duration_s`: invalid float"), "{error}");
+        let error = Tables::read(folder.path())
+            .expect_err("`soon` is not a number")
+            .to_string();
+        assert!(
+            error.contains("passes.csv") && error.contains("run the experiment again"),
+            "{error}"
+        );
+        assert!(
+            error.contains("line 2, column `duration_s`: invalid float"),
+            "{error}"
+        );
         std::fs::remove_file(&passes).expect("removed");
-        let error = Tables::read(folder.path()).expect_err("a missing table").to_string();
-        assert!(error.contains("cannot read") && error.contains("passes.csv"), "{error}");
+        let error = Tables::read(folder.path())
+            .expect_err("a missing table")
+            .to_string();
+        assert!(
+            error.contains("cannot read") && error.contains("passes.csv"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -373,11 +521,20 @@ mod tests {
         let documentation = include_str!("../../docs/results-format.md");
         for (name, bytes) in Tables::of(&two_variants(), 1).files() {
             // Its further columns are the swept settings.
-            let bytes = if name == "variants.csv" { b"variant,strategy".to_vec() } else { bytes };
+            let bytes = if name == "variants.csv" {
+                b"variant,strategy".to_vec()
+            } else {
+                bytes
+            };
             assert_documented(name, &bytes);
         }
         for measure in MEASURES {
-            assert!(documentation.contains(measure.definition), "{}: {}", measure.name, measure.definition);
+            assert!(
+                documentation.contains(measure.definition),
+                "{}: {}",
+                measure.name,
+                measure.definition
+            );
         }
     }
 
@@ -387,7 +544,11 @@ mod tests {
             let text = String::from_utf8(bytes).expect("CSV is text");
             (name, text.lines().next().unwrap_or_default().to_owned())
         };
-        let full: Vec<_> = Tables::of(&two_variants(), 1).files().into_iter().map(header).collect();
+        let full: Vec<_> = Tables::of(&two_variants(), 1)
+            .files()
+            .into_iter()
+            .map(header)
+            .collect();
         let bare = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
         assert!(bare.timeline.is_empty() && bare.clusters.is_empty() && bare.passes.is_empty());
         let empty: Vec<_> = bare.files().into_iter().map(header).collect();
@@ -401,7 +562,10 @@ mod tests {
         let measures: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
         assert_eq!(
             header,
-            format!("variant,strategy,setting,replicate,outcome,held_by,held_detail,{}", measures.join(","))
+            format!(
+                "variant,strategy,setting,replicate,outcome,held_by,held_detail,{}",
+                measures.join(",")
+            )
         );
     }
 }

@@ -77,8 +77,11 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         peak_promotions_per_pass: 5,
         events: 123,
     };
-    let registry =
-        RegistryRow { registry: "registry".to_owned(), egress_bytes: run.egress_bytes, ..RegistryRow::default() };
+    let registry = RegistryRow {
+        registry: "registry".to_owned(),
+        egress_bytes: run.egress_bytes,
+        ..RegistryRow::default()
+    };
     RunRecord {
         run,
         registries: vec![registry],
@@ -95,7 +98,11 @@ pub(super) fn variant(name: &str, mut runs: Vec<RunRecord>) -> VariantRecord {
     for run in &mut runs {
         name.clone_into(&mut run.run.variant);
     }
-    let setting = Setting { path: "strategies.s.limit".to_owned(), name: "limit".to_owned(), value: "1".to_owned() };
+    let setting = Setting {
+        path: "strategies.s.limit".to_owned(),
+        name: "limit".to_owned(),
+        value: "1".to_owned(),
+    };
     VariantRecord {
         variant: name.to_owned(),
         strategy: "s".to_owned(),
@@ -113,6 +120,9 @@ pub(super) fn assert_documented(table: &str, csv: &[u8]) {
         .unwrap_or_else(|| panic!("{table} has a section"));
     let text = str::from_utf8(csv).expect("CSV is text");
     for column in text.lines().next().expect("a header").split(',') {
-        assert!(section.contains(&format!("`{column}`")), "{column} of {table} is documented");
+        assert!(
+            section.contains(&format!("`{column}`")),
+            "{column} of {table} is documented"
+        );
     }
 }

@@ -68,7 +68,11 @@ pub struct TimelineRow {
 /// The timeline of one variant, with the run at place `displayed`; empty when no run has a series.
 pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<TimelineRow> {
     let bin_longest = variant.runs.iter().map(|run| run.bin_s).fold(0.0, f64::max);
-    let span = variant.runs.iter().map(|run| run.series.len() as f64 * run.bin_s).fold(0.0, f64::max);
+    let span = variant
+        .runs
+        .iter()
+        .map(|run| run.series.len() as f64 * run.bin_s)
+        .fold(0.0, f64::max);
     // The tolerance keeps rounding errors of the division from adding a bin.
     let bins_of = |bin_s: f64| (span / bin_s - 1e-9).ceil().max(0.0) as usize;
     if bin_longest <= 0.0 || bins_of(bin_longest) == 0 {
@@ -76,22 +80,34 @@ pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<Timelin
     }
     let bin_s = bin_longest * bins_of(bin_longest).div_ceil(BINS_MAX) as f64;
     let bins = bins_of(bin_s);
-    let series: Vec<Vec<SeriesRow>> = variant.runs.iter().map(|run| rebin(run, bin_s, bins)).collect();
+    let series: Vec<Vec<SeriesRow>> = variant
+        .runs
+        .iter()
+        .map(|run| rebin(run, bin_s, bins))
+        .collect();
     let shown = &series[displayed];
     let mut values = Vec::with_capacity(series.len());
     let mut spread = |bin: usize, of: fn(&SeriesRow) -> f64| {
         values.clear();
         values.extend(series.iter().map(|run| of(&run[bin])));
         values.sort_by(f64::total_cmp);
-        [0.05, 0.5, 0.95].map(|p| quantile_of_sorted(&values, p).expect("the displayed run is one of the values"))
+        [0.05, 0.5, 0.95].map(|p| {
+            quantile_of_sorted(&values, p).expect("the displayed run is one of the values")
+        })
     };
     (0..bins)
         .map(|bin| {
             let [pulls_p5, pulls_p50, pulls_p95] = spread(bin, |row| row.pulls as f64);
-            let [egress_p5_bytes_per_s, egress_p50_bytes_per_s, egress_p95_bytes_per_s] =
-                spread(bin, |row| row.egress_bytes_per_s);
-            let [egress_peak_1s_p5_bytes_per_s, _, egress_peak_1s_p95_bytes_per_s] =
-                spread(bin, |row| row.egress_peak_1s_bytes_per_s);
+            let [
+                egress_p5_bytes_per_s,
+                egress_p50_bytes_per_s,
+                egress_p95_bytes_per_s,
+            ] = spread(bin, |row| row.egress_bytes_per_s);
+            let [
+                egress_peak_1s_p5_bytes_per_s,
+                _,
+                egress_peak_1s_p95_bytes_per_s,
+            ] = spread(bin, |row| row.egress_peak_1s_bytes_per_s);
             let row = &shown[bin];
             TimelineRow {
                 variant: variant.variant.clone(),
@@ -124,7 +140,10 @@ pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<Timelin
 /// The series of `run` in `bins` bins of `bin_s`, which is at least as long as the run's own bins.
 fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
     let mut fine = run.series.iter().peekable();
-    let mut last = SeriesRow { waiting: run.run.targets, ..SeriesRow::default() };
+    let mut last = SeriesRow {
+        waiting: run.run.targets,
+        ..SeriesRow::default()
+    };
     let row = |bin: usize| {
         let mut row = SeriesRow {
             t_s: bin as f64 * bin_s,
@@ -139,7 +158,9 @@ fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
             row.pulls = row.pulls.max(part.pulls);
             row.downloads = row.downloads.max(part.downloads);
             row.egress_bytes_per_s += part.egress_bytes_per_s * run.bin_s / bin_s;
-            row.egress_peak_1s_bytes_per_s = row.egress_peak_1s_bytes_per_s.max(part.egress_peak_1s_bytes_per_s);
+            row.egress_peak_1s_bytes_per_s = row
+                .egress_peak_1s_bytes_per_s
+                .max(part.egress_peak_1s_bytes_per_s);
             (row.ready_new, row.updating) = (part.ready_new, part.updating);
             (row.not_ready, row.waiting) = (part.not_ready, part.waiting);
         }
@@ -168,17 +189,37 @@ mod tests {
 
     #[test]
     fn runs_in_different_bins_are_converted_to_the_longest() {
-        let fine = RunRecord { bin_s: 1.0, series: series(1.0, &[1, 9, 2, 4, 5]), ..run_record(0, 9) };
-        let coarse = RunRecord { bin_s: 2.0, series: series(2.0, &[3, 3]), ..run_record(1, 11) };
+        let fine = RunRecord {
+            bin_s: 1.0,
+            series: series(1.0, &[1, 9, 2, 4, 5]),
+            ..run_record(0, 9)
+        };
+        let coarse = RunRecord {
+            bin_s: 2.0,
+            series: series(2.0, &[3, 3]),
+            ..run_record(1, 11)
+        };
         let rows = timeline(&variant("v", vec![fine, coarse]), 0);
         // The fine run is shown: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's
         // bytes.
-        assert_eq!(rows.iter().map(|row| row.pulls).collect::<Vec<_>>(), [9, 4, 5]);
-        let egress: Vec<String> = rows.iter().map(|row| row.egress_bytes_per_s.to_string()).collect();
+        assert_eq!(
+            rows.iter().map(|row| row.pulls).collect::<Vec<_>>(),
+            [9, 4, 5]
+        );
+        let egress: Vec<String> = rows
+            .iter()
+            .map(|row| row.egress_bytes_per_s.to_string())
+            .collect();
         assert_eq!(egress, ["40", "24", "20"]);
-        let peaks: Vec<String> = rows.iter().map(|row| row.egress_peak_1s_bytes_per_s.to_string()).collect();
+        let peaks: Vec<String> = rows
+            .iter()
+            .map(|row| row.egress_peak_1s_bytes_per_s.to_string())
+            .collect();
         assert_eq!(peaks, ["90", "40", "50"], "maxima");
-        assert_eq!(rows.iter().map(|row| row.ready_new).collect::<Vec<_>>(), [1, 3, 4]);
+        assert_eq!(
+            rows.iter().map(|row| row.ready_new).collect::<Vec<_>>(),
+            [1, 3, 4]
+        );
         // Median of (9 3), (4 3), (5 0: the coarse run has ended).
         let medians: Vec<String> = rows.iter().map(|row| row.pulls_p50.to_string()).collect();
         assert_eq!(medians, ["6", "3.5", "2.5"]);
@@ -188,7 +229,16 @@ mod tests {
     fn a_long_series_has_longer_bins_and_keeps_its_peak() {
         let mut pulls = vec![0; 3 * BINS_MAX - 1];
         pulls[7001] = 77;
-        let rows = timeline(&variant("v", vec![RunRecord { series: series(1.0, &pulls), ..run_record(0, 77) }]), 0);
+        let rows = timeline(
+            &variant(
+                "v",
+                vec![RunRecord {
+                    series: series(1.0, &pulls),
+                    ..run_record(0, 77)
+                }],
+            ),
+            0,
+        );
         assert_eq!(rows.len(), BINS_MAX);
         assert_eq!(rows[7001 / 3].pulls, 77);
         assert_eq!(rows.iter().map(|row| row.pulls).sum::<u64>(), 77);
@@ -196,6 +246,18 @@ mod tests {
 
     #[test]
     fn a_run_without_a_series_has_no_timeline() {
-        assert!(timeline(&variant("v", vec![RunRecord { series: Vec::new(), ..run_record(0, 0) }]), 0).is_empty());
+        assert!(
+            timeline(
+                &variant(
+                    "v",
+                    vec![RunRecord {
+                        series: Vec::new(),
+                        ..run_record(0, 0)
+                    }]
+                ),
+                0
+            )
+            .is_empty()
+        );
     }
 }

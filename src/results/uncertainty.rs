@@ -85,7 +85,9 @@ pub fn uncertainty_tables(
     drawn: &[Vec<RunRow>],
     constants: &[DrawnConstant],
 ) -> Vec<(&'static str, Vec<u8>)> {
-    let rows = MEASURES.iter().flat_map(|measure| rows(measure, variants, drawn));
+    let rows = MEASURES
+        .iter()
+        .flat_map(|measure| rows(measure, variants, drawn));
     vec![
         (FILE, to_csv("", rows)),
         (DRAWS, to_csv("", drawn.iter().flatten())),
@@ -106,19 +108,40 @@ pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsErr
 /// # Errors
 /// When a table is damaged.
 pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), ResultsError> {
-    Ok((from_csv_if_there(folder, DRAWS, row)?, from_csv_if_there(folder, CONSTANTS, row)?))
+    Ok((
+        from_csv_if_there(folder, DRAWS, row)?,
+        from_csv_if_there(folder, CONSTANTS, row)?,
+    ))
 }
 
-fn rows(measure: &Measure, variants: &[VariantRecord], drawn: &[Vec<RunRow>]) -> Vec<UncertaintyRow> {
+fn rows(
+    measure: &Measure,
+    variants: &[VariantRecord],
+    drawn: &[Vec<RunRow>],
+) -> Vec<UncertaintyRow> {
     // A time that is not reached is later than any other.
     let value = |run: &RunRow| (measure.of)(run).unwrap_or(f64::INFINITY);
-    let totals: Vec<Vec<f64>> = drawn.iter().map(|runs| runs.iter().map(value).collect()).collect();
-    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.settings.as_slice()).collect();
+    let totals: Vec<Vec<f64>> = drawn
+        .iter()
+        .map(|runs| runs.iter().map(value).collect())
+        .collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.settings.as_slice())
+        .collect();
     let groups = compared(&settings);
     let row = |(at, variant): (usize, &VariantRecord)| {
         let luck: Vec<f64> = variant.runs.iter().map(|run| value(&run.run)).collect();
-        let group = groups.iter().find(|group| group.contains(&at)).cloned().unwrap_or_else(|| vec![at]);
-        let is_least = |draw: &usize| group.iter().all(|&other| totals[at][*draw] <= totals[other][*draw]);
+        let group = groups
+            .iter()
+            .find(|group| group.contains(&at))
+            .cloned()
+            .unwrap_or_else(|| vec![at]);
+        let is_least = |draw: &usize| {
+            group
+                .iter()
+                .all(|&other| totals[at][*draw] <= totals[other][*draw])
+        };
         let least = (0..totals[at].len()).filter(is_least).count();
         let [luck_of, total_of] = [&luck, &totals[at]].map(|values| ends(values));
         UncertaintyRow {
@@ -163,10 +186,19 @@ mod tests {
 
     #[test]
     fn every_column_is_documented_and_reads_back() {
-        let variants = [variant("a", vec![run_record(0, 5), run_record(1, 7)]), variant("b", vec![run_record(0, 9)])];
+        let variants = [
+            variant("a", vec![run_record(0, 5), run_record(1, 7)]),
+            variant("b", vec![run_record(0, 9)]),
+        ];
         let drawn: Vec<Vec<RunRow>> = vec![
-            [4, 30, 6].into_iter().map(|peak| run_record(0, peak).run).collect(),
-            [8, 9, 6].into_iter().map(|peak| run_record(0, peak).run).collect(),
+            [4, 30, 6]
+                .into_iter()
+                .map(|peak| run_record(0, peak).run)
+                .collect(),
+            [8, 9, 6]
+                .into_iter()
+                .map(|peak| run_record(0, peak).run)
+                .collect(),
         ];
         let constant = DrawnConstant {
             draw: 0,
@@ -184,12 +216,27 @@ mod tests {
             std::fs::write(folder.path().join(name), bytes).expect("written");
         }
         let rows = read_uncertainty(folder.path()).expect("readable");
-        let of =
-            |name: &str| rows.iter().find(|row| row.variant == name && row.measure == "peak_pulls").expect("a row");
-        assert_eq!((of("a").luck_low, of("a").luck_high), (Some(5.0), Some(7.0)));
-        assert_eq!((of("a").total_low, of("a").total_median, of("a").total_high), (Some(4.0), Some(6.0), Some(30.0)));
+        let of = |name: &str| {
+            rows.iter()
+                .find(|row| row.variant == name && row.measure == "peak_pulls")
+                .expect("a row")
+        };
+        assert_eq!(
+            (of("a").luck_low, of("a").luck_high),
+            (Some(5.0), Some(7.0))
+        );
+        assert_eq!(
+            (of("a").total_low, of("a").total_median, of("a").total_high),
+            (Some(4.0), Some(6.0), Some(30.0))
+        );
         // Draw by draw: 4 is below 8, 30 is above 9, and 6 is as good as 6.
-        assert!((of("a").least_share - 2.0 / 3.0).abs() < 1e-9 && (of("b").least_share - 2.0 / 3.0).abs() < 1e-9);
-        assert_eq!(read_uncertainty(std::path::Path::new("/nowhere")).expect("none"), []);
+        assert!(
+            (of("a").least_share - 2.0 / 3.0).abs() < 1e-9
+                && (of("b").least_share - 2.0 / 3.0).abs() < 1e-9
+        );
+        assert_eq!(
+            read_uncertainty(std::path::Path::new("/nowhere")).expect("none"),
+            []
+        );
     }
 }

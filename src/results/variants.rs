@@ -13,18 +13,34 @@ const OWN: [&str; 2] = ["variant", "strategy"];
 
 /// The names of the columns, then the fields of each variant in the experiment's order.
 pub(super) fn variant_table(variants: &[VariantRecord]) -> Vec<Vec<String>> {
-    let swept = || variants.iter().flat_map(|variant| &variant.settings).unique_by(|setting| &setting.path);
+    let swept = || {
+        variants
+            .iter()
+            .flat_map(|variant| &variant.settings)
+            .unique_by(|setting| &setting.path)
+    };
     let name = |setting: &Setting| match OWN.contains(&setting.name.as_str()) {
         true => setting.path.clone(),
         false => setting.name.clone(),
     };
     let row = |variant: &VariantRecord| -> Vec<String> {
         let own = |path: &str| variant.settings.iter().find(|setting| setting.path == path);
-        let value = |setting: &Setting| own(&setting.path).map_or_else(String::new, |own| own.value.clone());
-        [variant.variant.clone(), variant.strategy.clone()].into_iter().chain(swept().map(value)).collect()
+        let value = |setting: &Setting| {
+            own(&setting.path).map_or_else(String::new, |own| own.value.clone())
+        };
+        [variant.variant.clone(), variant.strategy.clone()]
+            .into_iter()
+            .chain(swept().map(value))
+            .collect()
     };
-    let header = OWN.map(str::to_owned).into_iter().chain(swept().map(name)).collect();
-    std::iter::once(header).chain(variants.iter().map(row)).collect()
+    let header = OWN
+        .map(str::to_owned)
+        .into_iter()
+        .chain(swept().map(name))
+        .collect();
+    std::iter::once(header)
+        .chain(variants.iter().map(row))
+        .collect()
 }
 
 #[cfg(test)]
@@ -46,10 +62,31 @@ mod tests {
             ..variant(name, Vec::new())
         };
         let table = variant_table(&[
-            with("a", &[("strategies.a.limit", "limit", "5%"), ("registry.egress", "egress", "1 Gbit/s")]),
-            with("b", &[("registry.egress", "egress", "9 Gbit/s"), ("fleet.0.strategy", "strategy", "x")]),
+            with(
+                "a",
+                &[
+                    ("strategies.a.limit", "limit", "5%"),
+                    ("registry.egress", "egress", "1 Gbit/s"),
+                ],
+            ),
+            with(
+                "b",
+                &[
+                    ("registry.egress", "egress", "9 Gbit/s"),
+                    ("fleet.0.strategy", "strategy", "x"),
+                ],
+            ),
         ]);
-        assert_eq!(table[0], ["variant", "strategy", "limit", "egress", "fleet.0.strategy"]);
-        assert_eq!(table[1..], [["a", "s", "5%", "1 Gbit/s", ""], ["b", "s", "", "9 Gbit/s", "x"]]);
+        assert_eq!(
+            table[0],
+            ["variant", "strategy", "limit", "egress", "fleet.0.strategy"]
+        );
+        assert_eq!(
+            table[1..],
+            [
+                ["a", "s", "5%", "1 Gbit/s", ""],
+                ["b", "s", "", "9 Gbit/s", "x"]
+            ]
+        );
     }
 }

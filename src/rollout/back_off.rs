@@ -37,7 +37,10 @@ mod tests {
 
     #[test]
     fn the_wait_doubles_from_5_ms_to_1000_s() {
-        assert_eq!([0, 1, 2].map(back_off), [5, 10, 20].map(SimDuration::from_millis));
+        assert_eq!(
+            [0, 1, 2].map(back_off),
+            [5, 10, 20].map(SimDuration::from_millis)
+        );
         assert_eq!(back_off(17), SimDuration::from_millis(655_360));
         assert_eq!([18, 19, u32::MAX].map(back_off), [LONGEST; 3]);
     }

@@ -71,25 +71,49 @@ impl Baseline {
             return Vec::new();
         }
         let started = targets.iter().filter(|target| target.started).count();
-        let waiting = targets.iter().enumerate().filter(|(_, target)| !target.started);
+        let waiting = targets
+            .iter()
+            .enumerate()
+            .filter(|(_, target)| !target.started);
         let batch = self.batch(started, targets.len());
-        waiting.take(batch).map(|(index, _)| TargetId(index as u32)).collect()
+        waiting
+            .take(batch)
+            .map(|(index, _)| TargetId(index as u32))
+            .collect()
     }
 
     /// The rule that blocks the rollout at what is visible now; `all` are the names of the targets. `None` when no
     /// rule does.
-    pub fn hold<'n>(self, targets: &[BaselineTarget], all: impl Iterator<Item = &'n str>) -> Option<Hold> {
-        let in_flight = targets.iter().zip(all).filter(|(target, _)| target.is_in_flight());
+    pub fn hold<'n>(
+        self,
+        targets: &[BaselineTarget],
+        all: impl Iterator<Item = &'n str>,
+    ) -> Option<Hold> {
+        let in_flight = targets
+            .iter()
+            .zip(all)
+            .filter(|(target, _)| target.is_in_flight());
         let in_flight: Vec<&str> = in_flight.map(|(_, name)| name).collect();
         let waiting = targets.iter().filter(|target| !target.started).count();
         if in_flight.is_empty() || (self == Self::AllAtOnce && waiting > 0) {
             return None;
         }
-        let of_targets = format!("{} started target(s) not ready ({})", in_flight.len(), names(in_flight));
-        let rule = if matches!(self, Self::Doubling(_)) { "doubling" } else { "batch" };
+        let of_targets = format!(
+            "{} started target(s) not ready ({})",
+            in_flight.len(),
+            names(in_flight)
+        );
+        let rule = if matches!(self, Self::Doubling(_)) {
+            "doubling"
+        } else {
+            "batch"
+        };
         Some(match waiting {
             0 => Hold::new("ready", format!("{of_targets}; all targets were started")),
-            _ => Hold::new(rule, format!("{of_targets}; the next of {waiting} waiting targets start when all are")),
+            _ => Hold::new(
+                rule,
+                format!("{of_targets}; the next of {waiting} waiting targets start when all are"),
+            ),
         })
     }
 }
@@ -99,7 +123,10 @@ mod tests {
     use super::*;
 
     const NOBODY: [u32; 0] = [];
-    const WAITING: BaselineTarget = BaselineTarget { started: false, ready: true };
+    const WAITING: BaselineTarget = BaselineTarget {
+        started: false,
+        ready: true,
+    };
 
     /// A rollout, and its story so far.
     struct Story {
@@ -109,25 +136,37 @@ mod tests {
 
     impl Story {
         fn new(baseline: Baseline, targets: usize) -> Self {
-            Self { baseline, targets: vec![WAITING; targets] }
+            Self {
+                baseline,
+                targets: vec![WAITING; targets],
+            }
         }
 
         /// Makes and applies one pass; returns the started targets.
         fn pass(&mut self) -> Vec<u32> {
             let started = self.baseline.reconcile(&self.targets);
             for target in &started {
-                self.targets[target.index()] = BaselineTarget { started: true, ready: false };
+                self.targets[target.index()] = BaselineTarget {
+                    started: true,
+                    ready: false,
+                };
             }
             started.into_iter().map(|target| target.0).collect()
         }
 
         fn ready(&mut self, targets: &[usize]) {
-            targets.iter().for_each(|target| self.targets[*target].ready = true);
+            targets
+                .iter()
+                .for_each(|target| self.targets[*target].ready = true);
         }
 
         fn hold(&self) -> Option<String> {
-            let names: Vec<String> = (0..self.targets.len()).map(|index| format!("store-{index}")).collect();
-            self.baseline.hold(&self.targets, names.iter().map(String::as_str)).map(|hold| hold.to_string())
+            let names: Vec<String> = (0..self.targets.len())
+                .map(|index| format!("store-{index}"))
+                .collect();
+            self.baseline
+                .hold(&self.targets, names.iter().map(String::as_str))
+                .map(|hold| hold.to_string())
         }
     }
 
@@ -155,7 +194,9 @@ mod tests {
         assert_eq!(story.pass(), NOBODY, "one is still at work");
         assert_eq!(
             story.hold().as_deref(),
-            Some("batch: 1 started target(s) not ready (store-2); the next of 2 waiting targets start when all are")
+            Some(
+                "batch: 1 started target(s) not ready (store-2); the next of 2 waiting targets start when all are"
+            )
         );
         story.ready(&[2]);
         assert_eq!(story.pass(), [4, 5]);
@@ -183,27 +224,54 @@ mod tests {
             (Baseline::BatchPercent(10), 3, 1, "to at least one"),
             (Baseline::BatchPercent(0), 200, 1, "also for 0 %"),
             (Baseline::BatchPercent(100), 200, 200, "all"),
-            (Baseline::BatchSize(0), 200, 1, "a batch of none would stop the rollout"),
-            (Baseline::BatchSize(500), 200, 500, "more than there are is all"),
+            (
+                Baseline::BatchSize(0),
+                200,
+                1,
+                "a batch of none would stop the rollout",
+            ),
+            (
+                Baseline::BatchSize(500),
+                200,
+                500,
+                "more than there are is all",
+            ),
             (Baseline::AllAtOnce, 0, 1, "no target, no matter"),
-            (Baseline::Doubling(0), 20, 1, "a first wave of none would stop the rollout"),
+            (
+                Baseline::Doubling(0),
+                20,
+                1,
+                "a first wave of none would stop the rollout",
+            ),
         ];
         for (baseline, targets, batch, why) in cases {
-            assert_eq!(baseline.batch(0, targets), batch, "{baseline:?} of {targets}: {why}");
+            assert_eq!(
+                baseline.batch(0, targets),
+                batch,
+                "{baseline:?} of {targets}: {why}"
+            );
         }
     }
 
     #[test]
     fn each_wave_has_twice_as_many_targets_as_the_one_before() {
-        for (first, waves) in [(1, vec![1, 2, 4, 8, 5]), (3, vec![3, 6, 11]), (0, vec![1, 2, 4, 8, 5]), (50, vec![20])]
-        {
+        for (first, waves) in [
+            (1, vec![1, 2, 4, 8, 5]),
+            (3, vec![3, 6, 11]),
+            (0, vec![1, 2, 4, 8, 5]),
+            (50, vec![20]),
+        ] {
             let mut story = Story::new(Baseline::Doubling(first), 20);
             assert_eq!(story.baseline.batches(20), waves, "first {first}");
             for size in waves {
                 assert_eq!(story.pass().len(), size, "first {first}");
                 assert_eq!(story.pass(), NOBODY, "the next wave waits");
                 assert!(story.hold().is_some());
-                story.targets.iter_mut().filter(|target| target.started).for_each(|target| target.ready = true);
+                story
+                    .targets
+                    .iter_mut()
+                    .filter(|target| target.started)
+                    .for_each(|target| target.ready = true);
             }
             assert_eq!((story.pass(), story.hold()), (Vec::new(), None), "done");
         }

@@ -24,16 +24,24 @@ pub fn parse_duration(text: &str) -> Option<SimDuration> {
     }
     let mut nanos: u64 = 0;
     while !rest.is_empty() {
-        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let number_end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, after) = rest.split_at(number_end);
-        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let unit_end = after
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(after.len());
         let (unit, after) = after.split_at(unit_end);
         let size = UNITS.iter().find(|(name, _)| *name == unit)?.1;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
             return None;
         }
-        let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let whole: u64 = if whole.is_empty() {
+            0
+        } else {
+            whole.parse().ok()?
+        };
         nanos = nanos.checked_add(whole.checked_mul(size)?)?;
         nanos = nanos.checked_add(part_of(fraction, size))?;
         rest = after;
@@ -76,7 +84,11 @@ fn decimal(nanos: u64, size: u64, name: &str) -> String {
     let digits = size.ilog10() as usize;
     let fraction = format!("{part:0digits$}");
     let fraction = fraction.trim_end_matches('0');
-    if fraction.is_empty() { format!("{whole}{name}") } else { format!("{whole}.{fraction}{name}") }
+    if fraction.is_empty() {
+        format!("{whole}{name}")
+    } else {
+        format!("{whole}.{fraction}{name}")
+    }
 }
 
 #[cfg(test)]
@@ -103,13 +115,28 @@ mod tests {
         for (text, nanos, written) in cases {
             let parsed = parse_duration(text);
             assert_eq!(parsed.map(SimDuration::as_nanos), Some(nanos), "{text}");
-            assert_eq!(parsed.map(format_duration).as_deref(), Some(written), "{text}");
+            assert_eq!(
+                parsed.map(format_duration).as_deref(),
+                Some(written),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn durations_that_go_rejects_are_rejected() {
-        for text in ["", "1", "s", ".s", "1x", "1h 2m", "-1s", "1..5s", "99999999999h", "1d"] {
+        for text in [
+            "",
+            "1",
+            "s",
+            ".s",
+            "1x",
+            "1h 2m",
+            "-1s",
+            "1..5s",
+            "99999999999h",
+            "1d",
+        ] {
             assert_eq!(parse_duration(text), None, "{text:?}");
         }
     }

@@ -70,8 +70,13 @@ impl JsonSchema for IntOrString {
 struct IntOrStringVisitor;
 
 impl IntOrStringVisitor {
-    fn int<E: de::Error>(number: Option<i32>, written: de::Unexpected<'_>) -> Result<IntOrString, E> {
-        number.map(IntOrString::Int).ok_or_else(|| E::invalid_value(written, &Self))
+    fn int<E: de::Error>(
+        number: Option<i32>,
+        written: de::Unexpected<'_>,
+    ) -> Result<IntOrString, E> {
+        number
+            .map(IntOrString::Int)
+            .ok_or_else(|| E::invalid_value(written, &Self))
     }
 }
 
@@ -92,7 +97,9 @@ impl Visitor<'_> for IntOrStringVisitor {
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
         let whole = number.fract().abs() < f64::MIN_POSITIVE && number.abs() <= 2_147_483_648.0;
-        let converted = whole.then_some(number as i64).and_then(|number| i32::try_from(number).ok());
+        let converted = whole
+            .then_some(number as i64)
+            .and_then(|number| i32::try_from(number).ok());
         Self::int(converted, de::Unexpected::Float(number))
     }
 
@@ -110,15 +117,31 @@ mod tests {
         let cases = [
             // written, meaning, why
             ("10", Some(IntOrString::Int(10)), "a number"),
-            ("-3", Some(IntOrString::Int(-3)), "no bounds but those of the type"),
-            ("2147483647", Some(IntOrString::Int(i32::MAX)), "the largest"),
+            (
+                "-3",
+                Some(IntOrString::Int(-3)),
+                "no bounds but those of the type",
+            ),
+            (
+                "2147483647",
+                Some(IntOrString::Int(i32::MAX)),
+                "the largest",
+            ),
             ("2147483648", None, "one more"),
             ("-2147483649", None, "one less than the smallest"),
             ("99999999999999999999999", None, "far too large"),
-            ("10.0", Some(IntOrString::Int(10)), "a whole number, however it is written"),
+            (
+                "10.0",
+                Some(IntOrString::Int(10)),
+                "a whole number, however it is written",
+            ),
             ("5.5", None, "half a cluster"),
             ("\"10\"", Some("10".into()), "quotes make a text"),
-            ("10%", Some("10%".into()), "a percentage is a text without quotes too"),
+            (
+                "10%",
+                Some("10%".into()),
+                "a percentage is a text without quotes too",
+            ),
             ("\"\"", Some("".into()), "judged when it is used"),
             ("true", None, "neither"),
             ("[1]", None, "neither"),
@@ -131,7 +154,12 @@ mod tests {
                 assert_eq!(json.ok(), meaning, "json {written}: {why}");
             }
         }
-        let error = serde_json::from_str::<IntOrString>("5.5").expect_err("not whole").to_string();
-        assert!(error.contains("a whole number of at most 32 bits, or a percentage such as `10%`"), "{error}");
+        let error = serde_json::from_str::<IntOrString>("5.5")
+            .expect_err("not whole")
+            .to_string();
+        assert!(
+            error.contains("a whole number of at most 32 bits, or a percentage such as `10%`"),
+            "{error}"
+        );
     }
 }

@@ -72,7 +72,9 @@ pub(crate) fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
 /// For each index its place in an order of all.
 pub(crate) fn places_in(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
-    (0..).zip(order).for_each(|(place, index)| places[*index as usize] = place);
+    (0..)
+        .zip(order)
+        .for_each(|(place, index)| places[*index as usize] = place);
     places
 }
 
@@ -121,7 +123,10 @@ pub struct Hold {
 impl Hold {
     /// A rule, and why it blocks.
     pub fn new(rule: &'static str, explanation: impl Into<String>) -> Self {
-        Self { rule: rule.into(), explanation: explanation.into() }
+        Self {
+            rule: rule.into(),
+            explanation: explanation.into(),
+        }
     }
 }
 

@@ -18,7 +18,13 @@ pub struct ObjectCondition {
 
 impl ObjectCondition {
     /// A condition.
-    pub fn new(object: &str, condition: &str, status: &str, reason: &str, message: impl Into<String>) -> Self {
+    pub fn new(
+        object: &str,
+        condition: &str,
+        status: &str,
+        reason: &str,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             object: object.to_owned(),
             condition: condition.to_owned(),
@@ -30,7 +36,12 @@ impl ObjectCondition {
 
     /// A field of the status.
     pub fn field(object: &str, field: &str, value: impl Into<String>) -> Self {
-        Self { object: object.to_owned(), condition: field.to_owned(), status: value.into(), ..Self::default() }
+        Self {
+            object: object.to_owned(),
+            condition: field.to_owned(),
+            status: value.into(),
+            ..Self::default()
+        }
     }
 
     /// A condition that the object does not have, or no longer.

@@ -25,7 +25,11 @@ impl TargetSet {
         let above = |words: &usize| (*words > 1).then(|| words.div_ceil(BITS));
         let words = std::iter::successors(Some(size.div_ceil(BITS).max(1)), above);
         let levels = words.map(|words| vec![0; words]).collect();
-        Self { levels, blocks: vec![0; size.div_ceil(BLOCK)], universe: size }
+        Self {
+            levels,
+            blocks: vec![0; size.div_ceil(BLOCK)],
+            universe: size,
+        }
     }
 
     /// The set of all indices below `size`.
@@ -59,7 +63,11 @@ impl TargetSet {
     /// If an index to add is not below the size.
     pub fn set(&mut self, index: u32, is_member: bool) -> bool {
         let mut at = index as usize;
-        assert!(!is_member || at < self.universe, "{index} is below {}", self.universe);
+        assert!(
+            !is_member || at < self.universe,
+            "{index} is below {}",
+            self.universe
+        );
         if self.contains(index) == is_member {
             return false;
         }
@@ -90,7 +98,9 @@ impl TargetSet {
         // Up, until a word has a bit at or after the place; then down along the lowest bits.
         loop {
             let words = self.levels.get(level)?;
-            let rest = words.get(at / BITS).map_or(0, |word| word >> (at % BITS) << (at % BITS));
+            let rest = words
+                .get(at / BITS)
+                .map_or(0, |word| word >> (at % BITS) << (at % BITS));
             if rest != 0 {
                 at = at / BITS * BITS + rest.trailing_zeros() as usize;
                 break;
@@ -123,9 +133,19 @@ impl TargetSet {
     pub fn count_below(&self, index: u32) -> usize {
         let (at, words) = (index as usize, &self.levels[0]);
         let blocks: usize = self.blocks.iter().take(at / BLOCK).sum();
-        let words = words.iter().enumerate().take(at / BITS + 1).skip(at / BLOCK * BITS);
+        let words = words
+            .iter()
+            .enumerate()
+            .take(at / BITS + 1)
+            .skip(at / BLOCK * BITS);
         // The last word counts up to the index.
-        let bits = words.map(|(nth, word)| if nth < at / BITS { *word } else { word & ((1 << (at % BITS)) - 1) });
+        let bits = words.map(|(nth, word)| {
+            if nth < at / BITS {
+                *word
+            } else {
+                word & ((1 << (at % BITS)) - 1)
+            }
+        });
         blocks + bits.map(|bits| bits.count_ones() as usize).sum::<usize>()
     }
 

@@ -17,5 +17,8 @@ pub(super) fn print_ranges(list: &[u32]) -> String {
         [one] => one.to_string(),
         run => format!("{}-{}", run[0], run[run.len() - 1]),
     };
-    list.chunk_by(|a, b| a + 1 == *b).map(print).collect::<Vec<_>>().join(",")
+    list.chunk_by(|a, b| a + 1 == *b)
+        .map(print)
+        .collect::<Vec<_>>()
+        .join(",")
 }

@@ -20,7 +20,10 @@ impl Assertion {
     /// As results describe it.
     #[must_use]
     pub fn info(&self) -> LimitInfo {
-        LimitInfo { limit: self.limit.to_string(), strategy: self.strategy.clone() }
+        LimitInfo {
+            limit: self.limit.to_string(),
+            strategy: self.strategy.clone(),
+        }
     }
 }
 
@@ -44,6 +47,9 @@ impl FromText for AssertionFields {
     const EXAMPLES: &'static [&'static str] = &["completion_p95 < 4h"];
 
     fn of_text(limit: &str) -> Result<Self, String> {
-        Ok(Self { limit: limit.to_owned(), strategy: None })
+        Ok(Self {
+            limit: limit.to_owned(),
+            strategy: None,
+        })
     }
 }

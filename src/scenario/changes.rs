@@ -96,9 +96,20 @@ impl Checker<'_> {
     ) -> Vec<(SimDuration, Change)> {
         let mut changes = strategy.acts();
         // A large fleet has many labels, which only changes need.
-        let changing = if written.is_empty() { &[][..] } else { &world.world.clusters };
-        let mut labels: Vec<Labels> = changing.iter().map(|cluster| (*cluster.labels).clone()).collect();
-        for (index, change) in written.iter().enumerate().sorted_by_key(|(_, change)| change.after) {
+        let changing = if written.is_empty() {
+            &[][..]
+        } else {
+            &world.world.clusters
+        };
+        let mut labels: Vec<Labels> = changing
+            .iter()
+            .map(|cluster| (*cluster.labels).clone())
+            .collect();
+        for (index, change) in written
+            .iter()
+            .enumerate()
+            .sorted_by_key(|(_, change)| change.after)
+        {
             if change.strategy.as_ref().is_some_and(|only| only != name) {
                 continue;
             }
@@ -106,7 +117,11 @@ impl Checker<'_> {
             for act in self.acts(change, &path, world, &mut labels) {
                 if let Err(reason) = strategy.takes(&act) {
                     let help = "name the strategies that take it with `strategy`, or remove it";
-                    self.report(&path, format!("`{name}` does not take this change: {reason}"), help);
+                    self.report(
+                        &path,
+                        format!("`{name}` does not take this change: {reason}"),
+                        help,
+                    );
                     break;
                 }
                 changes.push((change.after, act));
@@ -117,53 +132,123 @@ impl Checker<'_> {
     }
 
     /// Reports the problems of the changes that do not depend on the strategy.
-    pub(super) fn change_names(&mut self, written: &[ChangeFile], strategies: &[String], horizon: SimDuration) {
+    pub(super) fn change_names(
+        &mut self,
+        written: &[ChangeFile],
+        strategies: &[String],
+        horizon: SimDuration,
+    ) {
         for (index, change) in written.iter().enumerate() {
             let path = Path::of("changes").index(index);
             self.strategy_name(&path, change.strategy.as_ref(), strategies);
             if change.after >= horizon {
-                let message = format!("the change is at {}, and runs end at {}", change.after, horizon);
-                self.report(&path.key("after"), message, "write an earlier time, or a longer `horizon`");
+                let message = format!(
+                    "the change is at {}, and runs end at {}",
+                    change.after, horizon
+                );
+                self.report(
+                    &path.key("after"),
+                    message,
+                    "write an earlier time, or a longer `horizon`",
+                );
             }
-            let ChangeFile { approve, deselect, relabel, release, stop, .. } = change;
-            let acts = [approve.is_some(), deselect.is_some(), relabel.is_some(), release.is_some(), stop.is_some()];
+            let ChangeFile {
+                approve,
+                deselect,
+                relabel,
+                release,
+                stop,
+                ..
+            } = change;
+            let acts = [
+                approve.is_some(),
+                deselect.is_some(),
+                relabel.is_some(),
+                release.is_some(),
+                stop.is_some(),
+            ];
             if acts.into_iter().filter(|is_set| *is_set).count() != 1 && self.is_untouched(&path) {
-                self.report(&path, NO_ACT, "write e.g. `{after: 30 min, stop: true}`, and one entry for each act");
+                self.report(
+                    &path,
+                    NO_ACT,
+                    "write e.g. `{after: 30 min, stop: true}`, and one entry for each act",
+                );
             }
         }
     }
 
     /// One entry, as controllers see it. `labels` are those of all clusters until then.
-    fn acts(&mut self, change: &ChangeFile, path: &Path, world: &CheckedWorld, labels: &mut [Labels]) -> Vec<Change> {
+    fn acts(
+        &mut self,
+        change: &ChangeFile,
+        path: &Path,
+        world: &CheckedWorld,
+        labels: &mut [Labels],
+    ) -> Vec<Change> {
         let mut acts = Vec::new();
         if let Some(ApprovalFile { stage, when }) = &change.approve {
-            acts.push(Change::Approve { stage: stage.clone(), before: *when == ApprovedEnd::Before });
+            acts.push(Change::Approve {
+                stage: stage.clone(),
+                before: *when == ApprovedEnd::Before,
+            });
         }
         if let Some(selector) = &change.deselect {
             let selected = self.clusters_of(&path.key("deselect"), selector, world);
-            acts.extend(selected.into_iter().map(|cluster| Change::Selected(ClusterId(cluster as u32), false)));
+            acts.extend(
+                selected
+                    .into_iter()
+                    .map(|cluster| Change::Selected(ClusterId(cluster as u32), false)),
+            );
         }
-        if let Some(RelabelFile { clusters, labels: set }) = &change.relabel {
+        if let Some(RelabelFile {
+            clusters,
+            labels: set,
+        }) = &change.relabel
+        {
             for cluster in self.clusters_of(&path.key("relabel").key("clusters"), clusters, world) {
                 labels[cluster].extend(set.clone());
-                acts.push(Change::Labels(ClusterId(cluster as u32), labels[cluster].clone()));
+                acts.push(Change::Labels(
+                    ClusterId(cluster as u32),
+                    labels[cluster].clone(),
+                ));
             }
         }
-        if change.release == Some(PublishedRevision::Installed) && world.world.release == ReleaseKind::Initial {
+        if change.release == Some(PublishedRevision::Installed)
+            && world.world.release == ReleaseKind::Initial
+        {
             let message = "before a first deployment no revision is installed";
-            self.report(&path.key("release"), message, "remove it, or write `release: {kind: update}`");
+            self.report(
+                &path.key("release"),
+                message,
+                "remove it, or write `release: {kind: update}`",
+            );
         }
-        let published = change.release.map(|of| if of == PublishedRevision::Installed { OLD } else { NEW });
+        let published = change.release.map(|of| {
+            if of == PublishedRevision::Installed {
+                OLD
+            } else {
+                NEW
+            }
+        });
         acts.extend(published.map(Change::Release));
         acts.extend(change.stop.map(Change::Stop));
         acts
     }
 
-    fn clusters_of(&mut self, path: &Path, selector: &LabelSelector, world: &CheckedWorld) -> Vec<usize> {
+    fn clusters_of(
+        &mut self,
+        path: &Path,
+        selector: &LabelSelector,
+        world: &CheckedWorld,
+    ) -> Vec<usize> {
         let clusters = &world.world.clusters;
         let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
         let checked = self.selector(path, selector, &labels);
         let is_hit = |selector: &CheckedSelector, at: usize| selector.matches(&clusters[at].labels);
-        checked.map_or_else(Vec::new, |selector| (0..clusters.len()).filter(|at| is_hit(&selector, *at)).collect())
+        checked.map_or_else(Vec::new, |selector| {
+            (0..clusters.len())
+                .filter(|at| is_hit(&selector, *at))
+                .collect()
+        })
     }
 }

@@ -42,7 +42,10 @@ pub(crate) struct CheckedWorld {
 
 impl CheckedWorld {
     pub(crate) fn fleet(&self) -> Fleet<'_> {
-        Fleet { world: &self.world, groups: &self.groups }
+        Fleet {
+            world: &self.world,
+            groups: &self.groups,
+        }
     }
 }
 
@@ -57,18 +60,25 @@ impl Checker<'_> {
 
     /// The place of a problem in a value that may be written in a short form, in which only the whole value has one.
     pub(super) fn place(&self, path: Path, whole: &Path) -> Path {
-        if self.is_set(&path) { path } else { whole.clone() }
+        if self.is_set(&path) {
+            path
+        } else {
+            whole.clone()
+        }
     }
 
     /// A measure or limit that was parsed. `None`: it is wrong, which is reported.
     pub(super) fn parsed<T>(&mut self, path: &Path, read: Result<T, MeasureError>) -> Option<T> {
-        read.map_err(|MeasureError { message, help }| self.report(path, message, &help)).ok()
+        read.map_err(|MeasureError { message, help }| self.report(path, message, &help))
+            .ok()
     }
 
     /// Checks that a rate is never zero.
     pub(super) fn positive_rate(&mut self, path: &Path, rate: &RateModel) {
         let lowest = match rate {
-            RateModel::Constant(_) | RateModel::Uniform { .. } | RateModel::Empirical(_) => rate.least(),
+            RateModel::Constant(_) | RateModel::Uniform { .. } | RateModel::Empirical(_) => {
+                rate.least()
+            }
             _ => rate.mean(),
         };
         if lowest <= 0.0 {

@@ -32,16 +32,29 @@ pub(crate) struct ClockTime {
 impl ClockTime {
     fn parse(text: &str) -> Option<Self> {
         let (day, time) = match text.trim().split_once(' ') {
-            Some((day, time)) => (Some(DAYS.iter().position(|known| known.eq_ignore_ascii_case(day))? as u32), time),
+            Some((day, time)) => (
+                Some(
+                    DAYS.iter()
+                        .position(|known| known.eq_ignore_ascii_case(day))?
+                        as u32,
+                ),
+                time,
+            ),
             None => (None, text.trim()),
         };
         let (hours, minutes) = time.trim().split_once(':')?;
         let number = |text: &str, below: u32| -> Option<u32> {
-            let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse().ok().filter(|number| is_number && *number < below)
+            let is_number =
+                (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse()
+                .ok()
+                .filter(|number| is_number && *number < below)
         };
         let minutes = number(minutes, 60).filter(|_| minutes.len() == 2)?;
-        Some(Self { day, minute: number(hours, 24)? * 60 + minutes })
+        Some(Self {
+            day,
+            minute: number(hours, 24)? * 60 + minutes,
+        })
     }
 
     /// The time since midnight.
@@ -64,7 +77,8 @@ impl TryFrom<String> for ClockTime {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Self::parse(&text).ok_or_else(|| format!("`{text}` is not a time of day such as `22:00` or `Fri 22:00`"))
+        Self::parse(&text)
+            .ok_or_else(|| format!("`{text}` is not a time of day such as `22:00` or `Fri 22:00`"))
     }
 }
 
@@ -98,16 +112,26 @@ impl JsonSchema for ClockTime {
 ///
 /// # Errors
 /// A message and a fix.
-pub(super) fn in_durations<'t>(limit: &'t str, start: Option<ClockTime>) -> Result<Cow<'t, str>, (String, String)> {
+pub(super) fn in_durations<'t>(
+    limit: &'t str,
+    start: Option<ClockTime>,
+) -> Result<Cow<'t, str>, (String, String)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == ':' || c == ' ';
-    let Some(colon) = limit.find(':') else { return Ok(limit.into()) };
+    let Some(colon) = limit.find(':') else {
+        return Ok(limit.into());
+    };
     let from = limit[..colon].rfind(|c| !is_part(c)).map_or(0, |at| at + 1);
-    let to = limit[colon..].find(|c| !is_part(c)).map_or(limit.len(), |at| colon + at);
+    let to = limit[colon..]
+        .find(|c| !is_part(c))
+        .map_or(limit.len(), |at| colon + at);
     // `… >= 95% with 99% confidence` has no colon, so the whole part is the time.
     let written = limit[from..to].trim();
     let refused = |message: String, help: &str| Err((message, help.to_owned()));
     let Some(end) = ClockTime::parse(written) else {
-        return refused(format!("`{written}` is not a time of day"), "write e.g. `06:00`, `Mon 06:00`, or a duration");
+        return refused(
+            format!("`{written}` is not a time of day"),
+            "write e.g. `06:00`, `Mon 06:00`, or a duration",
+        );
     };
     let Some(start) = start else {
         return refused(
@@ -126,15 +150,27 @@ pub(super) fn in_durations<'t>(limit: &'t str, start: Option<ClockTime>) -> Resu
         (hours, 0) => format!("{hours}h"),
         (hours, minutes) => format!("{hours}h{minutes}m"),
     };
-    let space = if limit[from..to].starts_with(' ') { " " } else { "" };
-    Ok(format!("{}{space}{duration} ({end}){}", &limit[..from], &limit[to..]).into())
+    let space = if limit[from..to].starts_with(' ') {
+        " "
+    } else {
+        ""
+    };
+    Ok(format!(
+        "{}{space}{duration} ({end}){}",
+        &limit[..from],
+        &limit[to..]
+    )
+    .into())
 }
 
 /// Reads a limit of an experiment that starts at this time of day.
 ///
 /// # Errors
 /// The error, with a fix.
-pub(super) fn clocked_limit(written: &str, start: Option<ClockTime>) -> Result<Limit, MeasureError> {
+pub(super) fn clocked_limit(
+    written: &str,
+    start: Option<ClockTime>,
+) -> Result<Limit, MeasureError> {
     let refused = |(message, help)| MeasureError { message, help };
     Limit::parse(&in_durations(written, start).map_err(refused)?)
 }
@@ -144,19 +180,41 @@ mod tests {
     use super::*;
 
     fn resolved(limit: &str, start: &str) -> String {
-        in_durations(limit, ClockTime::parse(start)).expect("a time of day").into_owned()
+        in_durations(limit, ClockTime::parse(start))
+            .expect("a time of day")
+            .into_owned()
     }
 
     #[test]
     fn a_time_of_day_is_the_next_one_after_the_start() {
         for (limit, start, expected) in [
-            ("completion_p95 < 06:00", "22:00", "completion_p95 < 8h (06:00)"),
+            (
+                "completion_p95 < 06:00",
+                "22:00",
+                "completion_p95 < 8h (06:00)",
+            ),
             ("completion<6:00", "22:15", "completion<7h45m (06:00)"),
             ("completion <= 22:00", "22:00", "completion <= 24h (22:00)"),
-            ("completion <= 22:30", "Fri 22:00", "completion <= 30m (22:30)"),
-            ("completion < Mon 06:00", "Fri 22:00", "completion < 56h (Mon 06:00)"),
-            ("completion < Fri 21:00", "Fri 22:00", "completion < 167h (Fri 21:00)"),
-            ("P(completion <= 06:00) >= 99%", "22:00", "P(completion <= 8h (06:00)) >= 99%"),
+            (
+                "completion <= 22:30",
+                "Fri 22:00",
+                "completion <= 30m (22:30)",
+            ),
+            (
+                "completion < Mon 06:00",
+                "Fri 22:00",
+                "completion < 56h (Mon 06:00)",
+            ),
+            (
+                "completion < Fri 21:00",
+                "Fri 22:00",
+                "completion < 167h (Fri 21:00)",
+            ),
+            (
+                "P(completion <= 06:00) >= 99%",
+                "22:00",
+                "P(completion <= 8h (06:00)) >= 99%",
+            ),
             (
                 "P(completion > 06:00) <= 1% with 99% confidence",
                 "5:00",
@@ -167,7 +225,12 @@ mod tests {
             let found = resolved(limit, start);
             assert_eq!(found, expected);
             let parsed = Limit::parse(&found).expect("a limit");
-            assert_eq!(Limit::parse(&parsed.to_string()).expect("its own text").to_string(), parsed.to_string());
+            assert_eq!(
+                Limit::parse(&parsed.to_string())
+                    .expect("its own text")
+                    .to_string(),
+                parsed.to_string()
+            );
         }
     }
 
@@ -180,17 +243,34 @@ mod tests {
     #[test]
     fn times_that_cannot_be_placed_are_refused_with_the_fix() {
         for (limit, start, message) in [
-            ("completion < 06:00", None, "`06:00` is a time of day, and the rollout has no time at which it starts"),
+            (
+                "completion < 06:00",
+                None,
+                "`06:00` is a time of day, and the rollout has no time at which it starts",
+            ),
             (
                 "completion < Mon 06:00",
                 Some("22:00"),
                 "`Mon 06:00` has a day of the week, and `startsAt: 22:00` has none",
             ),
-            ("completion < 25:00", Some("22:00"), "`25:00` is not a time of day"),
-            ("completion < 6:0", Some("22:00"), "`6:0` is not a time of day"),
-            ("completion < Foo 06:00", Some("22:00"), "`Foo 06:00` is not a time of day"),
+            (
+                "completion < 25:00",
+                Some("22:00"),
+                "`25:00` is not a time of day",
+            ),
+            (
+                "completion < 6:0",
+                Some("22:00"),
+                "`6:0` is not a time of day",
+            ),
+            (
+                "completion < Foo 06:00",
+                Some("22:00"),
+                "`Foo 06:00` is not a time of day",
+            ),
         ] {
-            let (found, _) = in_durations(limit, start.and_then(ClockTime::parse)).expect_err("refused");
+            let (found, _) =
+                in_durations(limit, start.and_then(ClockTime::parse)).expect_err("refused");
             assert_eq!(found, message);
         }
     }

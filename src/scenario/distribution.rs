@@ -7,8 +7,9 @@ use serde::Deserialize;
 use super::check::Checker;
 use crate::document::path::Path;
 use crate::world::{
-    CachePlace, CacheSpec, CellSpec, ClusterSpec, CountOrPercent, DistributionKind, DistributionSpec, ImageSpec,
-    LazySpec, MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec,
+    CachePlace, CacheSpec, CellSpec, ClusterSpec, CountOrPercent, DistributionKind,
+    DistributionSpec, ImageSpec, LazySpec, MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec,
+    RegionSpec, SpegelSpec,
 };
 
 /// Path of the images from the registry to the nodes.
@@ -70,7 +71,13 @@ impl Checker<'_> {
     ) -> DistributionSpec {
         let mut spec = DistributionSpec::default();
         if let Some(written) = written {
-            self.distribution_by(&Path::of("distribution"), written, clusters, node, &mut spec);
+            self.distribution_by(
+                &Path::of("distribution"),
+                written,
+                clusters,
+                node,
+                &mut spec,
+            );
         }
         spec.mirrors = self.mirrors(mirrors, regions, images);
         spec
@@ -97,20 +104,28 @@ impl Checker<'_> {
                 spec.kind = DistributionKind::Cache(cache.clone());
             }
             DistributionFile::Cells(cells) => spec.kind = DistributionKind::Cells(cells.clone()),
-            DistributionFile::Spegel(spegel) => spec.kind = DistributionKind::Spegel(spegel.clone()),
+            DistributionFile::Spegel(spegel) => {
+                spec.kind = DistributionKind::Spegel(spegel.clone())
+            }
             DistributionFile::Dragonfly(_) => {
                 let defaults = PiecesSpec::dragonfly(node.nic.typical());
                 spec.kind = DistributionKind::Pieces(self.pieces(&path.key("dragonfly"), defaults));
             }
             DistributionFile::Kraken(_) => {
-                spec.kind = DistributionKind::Pieces(self.pieces(&path.key("kraken"), PiecesSpec::default()));
+                spec.kind = DistributionKind::Pieces(
+                    self.pieces(&path.key("kraken"), PiecesSpec::default()),
+                );
             }
             DistributionFile::Lazy(lazy) => {
                 let path = path.key("lazy");
                 let mut lazy_spec = lazy.spec.clone();
                 self.resolve(&path.key("mount"), &mut lazy_spec.mount);
                 if spec.lazy.replace(lazy_spec).is_some() {
-                    self.report(&path, "`lazy` cannot be nested in `lazy`", "write another key under `via`");
+                    self.report(
+                        &path,
+                        "`lazy` cannot be nested in `lazy`",
+                        "write another key under `via`",
+                    );
                 }
                 if let Some(via) = &lazy.via {
                     self.distribution_by(&path.key("via"), via, clusters, node, spec);
@@ -118,12 +133,18 @@ impl Checker<'_> {
             }
             DistributionFile::PrePull(pre_pull) => {
                 let path = path.key("prePull");
-                if let CountOrPercent::Count(0) | CountOrPercent::Percent(0 | 101..) = pre_pull.spec.clusters {
+                if let CountOrPercent::Count(0) | CountOrPercent::Percent(0 | 101..) =
+                    pre_pull.spec.clusters
+                {
                     let message = "must be at least 1 cluster, or between 1% and 100%";
                     self.report(&path.key("clusters"), message, "write e.g. `100` or `10%`");
                 }
                 if spec.pre_pull.replace(pre_pull.spec).is_some() {
-                    self.report(&path, "`prePull` cannot be nested in `prePull`", "write another key under `via`");
+                    self.report(
+                        &path,
+                        "`prePull` cannot be nested in `prePull`",
+                        "write another key under `via`",
+                    );
                 }
                 if let Some(via) = &pre_pull.via {
                     self.distribution_by(&path.key("via"), via, clusters, node, spec);
@@ -138,20 +159,42 @@ impl Checker<'_> {
             let help = "with fewer, a piece would pass from peer to peer in a single row";
             self.report(&path.key("connections"), "must be at least 2", help);
         }
-        if pieces.timeouts.is_some_and(|timeouts| timeouts.share.get() > 0.9) {
+        if pieces
+            .timeouts
+            .is_some_and(|timeouts| timeouts.share.get() > 0.9)
+        {
             let help = "with more, a node would hardly ever find a peer";
-            self.report(&path.key("timeouts").key("share"), "must be at most 90%", help);
+            self.report(
+                &path.key("timeouts").key("share"),
+                "must be at most 90%",
+                help,
+            );
         }
         pieces
     }
 
-    fn mirrors(&mut self, written: &[MirrorSpec], regions: &[RegionSpec], images: &[ImageSpec]) -> Vec<MirrorSpec> {
+    fn mirrors(
+        &mut self,
+        written: &[MirrorSpec],
+        regions: &[RegionSpec],
+        images: &[ImageSpec],
+    ) -> Vec<MirrorSpec> {
         let list = Path::of("mirrors");
-        self.unique(&list, written.iter().map(|mirror| mirror.name.as_str()).enumerate());
+        self.unique(
+            &list,
+            written
+                .iter()
+                .map(|mirror| mirror.name.as_str())
+                .enumerate(),
+        );
         let regions: Vec<String> = regions.iter().map(|region| region.name.clone()).collect();
         let images: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
         let mirrors = written.iter().enumerate();
-        mirrors.filter_map(|(index, mirror)| self.mirror(&list.index(index), mirror, &regions, &images)).collect()
+        mirrors
+            .filter_map(|(index, mirror)| {
+                self.mirror(&list.index(index), mirror, &regions, &images)
+            })
+            .collect()
     }
 
     fn mirror(
@@ -161,16 +204,27 @@ impl Checker<'_> {
         regions: &[String],
         images: &[String],
     ) -> Option<MirrorSpec> {
-        let region = self.lookup(&path.key("region"), &mirror.region_name, &Path::of("regions"), regions)?;
+        let region = self.lookup(
+            &path.key("region"),
+            &mirror.region_name,
+            &Path::of("regions"),
+            regions,
+        )?;
         let list = Path::of("release").key("images");
         let holds = match &mirror.image_names {
             None => (0..images.len()).collect(),
             Some(names) => {
                 let path = path.key("holds");
-                let at = |(index, name): (usize, &String)| self.lookup(&path.index(index), name, &list, images);
+                let at = |(index, name): (usize, &String)| {
+                    self.lookup(&path.index(index), name, &list, images)
+                };
                 names.iter().enumerate().filter_map(at).collect()
             }
         };
-        Some(MirrorSpec { region, holds, ..mirror.clone() })
+        Some(MirrorSpec {
+            region,
+            holds,
+            ..mirror.clone()
+        })
     }
 }

@@ -6,7 +6,8 @@ use crate::document::path::Path;
 use crate::rollout::label_selector::Labels;
 use crate::units::Share;
 use crate::world::{
-    ClusterSpec, DefectKind, DefectSpec, DurationModel, FaultSpec, RegionSpec, RegionalOutageSpec, WorkloadSpec,
+    ClusterSpec, DefectKind, DefectSpec, DurationModel, FaultSpec, RegionSpec, RegionalOutageSpec,
+    WorkloadSpec,
 };
 
 impl Checker<'_> {
@@ -22,7 +23,11 @@ impl Checker<'_> {
         let path = Path::of("faults");
         if faults.pull_failure == Share::ALL {
             let help = "write less than 100%: a fleet that cannot pull images cannot be updated";
-            self.report(&path.key("pullFailure"), "`pullFailure` must be less than 100%", help);
+            self.report(
+                &path.key("pullFailure"),
+                "`pullFailure` must be less than 100%",
+                help,
+            );
         }
         if let Some(back) = &mut faults.offline.comes_back {
             self.resolve(&path.key("offline").key("return"), back);
@@ -61,7 +66,11 @@ impl Checker<'_> {
         }
         if between.mean() < 1.0 {
             let help = "write e.g. `{weibull: {mean: 30 d, shape: 0.75}}`";
-            self.report(&path.key("between"), "mean time between failures must be at least 1 s", help);
+            self.report(
+                &path.key("between"),
+                "mean time between failures must be at least 1 s",
+                help,
+            );
         }
     }
 
@@ -90,7 +99,9 @@ impl Checker<'_> {
             (Some(region), None) => {
                 let path = path.key("region");
                 let names: Vec<String> = regions.iter().map(|region| region.name.clone()).collect();
-                let Some(found) = self.lookup(&path, region, &Path::of("regions"), &names) else { return };
+                let Some(found) = self.lookup(&path, region, &Path::of("regions"), &names) else {
+                    return;
+                };
                 outage.clusters = positions(clusters, |cluster| cluster.region == Some(found));
                 if outage.clusters.is_empty() && self.is_whole(&Path::of("fleet")) {
                     let help = "set `region:` in a group of `fleet`";
@@ -98,23 +109,39 @@ impl Checker<'_> {
                 }
             }
             (None, Some(selector)) => {
-                let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
-                let Some(checked) = self.selector(&path.key("selector"), selector, &labels) else { return };
+                let labels: Vec<&Labels> =
+                    clusters.iter().map(|cluster| &*cluster.labels).collect();
+                let Some(checked) = self.selector(&path.key("selector"), selector, &labels) else {
+                    return;
+                };
                 outage.clusters = positions(clusters, |cluster| checked.matches(&cluster.labels));
             }
             _ => {
                 let help = "write e.g. `{region: eu, windows: [{from: 10m, for: 1h}]}`; `selector: {}` is all clusters";
-                self.report(path, "a regional outage needs either `region` or `selector`", help);
+                self.report(
+                    path,
+                    "a regional outage needs either `region` or `selector`",
+                    help,
+                );
                 return;
             }
         }
-        match (outage.windows.is_empty(), &mut outage.between, &mut outage.repair) {
+        match (
+            outage.windows.is_empty(),
+            &mut outage.between,
+            &mut outage.repair,
+        ) {
             (true, Some(between), Some(repair)) => self.renewal(path, between, repair),
             (false, None, None) => {}
             _ if !self.is_untouched(path) => return,
             _ => {
-                let help = "write `windows: [{from: 10m, for: 1h}]`, or `between: …` and `repair: …`";
-                self.report(path, "a regional outage needs either `windows`, or `between` and `repair`", help);
+                let help =
+                    "write `windows: [{from: 10m, for: 1h}]`, or `between: …` and `repair: …`";
+                self.report(
+                    path,
+                    "a regional outage needs either `windows`, or `between` and `repair`",
+                    help,
+                );
                 return;
             }
         }
@@ -126,11 +153,24 @@ impl Checker<'_> {
         let is_unready = defect.kind == DefectKind::Unready;
         if self.is_set(&crash_after) && (defect.detected_after.is_some() || is_unready) {
             let help = "remove it: it applies to containers that crash and never work";
-            self.report(&crash_after, "`crashAfter` has no effect on this defect", help);
+            self.report(
+                &crash_after,
+                "`crashAfter` has no effect on this defect",
+                help,
+            );
         }
-        if is_unready && !workloads.is_empty() && workloads.iter().all(|workload| workload.readiness.is_none()) {
+        if is_unready
+            && !workloads.is_empty()
+            && workloads
+                .iter()
+                .all(|workload| workload.readiness.is_none())
+        {
             let help = "give a workload a `readiness` probe, or write `kind: crashes`";
-            self.report(&path.key("kind"), "`unready` has no effect without a readiness probe", help);
+            self.report(
+                &path.key("kind"),
+                "`unready` has no effect without a readiness probe",
+                help,
+            );
         }
         self.resolve(&crash_after, &mut defect.crash_after);
         if let Some(after) = &mut defect.detected_after {
@@ -140,5 +180,7 @@ impl Checker<'_> {
 }
 
 fn positions(clusters: &[ClusterSpec], is_hit: impl Fn(&ClusterSpec) -> bool) -> Vec<usize> {
-    (0..clusters.len()).filter(|index| is_hit(&clusters[*index])).collect()
+    (0..clusters.len())
+        .filter(|index| is_hit(&clusters[*index]))
+        .collect()
 }

@@ -24,7 +24,8 @@ use crate::products::StrategyChoice;
 use crate::units::SimDuration;
 use crate::units::serial::Ordered;
 use crate::world::{
-    AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, PodSpec, RegionSpec, RegistrySpec,
+    AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, PodSpec, RegionSpec,
+    RegistrySpec,
 };
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.

@@ -22,7 +22,10 @@ pub(crate) struct UncertaintyFields {
     pub(crate) known: Vec<String>,
     /// Ranges of your own: the path of a constant, and `{low: …, high: …}`.
     #[serde(default)]
-    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, UncertainRange>"))]
+    #[cfg_attr(
+        test,
+        schemars(with = "std::collections::BTreeMap<String, UncertainRange>")
+    )]
     pub(crate) ranges: Ordered<UncertainRange>,
 }
 
@@ -70,7 +73,11 @@ impl FromText for UncertaintyFields {
 
     fn of_text(text: &str) -> Result<Self, String> {
         match text.trim() {
-            "constants" => Ok(Self { draws: DRAWS, known: Vec::new(), ranges: Ordered::default() }),
+            "constants" => Ok(Self {
+                draws: DRAWS,
+                known: Vec::new(),
+                ranges: Ordered::default(),
+            }),
             other => Err(format!("expected {}, not `{other}`", Self::EXPECTING)),
         }
     }

@@ -75,10 +75,14 @@ pub(crate) struct ClusterGroupFile {
 impl FromText for InventoryFields {
     #[cfg(test)]
     const NAME: &'static str = "Inventory";
-    const EXPECTING: &'static str = "the path of a JSON or CSV file, or `{file: clusters.json, links: […]}`";
+    const EXPECTING: &'static str =
+        "the path of a JSON or CSV file, or `{file: clusters.json, links: […]}`";
 
     fn of_text(file: &str) -> Result<Self, String> {
-        Ok(Self { file: file.to_owned(), ..Self::default() })
+        Ok(Self {
+            file: file.to_owned(),
+            ..Self::default()
+        })
     }
 }
 
@@ -110,8 +114,13 @@ impl Checker<'_> {
         }
         complete &= self.is_whole(&Path::of("fleet")) && self.is_whole(&Path::of("inventory"));
         if clusters.is_empty() && complete {
-            let path = Path::of(if fleet.is_some() { "fleet" } else { "inventory" });
-            let help = "write `fleet: [{name: \"store-{001..100}\"}]`, or `inventory: clusters.json`";
+            let path = Path::of(if fleet.is_some() {
+                "fleet"
+            } else {
+                "inventory"
+            });
+            let help =
+                "write `fleet: [{name: \"store-{001..100}\"}]`, or `inventory: clusters.json`";
             self.report(&path, "the fleet has no clusters", help);
         }
         self.fleet_limits(&clusters);
@@ -120,23 +129,46 @@ impl Checker<'_> {
 
     fn fleet_limits(&mut self, clusters: &[ClusterSpec]) {
         let path = Path::of("fleet");
-        if let Some(twice) = clusters.iter().map(|cluster| &cluster.name).duplicates().next() {
+        if let Some(twice) = clusters
+            .iter()
+            .map(|cluster| &cluster.name)
+            .duplicates()
+            .next()
+        {
             let message = format!("two clusters have the name `{twice}`");
-            self.report(&path, message, "let the names of groups and inventory differ");
+            self.report(
+                &path,
+                message,
+                "let the names of groups and inventory differ",
+            );
         }
         let nodes: f64 = clusters.iter().map(|cluster| cluster.nodes.mean()).sum();
         if clusters.len() as u64 > MOST_NAMES {
             let message = format!("the fleet has {} clusters", clusters.len());
-            self.report(&path, message, &format!("at most {MOST_NAMES} are simulated"));
+            self.report(
+                &path,
+                message,
+                &format!("at most {MOST_NAMES} are simulated"),
+            );
         } else if nodes > MOST_NODES_IN_ALL {
             let help = format!("at most {MOST_NODES_IN_ALL} are simulated");
             self.report(&path, format!("the fleet has {nodes:.0} nodes"), &help);
         }
     }
 
-    fn group(&mut self, path: &Path, group: &ClusterSpec, names: Vec<String>, regions: &[String]) -> Vec<ClusterSpec> {
+    fn group(
+        &mut self,
+        path: &Path,
+        group: &ClusterSpec,
+        names: Vec<String>,
+        regions: &[String],
+    ) -> Vec<ClusterSpec> {
         if group.name.is_empty() {
-            self.report(&path.key("name"), "the name is empty", "write e.g. `store-{001..900}`");
+            self.report(
+                &path.key("name"),
+                "the name is empty",
+                "write e.g. `store-{001..900}`",
+            );
         }
         let is_set = |field: &str| self.is_set(&path.key(field));
         let written = LinkFields {
@@ -149,9 +181,19 @@ impl Checker<'_> {
             region: group.region_name.clone(),
             region_index: None,
         };
-        let mut one = ClusterSpec { clusters: None, group: group.name.clone(), ..group.clone() };
+        let mut one = ClusterSpec {
+            clusters: None,
+            group: group.name.clone(),
+            ..group.clone()
+        };
         self.link_fields(path, &written, regions).apply(&mut one);
-        names.into_iter().map(|name| ClusterSpec { name, ..one.clone() }).collect()
+        names
+            .into_iter()
+            .map(|name| ClusterSpec {
+                name,
+                ..one.clone()
+            })
+            .collect()
     }
 
     /// Checks the gaps of a link.
@@ -159,36 +201,63 @@ impl Checker<'_> {
         let path = path.key("gaps");
         self.resolve(&path.key("length"), &mut gaps.length);
         if gaps.share.get() >= 1.0 {
-            self.report(&path.key("share"), "must be less than 100%", "to cut clusters off, use `faults.offline`");
+            self.report(
+                &path.key("share"),
+                "must be less than 100%",
+                "to cut clusters off, use `faults.offline`",
+            );
         }
         let mean = gaps.length.mean();
         if !(mean.is_finite() && mean >= SHORTEST_GAP) {
-            self.report(&path.key("length"), "the mean must be at least 10 ms and finite", "write e.g. `2 s`");
+            self.report(
+                &path.key("length"),
+                "the mean must be at least 10 ms and finite",
+                "write e.g. `2 s`",
+            );
         }
     }
 
     /// Links of clusters that neither a group nor the inventory tells.
     pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<GuessedLink> {
         let guess = ClusterSpec::default();
-        let groups = self.tree.get(&Path::of("fleet")).map_or(0, |groups| groups.items().len());
+        let groups = self
+            .tree
+            .get(&Path::of("fleet"))
+            .map_or(0, |groups| groups.items().len());
         let has_inventory = self.is_set(&Path::of("inventory"));
         let is_open = |field: &str| {
             let groups = (0..groups).map(|index| Path::of("fleet").index(index));
             let listed = has_inventory.then(|| Path::of("inventory").key("default"));
-            groups.chain(listed).any(|path| !self.is_set(&path.key(field)) && !self.is_set(&path.key("site")))
+            groups
+                .chain(listed)
+                .any(|path| !self.is_set(&path.key(field)) && !self.is_set(&path.key("site")))
         };
-        let link = |constant: &'static str, field: &str, value: String, is_guess: &dyn Fn(&ClusterSpec) -> bool| {
+        let link = |constant: &'static str,
+                    field: &str,
+                    value: String,
+                    is_guess: &dyn Fn(&ClusterSpec) -> bool| {
             let count = clusters.iter().filter(|cluster| is_guess(cluster)).count();
-            let place = if has_inventory { "`inventory.links` or `inventory.default`" } else { "`fleet`" };
+            let place = if has_inventory {
+                "`inventory.links` or `inventory.default`"
+            } else {
+                "`fleet`"
+            };
             let all = clusters.len();
-            let text = format!("`{field}` of {count} of {all} {target}s is a guess, {value}; set it in {place}");
+            let text = format!(
+                "`{field}` of {count} of {all} {target}s is a guess, {value}; set it in {place}"
+            );
             (count > 0 && is_open(field)).then_some(GuessedLink { constant, text })
         };
         [
-            link("fleet[*].downlink", "downlink", guess.downlink.to_string(), &|cluster| {
-                cluster.downlink == guess.downlink
+            link(
+                "fleet[*].downlink",
+                "downlink",
+                guess.downlink.to_string(),
+                &|cluster| cluster.downlink == guess.downlink,
+            ),
+            link("fleet[*].rtt", "rtt", guess.rtt.to_string(), &|cluster| {
+                cluster.rtt == guess.rtt
             }),
-            link("fleet[*].rtt", "rtt", guess.rtt.to_string(), &|cluster| cluster.rtt == guess.rtt),
         ]
         .into_iter()
         .flatten()
@@ -205,8 +274,14 @@ impl Checker<'_> {
         if let Some(nodes) = &mut fields.nodes {
             self.resolve(&path.key("nodes"), nodes);
             if is_wrong(nodes) {
-                let help = format!("write a whole number from 1 to {MOST_NODES}, or a distribution whose mean is");
-                self.report(&path.key("nodes"), format!("not a number of nodes: {nodes}"), &help);
+                let help = format!(
+                    "write a whole number from 1 to {MOST_NODES}, or a distribution whose mean is"
+                );
+                self.report(
+                    &path.key("nodes"),
+                    format!("not a number of nodes: {nodes}"),
+                    &help,
+                );
             }
         }
         if let Some(downlink) = &mut fields.downlink {
@@ -224,24 +299,40 @@ impl Checker<'_> {
             self.gaps(path, gaps);
         }
         let region = fields.region.as_deref();
-        fields.region_index =
-            region.and_then(|name| self.lookup(&path.key("region"), name, &Path::of("regions"), regions));
+        fields.region_index = region
+            .and_then(|name| self.lookup(&path.key("region"), name, &Path::of("regions"), regions));
         fields
     }
 
     /// `None` when the file cannot be read or holds no clusters.
-    fn inventory(&mut self, written: &InventoryFields, regions: &[String]) -> Option<Vec<ClusterSpec>> {
+    fn inventory(
+        &mut self,
+        written: &InventoryFields,
+        regions: &[String],
+    ) -> Option<Vec<ClusterSpec>> {
         let path = Path::of("inventory");
         let found = self.inventory_file(&written.file)?;
         let repo = match &written.git_repo {
-            Some(name) => Some(GitRepo::read(name, &path.key("gitRepo"), &mut self.context)?),
+            Some(name) => Some(GitRepo::read(
+                name,
+                &path.key("gitRepo"),
+                &mut self.context,
+            )?),
             None => None,
         };
-        let namespace = written.namespace.as_deref().or(repo.as_ref().and_then(GitRepo::namespace));
+        let namespace = written
+            .namespace
+            .as_deref()
+            .or(repo.as_ref().and_then(GitRepo::namespace));
         let (space, mut found) = self.of_workspace(&found, namespace)?;
         if let Some(repo) = &repo {
-            let groups = written.cluster_groups.as_ref().and_then(|name| self.files.read(name).ok());
-            let groups = groups.and_then(|source| inventory::groups(&source, space).ok()).unwrap_or_default();
+            let groups = written
+                .cluster_groups
+                .as_ref()
+                .and_then(|name| self.files.read(name).ok());
+            let groups = groups
+                .and_then(|source| inventory::groups(&source, space).ok())
+                .unwrap_or_default();
             found = repo.targets(found, &groups, &mut self.context)?;
         }
         self.regions_of_rows(&found, regions);
@@ -269,9 +360,17 @@ impl Checker<'_> {
             default.apply(&mut spec);
             let known = |name: &String| regions.iter().position(|region| region == name);
             let region_index = cluster.link.region.as_ref().and_then(known);
-            LinkFields { region_index, ..cluster.link.clone() }.apply(&mut spec);
+            LinkFields {
+                region_index,
+                ..cluster.link.clone()
+            }
+            .apply(&mut spec);
             // The first rule counts, so it comes last.
-            for (_, fields) in rules.iter().rev().filter(|(selector, _)| selector.matches(&cluster.labels)) {
+            for (_, fields) in rules
+                .iter()
+                .rev()
+                .filter(|(selector, _)| selector.matches(&cluster.labels))
+            {
                 fields.apply(&mut spec);
             }
             spec
@@ -281,11 +380,19 @@ impl Checker<'_> {
 
     /// Regions that a table names must be there. The first that is not is reported.
     fn regions_of_rows(&mut self, found: &[&InventoryCluster], regions: &[String]) {
-        let unknown =
-            |cluster: &&&InventoryCluster| cluster.link.region.as_ref().is_some_and(|name| !regions.contains(name));
+        let unknown = |cluster: &&&InventoryCluster| {
+            cluster
+                .link
+                .region
+                .as_ref()
+                .is_some_and(|name| !regions.contains(name))
+        };
         if let Some(cluster) = found.iter().find(unknown) {
             let name = cluster.link.region.as_deref().unwrap_or_default();
-            let message = format!("`{}` is behind the region `{name}`, which is not in `regions`", cluster.name);
+            let message = format!(
+                "`{}` is behind the region `{name}`, which is not in `regions`",
+                cluster.name
+            );
             let help = format!("write `regions: [{{name: {name}, bandwidth: 10 Gbit/s}}]`");
             self.report(&Path::of("inventory"), message, &help);
         }
@@ -299,8 +406,14 @@ impl Checker<'_> {
     ) -> Option<(&'c str, Vec<&'c InventoryCluster>)> {
         let found = inventory::of_workspace(clusters, wanted, "set `inventory.namespace` to");
         let path = Path::of("inventory");
-        let path = if wanted.is_some() { path.key("namespace") } else { path };
-        found.map_err(|(message, help)| self.report(&path, message, &help)).ok()
+        let path = if wanted.is_some() {
+            path.key("namespace")
+        } else {
+            path
+        };
+        found
+            .map_err(|(message, help)| self.report(&path, message, &help))
+            .ok()
     }
 
     fn inventory_file(&mut self, name: &str) -> Option<Arc<Vec<InventoryCluster>>> {
@@ -308,12 +421,26 @@ impl Checker<'_> {
             return Some(Arc::clone(known));
         }
         let path = Path::of("inventory");
-        let path = if self.tree.get(&path.key("file")).is_some() { path.key("file") } else { path };
+        let path = if self.tree.get(&path.key("file")).is_some() {
+            path.key("file")
+        } else {
+            path
+        };
         let source = self.file(name, &path)?;
-        let is_table = FsPath::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-        let read = if is_table { table::clusters(&source) } else { inventory::clusters(&source) };
-        let clusters = Arc::new(read.map_err(|problems| self.problems.extend(problems)).ok()?);
-        self.inventories.insert(name.to_owned(), Arc::clone(&clusters));
+        let is_table = FsPath::new(name)
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
+        let read = if is_table {
+            table::clusters(&source)
+        } else {
+            inventory::clusters(&source)
+        };
+        let clusters = Arc::new(
+            read.map_err(|problems| self.problems.extend(problems))
+                .ok()?,
+        );
+        self.inventories
+            .insert(name.to_owned(), Arc::clone(&clusters));
         Some(clusters)
     }
 
@@ -325,7 +452,10 @@ impl Checker<'_> {
         clusters: &[&Labels],
     ) -> Option<CheckedSelector> {
         let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
-        let checked = selector.check().map_err(|error| self.report(path, error.to_string(), help)).ok()?;
+        let checked = selector
+            .check()
+            .map_err(|error| self.report(path, error.to_string(), help))
+            .ok()?;
         if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
             let help = selection::why_none(selector, clusters);
             self.report(path, "the selector matches no cluster of the fleet", &help);
@@ -350,7 +480,13 @@ impl Checker<'_> {
             }
             groups.push((Arc::new(group.group.clone()), group.selector.clone()));
         }
-        self.unique(&list, written.iter().enumerate().map(|(index, group)| (index, group.group.name.as_str())));
+        self.unique(
+            &list,
+            written
+                .iter()
+                .enumerate()
+                .map(|(index, group)| (index, group.group.name.as_str())),
+        );
 
         if let Some(name) = inventory.and_then(|inventory| inventory.cluster_groups.as_ref())
             && let Some(source) = self.file(name, &Path::of("inventory").key("clusterGroups"))
@@ -364,10 +500,23 @@ impl Checker<'_> {
             }
         }
         groups.retain(|(group, selector)| {
-            let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else { return true };
-            if !self.problems.iter().any(|problem| problem.message == error.to_string()) {
-                let message = format!("the selector of the cluster group `{}` is refused: {error}", group.name);
-                self.report(&Path::of("inventory"), message, "Kubernetes would refuse it too");
+            let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else {
+                return true;
+            };
+            if !self
+                .problems
+                .iter()
+                .any(|problem| problem.message == error.to_string())
+            {
+                let message = format!(
+                    "the selector of the cluster group `{}` is refused: {error}",
+                    group.name
+                );
+                self.report(
+                    &Path::of("inventory"),
+                    message,
+                    "Kubernetes would refuse it too",
+                );
             }
             false
         });

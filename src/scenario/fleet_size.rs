@@ -17,18 +17,24 @@ pub(super) enum GroupSize {
 
 impl Checker<'_> {
     /// Number of clusters of each group.
-    pub(super) fn group_sizes(&mut self, groups: &[ClusterSpec], all: Option<u64>) -> Vec<GroupSize> {
+    pub(super) fn group_sizes(
+        &mut self,
+        groups: &[ClusterSpec],
+        all: Option<u64>,
+    ) -> Vec<GroupSize> {
         let fleet = Path::of("fleet");
         let share = |group: &ClusterSpec| match group.clusters {
             Some(CountOrPercent::Percent(percent)) => Some(u64::from(percent)),
             _ => None,
         };
-        let written = |share: &dyn Fn(&ClusterSpec) -> GroupSize| groups.iter().map(share).collect();
+        let written =
+            |share: &dyn Fn(&ClusterSpec) -> GroupSize| groups.iter().map(share).collect();
         let Some(all) = all else {
             for (index, share) in groups.iter().map(share).enumerate() {
                 if let Some(share) = share {
                     let message = format!("nothing says of how many clusters this is {share}%");
-                    let help = "write the size of the fleet at the top of the file, e.g. `clusters: 1000`";
+                    let help =
+                        "write the size of the fleet at the top of the file, e.g. `clusters: 1000`";
                     self.report(&fleet.index(index).key("clusters"), message, help);
                 }
             }
@@ -42,25 +48,46 @@ impl Checker<'_> {
         let sum: u64 = shares.iter().sum();
         let top = Path::of("clusters");
         if all > MOST_NAMES {
-            self.report(&top, format!("{all} clusters"), &format!("at most {MOST_NAMES} are simulated"));
+            self.report(
+                &top,
+                format!("{all} clusters"),
+                &format!("at most {MOST_NAMES} are simulated"),
+            );
         } else if let Some(index) = groups.iter().position(|group| share(group).is_none()) {
-            let message = format!("this group is no share of the {all} clusters that the file asks for");
+            let message =
+                format!("this group is no share of the {all} clusters that the file asks for");
             let help = "write e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out";
             self.report(&fleet.index(index), message, help);
         } else if shares.is_empty() {
             let help = "write e.g. `fleet: [{name: \"store-{0001..}\", clusters: 100%}]`";
-            self.report(&top, "no group of `fleet` takes a share of these clusters", help);
+            self.report(
+                &top,
+                "no group of `fleet` takes a share of these clusters",
+                help,
+            );
         } else if sum != 100 {
             let help = "let the groups' `clusters` add up to 100%";
-            self.report(&fleet, format!("the shares of the groups add up to {sum}%"), help);
+            self.report(
+                &fleet,
+                format!("the shares of the groups add up to {sum}%"),
+                help,
+            );
         } else {
-            return apportion(all, &shares).into_iter().map(GroupSize::Count).collect();
+            return apportion(all, &shares)
+                .into_iter()
+                .map(GroupSize::Count)
+                .collect();
         }
         written(&|_| GroupSize::Wrong)
     }
 
     /// The names of a group's clusters. `None`: what is wrong was reported.
-    pub(super) fn group_names(&mut self, path: &Path, group: &ClusterSpec, size: &GroupSize) -> Option<Vec<String>> {
+    pub(super) fn group_names(
+        &mut self,
+        path: &Path,
+        group: &ClusterSpec,
+        size: &GroupSize,
+    ) -> Option<Vec<String>> {
         let name = &group.name;
         let names = match (size, names::is_open(name)) {
             (GroupSize::Wrong, _) => return None,
@@ -71,7 +98,8 @@ impl Checker<'_> {
                 return None;
             }
             (GroupSize::Count(_), false) => {
-                let message = format!("`{name}` has no open range that could number these clusters");
+                let message =
+                    format!("`{name}` has no open range that could number these clusters");
                 let help = "write a name such as `store-{0001..}`, or leave `clusters` out";
                 self.report(&path.key("clusters"), message, help);
                 return None;
@@ -81,7 +109,11 @@ impl Checker<'_> {
         };
         names
             .map_err(|message| {
-                self.report(&path.key("name"), message, "a group's name may hold ranges such as `{001..900}`");
+                self.report(
+                    &path.key("name"),
+                    message,
+                    "a group's name may hold ranges such as `{001..900}`",
+                );
             })
             .ok()
     }
@@ -125,7 +157,10 @@ mod tests {
             for all in 1..=500 {
                 let sizes = apportion(all, shares);
                 assert_eq!(sizes.iter().sum::<u64>(), all);
-                assert!(sizes.iter().zip(&before).all(|(now, before)| now >= before), "{shares:?}: {sizes:?}");
+                assert!(
+                    sizes.iter().zip(&before).all(|(now, before)| now >= before),
+                    "{shares:?}: {sizes:?}"
+                );
                 before = sizes;
             }
         }

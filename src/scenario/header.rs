@@ -34,7 +34,8 @@ impl Checker<'_> {
     pub(super) fn strategy_names(&mut self, strategies: &[String]) {
         let path = Path::of("strategies");
         if strategies.is_empty() && self.is_untouched(&path) {
-            let help = "write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`";
+            let help =
+                "write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`";
             self.report(&path, "there is no strategy to run", help);
         }
         for name in strategies {
@@ -47,10 +48,19 @@ impl Checker<'_> {
     }
 
     /// Checks that the strategy that a setting names is there.
-    pub(super) fn strategy_name(&mut self, path: &Path, name: Option<&String>, strategies: &[String]) {
+    pub(super) fn strategy_name(
+        &mut self,
+        path: &Path,
+        name: Option<&String>,
+        strategies: &[String],
+    ) {
         if let Some(name) = name.filter(|name| !strategies.contains(name)) {
             let help = format!("the strategies are {}", any_of(strategies));
-            self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
+            self.report(
+                &path.key("strategy"),
+                format!("there is no strategy `{name}`"),
+                &help,
+            );
         }
     }
 
@@ -65,13 +75,21 @@ impl Checker<'_> {
     ) -> Experiment {
         let name = file.name.clone().unwrap_or_else(|| {
             let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            folder
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default()
         });
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name = (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-');
+        let is_name =
+            (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-');
         if !is_name && self.is_untouched(&Path::of("name")) {
             let help = "write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`";
-            self.report(&Path::of("name"), format!("`{name}` is no name for an experiment"), help);
+            self.report(
+                &Path::of("name"),
+                format!("`{name}` is no name for an experiment"),
+                help,
+            );
         }
         let replicates = match (overrides.replicates.or(file.replicates), &file.precision) {
             (replicates, None) => replicates.unwrap_or(REPLICATES),
@@ -79,7 +97,11 @@ impl Checker<'_> {
         };
         if !(1..=MOST_REPLICATES).contains(&replicates) {
             let message = format!("{replicates} runs of every variant");
-            self.report(&Path::of("replicates"), message, &format!("write 1 to {MOST_REPLICATES}"));
+            self.report(
+                &Path::of("replicates"),
+                message,
+                &format!("write 1 to {MOST_REPLICATES}"),
+            );
         }
         self.horizon(file);
         Experiment {
@@ -87,10 +109,17 @@ impl Checker<'_> {
             question: file.question.clone().unwrap_or_default().trim().to_owned(),
             seed: overrides.seed.unwrap_or(file.seed),
             replicates,
-            precision: file.precision.as_ref().and_then(|TextOr(written)| self.precision(written, replicates)),
+            precision: file
+                .precision
+                .as_ref()
+                .and_then(|TextOr(written)| self.precision(written, replicates)),
             assertions: self.assertions(file, strategies),
-            uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
-            plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
+            uncertainty: file
+                .uncertainty
+                .as_ref()
+                .map(|TextOr(written)| self.uncertainty(written)),
+            plan: (is_search || file.plan.is_some())
+                .then(|| self.plan(file, overrides.replicates, is_search)),
             target: products::ANY_TARGET,
             ..Experiment::default()
         }
@@ -105,14 +134,24 @@ impl Checker<'_> {
 
     /// Refuses a sweep with too many variants, or with worlds that are too large for memory. Returns whether it runs.
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
-        let worlds = axes.iter().filter(|axis| axis.strategy().is_none()).map(|axis| axis.values.len());
+        let worlds = axes
+            .iter()
+            .filter(|axis| axis.strategy().is_none())
+            .map(|axis| axis.values.len());
         let worlds = worlds.fold(1, usize::saturating_mul);
         let (message, help) = if variants > MOST_VARIANTS {
-            let help = format!("at most {MOST_VARIANTS} are run; take values away, or split the experiment");
+            let help = format!(
+                "at most {MOST_VARIANTS} are run; take values away, or split the experiment"
+            );
             (format!("the sweep makes {variants} variants"), help)
         } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {
-            let help = format!("at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment");
-            (format!("the sweep makes {worlds} worlds of {clusters} clusters"), help)
+            let help = format!(
+                "at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment"
+            );
+            (
+                format!("the sweep makes {worlds} worlds of {clusters} clusters"),
+                help,
+            )
         } else {
             return true;
         };
@@ -127,7 +166,10 @@ impl Checker<'_> {
             self.strategy_name(&path, written.strategy.as_ref(), strategies);
             let at = self.place(path.key("limit"), &path);
             let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at));
-            assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));
+            assertions.extend(limit.map(|limit| Assertion {
+                limit,
+                strategy: written.strategy.clone(),
+            }));
         }
         assertions
     }

@@ -22,7 +22,11 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with(open: OpenFile, path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
+pub fn load_with(
+    open: OpenFile,
+    path: &FsPath,
+    overrides: &Overrides,
+) -> Result<Experiment, LoadError> {
     begin(Purpose::Run, Some(open), path, overrides)?.finish()
 }
 
@@ -31,7 +35,11 @@ pub fn load_with(open: OpenFile, path: &FsPath, overrides: &Overrides) -> Result
 ///
 /// # Errors
 /// All problems, with places and fixes.
-pub fn load_again(name: &str, inputs: &[InputFile], overrides: &Overrides) -> Result<Experiment, LoadError> {
+pub fn load_again(
+    name: &str,
+    inputs: &[InputFile],
+    overrides: &Overrides,
+) -> Result<Experiment, LoadError> {
     let files = Files::closed(PathBuf::from(name), inputs);
     let file = inputs.first().map_or(FILE, |input| &input.path);
     Loader::of(Purpose::Run, files, (file, FsPath::new(file)), overrides)?.finish()
@@ -53,11 +61,24 @@ pub(super) fn begin(
     path: &FsPath,
     overrides: &Overrides,
 ) -> Result<Loader, LoadError> {
-    let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
-    let parent = file_path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let file_path = if path.is_dir() {
+        path.join(FILE)
+    } else {
+        path.to_owned()
+    };
+    let parent = file_path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(FsPath::new(".")).to_owned();
     let shown = file_path.display().to_string();
     // For provenance the file is known by its name, so that results do not depend on where the program was started.
-    let name = file_path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-    Loader::of(purpose, Files::opened_by(open, folder), (&name, &file_path), overrides)
+    let name = file_path
+        .file_name()
+        .map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+    Loader::of(
+        purpose,
+        Files::opened_by(open, folder),
+        (&name, &file_path),
+        overrides,
+    )
 }

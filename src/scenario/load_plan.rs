@@ -26,7 +26,9 @@ const SHOWN: f64 = 0.95;
 /// The number of runs that must all meet a limit, to show with this confidence that [`SHOWN`] of all runs do: 59 for
 /// 95 %.
 fn runs_to_confirm(confidence: f64) -> u32 {
-    (libm::log(1.0 - confidence) / libm::log(SHOWN)).ceil().max(1.0) as u32
+    (libm::log(1.0 - confidence) / libm::log(SHOWN))
+        .ceil()
+        .max(1.0) as u32
 }
 
 impl Loader {
@@ -35,7 +37,11 @@ impl Loader {
         self.put_auto();
         let (tree, problems) = with_candidates(&self.tree);
         for (path, message, help) in problems {
-            self.problems.push(self.source.at(self.tree.key_place(&path), "plan.search", message).with_help(help));
+            self.problems.push(
+                self.source
+                    .at(self.tree.key_place(&path), "plan.search", message)
+                    .with_help(help),
+            );
         }
         self.tree = tree;
     }
@@ -43,24 +49,38 @@ impl Loader {
 
 impl Checker<'_> {
     /// The goal of the search, with its defaults.
-    pub(super) fn plan(&mut self, file: &ExperimentFile, most: Option<u32>, is_search: bool) -> Plan {
+    pub(super) fn plan(
+        &mut self,
+        file: &ExperimentFile,
+        most: Option<u32>,
+        is_search: bool,
+    ) -> Plan {
         let written = file.plan.clone().unwrap_or_default();
         let path = Path::of("plan");
         let mut limits = Vec::new();
         for (index, text) in written.limits.iter().flatten().enumerate() {
             let at = path.key("limits").index(index);
-            limits.extend(self.parsed(&at, clocked_limit(text, file.starts_at)).map(|limit| (at, limit)));
+            limits.extend(
+                self.parsed(&at, clocked_limit(text, file.starts_at))
+                    .map(|limit| (at, limit)),
+            );
         }
         if written.limits.is_none() {
             for (index, asserted) in file.assert.iter().flatten().enumerate() {
                 let at = Path::of("assert").index(index);
                 if let (Some(strategy), true) = (&asserted.0.strategy, is_search) {
-                    let message =
-                        format!("this limit applies only to `{strategy}`; a plan needs limits for all candidates");
-                    self.report(&at, message, "write the limits of the plan as `plan: {limits: […]}`");
-                } else if let (None, Ok(limit)) =
-                    (&asserted.0.strategy, clocked_limit(&asserted.0.limit, file.starts_at))
-                {
+                    let message = format!(
+                        "this limit applies only to `{strategy}`; a plan needs limits for all candidates"
+                    );
+                    self.report(
+                        &at,
+                        message,
+                        "write the limits of the plan as `plan: {limits: […]}`",
+                    );
+                } else if let (None, Ok(limit)) = (
+                    &asserted.0.strategy,
+                    clocked_limit(&asserted.0.limit, file.starts_at),
+                ) {
                     limits.push((at, limit));
                 }
             }
@@ -83,15 +103,25 @@ impl Checker<'_> {
             self.report(&path.key("tries"), message, "write e.g. `100`");
         }
         if written.confirm == Some(0) {
-            self.report(&path.key("confirm"), "`confirm` must be at least 1", "write e.g. `59`");
+            self.report(
+                &path.key("confirm"),
+                "`confirm` must be at least 1",
+                "write e.g. `59`",
+            );
         }
         if is_search && !objective.is_time() && limits.is_empty() {
             let message = format!("a plan that optimises `{objective}` needs a limit");
-            self.report(&path, message, "add one to `plan.limits`, e.g. `completion_p95 < 4h`");
+            self.report(
+                &path,
+                message,
+                "add one to `plan.limits`, e.g. `completion_p95 < 4h`",
+            );
         }
-        if is_search && objective.is_time() && !limits.iter().any(|(_, limit)| limit.opposes_speed()) {
-            let message =
-                "without a limit on load or risk, the fastest setting is to update all clusters at the same time";
+        if is_search
+            && objective.is_time()
+            && !limits.iter().any(|(_, limit)| limit.opposes_speed())
+        {
+            let message = "without a limit on load or risk, the fastest setting is to update all clusters at the same time";
             let help = "add one to `plan.limits`, e.g. `peak_pulls < 200`, `registry.egress_p95 < 8 Gbit/s`, \
                         `peak_not_ready <= 10%` or `bad_release_exposure < 5%`; `fleetsim run` shows the trade-off \
                         between time and load";
@@ -102,9 +132,14 @@ impl Checker<'_> {
             objective,
             confidence,
             indifference: written.indifference.get(),
-            confirm: written.confirm.unwrap_or_else(|| runs_to_confirm(confidence)),
+            confirm: written
+                .confirm
+                .unwrap_or_else(|| runs_to_confirm(confidence)),
             most,
-            tries: written.tries.filter(|_| is_search).map(|tries| tries as usize),
+            tries: written
+                .tries
+                .filter(|_| is_search)
+                .map(|tries| tries as usize),
             runs: written.runs,
         }
     }
@@ -115,7 +150,11 @@ impl Checker<'_> {
         let default = || Objective::parse(OBJECTIVE).expect("the default is a measure");
         let (text, is_maximised) = match (&written.minimise, &written.maximise) {
             (Some(_), Some(_)) => {
-                self.report(&path.key("maximise"), "a plan has one objective", "keep `minimise` or `maximise`");
+                self.report(
+                    &path.key("maximise"),
+                    "a plan has one objective",
+                    "keep `minimise` or `maximise`",
+                );
                 return default();
             }
             (Some(text), None) => (text, false),
@@ -124,7 +163,10 @@ impl Checker<'_> {
         };
         let here = path.key(if is_maximised { "maximise" } else { "minimise" });
         let searched = [Path::of("sweep"), path.key("search")];
-        let keys = searched.iter().filter_map(|part| self.tree.get(part)).flat_map(Node::entries);
+        let keys = searched
+            .iter()
+            .filter_map(|part| self.tree.get(part))
+            .flat_map(Node::entries);
         let is_searched = keys.map(|(key, _)| &key.text).any(|key| key == text);
         match Objective::parse(text) {
             _ if is_searched => {
@@ -133,7 +175,11 @@ impl Checker<'_> {
             }
             Ok(_) if is_maximised => {
                 let message = format!("`{text}` is a measure, and only a setting can be maximised");
-                self.report(&here, message, "maximise a path of `sweep` or `search`, and state measures as limits");
+                self.report(
+                    &here,
+                    message,
+                    "maximise a path of `sweep` or `search`, and state measures as limits",
+                );
                 default()
             }
             Ok(objective) => objective,
@@ -147,14 +193,38 @@ impl Checker<'_> {
 
     /// Whether the values of the setting to minimise or to maximise have an order.
     fn order_of_values(&mut self, objective: &Objective, axes: &[Axis]) {
-        let Some(axis) = axes.iter().find(|axis| axis.path.to_string() == objective.to_string()) else { return };
-        let kinds: Vec<(String, Option<&str>)> =
-            axis.values.iter().map(Node::label).map(|value| (value.clone(), Objective::kind_of(&value))).collect();
-        let Some((first, kind)) = kinds.first() else { return };
-        if let Some((other, _)) = kinds.iter().find(|(_, other)| other.is_none() || other != kind) {
-            let message = format!("the values of `{objective}` must be numbers of one unit, not {first} and {other}");
-            let aim = if objective.is_maximised() { "maximise" } else { "minimise" };
-            self.report(&Path::of("plan").key(aim), message, "write e.g. only percentages, or only numbers");
+        let Some(axis) = axes
+            .iter()
+            .find(|axis| axis.path.to_string() == objective.to_string())
+        else {
+            return;
+        };
+        let kinds: Vec<(String, Option<&str>)> = axis
+            .values
+            .iter()
+            .map(Node::label)
+            .map(|value| (value.clone(), Objective::kind_of(&value)))
+            .collect();
+        let Some((first, kind)) = kinds.first() else {
+            return;
+        };
+        if let Some((other, _)) = kinds
+            .iter()
+            .find(|(_, other)| other.is_none() || other != kind)
+        {
+            let message = format!(
+                "the values of `{objective}` must be numbers of one unit, not {first} and {other}"
+            );
+            let aim = if objective.is_maximised() {
+                "maximise"
+            } else {
+                "minimise"
+            };
+            self.report(
+                &Path::of("plan").key(aim),
+                message,
+                "write e.g. only percentages, or only numbers",
+            );
         }
     }
 
@@ -171,15 +241,25 @@ impl Checker<'_> {
         if let Some(objective) = objective {
             self.order_of_values(objective, axes);
         }
-        let is_of_world = |setting: &&Setting| !objective.is_some_and(|objective| objective.is_setting(setting));
+        let is_of_world =
+            |setting: &&Setting| !objective.is_some_and(|objective| objective.is_setting(setting));
         let world = |variant: &Variant| -> Vec<String> {
-            Setting::of_world(&variant.settings).filter(is_of_world).map(|setting| setting.value.clone()).collect()
+            Setting::of_world(&variant.settings)
+                .filter(is_of_world)
+                .map(|setting| setting.value.clone())
+                .collect()
         };
         let worlds = experiment.variants.iter().map(world).counts();
-        let has_choice = axes.iter().any(|axis| axis.strategy().is_some_and(|_| axis.values.len() > 1));
+        let has_choice = axes
+            .iter()
+            .any(|axis| axis.strategy().is_some_and(|_| axis.values.len() > 1));
         if !has_choice && worlds.values().all(|&candidates| candidates < 2) && is_complete {
-            let message = "the plan has only one candidate: one strategy without a setting to search";
-            let name = experiment.variants.first().map_or("plain", |variant| variant.strategy.as_str());
+            let message =
+                "the plan has only one candidate: one strategy without a setting to search";
+            let name = experiment
+                .variants
+                .first()
+                .map_or("plain", |variant| variant.strategy.as_str());
             let help = format!(
                 "write e.g. `plan: {{search: {{strategies.{name}.rancherFleet.maxUnavailable: {{from: 1%, to: 100%, \
                  steps: 20}}}}}}`, sweep such a setting, or give several strategies"
@@ -195,8 +275,14 @@ impl Checker<'_> {
                 self.report(&at, message, help);
             }
             (Some(runs), Some(tries)) => {
-                let strategies = experiment.variants.iter().map(|variant| &variant.strategy).unique().count();
-                let tries = (tries * strategies * worlds.len()).min(experiment.variants.len()) as u64;
+                let strategies = experiment
+                    .variants
+                    .iter()
+                    .map(|variant| &variant.strategy)
+                    .unique()
+                    .count();
+                let tries =
+                    (tries * strategies * worlds.len()).min(experiment.variants.len()) as u64;
                 let needed = tries * FIRST_RUNS as u64;
                 if runs < needed {
                     let message = format!("`runs` is {runs}, but {tries} tries take {needed}");

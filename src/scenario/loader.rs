@@ -92,17 +92,23 @@ impl Loader {
         let source = files.read_as(name, file_path).map_err(|message| {
             // Of a file that is there, the message has the fix.
             let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
-            failed(Problem::of_file(&shown, message).with_optional_help((!file_path.is_file()).then_some(help)))
+            failed(
+                Problem::of_file(&shown, message)
+                    .with_optional_help((!file_path.is_file()).then_some(help)),
+            )
         })?;
         files.copy_whole(name);
         let tree = tree::parse(&source).map_err(|problem| failed(*problem))?;
         if tree.is_empty() {
             let help = "docs/experiment-format.md has an example to begin with";
-            return Err(failed(source.at(0..0, "", "the file is empty").with_help(help)));
+            return Err(failed(
+                source.at(0..0, "", "the file is empty").with_help(help),
+            ));
         }
         let file_ends = source.text.len();
         let source = set::with_arguments(&source, &overrides.set);
-        let values = set::values(&source, file_ends).map_err(|problem| failed(problem.of_argument(file_ends)))?;
+        let values = set::values(&source, file_ends)
+            .map_err(|problem| failed(problem.of_argument(file_ends)))?;
         let mut loader = Self {
             purpose,
             folder,
@@ -131,7 +137,12 @@ impl Loader {
         let experiment = self.checked()?;
         let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
         let set_yaml = set::to_yaml(&self.set, &self.tree);
-        Ok(Experiment { settings, set_yaml, inputs: self.files.into_inputs(), ..experiment })
+        Ok(Experiment {
+            settings,
+            set_yaml,
+            inputs: self.files.into_inputs(),
+            ..experiment
+        })
     }
 
     /// The checked experiment, as far as its runs need it.
@@ -140,7 +151,9 @@ impl Loader {
             Some(experiment) if self.problems.is_empty() => Ok(experiment),
             _ => {
                 let problems = std::mem::take(&mut self.problems).into_iter();
-                let problems = problems.map(|problem| problem.of_argument(self.file_ends)).collect();
+                let problems = problems
+                    .map(|problem| problem.of_argument(self.file_ends))
+                    .collect();
                 Err(LoadError::new(problems, &self.shown))
             }
         }
@@ -155,7 +168,8 @@ impl Loader {
             }
             self.put_part_of_file(path);
             if let Err(part) = self.tree.set(path, node, key_at) {
-                self.problems.push(self.no_setting(path, &part, key_at, &path.to_string()));
+                self.problems
+                    .push(self.no_setting(path, &part, key_at, &path.to_string()));
             }
         }
     }
@@ -163,37 +177,70 @@ impl Loader {
     /// The problem with a path under a part of which nothing can be set.
     fn no_setting(&self, path: &Path, part: &Path, at: &Range<usize>, field: &str) -> Problem {
         let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
-        self.source.at(at.clone(), field, message).with_help("indices count from 0, and only maps have settings inside")
+        self.source
+            .at(at.clone(), field, message)
+            .with_help("indices count from 0, and only maps have settings inside")
     }
 
     /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
     /// file. What cannot be read is reported later.
     fn put_parts_of_files(&mut self) {
-        let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
-        axes.iter().for_each(|axis| self.put_part_of_file(&axis.path));
+        let (axes, _) = sweep::axes(&self.tree, |path, message| {
+            Problem::of_file(&path.to_string(), message)
+        });
+        axes.iter()
+            .for_each(|axis| self.put_part_of_file(&axis.path));
     }
 
     pub(super) fn put_part_of_file(&mut self, path: &Path) {
-        let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] = path.0.as_slice() else {
+        let [
+            Step::Key(_),
+            Step::Key(strategy),
+            Step::Key(product),
+            Step::Key(field),
+            _,
+            ..,
+        ] = path.0.as_slice()
+        else {
             return;
         };
         let base = Path::of("strategies").key(strategy).key(product);
         let in_file = products::find(product)
-            .and_then(|product| product.in_file.iter().find(|(in_place, _)| in_place == field))
+            .and_then(|product| {
+                product
+                    .in_file
+                    .iter()
+                    .find(|(in_place, _)| in_place == field)
+            })
             .and_then(|(_, in_file)| Path::parse(in_file).ok());
         let named = self.tree.get(&base.key("file")).cloned();
-        let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field))) else { return };
-        let document = self.files.read(&named.short_text()).ok().and_then(|source| tree::parse(&source).ok());
+        let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field)))
+        else {
+            return;
+        };
+        let document = self
+            .files
+            .read(&named.short_text())
+            .ok()
+            .and_then(|source| tree::parse(&source).ok());
         if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
-            let put = self.tree.set(&base.key(field), &part.moved(&named.at), &named.at);
+            let put = self
+                .tree
+                .set(&base.key(field), &part.moved(&named.at), &named.at);
             debug_assert!(put.is_ok(), "the strategy is a map");
         }
     }
 
     /// The tree of every variant, with its strategy and product.
     pub(super) fn trees(&self) -> Vec<(Node, String, &'static ProductEntry)> {
-        let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
-        let strategies = self.tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default();
+        let (axes, _) = sweep::axes(&self.tree, |path, message| {
+            Problem::of_file(&path.to_string(), message)
+        });
+        let strategies = self
+            .tree
+            .get(&Path::of("strategies"))
+            .map(Node::entries)
+            .unwrap_or_default();
         let of_strategy = |(name, _): &(tree::Key, Node)| {
             let points = sweep::grid(&axes, &name.text).into_iter();
             let tree = |point| {
@@ -214,8 +261,13 @@ impl Loader {
         // The file must be right as it stands, also where every variant replaces a value.
         let world = self.check(&base, |checker| checker.world(&base.file));
         self.check(&base, |checker| checker.agent(&AgentSpec::default()));
-        let strategies: Vec<String> =
-            base.file.strategies.iter().flat_map(|strategies| &strategies.0).map(|(name, _)| name.clone()).collect();
+        let strategies: Vec<String> = base
+            .file
+            .strategies
+            .iter()
+            .flat_map(|strategies| &strategies.0)
+            .map(|(name, _)| name.clone())
+            .collect();
         for name in &strategies {
             self.strategy(&base, name, &world);
         }
@@ -227,12 +279,20 @@ impl Loader {
             checker.header(&base.file, &strategies, &folder, &overrides, is_search)
         });
 
-        experiment.target = products::target_of(base.strategies.values().map(|strategy| strategy.product));
+        experiment.target =
+            products::target_of(base.strategies.values().map(|strategy| strategy.product));
         let target = experiment.target;
-        experiment.guesses = self.check(&base, |checker| checker.guessed_links(&world.world.clusters, target));
-        let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
+        experiment.guesses = self.check(&base, |checker| {
+            checker.guessed_links(&world.world.clusters, target)
+        });
+        let variants = strategies
+            .iter()
+            .map(|name| sweep::grid_size(&axes, name))
+            .fold(0, usize::saturating_add);
         let clusters = world.world.clusters.len();
-        if !self.check(&base, |checker| checker.sweep_size(variants, &axes, clusters)) {
+        if !self.check(&base, |checker| {
+            checker.sweep_size(variants, &axes, clusters)
+        }) {
             return None;
         }
         let mut worlds = BTreeMap::new();
@@ -241,18 +301,33 @@ impl Loader {
         }
         for name in &strategies {
             for point in self.points(&axes, name, &experiment) {
-                if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
+                if let Some(scenario) =
+                    self.scenario(&axes, name, &point, &mut worlds, &base_errors)
+                {
                     let settings = sweep::settings(&axes, &point);
-                    let [setting, strategy] = [&Setting::in_short(&settings), name].map(|text| in_one_line(text));
-                    let label = if setting.is_empty() { strategy.clone() } else { format!("{strategy} {setting}") };
-                    experiment.variants.push(Variant { label, strategy, setting, settings, scenario });
+                    let [setting, strategy] =
+                        [&Setting::in_short(&settings), name].map(|text| in_one_line(text));
+                    let label = if setting.is_empty() {
+                        strategy.clone()
+                    } else {
+                        format!("{strategy} {setting}")
+                    };
+                    experiment.variants.push(Variant {
+                        label,
+                        strategy,
+                        setting,
+                        settings,
+                        scenario,
+                    });
                 }
             }
         }
         if is_search {
             let is_complete = self.problems.is_empty();
             let runs = base.file.plan.as_ref().and_then(|plan| plan.runs);
-            self.check(&base, |checker| checker.something_to_choose(&experiment, &axes, runs, is_complete));
+            self.check(&base, |checker| {
+                checker.something_to_choose(&experiment, &axes, runs, is_complete)
+            });
         }
         Some(experiment)
     }
@@ -267,27 +342,47 @@ impl Loader {
             return grid;
         }
         let of_world = |point: &Point| -> Point {
-            point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect()
+            point
+                .iter()
+                .copied()
+                .filter(|&(axis, _)| axes[axis].strategy().is_none())
+                .collect()
         };
-        grid.iter().map(of_world).unique().chain(grid.iter().cloned()).collect()
+        grid.iter()
+            .map(of_world)
+            .unique()
+            .chain(grid.iter().cloned())
+            .collect()
     }
 
     fn axes(&mut self) -> Vec<Axis> {
-        let at_key = |path: &Path, message| self.source.at(self.tree.key_place(path), "sweep", message);
+        let at_key =
+            |path: &Path, message| self.source.at(self.tree.key_place(path), "sweep", message);
         let (axes, problems) = sweep::axes(&self.tree, at_key);
         self.problems.extend(problems);
         for value in &self.set {
             if axes.iter().any(|axis| axis.path.overlaps(&value.path)) {
-                let message = format!("`{}` has values of its own in the file's sweep or search", value.path);
-                let problem = self.source.at(value.key_at.clone(), value.path.to_string(), message);
-                self.problems.push(problem.with_help("take `--set` away, or take the path out of the file"));
+                let message = format!(
+                    "`{}` has values of its own in the file's sweep or search",
+                    value.path
+                );
+                let problem = self
+                    .source
+                    .at(value.key_at.clone(), value.path.to_string(), message);
+                self.problems
+                    .push(problem.with_help("take `--set` away, or take the path out of the file"));
             }
         }
         axes
     }
 
     /// Reads a tree into which the values of `axes` were put. Errors of `known` are those of the file as it stands.
-    fn read(&mut self, tree: Node, axes: &[&Axis], known: &mut Vec<String>) -> Option<ReadExperiment> {
+    fn read(
+        &mut self,
+        tree: Node,
+        axes: &[&Axis],
+        known: &mut Vec<String>,
+    ) -> Option<ReadExperiment> {
         let is_base = axes.is_empty();
         let mut reading = reader::read::<ExperimentFile>(tree.clone());
         let strategies = read_strategies(&tree, &mut reading);
@@ -300,25 +395,48 @@ impl Loader {
                 self.problems.push(problem);
             }
         }
-        Some(ReadExperiment { tree, file: reading.value?, strategies, struck: reading.struck })
+        Some(ReadExperiment {
+            tree,
+            file: reading.value?,
+            strategies,
+            struck: reading.struck,
+        })
     }
 
     fn problem(&self, tree: &Node, error: &ReadError, axes: &[&Axis]) -> Problem {
         // An error above a swept value can only come from the path that was swept.
         let leads_nowhere = axes.iter().find(|axis| {
             axis.path.starts_with(&error.path)
-                && (axis.path.0.len() > error.path.0.len() || matches!(error.kind, Kind::UnknownField { .. }))
+                && (axis.path.0.len() > error.path.0.len()
+                    || matches!(error.kind, Kind::UnknownField { .. }))
         });
         if let Some(axis) = leads_nowhere {
-            let message = format!("`{}` is no setting of this file: {}", axis.path, error.message());
-            return self.source.at(axis.at.clone(), "sweep", message).with_optional_help(error.help());
+            let message = format!(
+                "`{}` is no setting of this file: {}",
+                axis.path,
+                error.message()
+            );
+            return self
+                .source
+                .at(axis.at.clone(), "sweep", message)
+                .with_optional_help(error.help());
         }
-        let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
-        self.source.at(span, error.path.to_string(), error.message()).with_optional_help(error.help())
+        let span = if error.is_of_key() {
+            tree.key_place(&error.path)
+        } else {
+            tree.place(&error.path)
+        };
+        self.source
+            .at(span, error.path.to_string(), error.message())
+            .with_optional_help(error.help())
     }
 
     /// Runs checks over one reading and keeps what they find.
-    fn check<T>(&mut self, reading: &ReadExperiment, checks: impl FnOnce(&mut Checker<'_>) -> T) -> T {
+    fn check<T>(
+        &mut self,
+        reading: &ReadExperiment,
+        checks: impl FnOnce(&mut Checker<'_>) -> T,
+    ) -> T {
         let context = Context {
             files: &mut self.files,
             source: &self.source,
@@ -326,7 +444,10 @@ impl Loader {
             struck: &reading.struck,
             problems: Vec::new(),
         };
-        let mut checker = Checker { context, inventories: &mut self.inventories };
+        let mut checker = Checker {
+            context,
+            inventories: &mut self.inventories,
+        };
         let result = checks(&mut checker);
         let found = checker.context.problems;
         self.problems.extend(found);
@@ -334,10 +455,17 @@ impl Loader {
     }
 
     /// One strategy, checked for this world. `None` when it cannot be made; then there are problems.
-    fn strategy(&mut self, reading: &ReadExperiment, name: &str, world: &CheckedWorld) -> Option<Arc<dyn Strategy>> {
+    fn strategy(
+        &mut self,
+        reading: &ReadExperiment,
+        name: &str,
+        world: &CheckedWorld,
+    ) -> Option<Arc<dyn Strategy>> {
         let strategy = reading.strategies.get(name)?;
         let configuration = strategy.configuration.as_ref()?;
-        self.check(reading, |checker| configuration(&strategy.path, world.fleet(), &mut checker.context))
+        self.check(reading, |checker| {
+            configuration(&strategy.path, world.fleet(), &mut checker.context)
+        })
     }
 
     /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
@@ -351,14 +479,19 @@ impl Loader {
     ) -> Option<Scenario> {
         let applied = sweep::apply(&self.tree, axes, point).map_err(|(axis, part)| {
             let Axis { path, at, .. } = &axes[axis];
-            self.problems.push(self.no_setting(path, &part, at, "sweep"));
+            self.problems
+                .push(self.no_setting(path, &part, at, "sweep"));
         });
         let mut tree = applied.ok()?;
         lay_all(&mut tree, strategy, &self.levels, &self.ranges);
         let swept: Vec<&Axis> = point.iter().map(|&(axis, _)| &axes[axis]).collect();
         let mut known = base_errors.to_vec();
         let reading = self.read(tree, &swept, &mut known)?;
-        let world_point: Point = point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect();
+        let world_point: Point = point
+            .iter()
+            .copied()
+            .filter(|&(axis, _)| axes[axis].strategy().is_none())
+            .collect();
         let new_world = || self.check(&reading, |checker| checker.world(&reading.file));
         let world = worlds.entry(world_point).or_insert_with(new_world).clone();
         let is_bound = reading.strategies.get(strategy)?.product.is_bound;
@@ -366,30 +499,73 @@ impl Loader {
         let name = strategy;
         let strategy = self.strategy(&reading, strategy, &world);
         let (platform, control_loop) = self.check(&reading, |checker| {
-            let (agent, restarts) = (checker.agent(product.agent), checker.restarts(product.restarts));
-            (PlatformSpec { agent, restarts }, checker.control_loop(product.control_loop.clone()))
+            let (agent, restarts) = (
+                checker.agent(product.agent),
+                checker.restarts(product.restarts),
+            );
+            (
+                PlatformSpec { agent, restarts },
+                checker.control_loop(product.control_loop.clone()),
+            )
         });
         let strategy = strategy?;
-        let platform = PlatformSpec { agent: strategy.agent(platform.agent), ..platform };
-        let changes = self.check(&reading, |checker| checker.changes(&reading.file.changes, name, &*strategy, &world));
+        let platform = PlatformSpec {
+            agent: strategy.agent(platform.agent),
+            ..platform
+        };
+        let changes = self.check(&reading, |checker| {
+            checker.changes(&reading.file.changes, name, &*strategy, &world)
+        });
         self.check(&reading, |checker| checker.horizon(&reading.file));
         let horizon = reading.file.horizon;
         let CheckedWorld { world, groups } = world;
         let product = product.title;
-        Some(Scenario { world, groups, control_loop, platform, strategy, product, is_bound, changes, horizon })
+        Some(Scenario {
+            world,
+            groups,
+            control_loop,
+            platform,
+            strategy,
+            product,
+            is_bound,
+            changes,
+            horizon,
+        })
     }
 }
 
 /// Lets each product read its strategies, and adds what is wrong with them to the reading of the file.
-fn read_strategies(tree: &Node, file: &mut reader::Reading<ExperimentFile>) -> BTreeMap<String, ReadStrategy> {
+fn read_strategies(
+    tree: &Node,
+    file: &mut reader::Reading<ExperimentFile>,
+) -> BTreeMap<String, ReadStrategy> {
     let mut strategies = BTreeMap::new();
-    for (name, StrategyChoice(product)) in file.value.iter().flat_map(|file| &file.strategies).flat_map(|all| &all.0) {
+    for (name, StrategyChoice(product)) in file
+        .value
+        .iter()
+        .flat_map(|file| &file.strategies)
+        .flat_map(|all| &all.0)
+    {
         let path = Path::of("strategies").key(name).key(product.key);
-        let Some(node) = tree.get(&path) else { continue };
+        let Some(node) = tree.get(&path) else {
+            continue;
+        };
         let reading = (product.read)(node.clone());
-        file.errors.extend(reading.errors.into_iter().map(|error| ReadError { path: path.then(&error.path), ..error }));
-        file.struck.extend(reading.struck.iter().map(|struck| path.then(struck)));
-        strategies.insert(name.clone(), ReadStrategy { path, product, configuration: reading.value });
+        file.errors
+            .extend(reading.errors.into_iter().map(|error| ReadError {
+                path: path.then(&error.path),
+                ..error
+            }));
+        file.struck
+            .extend(reading.struck.iter().map(|struck| path.then(struck)));
+        strategies.insert(
+            name.clone(),
+            ReadStrategy {
+                path,
+                product,
+                configuration: reading.value,
+            },
+        );
     }
     strategies
 }

@@ -101,7 +101,10 @@ impl Experiment {
     pub fn provenance(&self) -> Provenance {
         let planned = self.plan.iter().filter(|_| self.assertions.is_empty());
         Provenance {
-            aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
+            aims: planned
+                .flat_map(|plan| &plan.limits)
+                .map(ToString::to_string)
+                .collect(),
             variants: self.variants.iter().map(Variant::info).collect(),
             limits: self.assertions.iter().map(Assertion::info).collect(),
             ..Provenance::new(&self.name, &self.question, self.seed, self.replicates)
@@ -140,7 +143,9 @@ impl Variant {
         // With several registries, what all send is not to be compared with the link of one.
         let world = &self.scenario.world;
         let egress = Some(world.registry.egress).filter(|_| world.registries.is_empty());
-        let product = PRODUCTS.iter().find(|product| product.title == self.scenario.product);
+        let product = PRODUCTS
+            .iter()
+            .find(|product| product.title == self.scenario.product);
         let target = products::target_of(product.into_iter());
         VariantInfo {
             variant: self.label.clone(),
@@ -148,7 +153,11 @@ impl Variant {
             setting: self.setting.clone(),
             settings: self.settings.clone(),
             product: self.scenario.product.to_owned(),
-            target: if target == ANY_TARGET { String::new() } else { target.to_owned() },
+            target: if target == ANY_TARGET {
+                String::new()
+            } else {
+                target.to_owned()
+            },
             is_bound: self.scenario.is_bound,
             registry_egress_bytes_per_s: egress
                 .filter(|egress| *egress != BytesPerSec::UNLIMITED)
@@ -185,6 +194,9 @@ impl Scenario {
     /// The fleet that the strategy is for.
     #[must_use]
     pub fn fleet(&self) -> Fleet<'_> {
-        Fleet { world: &self.world, groups: &self.groups }
+        Fleet {
+            world: &self.world,
+            groups: &self.groups,
+        }
     }
 }

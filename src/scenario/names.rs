@@ -18,24 +18,35 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
         let inside = close.map(|close| &rest[open + 1..close]);
         let range = inside.and_then(range);
         let (Some(close), Some((from, to, digits))) = (close, range) else {
-            return Err(format!("`{}` is not a range; write e.g. `{{001..900}}`", &rest[open..]));
+            return Err(format!(
+                "`{}` is not a range; write e.g. `{{001..900}}`",
+                &rest[open..]
+            ));
         };
         if from > to {
-            return Err(format!("the range `{{{}}}` runs backwards", inside.unwrap_or_default()));
+            return Err(format!(
+                "the range `{{{}}}` runs backwards",
+                inside.unwrap_or_default()
+            ));
         }
         ranges.push((&rest[..open], from, to, digits));
         rest = &rest[close + 1..];
     }
 
-    let counts = ranges.iter().map(|(_, from, to, _)| (to - from).saturating_add(1));
+    let counts = ranges
+        .iter()
+        .map(|(_, from, to, _)| (to - from).saturating_add(1));
     let total = counts.fold(1_u64, u64::saturating_mul);
     if total > MOST_NAMES {
-        return Err(format!("`{text}` stands for {total} clusters; a fleet has at most {MOST_NAMES}"));
+        return Err(format!(
+            "`{text}` stands for {total} clusters; a fleet has at most {MOST_NAMES}"
+        ));
     }
     let mut names = vec![String::new()];
     for (text, from, to, digits) in ranges {
-        let numbered =
-            names.iter().flat_map(|name| (from..=to).map(move |number| format!("{name}{text}{number:0digits$}")));
+        let numbered = names.iter().flat_map(|name| {
+            (from..=to).map(move |number| format!("{name}{text}{number:0digits$}"))
+        });
         names = numbered.collect();
     }
     names.iter_mut().for_each(|name| name.push_str(rest));
@@ -64,10 +75,14 @@ pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
         return Err(format!("`{text}` has another range beside the open one"));
     }
     if count > MOST_NAMES {
-        return Err(format!("`{text}` would stand for {count} clusters; a fleet has at most {MOST_NAMES}"));
+        return Err(format!(
+            "`{text}` would stand for {count} clusters; a fleet has at most {MOST_NAMES}"
+        ));
     }
     let digits = if is_padded(from) { from.len() } else { 1 };
-    let start: u64 = from.parse().map_err(|_| format!("`{from}` is not a number"))?;
+    let start: u64 = from
+        .parse()
+        .map_err(|_| format!("`{from}` is not a number"))?;
     let end = start + count;
     if is_padded(from) && end.saturating_sub(1).to_string().len() > digits {
         return Err(format!(
@@ -75,7 +90,9 @@ pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
             width = (end - 1).to_string().len()
         ));
     }
-    Ok((start..end).map(|number| format!("{before}{number:0digits$}{after}")).collect())
+    Ok((start..end)
+        .map(|number| format!("{before}{number:0digits$}{after}"))
+        .collect())
 }
 
 fn range(inside: &str) -> Option<(u64, u64, usize)> {
@@ -83,7 +100,11 @@ fn range(inside: &str) -> Option<(u64, u64, usize)> {
     if !is_number(from) || !is_number(to) {
         return None;
     }
-    let digits = if is_padded(from) || is_padded(to) { from.len().max(to.len()) } else { 1 };
+    let digits = if is_padded(from) || is_padded(to) {
+        from.len().max(to.len())
+    } else {
+        1
+    };
     Some((from.parse().ok()?, to.parse().ok()?, digits))
 }
 
@@ -114,7 +135,10 @@ mod tests {
             let expanded = expand(text).expect(text);
             assert_eq!(&expanded[..names.len()], names, "{text}");
         }
-        assert_eq!(expand("store-{0001..0900}").map(|names| names.len()), Ok(900));
+        assert_eq!(
+            expand("store-{0001..0900}").map(|names| names.len()),
+            Ok(900)
+        );
     }
 
     #[test]
@@ -133,7 +157,10 @@ mod tests {
 
     #[test]
     fn a_longer_open_range_begins_with_the_names_of_a_shorter_one() {
-        let (few, many) = (numbered("store-{0001..}", 200), numbered("store-{0001..}", 5000));
+        let (few, many) = (
+            numbered("store-{0001..}", 200),
+            numbered("store-{0001..}", 5000),
+        );
         let (few, many) = (few.expect("200"), many.expect("5000"));
         assert_eq!(few, many[..200]);
         assert!(many.is_sorted(), "names sort as they are numbered");
@@ -142,14 +169,38 @@ mod tests {
     #[test]
     fn open_ranges_that_cannot_number_are_refused() {
         for (text, count, message) in [
-            ("store-{01..}", 200, "`store-{01..}` has too few digits for 200 clusters; write `{001..}`"),
-            ("store-{02..}", 99, "`store-{02..}` has too few digits for 99 clusters; write `{002..}`"),
-            ("{1..2}-{01..}", 2, "`{1..2}-{01..}` has another range beside the open one"),
-            ("{01..}-{01..}", 2, "`{01..}-{01..}` has another range beside the open one"),
+            (
+                "store-{01..}",
+                200,
+                "`store-{01..}` has too few digits for 200 clusters; write `{001..}`",
+            ),
+            (
+                "store-{02..}",
+                99,
+                "`store-{02..}` has too few digits for 99 clusters; write `{002..}`",
+            ),
+            (
+                "{1..2}-{01..}",
+                2,
+                "`{1..2}-{01..}` has another range beside the open one",
+            ),
+            (
+                "{01..}-{01..}",
+                2,
+                "`{01..}-{01..}` has another range beside the open one",
+            ),
             ("c-{..}", 2, "`c-{..}` has no open range such as `{0001..}`"),
-            ("c-{a..}", 2, "`c-{a..}` has no open range such as `{0001..}`"),
+            (
+                "c-{a..}",
+                2,
+                "`c-{a..}` has no open range such as `{0001..}`",
+            ),
             ("c..}", 2, "`c..}` has no open range such as `{0001..}`"),
-            ("c-{1..}", 1_000_001, "`c-{1..}` would stand for 1000001 clusters; a fleet has at most 1000000"),
+            (
+                "c-{1..}",
+                1_000_001,
+                "`c-{1..}` would stand for 1000001 clusters; a fleet has at most 1000000",
+            ),
         ] {
             assert!(is_open(text), "{text}");
             assert_eq!(numbered(text, count), Err(message.to_owned()), "{text}");
@@ -160,12 +211,21 @@ mod tests {
     fn what_is_no_range_is_refused() {
         for (text, message) in [
             ("c-{1..", "`{1..` is not a range; write e.g. `{001..900}`"),
-            ("c-{a..b}", "`{a..b}` is not a range; write e.g. `{001..900}`"),
+            (
+                "c-{a..b}",
+                "`{a..b}` is not a range; write e.g. `{001..900}`",
+            ),
             ("c-{1,2}", "`{1,2}` is not a range; write e.g. `{001..900}`"),
             ("c-{}", "`{}` is not a range; write e.g. `{001..900}`"),
-            ("c-{-1..2}", "`{-1..2}` is not a range; write e.g. `{001..900}`"),
+            (
+                "c-{-1..2}",
+                "`{-1..2}` is not a range; write e.g. `{001..900}`",
+            ),
             ("c-{3..1}", "the range `{3..1}` runs backwards"),
-            ("c-{1..10000000}", "`c-{1..10000000}` stands for 10000000 clusters; a fleet has at most 1000000"),
+            (
+                "c-{1..10000000}",
+                "`c-{1..10000000}` stands for 10000000 clusters; a fleet has at most 1000000",
+            ),
             (
                 "{0..999999999999999999}{0..999999999999999999}",
                 "`{0..999999999999999999}{0..999999999999999999}` stands for 18446744073709551615 clusters; \

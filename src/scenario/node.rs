@@ -4,13 +4,18 @@ use super::check::Checker;
 use crate::control_plane::ControlLoop;
 use crate::document::path::Path;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, Backoff, NodeSpec, ReadinessSpec, Requeue, Restarts, RetrySpec, RuntimeSpec};
+use crate::world::{
+    AgentSpec, Backoff, NodeSpec, ReadinessSpec, Requeue, Restarts, RetrySpec, RuntimeSpec,
+};
 
 impl Checker<'_> {
     pub(super) fn node(&mut self, written: Option<&NodeSpec>) -> NodeSpec {
         let mut node = written.cloned().unwrap_or_default();
         let path = Path::of("node");
-        for (key, rate) in [("nic", &mut node.nic), ("unpackRate", &mut node.unpack_rate)] {
+        for (key, rate) in [
+            ("nic", &mut node.nic),
+            ("unpackRate", &mut node.unpack_rate),
+        ] {
             self.resolve(&path.key(key), rate);
             self.positive_rate(&path.key(key), rate);
         }
@@ -23,7 +28,9 @@ impl Checker<'_> {
             self.resolve(&path.key(key), duration);
         }
         // An entry of client-go lives for twice the longest wait.
-        self.backoff(&path.key("imageBackoff"), &mut node.image_backoff, |max| max * 2);
+        self.backoff(&path.key("imageBackoff"), &mut node.image_backoff, |max| {
+            max * 2
+        });
         node.runtime = self.runtime(&path, node.version.spec());
         let disk = node.disk.get_or_insert_default();
         let disk_path = path.key("disk");
@@ -37,9 +44,15 @@ impl Checker<'_> {
     fn without_effect(&mut self, path: &Path, node: &NodeSpec) {
         if self.is_set(&path.key("syncFrequency")) && node.requeue == Requeue::AfterError {
             let help = "write `requeue: atExpiry`, or remove `syncFrequency`";
-            self.report(&path.key("syncFrequency"), "`syncFrequency` has no effect", help);
+            self.report(
+                &path.key("syncFrequency"),
+                "`syncFrequency` has no effect",
+                help,
+            );
         }
-        if node.serialize_image_pulls == Some(true) && node.max_parallel_image_pulls.is_some_and(|max| max > 1) {
+        if node.serialize_image_pulls == Some(true)
+            && node.max_parallel_image_pulls.is_some_and(|max| max > 1)
+        {
             let message = "`serializeImagePulls: true` allows one pull at a time";
             let help = "the kubelet refuses this too; write `serializeImagePulls: false` or remove one of them";
             self.report(&path.key("maxParallelImagePulls"), message, help);
@@ -64,11 +77,20 @@ impl Checker<'_> {
     fn longest_wait(&mut self, path: &Path, first: &str, initial: SimDuration, max: SimDuration) {
         if max < initial {
             let message = format!("the longest wait ({max}) is shorter than the first ({initial})");
-            self.report(path, message, &format!("raise `{}` or lower `{first}`", path.last_key()));
+            self.report(
+                path,
+                message,
+                &format!("raise `{}` or lower `{first}`", path.last_key()),
+            );
         }
     }
 
-    fn backoff(&mut self, path: &Path, backoff: &mut Backoff, reset: impl Fn(SimDuration) -> SimDuration) {
+    fn backoff(
+        &mut self,
+        path: &Path,
+        backoff: &mut Backoff,
+        reset: impl Fn(SimDuration) -> SimDuration,
+    ) {
         if !self.is_set(&path.key("max")) {
             backoff.max = backoff.max.max(backoff.initial);
         }
@@ -83,7 +105,11 @@ impl Checker<'_> {
         let path = Path::of("node").key("crashBackoff");
         let mut restarts = self.over(&path, platform, &[]);
         self.backoff(&path, &mut restarts.backoff, |_| platform.backoff.reset);
-        Restarts { immediate: restarts.immediate, backoff: restarts.backoff, ..platform }
+        Restarts {
+            immediate: restarts.immediate,
+            backoff: restarts.backoff,
+            ..platform
+        }
     }
 
     /// The control loop: the written settings over the product's.

@@ -43,14 +43,21 @@ pub(crate) struct PrecisionFields {
 
 impl Checker<'_> {
     /// Resolves it for an experiment of at least `replicates` runs of each variant. `None`: a problem was reported.
-    pub(super) fn precision(&mut self, written: &PrecisionFields, replicates: u32) -> Option<Precision> {
+    pub(super) fn precision(
+        &mut self,
+        written: &PrecisionFields,
+        replicates: u32,
+    ) -> Option<Precision> {
         let here = Path::of("precision");
         let before = self.problems.len();
         if written.to.get() <= 0.0 {
             let at = self.place(here.key("to"), &here);
             self.report(&at, "precision must be greater than 0%", "write e.g. `5%`");
         }
-        let names = written.of.clone().unwrap_or_else(|| DEFAULT_OF.map(str::to_owned).to_vec());
+        let names = written
+            .of
+            .clone()
+            .unwrap_or_else(|| DEFAULT_OF.map(str::to_owned).to_vec());
         if names.is_empty() {
             let help = "name a measure, or remove `of`";
             self.report(&here.key("of"), "`of` must name at least one measure", help);
@@ -61,10 +68,19 @@ impl Checker<'_> {
         }
         let max = written.max.unwrap_or(DEFAULT_MAX.max(replicates));
         if max < replicates {
-            let message = format!("`max` ({max}) is less than the number of replicates ({replicates})");
-            self.report(&here.key("max"), message, "raise `max` or lower `replicates`");
+            let message =
+                format!("`max` ({max}) is less than the number of replicates ({replicates})");
+            self.report(
+                &here.key("max"),
+                message,
+                "raise `max` or lower `replicates`",
+            );
         }
-        (self.problems.len() == before).then_some(Precision { to: written.to, of, max })
+        (self.problems.len() == before).then_some(Precision {
+            to: written.to,
+            of,
+            max,
+        })
     }
 }
 
@@ -72,12 +88,17 @@ impl Checker<'_> {
 impl FromText for PrecisionFields {
     #[cfg(test)]
     const NAME: &'static str = "Precision";
-    const EXPECTING: &'static str = "a share such as `5%`, or `{to: 5%, of: [reachable_ready, peak_pulls], max: 200}`";
+    const EXPECTING: &'static str =
+        "a share such as `5%`, or `{to: 5%, of: [reachable_ready, peak_pulls], max: 200}`";
     #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &["5%"];
 
     fn of_text(text: &str) -> Result<Self, String> {
         let to = Share::parse(text).map_err(|error| error.to_string())?;
-        Ok(Self { to, of: None, max: None })
+        Ok(Self {
+            to,
+            of: None,
+            max: None,
+        })
     }
 }

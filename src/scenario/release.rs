@@ -11,7 +11,8 @@ use crate::document::text_or::{FromText, TextOr};
 use crate::units::SimDuration;
 use crate::world::calibration as default;
 use crate::world::{
-    CountOrPercent, ImageSpec, LayerSpec, ReleaseKind, SizeModel, Uncompressed, WorkloadKind, WorkloadSpec,
+    CountOrPercent, ImageSpec, LayerSpec, ReleaseKind, SizeModel, Uncompressed, WorkloadKind,
+    WorkloadSpec,
 };
 
 /// A cluster has 110 pods per node and at most some thousand nodes; more replicas are a mistake.
@@ -103,7 +104,11 @@ impl FromText for InlineManifest {
     const EXPECTING: &'static str = "the path of a manifest, or `{layers: [{size: 30 MB}]}`";
 
     fn of_text(file: &str) -> Result<Self, String> {
-        Ok(Self { file: Some(file.to_owned()), config: config(), layers: Vec::new() })
+        Ok(Self {
+            file: Some(file.to_owned()),
+            config: config(),
+            layers: Vec::new(),
+        })
     }
 }
 
@@ -115,16 +120,28 @@ impl Checker<'_> {
         registries: &[String],
     ) -> Vec<ImageSpec> {
         let list = Path::of("release").key("images");
-        let written = release.map(|release| release.images.as_slice()).unwrap_or_default();
+        let written = release
+            .map(|release| release.images.as_slice())
+            .unwrap_or_default();
         let has_workloads = release.is_none_or(|release| !release.workloads.is_empty());
         let is_without_pods = !has_workloads && self.is_set(&Path::of("release").key("workloads"));
         if written.is_empty() && !is_without_pods && self.is_whole(&list) {
             let help = "write `release: {images: [{name: shop, manifest: shop-v2.json}], workloads: [{kind: Deployment, \
                         image: shop}]}`";
-            let path = if release.is_some() { list.clone() } else { Path::of("release") };
+            let path = if release.is_some() {
+                list.clone()
+            } else {
+                Path::of("release")
+            };
             self.report(&path, "no image is released", help);
         }
-        self.unique(&list, written.iter().enumerate().map(|(index, image)| (index, image.name.as_str())));
+        self.unique(
+            &list,
+            written
+                .iter()
+                .enumerate()
+                .map(|(index, image)| (index, image.name.as_str())),
+        );
         written
             .iter()
             .enumerate()
@@ -132,27 +149,60 @@ impl Checker<'_> {
             .collect()
     }
 
-    fn image(&mut self, path: &Path, image: &ImageFile, kind: ReleaseKind, registries: &[String]) -> ImageSpec {
+    fn image(
+        &mut self,
+        path: &Path,
+        image: &ImageFile,
+        kind: ReleaseKind,
+        registries: &[String],
+    ) -> ImageSpec {
         let ratio = image.compression_ratio;
         if !(0.1..=1000.0).contains(&ratio) {
             let message = format!("must be between 0.1 and 1000, not {ratio}");
-            self.report(&path.key("compressionRatio"), message, "uncompressed over compressed bytes, usually 1 to 5");
+            self.report(
+                &path.key("compressionRatio"),
+                message,
+                "uncompressed over compressed bytes, usually 1 to 5",
+            );
         }
-        let (config, layers) =
-            self.manifest(&path.key("manifest"), &image.manifest, &format!("{}@new", image.name), ratio);
+        let (config, layers) = self.manifest(
+            &path.key("manifest"),
+            &image.manifest,
+            &format!("{}@new", image.name),
+            ratio,
+        );
         let previous = match (&image.previous, kind) {
             (Some(previous), ReleaseKind::Update) => {
-                self.manifest(&path.key("previous"), previous, &format!("{}@previous", image.name), ratio).1
+                self.manifest(
+                    &path.key("previous"),
+                    previous,
+                    &format!("{}@previous", image.name),
+                    ratio,
+                )
+                .1
             }
             // Before a first deployment nothing is on any node.
             (Some(_), ReleaseKind::Initial) | (None, _) => Vec::new(),
         };
         let named = image.registry.as_ref();
-        let registry =
-            named.and_then(|name| self.lookup(&path.key("registry"), name, &Path::of("registries"), registries));
+        let registry = named.and_then(|name| {
+            self.lookup(
+                &path.key("registry"),
+                name,
+                &Path::of("registries"),
+                registries,
+            )
+        });
         // The first is the one without a name.
         let registry = registry.map_or(0, |at| at + 1);
-        ImageSpec { name: image.name.clone(), layers, previous, config, registry, index: image.index }
+        ImageSpec {
+            name: image.name.clone(),
+            layers,
+            previous,
+            config,
+            registry,
+            index: image.index,
+        }
     }
 
     /// Config size and layers. `own` makes up digests of layers that have none.
@@ -171,22 +221,37 @@ impl Checker<'_> {
                 uncompressed: Uncompressed::Ratio(ratio),
             };
             match read {
-                Some(Ok(read)) => return (read.config.into(), read.layers.into_iter().map(layer).collect()),
+                Some(Ok(read)) => {
+                    return (
+                        read.config.into(),
+                        read.layers.into_iter().map(layer).collect(),
+                    );
+                }
                 Some(Err(problems)) => self.problems.extend(problems),
                 None => {}
             }
             return (default::CONFIG_SIZE.into(), Vec::new());
         }
         if manifest.layers.is_empty() && self.is_whole(&path.key("layers")) {
-            self.report(&path.key("layers"), "the image has no layers", "write e.g. `layers: [{size: 30 MB}]`");
+            self.report(
+                &path.key("layers"),
+                "the image has no layers",
+                "write e.g. `layers: [{size: 30 MB}]`",
+            );
         }
         let mut layers = Vec::new();
         for (index, layer) in manifest.layers.iter().enumerate() {
             let path = path.key("layers").index(index);
             let compressed = self.layer_size(&path.key("size"), &layer.size);
-            let on_disk = layer.uncompressed.as_ref().map(|size| self.layer_size(&path.key("uncompressed"), size));
+            let on_disk = layer
+                .uncompressed
+                .as_ref()
+                .map(|size| self.layer_size(&path.key("uncompressed"), size));
             layers.push(LayerSpec {
-                digest: layer.digest.clone().unwrap_or_else(|| format!("{own}/{index}")),
+                digest: layer
+                    .digest
+                    .clone()
+                    .unwrap_or_else(|| format!("{own}/{index}")),
                 compressed,
                 uncompressed: on_disk.map_or(Uncompressed::Ratio(ratio), Uncompressed::Size),
             });
@@ -216,9 +281,15 @@ impl Checker<'_> {
         model
     }
 
-    pub(super) fn workloads(&mut self, release: Option<&ReleaseFile>, images: &[ImageSpec]) -> Vec<WorkloadSpec> {
+    pub(super) fn workloads(
+        &mut self,
+        release: Option<&ReleaseFile>,
+        images: &[ImageSpec],
+    ) -> Vec<WorkloadSpec> {
         let list = Path::of("release").key("workloads");
-        let written = release.map(|release| release.workloads.as_slice()).unwrap_or_default();
+        let written = release
+            .map(|release| release.workloads.as_slice())
+            .unwrap_or_default();
         if written.is_empty() && release.is_some() && !self.is_set(&list) && self.is_whole(&list) {
             let help = "write e.g. `workloads: [{kind: Deployment, image: shop}]`, or `workloads: []` for a release \
                         without pods";
@@ -226,14 +297,25 @@ impl Checker<'_> {
         }
         let names: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
         let mut workloads = written.to_vec();
-        for workload in workloads.iter_mut().filter(|workload| workload.name.is_empty()) {
+        for workload in workloads
+            .iter_mut()
+            .filter(|workload| workload.name.is_empty())
+        {
             workload.name.clone_from(&workload.image_name);
         }
-        self.unique(&list, workloads.iter().map(|workload| workload.name.as_str()).enumerate());
+        self.unique(
+            &list,
+            workloads
+                .iter()
+                .map(|workload| workload.name.as_str())
+                .enumerate(),
+        );
         for (index, workload) in workloads.iter_mut().enumerate() {
             let path = list.index(index);
             let images = Path::of("release").key("images");
-            workload.image = self.lookup(&path.key("image"), &workload.image_name, &images, &names).unwrap_or(0);
+            workload.image = self
+                .lookup(&path.key("image"), &workload.image_name, &images, &names)
+                .unwrap_or(0);
             self.workload(&path, workload);
         }
         workloads
@@ -242,12 +324,28 @@ impl Checker<'_> {
     fn workload(&mut self, path: &Path, workload: &mut WorkloadSpec) {
         self.resolve(&path.key("start"), &mut workload.start);
         self.resolve(&path.key("termination"), &mut workload.termination);
-        let (WorkloadKind::Deployment { max_unavailable, max_surge, .. }
-        | WorkloadKind::DaemonSet { max_unavailable, max_surge }) = workload.kind;
-        let key = if self.is_set(&path.key("maxUnavailable")) { "maxUnavailable" } else { "maxSurge" };
+        let (WorkloadKind::Deployment {
+            max_unavailable,
+            max_surge,
+            ..
+        }
+        | WorkloadKind::DaemonSet {
+            max_unavailable,
+            max_surge,
+        }) = workload.kind;
+        let key = if self.is_set(&path.key("maxUnavailable")) {
+            "maxUnavailable"
+        } else {
+            "maxSurge"
+        };
         if max_unavailable.is_zero() && max_surge.is_zero() {
-            let message = "`maxUnavailable` and `maxSurge` are both 0, so no pod could ever be replaced";
-            self.report(&path.key(key), message, "Kubernetes refuses this too; raise one of them");
+            let message =
+                "`maxUnavailable` and `maxSurge` are both 0, so no pod could ever be replaced";
+            self.report(
+                &path.key(key),
+                message,
+                "Kubernetes refuses this too; raise one of them",
+            );
         }
         let is_daemon_set = matches!(workload.kind, WorkloadKind::DaemonSet { .. });
         for (key, amount) in [("maxUnavailable", max_unavailable), ("maxSurge", max_surge)] {
@@ -258,20 +356,36 @@ impl Checker<'_> {
             }
         }
         match workload.kind {
-            WorkloadKind::Deployment { replicas, progress_deadline, .. } => {
+            WorkloadKind::Deployment {
+                replicas,
+                progress_deadline,
+                ..
+            } => {
                 if replicas > MOST_REPLICAS {
                     let message = format!("{replicas} pods in each cluster");
-                    self.report(&path.key("replicas"), message, &format!("at most {MOST_REPLICAS} are simulated"));
+                    self.report(
+                        &path.key("replicas"),
+                        message,
+                        &format!("at most {MOST_REPLICAS} are simulated"),
+                    );
                 }
                 self.progress_deadline(path, progress_deadline, workload.min_ready);
             }
             WorkloadKind::DaemonSet { .. } => {
                 let help = "remove it, or write `kind: Deployment`";
                 if self.is_set(&path.key("replicas")) {
-                    self.report(&path.key("replicas"), "a DaemonSet runs one pod per node", help);
+                    self.report(
+                        &path.key("replicas"),
+                        "a DaemonSet runs one pod per node",
+                        help,
+                    );
                 }
                 if self.is_set(&path.key("progressDeadline")) {
-                    self.report(&path.key("progressDeadline"), "a DaemonSet has no progress deadline", help);
+                    self.report(
+                        &path.key("progressDeadline"),
+                        "a DaemonSet has no progress deadline",
+                        help,
+                    );
                 }
                 if !max_unavailable.is_zero() && !max_surge.is_zero() {
                     let message = "a DaemonSet has either `maxUnavailable` or `maxSurge`";
@@ -284,9 +398,19 @@ impl Checker<'_> {
 
     fn progress_deadline(&mut self, path: &Path, deadline: SimDuration, min_ready: SimDuration) {
         if deadline <= min_ready {
-            let key = if self.is_set(&path.key("progressDeadline")) { "progressDeadline" } else { "minReady" };
-            let message = format!("the progress deadline, {deadline}, must be longer than `minReady`, {min_ready}");
-            self.report(&path.key(key), message, "Kubernetes refuses this too; raise `progressDeadline`");
+            let key = if self.is_set(&path.key("progressDeadline")) {
+                "progressDeadline"
+            } else {
+                "minReady"
+            };
+            let message = format!(
+                "the progress deadline, {deadline}, must be longer than `minReady`, {min_ready}"
+            );
+            self.report(
+                &path.key(key),
+                message,
+                "Kubernetes refuses this too; raise `progressDeadline`",
+            );
         }
     }
 }

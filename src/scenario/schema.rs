@@ -10,7 +10,8 @@ use serde_json::Value;
 /// begin with a line that points editors to it.
 #[must_use]
 pub fn schema() -> Value {
-    serde_json::from_str(include_str!("../../docs/experiment.schema.json")).expect("it is written by a test")
+    serde_json::from_str(include_str!("../../docs/experiment.schema.json"))
+        .expect("it is written by a test")
 }
 
 #[cfg(test)]
@@ -24,7 +25,8 @@ pub(super) mod tests {
     const VERSION: u32 = 1;
 
     /// Where the schema is published.
-    const ID: &str = "https://raw.githubusercontent.com/fleetsim/fleetsim/main/docs/experiment.schema.json";
+    const ID: &str =
+        "https://raw.githubusercontent.com/fleetsim/fleetsim/main/docs/experiment.schema.json";
 
     /// The schema as it follows from the types.
     fn generated() -> Value {
@@ -55,7 +57,9 @@ pub(super) mod tests {
     /// A default as a user would write it. In values, a group of settings that stands in its parent's map has a key
     /// that begins with `~`, and a setting without a value is null.
     pub(in crate::scenario) fn as_written(default: Value) -> Value {
-        let Value::Object(fields) = default else { return default };
+        let Value::Object(fields) = default else {
+            return default;
+        };
         let mut written = Map::new();
         for (key, value) in fields {
             match as_written(value) {
@@ -85,11 +89,19 @@ pub(super) mod tests {
     /// Calls `see` with every schema that has properties, and its path.
     fn walk(value: &Value, path: &str, see: &mut impl FnMut(&str, &str, &Value)) {
         let children: Vec<(&str, &Value)> = match value {
-            Value::Object(map) => map.iter().map(|(key, child)| (key.as_str(), child)).collect(),
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, child)| (key.as_str(), child))
+                .collect(),
             Value::Array(items) => items.iter().map(|child| ("", child)).collect(),
             _ => Vec::new(),
         };
-        for (name, property) in value.get("properties").and_then(|found| found.as_object()).into_iter().flatten() {
+        for (name, property) in value
+            .get("properties")
+            .and_then(|found| found.as_object())
+            .into_iter()
+            .flatten()
+        {
             see(path, name, property);
         }
         for (key, child) in children {
@@ -99,9 +111,17 @@ pub(super) mod tests {
 
     /// A type in one word: a name of the definitions, or JSON's own.
     fn type_of(schema: &Value) -> String {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
         let all = |values: &Vec<Value>, each: &dyn Fn(&Value) -> String| {
-            let mut words: Vec<String> = values.iter().map(each).filter(|word| word != "null").collect();
+            let mut words: Vec<String> = values
+                .iter()
+                .map(each)
+                .filter(|word| word != "null")
+                .collect();
             words.sort();
             words.dedup();
             words.join(" or ")
@@ -109,10 +129,18 @@ pub(super) mod tests {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             return name.rsplit('/').next().unwrap_or_default().to_owned();
         }
-        match (schema.get("type"), schema.get("anyOf").or_else(|| schema.get("oneOf"))) {
+        match (
+            schema.get("type"),
+            schema.get("anyOf").or_else(|| schema.get("oneOf")),
+        ) {
             (Some(Value::Array(types)), _) => all(types, &text),
             (Some(Value::String(name)), _) if name == "array" => {
-                format!("list of {}", schema.get("items").map_or_else(|| "anything".to_owned(), type_of))
+                format!(
+                    "list of {}",
+                    schema
+                        .get("items")
+                        .map_or_else(|| "anything".to_owned(), type_of)
+                )
             }
             (Some(name), _) => text(name),
             (None, Some(Value::Array(choices))) => all(choices, &type_of),
@@ -123,14 +151,35 @@ pub(super) mod tests {
     /// Everything that a user can write: fields with their types, choices, and required fields.
     fn lines(schema: &Value, path: &str, found: &mut std::collections::BTreeSet<String>) {
         let Value::Object(fields) = schema else {
-            schema.as_array().into_iter().flatten().for_each(|child| lines(child, path, found));
+            schema
+                .as_array()
+                .into_iter()
+                .flatten()
+                .for_each(|child| lines(child, path, found));
             return;
         };
-        let of = |key: &str| fields.get(key).and_then(Value::as_object).into_iter().flatten();
-        found.extend(of("properties").map(|(name, field)| format!("{path}.{name}: {}", type_of(field))));
-        let choices = fields.get("enum").and_then(Value::as_array).into_iter().flatten().chain(fields.get("const"));
+        let of = |key: &str| {
+            fields
+                .get(key)
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+        };
+        found.extend(
+            of("properties").map(|(name, field)| format!("{path}.{name}: {}", type_of(field))),
+        );
+        let choices = fields
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .chain(fields.get("const"));
         found.extend(choices.map(|choice| format!("{path} may be {choice}")));
-        let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
+        let required = fields
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         found.extend(required.map(|name| format!("{path} requires {name}")));
         for (name, child) in of("properties") {
             lines(child, &format!("{path}.{name}"), found);
@@ -138,20 +187,24 @@ pub(super) mod tests {
         for (name, child) in of("$defs") {
             lines(child, name, found);
         }
-        for (_, child) in
-            fields.iter().filter(|(key, _)| !["properties", "$defs", "default", "examples"].contains(&key.as_str()))
-        {
+        for (_, child) in fields.iter().filter(|(key, _)| {
+            !["properties", "$defs", "default", "examples"].contains(&key.as_str())
+        }) {
             lines(child, path, found);
         }
     }
 
     #[test]
     fn what_was_released_is_still_valid() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/experiment.schema.released.txt");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/docs/experiment.schema.released.txt"
+        );
         let mut now = std::collections::BTreeSet::new();
         lines(&generated(), "experiment", &mut now);
         let written = std::fs::read_to_string(path).unwrap_or_default();
-        let released: std::collections::BTreeSet<String> = written.lines().map(str::to_owned).collect();
+        let released: std::collections::BTreeSet<String> =
+            written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
         // Whatever is a rate is a rate or `unlimited`, too, and a duration is one or `off`. A value is a distribution.
         let widened = [
@@ -162,34 +215,54 @@ pub(super) mod tests {
         ];
         let is_wider = |line: &&String| {
             widened.iter().any(|(narrow, wide)| {
-                line.strip_suffix(narrow).is_some_and(|field| now.contains(&format!("{field}: {wide}")))
+                line.strip_suffix(narrow)
+                    .is_some_and(|field| now.contains(&format!("{field}: {wide}")))
             })
         };
-        let gone: Vec<&String> = released.difference(&now).filter(|line| !is_demand(line) && !is_wider(line)).collect();
+        let gone: Vec<&String> = released
+            .difference(&now)
+            .filter(|line| !is_demand(line) && !is_wider(line))
+            .collect();
         assert!(
             gone.is_empty(),
             "experiments that were valid have these; keep them, or raise the format's version: {gone:#?}"
         );
         let is_old = |line: &&String| {
             let owner = line.split(" requires ").next().unwrap_or_default();
-            released.iter().any(|known| known.starts_with(&format!("{owner}.")))
+            released
+                .iter()
+                .any(|known| known.starts_with(&format!("{owner}.")))
         };
-        let demanded: Vec<&String> = now.difference(&released).filter(is_demand).filter(is_old).collect();
-        assert!(demanded.is_empty() || released.is_empty(), "experiments that were valid lack these: {demanded:#?}");
+        let demanded: Vec<&String> = now
+            .difference(&released)
+            .filter(is_demand)
+            .filter(is_old)
+            .collect();
+        assert!(
+            demanded.is_empty() || released.is_empty(),
+            "experiments that were valid lack these: {demanded:#?}"
+        );
         if now != released && std::env::var_os("UPDATE_SCHEMA").is_some() {
             let text: Vec<String> = now.into_iter().collect();
             std::fs::write(path, text.join("\n") + "\n").expect("docs can be written");
             return;
         }
         let new: Vec<&String> = now.symmetric_difference(&released).collect();
-        assert!(new.is_empty(), "{path} lacks {new:#?}; `UPDATE_SCHEMA=1 cargo test --lib schema` writes them");
+        assert!(
+            new.is_empty(),
+            "{path} lacks {new:#?}; `UPDATE_SCHEMA=1 cargo test --lib schema` writes them"
+        );
     }
 
     #[test]
     fn a_field_that_changes_its_type_and_a_choice_that_vanishes_are_noticed() {
         let found = |schema: &str| {
             let mut found = std::collections::BTreeSet::new();
-            lines(&serde_json::from_str(schema).expect("JSON"), "experiment", &mut found);
+            lines(
+                &serde_json::from_str(schema).expect("JSON"),
+                "experiment",
+                &mut found,
+            );
             found.into_iter().collect::<Vec<_>>()
         };
         let before = found(
@@ -218,11 +291,13 @@ pub(super) mod tests {
         let mut silent = Vec::new();
         walk(&generated(), "", &mut |path, name, _| {
             // Kubernetes' own selectors and Fleet's partitions are documented by their projects.
-            let is_foreign =
-                ["LabelSelector", "LabelRequirement", "ManualPartition"].iter().any(|of| path.contains(of));
+            let is_foreign = ["LabelSelector", "LabelRequirement", "ManualPartition"]
+                .iter()
+                .any(|of| path.contains(of));
             let is_named = document.match_indices(name).any(|(at, _)| {
                 let around = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
-                around(document[..at].chars().next_back()) && around(document[at + name.len()..].chars().next())
+                around(document[..at].chars().next_back())
+                    && around(document[at + name.len()..].chars().next())
             });
             if !is_foreign && !is_named {
                 silent.push(format!("{path}.{name}"));
@@ -240,7 +315,9 @@ pub(super) mod tests {
             }
         });
         // The choice of a strategy, or of a way of distribution, is described beside its key, not in it.
-        silent.retain(|path| !path.contains("Strategy/oneOf") && !path.contains("DistributionFile/oneOf"));
+        silent.retain(|path| {
+            !path.contains("Strategy/oneOf") && !path.contains("DistributionFile/oneOf")
+        });
         assert_eq!(silent, [""; 0]);
     }
 }

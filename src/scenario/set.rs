@@ -13,7 +13,8 @@ use crate::document::tree::{self, Node, Value};
 use crate::document::yaml;
 
 /// Examples of values that a user may write.
-const HELP: &str = "write e.g. `--set registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`";
+const HELP: &str =
+    "write e.g. `--set registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`";
 
 /// A value that takes the place of another.
 #[derive(Debug)]
@@ -28,8 +29,14 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
     if arguments.is_empty() {
         return Arc::clone(file);
     }
-    let lines: String = arguments.iter().map(|argument| format!("\n{}", argument.replace('\n', " "))).collect();
-    Arc::new(Source { name: file.name.clone(), text: file.text.clone() + &lines })
+    let lines: String = arguments
+        .iter()
+        .map(|argument| format!("\n{}", argument.replace('\n', " ")))
+        .collect();
+    Arc::new(Source {
+        name: file.name.clone(),
+        text: file.text.clone() + &lines,
+    })
 }
 
 /// The values of the arguments that stand behind the first `begin` bytes of a source.
@@ -39,27 +46,47 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
 pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetValue>> {
     let mut values: Vec<SetValue> = Vec::new();
     let mut start = begin + 1;
-    for line in source.text.get(start..).into_iter().flat_map(|text| text.split('\n')) {
+    for line in source
+        .text
+        .get(start..)
+        .into_iter()
+        .flat_map(|text| text.split('\n'))
+    {
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let key_at = start..start + key.len();
         let value_at = (key_at.end + 1).min(start + line.len())..start + line.len();
-        let refuse = |message: String| Box::new(source.at(key_at.clone(), key, message).with_help(HELP));
+        let refuse =
+            |message: String| Box::new(source.at(key_at.clone(), key, message).with_help(HELP));
         if value.trim().is_empty() {
-            return Err(refuse("`--set` must have a path, `=` and a value".to_owned()));
+            return Err(refuse(
+                "`--set` must have a path, `=` and a value".to_owned(),
+            ));
         }
         let path = Path::parse(key).map_err(refuse)?;
         if let [Step::Key(top), ..] = path.0.as_slice()
             && ["sweep", "plan"].contains(&top.as_str())
         {
-            return Err(refuse(format!("`{top}` cannot be set here: write it in the file")));
+            return Err(refuse(format!(
+                "`{top}` cannot be set here: write it in the file"
+            )));
         }
         if let Some(other) = values.iter().find(|other| other.path.overlaps(&path)) {
-            return Err(refuse(format!("`{}` is set, too: keep one of the two", other.path)));
+            return Err(refuse(format!(
+                "`{}` is set, too: keep one of the two",
+                other.path
+            )));
         }
-        let alone = Arc::new(Source { name: source.name.clone(), text: value.to_owned() });
-        let node =
-            tree::parse(&alone).map_err(|problem| refuse(format!("`{value}` is no value: {}", problem.message)))?;
-        values.push(SetValue { path, key_at, node: node.moved(&value_at) });
+        let alone = Arc::new(Source {
+            name: source.name.clone(),
+            text: value.to_owned(),
+        });
+        let node = tree::parse(&alone)
+            .map_err(|problem| refuse(format!("`{value}` is no value: {}", problem.message)))?;
+        values.push(SetValue {
+            path,
+            key_at,
+            node: node.moved(&value_at),
+        });
         start += line.len() + 1;
     }
     Ok(values)
@@ -74,12 +101,18 @@ pub(super) fn to_yaml(values: &[Arc<SetValue>], tree: &Node) -> String {
             let node = tree.get(&Path(value.path.0[..*steps].to_vec()));
             node.is_some_and(|node| matches!(node.value, Value::List(_)))
         };
-        let steps = (1..value.path.0.len()).find(is_list).unwrap_or(value.path.0.len());
+        let steps = (1..value.path.0.len())
+            .find(is_list)
+            .unwrap_or(value.path.0.len());
         let path = Path(value.path.0[..steps].to_vec());
         if let Some(node) = tree.get(&path) {
             // Its path leads through maps alone, which are made.
             let _ = file.set(&path, node, &(0..0));
         }
     }
-    if values.is_empty() { String::new() } else { yaml::to_yaml(&file.to_json()) }
+    if values.is_empty() {
+        String::new()
+    } else {
+        yaml::to_yaml(&file.to_json())
+    }
 }

@@ -41,18 +41,28 @@ impl Axis {
 pub(crate) type Point = Vec<(usize, usize)>;
 
 /// The axes of a file, in its order. `problem` makes a problem at a path of the sweep.
-pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (Vec<Axis>, Vec<Problem>) {
+pub(crate) fn axes(
+    tree: &Node,
+    problem: impl Fn(&Path, String) -> Problem,
+) -> (Vec<Axis>, Vec<Problem>) {
     let sweep = Path::of("sweep");
     let mut axes: Vec<Axis> = Vec::new();
     let mut problems = Vec::new();
     let strategies: Vec<&str> = tree
         .get(&Path::of("strategies"))
-        .map(|node| node.entries().iter().map(|(key, _)| key.text.as_str()).collect())
+        .map(|node| {
+            node.entries()
+                .iter()
+                .map(|(key, _)| key.text.as_str())
+                .collect()
+        })
         .unwrap_or_default();
     for (key, node) in tree.get(&sweep).map(Node::entries).unwrap_or_default() {
         match axis(key, node, &strategies, &axes) {
             Ok(axis) => axes.push(axis),
-            Err((message, help)) => problems.push(problem(&sweep.key(&key.text), message).with_help(help)),
+            Err((message, help)) => {
+                problems.push(problem(&sweep.key(&key.text), message).with_help(help))
+            }
         }
     }
     let names: Vec<String> = axes.iter().map(|axis| axis.path.last_key()).collect();
@@ -64,26 +74,52 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
 }
 
 /// One entry of a sweep beside the axes before it, or a message and the fix.
-fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, (String, String)> {
+fn axis(
+    key: &Key,
+    node: &Node,
+    strategies: &[&str],
+    axes: &[Axis],
+) -> Result<Axis, (String, String)> {
     let refused = |message: String, help: &str| Err((message, help.to_owned()));
     let help = "write e.g. `registry.egress` or `fleet[0].downlink`";
     let path = Path::parse(&key.text).map_err(|message| (message, help.to_owned()))?;
-    let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
+    let axis = Axis {
+        path,
+        at: key.at.clone(),
+        values: node.items().to_vec(),
+        name: String::new(),
+    };
     if let Some(Step::Key(top)) = axis.path.0.first()
-        && ["name", "question", "seed", "replicates", "precision", "uncertainty", "sweep", "plan"]
-            .contains(&top.as_str())
+        && [
+            "name",
+            "question",
+            "seed",
+            "replicates",
+            "precision",
+            "uncertainty",
+            "sweep",
+            "plan",
+        ]
+        .contains(&top.as_str())
     {
         let message = format!("`{top}` is of the whole experiment and cannot vary");
         return refused(message, "sweep a setting of the world or of a strategy");
     }
-    if axis.path == Path::of("strategies") || axis.strategy().is_some_and(|_| axis.path.0.len() == 2) {
+    if axis.path == Path::of("strategies")
+        || axis.strategy().is_some_and(|_| axis.path.0.len() == 2)
+    {
         let help = "write another entry of `strategies` instead, or sweep a setting inside of one";
         return refused("a strategy as a whole cannot be swept".to_owned(), help);
     }
-    if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
-        let help = did_you_mean(strategy, strategies.iter().copied(), || match strategies.is_empty() {
-            true => "write a strategy below `strategies` first".to_owned(),
-            false => format!("there are {}", any_of(strategies)),
+    if let Some(strategy) = axis
+        .strategy()
+        .filter(|strategy| !strategies.contains(strategy))
+    {
+        let help = did_you_mean(strategy, strategies.iter().copied(), || {
+            match strategies.is_empty() {
+                true => "write a strategy below `strategies` first".to_owned(),
+                false => format!("there are {}", any_of(strategies)),
+            }
         });
         return refused(format!("there is no strategy `{strategy}`"), &help);
     }
@@ -91,30 +127,48 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
         let help = "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`";
         return refused(format!("`{}` has no values to take", key.text), help);
     }
-    if let Some(twice) = axis.values.iter().map(Node::label).sorted().duplicates().next() {
+    if let Some(twice) = axis
+        .values
+        .iter()
+        .map(Node::label)
+        .sorted()
+        .duplicates()
+        .next()
+    {
         let message = format!("the value `{twice}` is there twice");
         return refused(message, "keep one; equal settings have equal results");
     }
     match axes.iter().find(|other| other.path.overlaps(&axis.path)) {
-        Some(other) => refused(format!("`{}` is swept by `{}` too", key.text, other.path), "keep one of the two"),
+        Some(other) => refused(
+            format!("`{}` is swept by `{}` too", key.text, other.path),
+            "keep one of the two",
+        ),
         None => Ok(axis),
     }
 }
 
 /// Number of points that [`grid`] would have; saturating.
 pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
-    let sizes =
-        axes.iter().filter(|axis| axis.strategy().is_none_or(|of| of == strategy)).map(|axis| axis.values.len());
+    let sizes = axes
+        .iter()
+        .filter(|axis| axis.strategy().is_none_or(|of| of == strategy))
+        .map(|axis| axis.values.len());
     sizes.fold(1, usize::saturating_mul)
 }
 
 /// All choices of values that matter to one strategy, the first axis changing slowest.
 pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     let mut points = vec![Point::new()];
-    for (at, axis) in axes.iter().enumerate().filter(|(_, axis)| axis.strategy().is_none_or(|of| of == strategy)) {
+    for (at, axis) in axes
+        .iter()
+        .enumerate()
+        .filter(|(_, axis)| axis.strategy().is_none_or(|of| of == strategy))
+    {
         points = points
             .iter()
-            .flat_map(|point| (0..axis.values.len()).map(move |value| [point.as_slice(), &[(at, value)]].concat()))
+            .flat_map(|point| {
+                (0..axis.values.len()).map(move |value| [point.as_slice(), &[(at, value)]].concat())
+            })
             .collect();
     }
     points
@@ -138,7 +192,8 @@ pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, (
     let mut tree = tree.without("sweep");
     for &(at, value) in point {
         let axis = &axes[at];
-        tree.set(&axis.path, &axis.values[value], &axis.at).map_err(|path| (at, path))?;
+        tree.set(&axis.path, &axis.values[value], &axis.at)
+            .map_err(|path| (at, path))?;
     }
     Ok(tree)
 }
@@ -150,7 +205,9 @@ mod tests {
 
     fn axes_of(text: &str) -> (Vec<Axis>, Vec<String>) {
         let tree = tree::parse(&source(text)).expect("YAML");
-        let (axes, problems) = axes(&tree, |path, message| Problem::of_file(&path.to_string(), message));
+        let (axes, problems) = axes(&tree, |path, message| {
+            Problem::of_file(&path.to_string(), message)
+        });
         (axes, problems.iter().map(ToString::to_string).collect())
     }
 
@@ -166,7 +223,10 @@ sweep:
         let (axes, problems) = axes_of(GRID);
         assert_eq!(problems, [""; 0]);
         let texts = |strategy: &str| {
-            grid(&axes, strategy).iter().map(|point| Setting::in_short(&settings(&axes, point))).collect::<Vec<_>>()
+            grid(&axes, strategy)
+                .iter()
+                .map(|point| Setting::in_short(&settings(&axes, point)))
+                .collect::<Vec<_>>()
         };
         assert_eq!(texts("a"), ["egress=1 Gbit/s", "egress=2 Gbit/s"]);
         assert_eq!(
@@ -196,18 +256,42 @@ sweep:
     fn what_is_no_axis_is_refused() {
         for (sweep, message) in [
             ("a..b: [1]", "`a..b` is not a path: it has an empty step"),
-            ("registry.egress: []", "`registry.egress` has no values to take"),
-            ("registry.egress: 10 Gbit/s", "`registry.egress` has no values to take"),
+            (
+                "registry.egress: []",
+                "`registry.egress` has no values to take",
+            ),
+            (
+                "registry.egress: 10 Gbit/s",
+                "`registry.egress` has no values to take",
+            ),
             ("registry.egress: [1, 1]", "the value `1` is there twice"),
-            ("seed: [1, 2]", "`seed` is of the whole experiment and cannot vary"),
+            (
+                "seed: [1, 2]",
+                "`seed` is of the whole experiment and cannot vary",
+            ),
             ("strategies.a: [1]", "a strategy as a whole cannot be swept"),
-            ("strategies.alpa.batches.size: [1]", "there is no strategy `alpa` (help: did you mean `alpha`?)"),
-            ("strategies.x.batches.size: [1]", "there is no strategy `x` (help: there are `alpha` or `b`)"),
+            (
+                "strategies.alpa.batches.size: [1]",
+                "there is no strategy `alpa` (help: did you mean `alpha`?)",
+            ),
+            (
+                "strategies.x.batches.size: [1]",
+                "there is no strategy `x` (help: there are `alpha` or `b`)",
+            ),
             ("{a: [1], a.b: [1]}", "`a.b` is swept by `a` too"),
         ] {
-            let entries = if sweep.starts_with('{') { sweep.to_owned() } else { format!("{{{sweep}}}") };
-            let (_, problems) = axes_of(&format!("strategies: {{alpha: {{}}, b: {{}}}}\nsweep: {entries}"));
-            assert!(problems.len() == 1 && problems[0].contains(message), "{sweep}: {problems:?}");
+            let entries = if sweep.starts_with('{') {
+                sweep.to_owned()
+            } else {
+                format!("{{{sweep}}}")
+            };
+            let (_, problems) = axes_of(&format!(
+                "strategies: {{alpha: {{}}, b: {{}}}}\nsweep: {entries}"
+            ));
+            assert!(
+                problems.len() == 1 && problems[0].contains(message),
+                "{sweep}: {problems:?}"
+            );
         }
     }
 }

@@ -28,18 +28,26 @@ impl Checker<'_> {
         for (index, name) in written.known.iter().enumerate() {
             known.extend(self.constant(&here.key("known").index(index), name));
         }
-        Uncertainty { draws: written.draws, known, ranges: self.ranges(written) }
+        Uncertainty {
+            draws: written.draws,
+            known,
+            ranges: self.ranges(written),
+        }
     }
 
     fn ranges(&mut self, written: &UncertaintyFields) -> StatedRanges {
         let mut ranges = StatedRanges::new();
         for (name, UncertainRange { low, high }) in &written.ranges.0 {
             let at = Path::of("uncertainty").key("ranges").key(name);
-            let Some(factor) = self.constant(&at, name) else { continue };
+            let Some(factor) = self.constant(&at, name) else {
+                continue;
+            };
             let factor = &constants::factors()[factor];
             let ends = [low, high].map(|end| factor.rows[0].parse(&end.text()));
             match ends {
-                [Some(low), Some(high)] if low < high => _ = ranges.insert(name.clone(), [low, high]),
+                [Some(low), Some(high)] if low < high => {
+                    _ = ranges.insert(name.clone(), [low, high])
+                }
                 [Some(_), Some(_)] => {
                     self.report(&at, "`low` must be less than `high`", "swap them");
                 }
@@ -56,8 +64,12 @@ impl Checker<'_> {
     fn constant(&mut self, at: &Path, name: &str) -> Option<usize> {
         let found = constants::factor(name);
         if found.is_none() {
-            let names = constants::factors().iter().map(|factor| factor.name.as_str());
-            let help = did_you_mean(name, names, || "`fleetsim assumptions` lists the constants".to_owned());
+            let names = constants::factors()
+                .iter()
+                .map(|factor| factor.name.as_str());
+            let help = did_you_mean(name, names, || {
+                "`fleetsim assumptions` lists the constants".to_owned()
+            });
             self.report(at, format!("there is no constant `{name}`"), &help);
         }
         found

@@ -77,14 +77,20 @@ impl VariedConstant {
     /// All values at a level, each once: `10 Mbit/s, 20 Mbit/s`.
     #[must_use]
     pub fn text_at(&self, share: f64) -> String {
-        self.values.iter().map(|value| value.constant.text(value.toward(share))).unique().join(", ")
+        self.values
+            .iter()
+            .map(|value| value.constant.text(value.toward(share)))
+            .unique()
+            .join(", ")
     }
 
     /// As [`VariedConstant::text_at`]. Where values depend on the product, those of one `product`, or each with its
     /// product.
     #[must_use]
     pub fn text_of(&self, product: Option<&str>, share: f64) -> String {
-        let is_own = |value: &&VariedValue| product.is_none() || value.product.is_none_or(|of| Some(of) == product);
+        let is_own = |value: &&VariedValue| {
+            product.is_none() || value.product.is_none_or(|of| Some(of) == product)
+        };
         let own: Vec<&VariedValue> = self.values.iter().filter(is_own).collect();
         let text = |value: &VariedValue| value.constant.text(value.toward(share));
         let is_alike = own.windows(2).all(|pair| text(pair[0]) == text(pair[1]));
@@ -99,7 +105,9 @@ impl VariedConstant {
     #[must_use]
     pub fn basis(&self) -> &'static str {
         let basis = self.values.iter().map(|value| value.constant.basis);
-        basis.max_by_key(|basis| *basis as u8).map_or("", Basis::word)
+        basis
+            .max_by_key(|basis| *basis as u8)
+            .map_or("", Basis::word)
     }
 }
 
@@ -112,7 +120,11 @@ impl VariedExperiment {
         let loader = begin(Purpose::Run, None, path, overrides)?;
         let base = loader.clone().finish()?;
         let uncertainty = base.uncertainty.clone().unwrap_or_default();
-        let mut varied = Self { base, loader, constants: Vec::new() };
+        let mut varied = Self {
+            base,
+            loader,
+            constants: Vec::new(),
+        };
         varied.loader.ranges = uncertainty.ranges;
         varied.constants = varied.taking_part(&uncertainty.known);
         Ok(varied)
@@ -143,24 +155,42 @@ impl VariedExperiment {
     /// When the values do not fit together; a range of the user's own may be impossible.
     pub fn at(&self, levels: &[(usize, Level)]) -> Result<Experiment, LoadError> {
         let mut loader = self.loader.clone();
-        loader.levels = levels.iter().map(|(at, level)| (self.constants[*at].factor, *level)).collect();
+        loader.levels = levels
+            .iter()
+            .map(|(at, level)| (self.constants[*at].factor, *level))
+            .collect();
         loader.checked()
     }
 
     fn taking_part(&self, known: &[usize]) -> Vec<VariedConstant> {
         let trees = self.loader.trees();
         let mut all = Vec::new();
-        for (at, factor) in constants::factors().iter().enumerate().filter(|(at, _)| !known.contains(at)) {
+        for (at, factor) in constants::factors()
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !known.contains(at))
+        {
             let mut values: Vec<VariedValue> = Vec::new();
             let (mut places, mut strategies) = (Vec::new(), Vec::new());
             for (tree, strategy, product) in &trees {
-                for laid in lay(&mut tree.clone(), (strategy, product), factor, Level::Toward(1.0), &self.loader.ranges)
-                {
+                for laid in lay(
+                    &mut tree.clone(),
+                    (strategy, product),
+                    factor,
+                    Level::Toward(1.0),
+                    &self.loader.ranges,
+                ) {
                     places.push(laid.place);
                     strategies.push(strategy.clone());
                     let product = (!laid.constant.products.is_empty()).then_some(product.key);
                     let ([low, high], value) = (laid.ends, laid.from);
-                    let value = VariedValue { constant: laid.constant, product, value, low, high };
+                    let value = VariedValue {
+                        constant: laid.constant,
+                        product,
+                        value,
+                        low,
+                        high,
+                    };
                     if value.low < value.high && !values.iter().any(|known| known.is_like(&value)) {
                         values.push(value);
                     }
@@ -169,7 +199,13 @@ impl VariedExperiment {
             if let Some(first) = values.first() {
                 let own_name = first.constant.name_at(&places);
                 strategies.dedup();
-                all.push(VariedConstant { factor: at, name: &factor.name, own_name, values, strategies });
+                all.push(VariedConstant {
+                    factor: at,
+                    name: &factor.name,
+                    own_name,
+                    values,
+                    strategies,
+                });
             }
         }
         all

@@ -14,19 +14,39 @@ impl Checker<'_> {
     /// Everything but the strategy.
     pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
         let regions = file.regions.clone();
-        self.unique(&Path::of("regions"), regions.iter().map(|region| region.name.as_str()).enumerate());
+        self.unique(
+            &Path::of("regions"),
+            regions
+                .iter()
+                .map(|region| region.name.as_str())
+                .enumerate(),
+        );
         let inventory = file.inventory.as_ref().map(|TextOr(written)| written);
         let clusters = self.clusters(file.fleet.as_deref(), file.clusters, inventory, &regions);
         let groups = self.groups(file.cluster_groups.as_deref(), inventory, &clusters);
-        let kind = file.release.as_ref().map_or_else(ReleaseKind::default, |release| release.kind);
-        let starts = file.starts_at.map_or(SimDuration::ZERO, ClockTime::since_midnight);
+        let kind = file
+            .release
+            .as_ref()
+            .map_or_else(ReleaseKind::default, |release| release.kind);
+        let starts = file
+            .starts_at
+            .map_or(SimDuration::ZERO, ClockTime::since_midnight);
         let registries = self.registries(&file.registries, starts);
-        let names: Vec<String> = registries.iter().map(|registry| registry.name.clone()).collect();
+        let names: Vec<String> = registries
+            .iter()
+            .map(|registry| registry.name.clone())
+            .collect();
         let images = self.images(file.release.as_ref(), kind, &names);
         let workloads = self.workloads(file.release.as_ref(), &images);
         let node = self.node(file.node.as_ref());
-        let distribution =
-            self.distribution(file.distribution.as_ref(), &file.mirrors, &clusters, &regions, &images, &node);
+        let distribution = self.distribution(
+            file.distribution.as_ref(),
+            &file.mirrors,
+            &clusters,
+            &regions,
+            &images,
+            &node,
+        );
         let faults = self.faults(&file.faults, &clusters, &regions, &workloads);
         let world = WorldSpec {
             clusters,
@@ -45,6 +65,9 @@ impl Checker<'_> {
             release: kind,
             faults,
         };
-        CheckedWorld { world: Arc::new(world), groups: Arc::new(groups) }
+        CheckedWorld {
+            world: Arc::new(world),
+            groups: Arc::new(groups),
+        }
     }
 }

@@ -18,9 +18,15 @@ mod tests {
     #[test]
     fn draws_belong_to_the_constant_and_the_replicate() {
         let both = draw_shares(&["a", "b"], 1, 0);
-        assert_eq!(draw_shares(&["b"], 1, 0)[0].to_bits(), both[1].to_bits(), "another constant changes nothing");
+        assert_eq!(
+            draw_shares(&["b"], 1, 0)[0].to_bits(),
+            both[1].to_bits(),
+            "another constant changes nothing"
+        );
         assert_ne!(draw_shares(&["a"], 1, 1)[0].to_bits(), both[0].to_bits());
-        let all: Vec<f64> = (0..1_000).map(|replicate| draw_shares(&["a"], 1, replicate)[0]).collect();
+        let all: Vec<f64> = (0..1_000)
+            .map(|replicate| draw_shares(&["a"], 1, replicate)[0])
+            .collect();
         let mean = all.iter().sum::<f64>() / 1_000.0;
         // Standard error 0.0091.
         assert!((mean - 0.5).abs() < 0.04, "{mean}");

@@ -99,7 +99,8 @@ fn drive<L: Laboratory>(
         if let Some((rate, at_capacity)) = egress.take() {
             sim.world.measure_egress(now, rate, at_capacity);
         }
-        let moment = laboratory.wait(queue.peek_time().map_or(horizon, |next| next.min(horizon)))?;
+        let moment =
+            laboratory.wait(queue.peek_time().map_or(horizon, |next| next.min(horizon)))?;
         // Nothing happens before what the meters have seen.
         for (pull, at, error) in moment.ended {
             sim.world.order_ends(pull, at.max(now), error, queue);

@@ -22,11 +22,15 @@ use crate::control_plane::{Change, ControlPlane};
 use crate::engine::{self, End, EventQueue, Observer};
 use crate::process::{ProcessError, is_interrupted};
 use crate::products::Run;
-use crate::results::{ClusterRow, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
+use crate::results::{
+    ClusterRow, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles,
+};
 use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterFacts, ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World};
+use crate::world::{
+    ClusterFacts, ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World,
+};
 pub use draws::draw_shares;
 pub use emulated::{Laboratory, Moment, run_emulated};
 use past::Past;
@@ -47,7 +51,11 @@ pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, Pr
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_in_detail(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, ProcessError> {
+pub fn run_in_detail(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+) -> Result<RunRecord, ProcessError> {
     simulate(variant, seed, replicate, &mut (), true)
 }
 
@@ -102,7 +110,9 @@ fn conclude(
         sim.is_world_over = true;
         sim.control.conclude(&mut sim.world, queue);
         if sim.control.traits.reports_completion {
-            engine::run(&mut sim, queue, &mut (), horizon, |sim, _| !sim.control.may_report(&sim.world));
+            engine::run(&mut sim, queue, &mut (), horizon, |sim, _| {
+                !sim.control.may_report(&sim.world)
+            });
         }
         record.run.reported_s = sim.reported_s();
     }
@@ -127,7 +137,13 @@ struct Sim<'s> {
 }
 
 impl<'s> Sim<'s> {
-    fn new(scenario: &'s Scenario, label: &'s str, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+    fn new(
+        scenario: &'s Scenario,
+        label: &'s str,
+        seed: u64,
+        replicate: u32,
+        queue: &mut Queue,
+    ) -> Self {
         let mut world = World::new(&scenario.world, &scenario.platform, seed, replicate, queue);
         let streams = engine::Streams::new(seed, replicate);
         let run = Run {
@@ -183,7 +199,10 @@ impl<'s> Sim<'s> {
 
     /// Seconds from the release until the product's own report of completion is true: a product may leave out targets.
     fn reported_s(&self) -> Option<f64> {
-        let reported = self.control.reported()?.max(self.progress.reached(1.0).unwrap_or_default());
+        let reported = self
+            .control
+            .reported()?
+            .max(self.progress.reached(1.0).unwrap_or_default());
         Some((reported - self.released?).as_secs_f64())
     }
 
@@ -191,7 +210,12 @@ impl<'s> Sim<'s> {
     fn reach(&self) -> Reach {
         let heeds_pause = !self.control.traits.ignores_pause;
         let is_online = |cluster| self.world.is_online(cluster);
-        Reach::judge(&self.scenario.world.clusters, &self.progress, heeds_pause, is_online)
+        Reach::judge(
+            &self.scenario.world.clusters,
+            &self.progress,
+            heeds_pause,
+            is_online,
+        )
     }
 
     /// The rule that blocks an unfinished rollout, and the detail.
@@ -200,7 +224,8 @@ impl<'s> Sim<'s> {
             return (String::new(), String::new());
         }
         if let Some(images) = self.world.held_by_pre_pull() {
-            let detail = format!("the release waits for {images} image(s) that nodes have not pulled yet");
+            let detail =
+                format!("the release waits for {images} image(s) that nodes have not pulled yet");
             return ("prePull".to_owned(), detail);
         }
         match self.control.controller.hold() {
@@ -225,7 +250,8 @@ impl<'s> Sim<'s> {
         let (total_peak, other_bytes) = meter.totals_with_others();
         let passes = self.control.take_passes();
         let clusters = self.cluster_rows();
-        let [update_p50_s, update_p95_s, update_max_s] = update_quantiles(&clusters, [0.5, 0.95, 1.0]);
+        let [update_p50_s, update_p95_s, update_max_s] =
+            update_quantiles(&clusters, [0.5, 0.95, 1.0]);
         let secs = |time: SimTime| time.as_secs_f64();
         let released = self.released.unwrap_or(end);
         let counted = |at: SimTime| (at - released).as_secs_f64();
@@ -233,11 +259,18 @@ impl<'s> Sim<'s> {
         let reach = self.reach();
         let all_ready = reach.all_ready(&self.progress);
         let (pauses, timed) = (self.control.take_pauses(), self.control.take_timed_waits());
-        let waits = PeoplesWaits { pauses, timed, approvals: Vec::new() };
+        let waits = PeoplesWaits {
+            pauses,
+            timed,
+            approvals: Vec::new(),
+        };
         let path = all_ready.map(|ready| self.critical_path((released, ready), &passes, waits));
-        let on_path = |part: fn(&RolloutPath) -> SimDuration| path.as_ref().map(|path| part(path).as_secs_f64());
+        let on_path = |part: fn(&RolloutPath) -> SimDuration| {
+            path.as_ref().map(|path| part(path).as_secs_f64())
+        };
         let (held_by, held_detail) = self.held_by(outcome);
-        let count = |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
+        let count =
+            |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
         let run = RunRow {
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
@@ -305,8 +338,11 @@ impl<'s> Sim<'s> {
             crashes: totals.crashes,
             peak_not_ready: meter.peak_not_ready(),
             not_ready_cluster_hours: meter.not_ready_cluster_hours(),
-            exposed_targets: self.world.facts().filter(|facts| facts.defective && facts.instructed.is_some()).count()
-                as u64,
+            exposed_targets: self
+                .world
+                .facts()
+                .filter(|facts| facts.defective && facts.instructed.is_some())
+                .count() as u64,
             passes: passes.iter().map(|row| row.passes).sum(),
             promotions: passes.iter().map(|pass| pass.promoted).sum(),
             peak_promotions_per_pass: passes.iter().map(|pass| pass.promoted).max().unwrap_or(0),
@@ -314,11 +350,24 @@ impl<'s> Sim<'s> {
         };
         let (bin_s, series) = series(meter);
         let registries = self.registry_rows(end - SimTime::ZERO);
-        RunRecord { run, registries, series, bin_s, clusters, passes, statuses: Vec::new() }
+        RunRecord {
+            run,
+            registries,
+            series,
+            bin_s,
+            clusters,
+            passes,
+            statuses: Vec::new(),
+        }
     }
 
     /// The critical path between the release and the time when all reachable targets were ready.
-    fn critical_path(&self, span: (SimTime, SimTime), passes: &[PassRow], mut waits: PeoplesWaits) -> RolloutPath {
+    fn critical_path(
+        &self,
+        span: (SimTime, SimTime),
+        passes: &[PassRow],
+        mut waits: PeoplesWaits,
+    ) -> RolloutPath {
         let facts: Vec<&ClusterFacts> = self.world.facts().collect();
         let mut stopped = span.0;
         for (after, change) in &self.scenario.changes {
@@ -335,14 +384,19 @@ impl<'s> Sim<'s> {
 
     fn registry_rows(&self, span: SimDuration) -> Vec<RegistryRow> {
         let world = &self.scenario.world;
-        let names = std::iter::once("registry").chain(world.registries.iter().map(|other| other.name.as_str()));
+        let names = std::iter::once("registry")
+            .chain(world.registries.iter().map(|other| other.name.as_str()));
         names
             .zip(self.world.registry_totals())
             .map(|(name, totals)| RegistryRow {
                 registry: name.to_owned(),
                 egress_bytes: totals.sent.get(),
                 egress_peak_1s_bytes_per_s: totals.egress_peak,
-                egress_busy_share: if span.is_zero() { 0.0 } else { totals.busy.as_secs_f64() / span.as_secs_f64() },
+                egress_busy_share: if span.is_zero() {
+                    0.0
+                } else {
+                    totals.busy.as_secs_f64() / span.as_secs_f64()
+                },
                 requests: totals.requests,
                 responses_429: totals.responses_429,
                 responses_503: totals.responses_503,
@@ -357,25 +411,29 @@ impl<'s> Sim<'s> {
         clusters
             .zip(self.world.links())
             .zip(stages)
-            .map(|(((spec, facts), (downlink, rtt, nodes)), stage)| ClusterRow {
-                cluster: spec.name.clone(),
-                stage,
-                group: spec.group.clone(),
-                region: spec.region.map_or_else(String::new, |at| self.scenario.world.regions[at].name.clone()),
-                nodes,
-                downlink_bytes_per_s: downlink.get(),
-                rtt_s: rtt.as_secs_f64(),
-                offline: facts.offline,
-                defective: facts.defective,
-                told_s: secs(facts.instructed),
-                applied_s: secs(facts.applied),
-                first_pull_s: secs(facts.first_pull),
-                last_pull_s: secs(facts.last_pull),
-                ready_s: secs(facts.ready),
-                pulls: facts.pulls,
-                failed_pulls: facts.failed_pulls,
-                received_bytes: facts.received.get(),
-            })
+            .map(
+                |(((spec, facts), (downlink, rtt, nodes)), stage)| ClusterRow {
+                    cluster: spec.name.clone(),
+                    stage,
+                    group: spec.group.clone(),
+                    region: spec.region.map_or_else(String::new, |at| {
+                        self.scenario.world.regions[at].name.clone()
+                    }),
+                    nodes,
+                    downlink_bytes_per_s: downlink.get(),
+                    rtt_s: rtt.as_secs_f64(),
+                    offline: facts.offline,
+                    defective: facts.defective,
+                    told_s: secs(facts.instructed),
+                    applied_s: secs(facts.applied),
+                    first_pull_s: secs(facts.first_pull),
+                    last_pull_s: secs(facts.last_pull),
+                    ready_s: secs(facts.ready),
+                    pulls: facts.pulls,
+                    failed_pulls: facts.failed_pulls,
+                    received_bytes: facts.received.get(),
+                },
+            )
             .collect()
     }
 }
@@ -394,11 +452,19 @@ impl engine::Model for Sim<'_> {
             Event::Distribution(DistributionEvent::Released) => self.release(queue),
             Event::Driver(event) => {
                 for cluster in self.control.handle(event, &mut self.world, queue) {
-                    self.progress.set(cluster, self.control.controller.is_done(cluster), queue.now());
+                    self.progress.set(
+                        cluster,
+                        self.control.controller.is_done(cluster),
+                        queue.now(),
+                    );
                 }
             }
             event => {
-                if self.past.as_mut().is_some_and(|past| past.withholds(event, queue)) {
+                if self
+                    .past
+                    .as_mut()
+                    .is_some_and(|past| past.withholds(event, queue))
+                {
                     return;
                 }
                 let is_fault = matches!(event, Event::Fault(_));

@@ -83,7 +83,11 @@ impl RolloutSoFar {
             }
             SeenState::Waiting | SeenState::Failed => None,
         };
-        SeenActs { now: self.now, made: self.acts, began: self.targets.iter().map(began).collect() }
+        SeenActs {
+            now: self.now,
+            made: self.acts,
+            began: self.targets.iter().map(began).collect(),
+        }
     }
 }
 
@@ -127,7 +131,9 @@ pub fn run_from(
     let end = engine::run(&mut sim, &mut queue, &mut (), horizon, Sim::is_over);
     let past = sim.past.take();
     let record = conclude(sim, &mut queue, end, variant, replicate)?;
-    let (targets, hold) = past.map(|past| (past.targets, past.hold)).unwrap_or_default();
+    let (targets, hold) = past
+        .map(|past| (past.targets, past.hold))
+        .unwrap_or_default();
     Ok(Continuation {
         record,
         told: targets.iter().map(|target| target.told).collect(),
@@ -173,7 +179,10 @@ impl Sim<'_> {
         for (at, is_offline) in offline.into_iter().enumerate() {
             if is_offline && past.seen.targets[at].state == SeenState::Ready {
                 past.targets[at].is_reconnected = true;
-                self.world.handle(Event::Fault(FaultEvent::OfflineEnds(ClusterId(at as u32))), queue);
+                self.world.handle(
+                    Event::Fault(FaultEvent::OfflineEnds(ClusterId(at as u32))),
+                    queue,
+                );
             }
         }
     }
@@ -191,13 +200,18 @@ impl Past<'_> {
     /// Whether an event must not happen now, because something else was seen.
     pub(super) fn withholds(&mut self, event: Event, queue: &mut Queue) -> bool {
         match event {
-            Event::Agent(AgentEvent::InstructionArrives(cluster)) => self.withholds_instruction(cluster, queue),
+            Event::Agent(AgentEvent::InstructionArrives(cluster)) => {
+                self.withholds_instruction(cluster, queue)
+            }
             Event::Agent(AgentEvent::ReportArrives(report)) if report.applied == NEW => {
                 self.withholds_report(report, queue)
             }
-            Event::Fault(FaultEvent::OfflineEnds(cluster)) => self.targets[cluster.index()].is_reconnected,
+            Event::Fault(FaultEvent::OfflineEnds(cluster)) => {
+                self.targets[cluster.index()].is_reconnected
+            }
             Event::Fault(FaultEvent::OutageBegins(cluster))
-                if queue.now() < self.seen.now && self.seen.targets[cluster.index()].state == SeenState::Ready =>
+                if queue.now() < self.seen.now
+                    && self.seen.targets[cluster.index()].state == SeenState::Ready =>
             {
                 queue.schedule(self.seen.now, event);
                 true
@@ -209,7 +223,10 @@ impl Past<'_> {
     fn withholds_instruction(&mut self, cluster: ClusterId, queue: &mut Queue) -> bool {
         let seen = self.seen.targets[cluster.index()];
         if seen.state == SeenState::Waiting && queue.now() < self.seen.now {
-            queue.schedule(self.seen.now, Event::Agent(AgentEvent::InstructionArrives(cluster)));
+            queue.schedule(
+                self.seen.now,
+                Event::Agent(AgentEvent::InstructionArrives(cluster)),
+            );
             return true;
         }
         let target = &mut self.targets[cluster.index()];
@@ -274,11 +291,20 @@ impl Past<'_> {
     fn rest(&mut self, cluster: ClusterId) -> SimDuration {
         let now = self.seen.now;
         let began = |at: usize| self.seen.targets[at].told.or(self.targets[at].told);
-        let elapsed = now.saturating_since(began(cluster.index()).unwrap_or(now)).as_secs_f64();
+        let elapsed = now
+            .saturating_since(began(cluster.index()).unwrap_or(now))
+            .as_secs_f64();
         let durations = || -> Vec<(f64, bool)> {
             let own = self.targets.iter().filter_map(|target| {
                 let told = target.told?;
-                Some((target.own.unwrap_or(now).saturating_since(told).as_secs_f64(), target.own.is_some()))
+                Some((
+                    target
+                        .own
+                        .unwrap_or(now)
+                        .saturating_since(told)
+                        .as_secs_f64(),
+                    target.own.is_some(),
+                ))
             });
             own.collect()
         };
@@ -294,6 +320,11 @@ impl Past<'_> {
 
 /// Has a report of readiness arrive at a time.
 fn reports(cluster: ClusterId, at: SimTime, queue: &mut Queue) {
-    let report = Report { cluster, applied: NEW, ready: true, degraded: false };
+    let report = Report {
+        cluster,
+        applied: NEW,
+        ready: true,
+        degraded: false,
+    };
     queue.schedule(at, Event::Agent(AgentEvent::ReportArrives(report)));
 }

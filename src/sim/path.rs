@@ -44,15 +44,27 @@ pub(super) struct PeoplesWaits {
 
 impl PeoplesWaits {
     fn between(&self, from: SimTime, to: SimTime) -> SimDuration {
-        let approved = self.approvals.iter().filter(|at| (from..=to).contains(*at)).max();
-        let people = self.pauses.iter().copied().chain(approved.map(|at| (from, *at)));
+        let approved = self
+            .approvals
+            .iter()
+            .filter(|at| (from..=to).contains(*at))
+            .max();
+        let people = self
+            .pauses
+            .iter()
+            .copied()
+            .chain(approved.map(|at| (from, *at)));
         let timed = || self.timed.iter().copied();
         covered(people.chain(timed()), from, to).saturating_sub(covered(timed(), from, to))
     }
 }
 
 /// The time in which at least one of these waits went on.
-fn covered(waits: impl Iterator<Item = (SimTime, SimTime)>, from: SimTime, to: SimTime) -> SimDuration {
+fn covered(
+    waits: impl Iterator<Item = (SimTime, SimTime)>,
+    from: SimTime,
+    to: SimTime,
+) -> SimDuration {
     let mut at = from;
     let mut sum = SimDuration::ZERO;
     for (begins, ends) in waits.sorted_unstable() {
@@ -82,14 +94,20 @@ impl RolloutPath {
             // The product may see a target as ready some time before all are.
             path.wait(done_at, until, waits);
             let facts = facts[cluster.index()];
-            let told = facts.instructed.unwrap_or(done_at).clamp(released, done_at.max(released));
+            let told = facts
+                .instructed
+                .unwrap_or(done_at)
+                .clamp(released, done_at.max(released));
             path.update(told, done_at, facts, waits);
             let told_s = told.as_secs_f64();
             let after = passes.partition_point(|pass| pass.t_s <= told_s);
-            let pass =
-                after.checked_sub(1).map_or(told, |at| SimTime::ZERO + SimDuration::from_secs_f64(passes[at].t_s));
+            let pass = after.checked_sub(1).map_or(told, |at| {
+                SimTime::ZERO + SimDuration::from_secs_f64(passes[at].t_s)
+            });
             until = told;
-            last = progress.done_until(pass.min(told), place).filter(|(_, done_at, _)| *done_at > released);
+            last = progress
+                .done_until(pass.min(told), place)
+                .filter(|(_, done_at, _)| *done_at > released);
         }
         path.wait(released, until, waits);
         path
@@ -140,22 +158,49 @@ mod tests {
     fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
         // Released at 10; the first is told at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A
         // person approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
-        let all = [facts(12, 13, 20, 5, 50), facts(1062, 1064, 10, 4, 1100), facts(12, 13, 1, 1, 20)];
+        let all = [
+            facts(12, 13, 20, 5, 50),
+            facts(1062, 1064, 10, 4, 1100),
+            facts(12, 13, 1, 1, 20),
+        ];
         let mut progress = Progress::new(3);
         for (cluster, secs) in [(2, 21), (0, 52), (1, 1103)] {
             progress.set(ClusterId(cluster), true, at(secs));
         }
-        let pass = |t_s: f64| PassRow { t_s, passes: 1, ..PassRow::default() };
+        let pass = |t_s: f64| PassRow {
+            t_s,
+            passes: 1,
+            ..PassRow::default()
+        };
         let passes = [pass(10.0), pass(1060.0)];
-        let waits = PeoplesWaits { pauses: vec![(at(52), at(1052))], ..PeoplesWaits::default() };
+        let waits = PeoplesWaits {
+            pauses: vec![(at(52), at(1052))],
+            ..PeoplesWaits::default()
+        };
         let all = all.each_ref();
         let path = RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &waits);
-        let set = PeoplesWaits { approvals: vec![at(1052)], ..PeoplesWaits::default() };
-        assert_eq!(RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &set), path);
-        let secs = [path.rule, path.people, path.transfer, path.unpack, path.start, path.report];
+        let set = PeoplesWaits {
+            approvals: vec![at(1052)],
+            ..PeoplesWaits::default()
+        };
+        assert_eq!(
+            RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &set),
+            path
+        );
+        let secs = [
+            path.rule,
+            path.people,
+            path.transfer,
+            path.unpack,
+            path.start,
+            path.report,
+        ];
         let secs = secs.map(SimDuration::as_secs_f64);
         // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Inside: 37 and 36.
-        assert_eq!(secs.map(|secs| (secs * 1e6).round() as u64 / 1_000_000), [12, 1000, 30, 9, 34, 8]);
+        assert_eq!(
+            secs.map(|secs| (secs * 1e6).round() as u64 / 1_000_000),
+            [12, 1000, 30, 9, 34, 8]
+        );
         assert!((secs.iter().sum::<f64>() - 1093.0).abs() < 1e-9);
     }
 
@@ -164,19 +209,44 @@ mod tests {
         // Told at 10, stopped from 12 to 112, begins at 113, is ready at 150 and seen at 152.
         let mut progress = Progress::new(1);
         progress.set(ClusterId(0), true, at(152));
-        let passes = [PassRow { t_s: 10.0, passes: 1, ..PassRow::default() }];
-        let waits = PeoplesWaits { pauses: vec![(at(12), at(112))], ..PeoplesWaits::default() };
-        let path = RolloutPath::of((at(10), at(152)), &progress, &[&facts(10, 113, 20, 5, 150)], &passes, &waits);
-        assert_eq!((path.people, path.report), (SimDuration::from_secs(100), SimDuration::from_secs(5)));
+        let passes = [PassRow {
+            t_s: 10.0,
+            passes: 1,
+            ..PassRow::default()
+        }];
+        let waits = PeoplesWaits {
+            pauses: vec![(at(12), at(112))],
+            ..PeoplesWaits::default()
+        };
+        let path = RolloutPath::of(
+            (at(10), at(152)),
+            &progress,
+            &[&facts(10, 113, 20, 5, 150)],
+            &passes,
+            &waits,
+        );
+        assert_eq!(
+            (path.people, path.report),
+            (SimDuration::from_secs(100), SimDuration::from_secs(5))
+        );
     }
 
     #[test]
     fn a_person_who_is_waited_for_beside_a_timed_wait_counts_from_its_end() {
-        let approval = |given: u64| PeoplesWaits { approvals: vec![at(given)], ..PeoplesWaits::default() };
-        let request = |given: u64| PeoplesWaits { pauses: vec![(at(60), at(given))], ..PeoplesWaits::default() };
+        let approval = |given: u64| PeoplesWaits {
+            approvals: vec![at(given)],
+            ..PeoplesWaits::default()
+        };
+        let request = |given: u64| PeoplesWaits {
+            pauses: vec![(at(60), at(given))],
+            ..PeoplesWaits::default()
+        };
         for waits in [approval, request] {
             // All is done at 60. A wait until 660 goes on beside the approval.
-            let beside = |given: u64| PeoplesWaits { timed: vec![(at(60), at(660))], ..waits(given) };
+            let beside = |given: u64| PeoplesWaits {
+                timed: vec![(at(60), at(660))],
+                ..waits(given)
+            };
             let people = |given| beside(given).between(at(60), at(2000));
             assert_eq!(people(1000), SimDuration::from_secs(340), "660 to 1000");
             assert_eq!(people(300), SimDuration::ZERO, "the person was faster");
@@ -190,8 +260,21 @@ mod tests {
         let mut progress = Progress::new(2);
         progress.set(ClusterId(0), true, at(11));
         progress.set(ClusterId(1), true, at(112));
-        let passes = [PassRow { t_s: 0.0, passes: 1, ..PassRow::default() }];
-        let path = RolloutPath::of((at(0), at(112)), &progress, &all.each_ref(), &passes, &PeoplesWaits::default());
-        assert_eq!((path.rule, path.report), (SimDuration::from_secs(100), SimDuration::from_secs(3)));
+        let passes = [PassRow {
+            t_s: 0.0,
+            passes: 1,
+            ..PassRow::default()
+        }];
+        let path = RolloutPath::of(
+            (at(0), at(112)),
+            &progress,
+            &all.each_ref(),
+            &passes,
+            &PeoplesWaits::default(),
+        );
+        assert_eq!(
+            (path.rule, path.report),
+            (SimDuration::from_secs(100), SimDuration::from_secs(3))
+        );
     }
 }

@@ -46,7 +46,10 @@ impl Progress {
     pub(super) fn all_of(&self, among: &[bool]) -> Option<SimTime> {
         let wanted = among.iter().filter(|is_wanted| **is_wanted).count();
         let mut count = 0;
-        let own = self.changes.iter().filter(|(_, cluster, _)| among[cluster.index()]);
+        let own = self
+            .changes
+            .iter()
+            .filter(|(_, cluster, _)| among[cluster.index()]);
         let mut counts = own.map(|&(at, _, done)| {
             if done {
                 count += 1;
@@ -60,8 +63,15 @@ impl Progress {
 
     /// The last change before the number `before` by which a target became done, no later than `until`: its number, its
     /// time and its target.
-    pub(super) fn done_until(&self, until: SimTime, before: usize) -> Option<(usize, SimTime, ClusterId)> {
-        let end = self.changes.partition_point(|(at, ..)| *at <= until).min(before);
+    pub(super) fn done_until(
+        &self,
+        until: SimTime,
+        before: usize,
+    ) -> Option<(usize, SimTime, ClusterId)> {
+        let end = self
+            .changes
+            .partition_point(|(at, ..)| *at <= until)
+            .min(before);
         let place = self.changes[..end].iter().rposition(|(_, _, done)| *done)?;
         let (at, cluster, _) = self.changes[place];
         Some((place, at, cluster))
@@ -98,10 +108,17 @@ mod tests {
         progress.set(ClusterId(1), true, at(2));
         progress.set(ClusterId(0), false, at(3));
         progress.set(ClusterId(2), true, at(4));
-        assert_eq!(progress.reached(0.5), Some(at(2)), "one fell back and another came: still two");
+        assert_eq!(
+            progress.reached(0.5),
+            Some(at(2)),
+            "one fell back and another came: still two"
+        );
         assert_eq!(progress.reached(0.51), None);
         progress.set(ClusterId(0), true, at(5));
         progress.set(ClusterId(3), true, at(6));
-        assert_eq!((progress.reached(0.9), progress.is_complete()), (Some(at(6)), true));
+        assert_eq!(
+            (progress.reached(0.9), progress.is_complete()),
+            (Some(at(6)), true)
+        );
     }
 }

@@ -52,7 +52,10 @@ impl Reach {
 
     /// Targets that could not be updated for this reason.
     pub(super) fn count(&self, obstacle: Obstacle) -> u64 {
-        self.0.iter().filter(|other| **other == Some(obstacle)).count() as u64
+        self.0
+            .iter()
+            .filter(|other| **other == Some(obstacle))
+            .count() as u64
     }
 
     /// When all targets that could be updated were first ready at the same time. `None`: never, or there is none.
@@ -67,7 +70,11 @@ mod tests {
     use super::*;
 
     fn cluster(paused: bool, registered: bool) -> ClusterSpec {
-        ClusterSpec { paused, registered, ..ClusterSpec::default() }
+        ClusterSpec {
+            paused,
+            registered,
+            ..ClusterSpec::default()
+        }
     }
 
     #[test]
@@ -85,32 +92,59 @@ mod tests {
         progress.set(ClusterId(0), true, at(10));
         progress.set(ClusterId(4), true, at(30));
         let reach = |heeds_pause| {
-            Reach::judge(&clusters, &progress, heeds_pause, |id| id != ClusterId(5) && id != ClusterId(0))
+            Reach::judge(&clusters, &progress, heeds_pause, |id| {
+                id != ClusterId(5) && id != ClusterId(0)
+            })
         };
         // The first is offline now and was updated; the second waits; the fifth was updated although it is paused.
         let heeded = reach(true);
-        let counts = [Obstacle::NoAgent, Obstacle::Paused, Obstacle::Offline].map(|obstacle| heeded.count(obstacle));
+        let counts = [Obstacle::NoAgent, Obstacle::Paused, Obstacle::Offline]
+            .map(|obstacle| heeded.count(obstacle));
         assert_eq!((heeded.reachable(), counts), (3, [1, 1, 1]));
         assert_eq!(heeded.all_ready(&progress), None, "the second target waits");
-        assert_eq!((reach(false).reachable(), reach(false).count(Obstacle::Paused)), (4, 0));
+        assert_eq!(
+            (
+                reach(false).reachable(),
+                reach(false).count(Obstacle::Paused)
+            ),
+            (4, 0)
+        );
         progress.set(ClusterId(1), true, at(40));
         let ready = Reach::judge(&clusters, &progress, true, |id| id != ClusterId(5));
-        assert_eq!((ready.reachable(), ready.all_ready(&progress)), (3, Some(at(40))));
+        assert_eq!(
+            (ready.reachable(), ready.all_ready(&progress)),
+            (3, Some(at(40)))
+        );
     }
 
     #[test]
     fn the_time_is_when_all_were_ready_at_once() {
-        let clusters = vec![cluster(false, true), cluster(false, true), cluster(false, false)];
+        let clusters = vec![
+            cluster(false, true),
+            cluster(false, true),
+            cluster(false, false),
+        ];
         let mut progress = Progress::new(3);
         let at = SimTime::from_secs;
-        for (cluster, done, secs) in
-            [(0, true, 1), (0, false, 2), (1, true, 3), (0, true, 4), (1, false, 5), (1, true, 6)]
-        {
+        for (cluster, done, secs) in [
+            (0, true, 1),
+            (0, false, 2),
+            (1, true, 3),
+            (0, true, 4),
+            (1, false, 5),
+            (1, true, 6),
+        ] {
             progress.set(ClusterId(cluster), done, at(secs));
         }
         let reach = Reach::judge(&clusters, &progress, true, |_| true);
-        assert_eq!((reach.reachable(), reach.all_ready(&progress)), (2, Some(at(4))));
+        assert_eq!(
+            (reach.reachable(), reach.all_ready(&progress)),
+            (2, Some(at(4)))
+        );
         let nobody = Reach::judge(&clusters[2..], &Progress::new(1), true, |_| true);
-        assert_eq!((nobody.reachable(), nobody.all_ready(&Progress::new(1))), (0, None));
+        assert_eq!(
+            (nobody.reachable(), nobody.all_ready(&Progress::new(1))),
+            (0, None)
+        );
     }
 }

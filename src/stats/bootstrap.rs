@@ -49,15 +49,31 @@ const LEAST_SPREAD: f64 = 0.25;
 /// # Panics
 /// If `level` is not above 0 and below 1, or there are too few resamples to cut its tails off.
 #[must_use]
-pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u64) -> Option<Interval> {
+pub fn bootstrap_interval(
+    values: &[f64],
+    level: f64,
+    resamples: usize,
+    seed: u64,
+) -> Option<Interval> {
     assert_level(level);
     let tail = ((resamples + 1) as f64 * (1.0 - level) / 2.0).round() as usize;
-    assert!(tail >= 1, "{resamples} resamples have no tail beyond {level}");
+    assert!(
+        tail >= 1,
+        "{resamples} resamples have no tail beyond {level}"
+    );
     let student = mean_interval(values, level)?;
-    let Interval { estimate, low, high } = student;
+    let Interval {
+        estimate,
+        low,
+        high,
+    } = student;
     let n = values.len() as f64;
     let deviations: Vec<f64> = values.iter().map(|value| value - estimate).collect();
-    let variance = deviations.iter().map(|deviation| deviation * deviation).sum::<f64>() / (n - 1.0);
+    let variance = deviations
+        .iter()
+        .map(|deviation| deviation * deviation)
+        .sum::<f64>()
+        / (n - 1.0);
     if values.len() < FEWEST || variance <= 0.0 {
         return Some(student);
     }
@@ -65,7 +81,11 @@ pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u6
     let (_, &mut least, _) = ratios.select_nth_unstable_by(tail - 1, f64::total_cmp);
     let (_, &mut greatest, _) = ratios.select_nth_unstable_by(resamples - tail, f64::total_cmp);
     let error = (variance / n).sqrt();
-    Some(Interval { estimate, low: low.min(estimate - greatest * error), high: high.max(estimate - least * error) })
+    Some(Interval {
+        estimate,
+        low: low.min(estimate - greatest * error),
+        high: high.max(estimate - least * error),
+    })
 }
 
 /// Student's ratio of each resample of deviations from a mean.
@@ -73,14 +93,18 @@ fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec
     let drawn = deviations.len().min(MOST_RESAMPLED);
     let mut indices = Indices::new(seed);
     let mut draw = || deviations[indices.below(deviations.len())];
-    (0..resamples).map(|_| students_ratio((0..drawn).map(|_| draw()), variance)).collect()
+    (0..resamples)
+        .map(|_| students_ratio((0..drawn).map(|_| draw()), variance))
+        .collect()
 }
 
 /// The mean of deviations by its standard error, with at least [`LEAST_SPREAD`] of the spread of the sample that they
 /// were drawn from, whose variance is `variance` and above 0.
 pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, variance: f64) -> f64 {
     let n = deviations.len() as f64;
-    let (sum, squares) = deviations.fold((0.0, 0.0), |(sum, squares), next| (sum + next, squares + next * next));
+    let (sum, squares) = deviations.fold((0.0, 0.0), |(sum, squares), next| {
+        (sum + next, squares + next * next)
+    });
     let mean = sum / n;
     let of_resample = (squares - n * mean * mean) / (n - 1.0);
     mean / (of_resample.max(LEAST_SPREAD * LEAST_SPREAD * variance) / n).sqrt()
@@ -126,24 +150,37 @@ mod tests {
     fn one_run_has_no_interval_and_equal_runs_have_a_point() {
         assert_eq!(bootstrap_interval(&[], 0.95, 1999, 1), None);
         assert_eq!(bootstrap_interval(&[3.0], 0.95, 1999, 1), None);
-        let point = Interval { estimate: 3.0, low: 3.0, high: 3.0 };
+        let point = Interval {
+            estimate: 3.0,
+            low: 3.0,
+            high: 3.0,
+        };
         assert_eq!(bootstrap_interval(&[3.0; 20], 0.95, 1999, 1), Some(point));
     }
 
     #[test]
     fn few_values_have_students_interval() {
         for values in [vec![1.0, 2.0], vec![1.0, 2.0, 3.0, 9.0]] {
-            assert_eq!(bootstrap_interval(&values, 0.95, 1999, 1), mean_interval(&values, 0.95), "{values:?}");
+            assert_eq!(
+                bootstrap_interval(&values, 0.95, 1999, 1),
+                mean_interval(&values, 0.95),
+                "{values:?}"
+            );
         }
     }
 
     /// Resamples that miss the one value have nearly no spread, and would put the high end at 10,000.
     #[test]
     fn one_far_value_among_nearly_equal_ones_does_not_put_an_end_at_hundreds_of_errors() {
-        let values = [276.0, 276.1, 276.0, 276.2, 276.1, 276.0, 276.1, 276.2, 276.0, 343.0];
+        let values = [
+            276.0, 276.1, 276.0, 276.2, 276.1, 276.0, 276.1, 276.2, 276.0, 343.0,
+        ];
         let found = bootstrap_interval(&values, 0.95, 1999, 1).expect("ten values");
         let student = mean_interval(&values, 0.95).expect("ten values");
-        assert!(found.high > student.high && found.high < found.estimate + 2.0 * (student.high - found.estimate));
+        assert!(
+            found.high > student.high
+                && found.high < found.estimate + 2.0 * (student.high - found.estimate)
+        );
         assert!((found.low - student.low).abs() < 1e-9);
     }
 
@@ -152,20 +189,37 @@ mod tests {
         let values: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 200)).collect();
         let resampled = bootstrap_interval(&values, 0.95, 1999, 1).expect("two hundred values");
         let student = mean_interval(&values, 0.95).expect("two hundred values");
-        assert_eq!((resampled.estimate, Some(student.estimate)), (student.estimate, mean(&values)));
+        assert_eq!(
+            (resampled.estimate, Some(student.estimate)),
+            (student.estimate, mean(&values))
+        );
         assert!(resampled.low <= student.low && student.high <= resampled.high);
         // Both ends within a tenth of the half width, which is 8.1.
-        assert!(resampled.low > student.low - 0.8 && resampled.high < student.high + 0.8, "{resampled:?}, {student:?}");
+        assert!(
+            resampled.low > student.low - 0.8 && resampled.high < student.high + 0.8,
+            "{resampled:?}, {student:?}"
+        );
     }
 
     #[test]
     fn it_leans_to_the_side_of_the_long_tail() {
         let values: Vec<f64> = (0..20).map(|i| libm::exp2(f64::from(i / 2))).collect();
-        let Interval { estimate, low, high } = bootstrap_interval(&values, 0.95, 1999, 1).expect("twenty values");
-        assert!(high - estimate > 1.2 * (estimate - low), "{low} {estimate} {high}");
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = bootstrap_interval(&values, 0.95, 1999, 1).expect("twenty values");
+        assert!(
+            high - estimate > 1.2 * (estimate - low),
+            "{low} {estimate} {high}"
+        );
         let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
         let mirrored = bootstrap_interval(&mirrored, 0.95, 1999, 1).expect("twenty values");
-        assert_eq!((mirrored.low, mirrored.high), (-high, -low), "the same draws, mirrored");
+        assert_eq!(
+            (mirrored.low, mirrored.high),
+            (-high, -low),
+            "the same draws, mirrored"
+        );
     }
 
     /// The naive twin draws real resamples and asks the textbook functions for their mean and spread.
@@ -178,9 +232,14 @@ mod tests {
         let of_runs = crate::stats::sample_sd(&values).expect("six values");
         for ratio in ratios(&deviations, of_runs * of_runs, 200, 8) {
             let resample: Vec<f64> = (0..6).map(|_| values[indices.below(6)]).collect();
-            let sd = crate::stats::sample_sd(&resample).expect("six values").max(of_runs / 4.0);
+            let sd = crate::stats::sample_sd(&resample)
+                .expect("six values")
+                .max(of_runs / 4.0);
             let expected = (mean(&resample).expect("six values") - centre) / (sd / 6.0_f64.sqrt());
-            assert!((ratio - expected).abs() < 1e-9 * expected.abs().max(1.0), "{ratio}, not {expected}");
+            assert!(
+                (ratio - expected).abs() < 1e-9 * expected.abs().max(1.0),
+                "{ratio}, not {expected}"
+            );
         }
     }
 
@@ -192,7 +251,10 @@ mod tests {
             counts[indices.below(7)] += 1;
         }
         // 10,000 each, standard error sqrt(70,000 · 1/7 · 6/7) = 93
-        assert!(counts.iter().all(|count| (9_535..=10_465).contains(count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| (9_535..=10_465).contains(count)),
+            "{counts:?}"
+        );
     }
 
     #[test]
@@ -203,9 +265,13 @@ mod tests {
         for _ in 0..ROUNDS {
             let base: Vec<f64> = (0..10).map(|_| 50.0 + 10.0 * draws.normal()).collect();
             let other = base.iter().map(|base| base + 1.0 + 0.1 * draws.normal());
-            let differences: Vec<f64> = other.zip(&base).map(|(other, base)| other - base).collect();
+            let differences: Vec<f64> =
+                other.zip(&base).map(|(other, base)| other - base).collect();
             let interval = bootstrap_interval(&differences, 0.95, 399, 1).expect("ten pairs");
-            assert!(interval.high - interval.low < 2.0, "narrow although the runs spread by 10: {interval:?}");
+            assert!(
+                interval.high - interval.low < 2.0,
+                "narrow although the runs spread by 10: {interval:?}"
+            );
             covered += u32::from(interval.contains(1.0));
         }
         // 0.95 with standard error sqrt(0.95 · 0.05 / 2000) = 0.0049

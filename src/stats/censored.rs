@@ -30,10 +30,20 @@ impl CensoredFit {
     /// Fits durations in seconds; `true` marks one that is over, `false` one that lasts longer. `None`: none is over.
     #[must_use]
     pub fn of(durations: &[(f64, bool)]) -> Option<Self> {
-        let logs: Vec<(f64, bool)> = durations.iter().map(|(d, over)| (libm::log(d.max(0.1)), *over)).collect();
-        let over: Vec<f64> = logs.iter().filter(|(_, over)| *over).map(|(log, _)| *log).collect();
+        let logs: Vec<(f64, bool)> = durations
+            .iter()
+            .map(|(d, over)| (libm::log(d.max(0.1)), *over))
+            .collect();
+        let over: Vec<f64> = logs
+            .iter()
+            .filter(|(_, over)| *over)
+            .map(|(log, _)| *log)
+            .collect();
         let mu = super::mean(&over)?;
-        let mut fit = Self { mu, sigma: PRIOR_SIGMA };
+        let mut fit = Self {
+            mu,
+            sigma: PRIOR_SIGMA,
+        };
         for _ in 0..STEPS {
             // Mean and second moment about the present mean of each logarithm.
             let moments = logs.iter().map(|&(log, over)| {
@@ -42,14 +52,20 @@ impl CensoredFit {
                 if over {
                     (log - fit.mu, (log - fit.mu) * (log - fit.mu))
                 } else {
-                    (fit.sigma * hazard, fit.sigma * fit.sigma * (1.0 + z * hazard))
+                    (
+                        fit.sigma * hazard,
+                        fit.sigma * fit.sigma * (1.0 + z * hazard),
+                    )
                 }
             });
             let (first, second) = moments.fold((0.0, 0.0), |sum, (a, b)| (sum.0 + a, sum.1 + b));
             let count = logs.len() as f64;
             let step = first / count;
             let squares = second - count * step * step + PRIOR * PRIOR_SIGMA * PRIOR_SIGMA;
-            fit = Self { mu: fit.mu + step, sigma: libm::sqrt((squares / (count + PRIOR)).max(1e-6)) };
+            fit = Self {
+                mu: fit.mu + step,
+                sigma: libm::sqrt((squares / (count + PRIOR)).max(1e-6)),
+            };
         }
         Some(fit)
     }
@@ -106,19 +122,34 @@ mod tests {
     /// 401 quantiles of a lognormal with median 60 s, cut off at 70 s: the fit finds it although a third is unknown.
     #[test]
     fn a_fit_finds_the_distribution_behind_a_cut() {
-        let truth = CensoredFit { mu: libm::log(60.0), sigma: 0.4 };
+        let truth = CensoredFit {
+            mu: libm::log(60.0),
+            sigma: 0.4,
+        };
         let all = (1..=400).map(|at| truth.beyond(1e-3, f64::from(at) / 401.0));
         let seen: Vec<(f64, bool)> = all.map(|d| (d.min(70.0), d < 70.0)).collect();
         let fit = CensoredFit::of(&seen).expect("some are over");
-        assert!((fit.mu - truth.mu).abs() < 0.02 && (fit.sigma - 0.4).abs() < 0.02, "{fit:?}");
+        assert!(
+            (fit.mu - truth.mu).abs() < 0.02 && (fit.sigma - 0.4).abs() < 0.02,
+            "{fit:?}"
+        );
         assert_eq!(CensoredFit::of(&[(5.0, false)]), None);
     }
 
     #[test]
     fn what_exceeds_a_time_is_drawn_from_the_rest_of_the_distribution() {
-        let fit = CensoredFit { mu: libm::log(60.0), sigma: 0.4 };
+        let fit = CensoredFit {
+            mu: libm::log(60.0),
+            sigma: 0.4,
+        };
         assert!((fit.longer(60.0) - 0.5).abs() < 1e-12);
-        assert!((fit.longer(fit.beyond(60.0, 0.5)) - 0.25).abs() < 1e-9, "half of the longer half");
-        assert!((fit.beyond(600.0, 0.5) - 1_200.0).abs() < 1e-9, "beyond three standard deviations: as long again");
+        assert!(
+            (fit.longer(fit.beyond(60.0, 0.5)) - 0.25).abs() < 1e-9,
+            "half of the longer half"
+        );
+        assert!(
+            (fit.beyond(600.0, 0.5) - 1_200.0).abs() < 1e-9,
+            "beyond three standard deviations: as long again"
+        );
     }
 }

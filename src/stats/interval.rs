@@ -41,11 +41,18 @@ pub fn mean_interval(values: &[f64], level: f64) -> Option<Interval> {
     let sd = sample_sd(values)?;
     let degrees = u32::try_from(values.len() - 1).expect("fewer than 2^32 values");
     let half = t_quantile(0.5 + level / 2.0, degrees) * sd / (values.len() as f64).sqrt();
-    Some(Interval { estimate, low: estimate - half, high: estimate + half })
+    Some(Interval {
+        estimate,
+        low: estimate - half,
+        high: estimate + half,
+    })
 }
 
 pub(super) fn assert_level(level: f64) {
-    assert!(level > 0.0 && level < 1.0, "not a confidence level: {level}");
+    assert!(
+        level > 0.0 && level < 1.0,
+        "not a confidence level: {level}"
+    );
 }
 
 /// The value that a t-distributed variable with `degrees` of freedom stays below with probability `p`.
@@ -66,7 +73,9 @@ pub fn t_quantile(p: f64, degrees: u32) -> f64 {
         high *= 2.0;
     }
     // Fifty-odd halvings use up the bits of a float; the bound ends a tug of war over the last one.
-    let (low, high) = bisected((0.0, high), 100, |middle| upper_tail(middle, degrees) <= above);
+    let (low, high) = bisected((0.0, high), 100, |middle| {
+        upper_tail(middle, degrees) <= above
+    });
     0.5 * (low + high)
 }
 
@@ -86,7 +95,9 @@ pub(super) fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
     if y <= 0.0 {
         return 1.0;
     }
-    let ln_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * libm::log(y);
+    let ln_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b)
+        + a * libm::log(x)
+        + b * libm::log(y);
     let front = libm::exp(ln_front);
     // I_x(a, b) = 1 - I_y(b, a): the fraction converges fast on the side taken here.
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -133,16 +144,30 @@ mod tests {
     #[test]
     fn the_interval_is_the_textbook_one() {
         // mean 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624: half width 2.364 624 · 2.138 090 / sqrt 8
-        let interval = mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0.95).expect("eight values");
-        assert!((interval.low - (5.0 - 1.787_491)).abs() < 1e-5, "{interval:?}");
-        assert!((interval.high - (5.0 + 1.787_491)).abs() < 1e-5, "{interval:?}");
+        let interval =
+            mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0.95).expect("eight values");
+        assert!(
+            (interval.low - (5.0 - 1.787_491)).abs() < 1e-5,
+            "{interval:?}"
+        );
+        assert!(
+            (interval.high - (5.0 + 1.787_491)).abs() < 1e-5,
+            "{interval:?}"
+        );
     }
 
     #[test]
     fn one_value_has_no_interval_and_equal_values_have_a_point() {
         assert_eq!(mean_interval(&[], 0.95), None);
         assert_eq!(mean_interval(&[3.0], 0.95), None);
-        assert_eq!(mean_interval(&[3.0, 3.0], 0.95), Some(Interval { estimate: 3.0, low: 3.0, high: 3.0 }));
+        assert_eq!(
+            mean_interval(&[3.0, 3.0], 0.95),
+            Some(Interval {
+                estimate: 3.0,
+                low: 3.0,
+                high: 3.0
+            })
+        );
     }
 
     #[test]
@@ -153,13 +178,19 @@ mod tests {
             for size in [2, 5, 20] {
                 let covered = (0..ROUNDS)
                     .filter(|_| {
-                        let values: Vec<f64> = (0..size).map(|_| 3.0 + 2.0 * draws.normal()).collect();
-                        mean_interval(&values, level).expect("at least two values").contains(3.0)
+                        let values: Vec<f64> =
+                            (0..size).map(|_| 3.0 + 2.0 * draws.normal()).collect();
+                        mean_interval(&values, level)
+                            .expect("at least two values")
+                            .contains(3.0)
                     })
                     .count();
                 let found = covered as f64 / f64::from(ROUNDS);
                 let standard_error = (level * (1.0 - level) / f64::from(ROUNDS)).sqrt();
-                assert!((found - level).abs() < 4.0 * standard_error, "{size} values at {level}: covered {found}");
+                assert!(
+                    (found - level).abs() < 4.0 * standard_error,
+                    "{size} values at {level}: covered {found}"
+                );
             }
         }
     }
@@ -182,8 +213,14 @@ mod tests {
             (0.975, 100, 1.984),
         ] {
             let found = t_quantile(p, degrees);
-            assert!((found - expected).abs() < 0.000_6, "t({p}, {degrees}) = {found}, printed as {expected}");
-            assert!((t_quantile(1.0 - p, degrees) + found).abs() < 1e-6 * found, "symmetric");
+            assert!(
+                (found - expected).abs() < 0.000_6,
+                "t({p}, {degrees}) = {found}, printed as {expected}"
+            );
+            assert!(
+                (t_quantile(1.0 - p, degrees) + found).abs() < 1e-6 * found,
+                "symmetric"
+            );
         }
     }
 
@@ -194,7 +231,10 @@ mod tests {
             let two = (2.0 * p - 1.0) / (2.0 * p * (1.0 - p)).sqrt();
             for (degrees, expected) in [(1, cauchy), (2, two)] {
                 let found = t_quantile(p, degrees);
-                assert!((found - expected).abs() <= 1e-9 * (1.0 + expected), "t({p}, {degrees}) = {found}, {expected}");
+                assert!(
+                    (found - expected).abs() <= 1e-9 * (1.0 + expected),
+                    "t({p}, {degrees}) = {found}, {expected}"
+                );
             }
         }
     }
@@ -206,7 +246,10 @@ mod tests {
             let z = 1.959_963_985_f64;
             let expected = z + (z * z * z + z) / (4.0 * f64::from(degrees));
             let found = t_quantile(0.975, degrees);
-            assert!((found - expected).abs() < 1e-6, "{degrees}: {found}, not {expected}");
+            assert!(
+                (found - expected).abs() < 1e-6,
+                "{degrees}: {found}, not {expected}"
+            );
         }
     }
 }

@@ -33,10 +33,18 @@ pub(crate) fn in_turn([a, then_a]: [f64; 2], [b, then_b]: [f64; 2]) -> Ordering 
 }
 
 /// Halves an interval `steps` times, towards the place from which on `is_above` holds. Returns its ends.
-pub(crate) fn bisected((mut low, mut high): (f64, f64), steps: u32, is_above: impl Fn(f64) -> bool) -> (f64, f64) {
+pub(crate) fn bisected(
+    (mut low, mut high): (f64, f64),
+    steps: u32,
+    is_above: impl Fn(f64) -> bool,
+) -> (f64, f64) {
     for _ in 0..steps {
         let middle = 0.5 * (low + high);
-        *if is_above(middle) { &mut high } else { &mut low } = middle;
+        *if is_above(middle) {
+            &mut high
+        } else {
+            &mut low
+        } = middle;
     }
     (low, high)
 }

@@ -63,14 +63,22 @@ pub fn prediction_interval(values: &[f64], level: f64) -> Option<Prediction> {
         return None;
     }
     let reached = |r: usize| 1.0 - 2.0 * r as f64 / (n + 1) as f64;
-    let r = (1..=n / 2).rev().find(|r| reached(*r) >= level - 1e-12).unwrap_or(1);
-    Some(Prediction { low: sorted[r - 1], high: sorted[n - r], level: reached(r) })
+    let r = (1..=n / 2)
+        .rev()
+        .find(|r| reached(*r) >= level - 1e-12)
+        .unwrap_or(1);
+    Some(Prediction {
+        low: sorted[r - 1],
+        high: sorted[n - r],
+        level: reached(r),
+    })
 }
 
 /// The greatest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: not even 0.
 fn left_out(throws: usize, tail: f64) -> Option<usize> {
     let n = throws as f64;
-    let ln_choose = |k: f64| libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
+    let ln_choose =
+        |k: f64| libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
     let mut heads = 0.0;
     for r in 0..throws {
         heads += libm::exp(ln_choose(r as f64) - n * std::f64::consts::LN_2);
@@ -90,9 +98,19 @@ mod tests {
         let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
         let found = |n| prediction_interval(&values(n), 0.95).expect("two values");
         // 38/40, 76/80, 19/21, 1/3
-        assert_eq!(found(39), Prediction { low: 1.0, high: 39.0, level: 0.95 });
+        assert_eq!(
+            found(39),
+            Prediction {
+                low: 1.0,
+                high: 39.0,
+                level: 0.95
+            }
+        );
         assert_eq!((found(79).low, found(79).high), (2.0, 78.0));
-        assert!((found(20).level - 19.0 / 21.0).abs() < 1e-12, "the level that it has, not the one asked for");
+        assert!(
+            (found(20).level - 19.0 / 21.0).abs() < 1e-12,
+            "the level that it has, not the one asked for"
+        );
         assert!((found(2).level - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!(prediction_interval(&[1.0], 0.95), None);
         let unfinished = prediction_interval(&[1.0, f64::INFINITY, 2.0], 0.95).expect("two values");
@@ -106,7 +124,8 @@ mod tests {
         let held = (0..rounds).filter(|_| {
             let values: Vec<f64> = (0..39).map(|_| libm::exp(2.0 * draws.normal())).collect();
             let next = libm::exp(2.0 * draws.normal());
-            let Prediction { low, high, .. } = prediction_interval(&values, 0.95).expect("39 values");
+            let Prediction { low, high, .. } =
+                prediction_interval(&values, 0.95).expect("39 values");
             (low..=high).contains(&next)
         });
         // 0.95, standard error 0.0034.
@@ -121,11 +140,23 @@ mod tests {
             (1, None, "one throw always has one head or fewer"),
             (5, None, "1 - 2/32 = 93.75%"),
             (6, Some(0), "1 - 2/64 = 96.9%: the least and the greatest"),
-            (8, Some(0), "leaving out one at either end: 1 - 2 (1 + 8) / 256 = 93.0%"),
+            (
+                8,
+                Some(0),
+                "leaving out one at either end: 1 - 2 (1 + 8) / 256 = 93.0%",
+            ),
             (9, Some(1), "1 - 2 (1 + 9) / 512 = 96.1%"),
             (10, Some(1), "1 - 2 (1 + 10) / 1024 = 97.9%; the next 89.1%"),
-            (20, Some(5), "P(heads <= 5) = 0.0207, P(heads <= 6) = 0.0577"),
-            (25, Some(7), "P(heads <= 7) = 0.0216: as tables of the sign test have it"),
+            (
+                20,
+                Some(5),
+                "P(heads <= 5) = 0.0207, P(heads <= 6) = 0.0577",
+            ),
+            (
+                25,
+                Some(7),
+                "P(heads <= 7) = 0.0216: as tables of the sign test have it",
+            ),
         ] {
             assert_eq!(left_out(n, 0.025), expected, "{n}: {why}");
         }
@@ -136,9 +167,30 @@ mod tests {
     #[test]
     fn the_ends_are_values_that_occurred() {
         let values = [5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0];
-        assert_eq!(median_interval(&values, 0.95), Some(Interval { estimate: 5.0, low: 2.0, high: 8.0 }));
+        assert_eq!(
+            median_interval(&values, 0.95),
+            Some(Interval {
+                estimate: 5.0,
+                low: 2.0,
+                high: 8.0
+            })
+        );
         assert_eq!(median_interval(&values[..5], 0.95), None);
-        assert_eq!(median_interval(&values[..5], 0.9), Some(Interval { estimate: 5.0, low: 1.0, high: 9.0 }));
-        assert_eq!(median_interval(&[4.0; 6], 0.95), Some(Interval { estimate: 4.0, low: 4.0, high: 4.0 }));
+        assert_eq!(
+            median_interval(&values[..5], 0.9),
+            Some(Interval {
+                estimate: 5.0,
+                low: 1.0,
+                high: 9.0
+            })
+        );
+        assert_eq!(
+            median_interval(&[4.0; 6], 0.95),
+            Some(Interval {
+                estimate: 4.0,
+                low: 4.0,
+                high: 4.0
+            })
+        );
     }
 }

@@ -18,7 +18,10 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
 /// If a value is not a number.
 #[must_use]
 pub fn ordered(values: &[f64]) -> Vec<f64> {
-    assert!(!values.iter().any(|value| value.is_nan()), "a sample holds NaN");
+    assert!(
+        !values.iter().any(|value| value.is_nan()),
+        "a sample holds NaN"
+    );
     let mut ordered = values.to_vec();
     ordered.sort_by(f64::total_cmp);
     ordered
@@ -74,7 +77,10 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
         return None;
     }
     let mean = mean(values)?;
-    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let squares: f64 = values
+        .iter()
+        .map(|value| (value - mean) * (value - mean))
+        .sum();
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
@@ -90,7 +96,10 @@ mod tests {
 
     fn assert_near(found: Option<f64>, expected: f64, why: &str) {
         let found = found.expect(why);
-        assert!((found - expected).abs() < 1e-12, "{found}, not {expected}: {why}");
+        assert!(
+            (found - expected).abs() < 1e-12,
+            "{found}, not {expected}: {why}"
+        );
     }
 
     #[test]
@@ -101,7 +110,12 @@ mod tests {
             (&[1.0, 2.0, 3.0, 4.0], 0.25, 1.75, "h = 3 · 0.25 = 0.75"),
             (&[1.0, 2.0, 3.0, 4.0], 0.0, 1.0, "the least"),
             (&[1.0, 2.0, 3.0, 4.0], 1.0, 4.0, "the greatest"),
-            (&[10.0, 20.0, 20.0, 20.0, 90.0], 0.9, 62.0, "h = 3.6: 20 + 0.6 · 70"),
+            (
+                &[10.0, 20.0, 20.0, 20.0, 90.0],
+                0.9,
+                62.0,
+                "h = 3.6: 20 + 0.6 · 70",
+            ),
             (&[5.0, 5.0, 5.0], 0.77, 5.0, "equal values"),
         ];
         for (values, p, expected, why) in cases {
@@ -115,11 +129,31 @@ mod tests {
         let of = |values: &[f64], p| quantile_of_sorted(&ordered(values), p);
         let cases: [(&[f64], f64, Option<f64>, &str); 8] = [
             (&[NEVER, 2.0, 1.0], 0.5, Some(2.0), "the middle of three"),
-            (&[NEVER, 2.0, 1.0, NEVER], 0.5, Some(NEVER), "between 2 and never"),
-            (&[NEVER, 2.0, 1.0, 1.5, 3.0], 0.75, Some(3.0), "h = 3, a value itself"),
-            (&[NEVER, 2.0, 1.0, 1.5, 3.0], 0.76, Some(NEVER), "a little beyond"),
+            (
+                &[NEVER, 2.0, 1.0, NEVER],
+                0.5,
+                Some(NEVER),
+                "between 2 and never",
+            ),
+            (
+                &[NEVER, 2.0, 1.0, 1.5, 3.0],
+                0.75,
+                Some(3.0),
+                "h = 3, a value itself",
+            ),
+            (
+                &[NEVER, 2.0, 1.0, 1.5, 3.0],
+                0.76,
+                Some(NEVER),
+                "a little beyond",
+            ),
             (&[NEVER, NEVER], 0.3, Some(NEVER), "between equal values"),
-            (&[-NEVER, 5.0], 0.5, Some(-NEVER), "between earlier than all and 5"),
+            (
+                &[-NEVER, 5.0],
+                0.5,
+                Some(-NEVER),
+                "between earlier than all and 5",
+            ),
             (&[-NEVER, NEVER], 0.5, None, "anything in between"),
             (&[-NEVER, NEVER], 1.0, Some(NEVER), "the greatest"),
         ];
@@ -130,15 +164,25 @@ mod tests {
 
     #[test]
     fn little_data_has_an_answer_or_none() {
-        assert_eq!((quantile(&[], 0.5), median(&[]), mean(&[]), sample_sd(&[])), (None, None, None, None));
-        assert_eq!((median(&[4.0]), mean(&[4.0]), sample_sd(&[4.0])), (Some(4.0), Some(4.0), None));
+        assert_eq!(
+            (quantile(&[], 0.5), median(&[]), mean(&[]), sample_sd(&[])),
+            (None, None, None, None)
+        );
+        assert_eq!(
+            (median(&[4.0]), mean(&[4.0]), sample_sd(&[4.0])),
+            (Some(4.0), Some(4.0), None)
+        );
     }
 
     #[test]
     fn mean_and_standard_deviation_match_the_textbook() {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         assert_near(mean(&values), 5.0, "40 / 8");
-        assert_near(sample_sd(&values), (32.0_f64 / 7.0).sqrt(), "squares 9+1+1+1+0+0+4+16 = 32, over n - 1");
+        assert_near(
+            sample_sd(&values),
+            (32.0_f64 / 7.0).sqrt(),
+            "squares 9+1+1+1+0+0+4+16 = 32, over n - 1",
+        );
         assert_near(median(&values), 4.5, "between the fourth and the fifth");
     }
 

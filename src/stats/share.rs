@@ -20,20 +20,37 @@ use super::interval::{Interval, assert_level, incomplete_beta};
 pub fn share_interval(successes: f64, trials: usize, level: f64) -> Option<Interval> {
     assert_level(level);
     let all = trials as f64;
-    assert!((0.0..=all).contains(&successes), "{successes} successes of {trials}");
+    assert!(
+        (0.0..=all).contains(&successes),
+        "{successes} successes of {trials}"
+    );
     if trials == 0 {
         return None;
     }
     let tail = (1.0 - level) / 2.0;
-    let low = if successes > 0.0 { beta_quantile(tail, successes, all - successes + 1.0) } else { 0.0 };
-    let high = if successes < all { beta_quantile(1.0 - tail, successes + 1.0, all - successes) } else { 1.0 };
-    Some(Interval { estimate: successes / all, low, high })
+    let low = if successes > 0.0 {
+        beta_quantile(tail, successes, all - successes + 1.0)
+    } else {
+        0.0
+    };
+    let high = if successes < all {
+        beta_quantile(1.0 - tail, successes + 1.0, all - successes)
+    } else {
+        1.0
+    };
+    Some(Interval {
+        estimate: successes / all,
+        low,
+        high,
+    })
 }
 
 /// The value that a beta-distributed variable stays below with probability `p`.
 fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     // Sixty halvings use up the bits of a share.
-    let (low, high) = bisected((0.0, 1.0), 60, |middle| incomplete_beta(middle, 1.0 - middle, a, b) >= p);
+    let (low, high) = bisected((0.0, 1.0), 60, |middle| {
+        incomplete_beta(middle, 1.0 - middle, a, b) >= p
+    });
     0.5 * (low + high)
 }
 
@@ -43,7 +60,10 @@ mod tests {
 
     fn assert_ends(successes: f64, trials: usize, low: f64, high: f64, tolerance: f64) {
         let found = share_interval(successes, trials, 0.95).expect("there are trials");
-        assert!((found.low - low).abs() < tolerance && (found.high - high).abs() < tolerance, "{found:?}");
+        assert!(
+            (found.low - low).abs() < tolerance && (found.high - high).abs() < tolerance,
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -70,7 +90,9 @@ mod tests {
     /// failure.
     fn coverage(trials: usize, success: f64, tie: f64) -> f64 {
         let ends: Vec<Interval> = (0..=2 * trials)
-            .map(|halves| share_interval(halves as f64 / 2.0, trials, 0.95).expect("there are trials"))
+            .map(|halves| {
+                share_interval(halves as f64 / 2.0, trials, 0.95).expect("there are trials")
+            })
             .collect();
         let failure = 1.0 - success - tie;
         let factorial = |n: usize| (1..=n).map(|factor| factor as f64).product::<f64>();
@@ -81,7 +103,10 @@ mod tests {
                 let failures = trials - successes - ties;
                 let interval = ends[2 * successes + ties];
                 if interval.low <= share + 1e-12 && share - 1e-12 <= interval.high {
-                    let ways = factorial(trials) / factorial(successes) / factorial(ties) / factorial(failures);
+                    let ways = factorial(trials)
+                        / factorial(successes)
+                        / factorial(ties)
+                        / factorial(failures);
                     covered += ways
                         * libm::pow(success, successes as f64)
                         * libm::pow(tie, ties as f64)
@@ -98,7 +123,10 @@ mod tests {
             for success in 0..=20 {
                 for tie in (0..=20 - success).step_by(4) {
                     let found = coverage(trials, f64::from(success) / 20.0, f64::from(tie) / 20.0);
-                    assert!(found >= 0.95, "{trials} trials, {success}/20 ahead, {tie}/20 ties: {found}");
+                    assert!(
+                        found >= 0.95,
+                        "{trials} trials, {success}/20 ahead, {tie}/20 ties: {found}"
+                    );
                 }
             }
         }
@@ -108,9 +136,17 @@ mod tests {
     fn ties_narrow_the_interval_to_what_they_tell() {
         // Twenty ties are ten successes of twenty, and not between none and all.
         let ties = share_interval(10.0, 20, 0.95).expect("there are trials");
-        assert!(ties.low > 0.27 && ties.high < 0.73 && ties.contains(0.5), "{ties:?}");
+        assert!(
+            ties.low > 0.27 && ties.high < 0.73 && ties.contains(0.5),
+            "{ties:?}"
+        );
         let [less, half, more] =
             [3.0, 3.5, 4.0].map(|count| share_interval(count, 20, 0.95).expect("there are trials"));
-        assert!(less.low < half.low && half.low < more.low && less.high < half.high && half.high < more.high);
+        assert!(
+            less.low < half.low
+                && half.low < more.low
+                && less.high < half.high
+                && half.high < more.high
+        );
     }
 }

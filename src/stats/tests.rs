@@ -33,7 +33,12 @@ struct Population {
     draw: fn(&mut Draws) -> f64,
 }
 
-const NORMAL: Population = Population { name: "normal", mean: 0.0, median: 0.0, draw: Draws::normal };
+const NORMAL: Population = Population {
+    name: "normal",
+    mean: 0.0,
+    median: 0.0,
+    draw: Draws::normal,
+};
 /// The median of a lognormal is 1, its mean exp(sigma² / 2).
 const LOGNORMAL: Population = Population {
     name: "lognormal",
@@ -61,14 +66,27 @@ const DIFFERENCE: Population = Population {
     draw: |draws| libm::exp(draws.normal()) - libm::exp(draws.normal()),
 };
 /// Whole numbers, of which one in five is 0.
-const TIED: Population =
-    Population { name: "whole numbers", mean: 0.0, median: 0.0, draw: |draws| (2.0 * draws.normal()).round() };
+const TIED: Population = Population {
+    name: "whole numbers",
+    mean: 0.0,
+    median: 0.0,
+    draw: |draws| (2.0 * draws.normal()).round(),
+};
 /// Something rare: 1 once in ten.
-const RARE: Population =
-    Population { name: "rare", mean: 0.1, median: 0.0, draw: |draws| f64::from(u8::from(draws.unit() < 0.1)) };
+const RARE: Population = Population {
+    name: "rare",
+    mean: 0.1,
+    median: 0.0,
+    draw: |draws| f64::from(u8::from(draws.unit() < 0.1)),
+};
 
 /// The share of samples of `size` values for which `holds`.
-fn share(population: &Population, size: usize, samples: u32, mut holds: impl FnMut(&[f64]) -> bool) -> f64 {
+fn share(
+    population: &Population,
+    size: usize,
+    samples: u32,
+    mut holds: impl FnMut(&[f64]) -> bool,
+) -> f64 {
     let mut draws = Draws::new(size as u64 * 1_000 + u64::from(samples));
     let mut values = vec![0.0; size];
     let held = (0..samples)
@@ -102,7 +120,9 @@ fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
     for (population, levels) in cases {
         for (size, level) in [5, 10, 20, 50].into_iter().zip(levels) {
             let found = share(&population, size, SAMPLES, |values| {
-                bootstrap_interval(values, 0.95, 399, 3).expect("five values").contains(population.mean)
+                bootstrap_interval(values, 0.95, 399, 3)
+                    .expect("five values")
+                    .contains(population.mean)
             });
             assert!(
                 (found - level).abs() < margin(level, SAMPLES),
@@ -117,11 +137,21 @@ fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
 fn students_interval_alone_would_miss_skewed_means() {
     // Why there is a bootstrap: the same samples as above, with what Student's interval makes of them.
     const SAMPLES: u32 = 4_000;
-    for (population, size, level) in [(EXPONENTIAL, 10, 0.902), (STEEP, 10, 0.847), (STEEP, 20, 0.867)] {
+    for (population, size, level) in [
+        (EXPONENTIAL, 10, 0.902),
+        (STEEP, 10, 0.847),
+        (STEEP, 20, 0.867),
+    ] {
         let found = share(&population, size, SAMPLES, |values| {
-            mean_interval(values, 0.95).expect("ten values").contains(population.mean)
+            mean_interval(values, 0.95)
+                .expect("ten values")
+                .contains(population.mean)
         });
-        assert!((found - level).abs() < margin(level, SAMPLES), "{size} of {}: {found}, not {level}", population.name);
+        assert!(
+            (found - level).abs() < margin(level, SAMPLES),
+            "{size} of {}: {found}, not {level}",
+            population.name
+        );
     }
 }
 
@@ -130,17 +160,30 @@ fn the_interval_of_a_median_covers_it_as_often_as_its_ranks_say() {
     // 1 - 2 P(heads <= r) of n throws, r = 0, 1, 5, 17: the same for every continuous population.
     const SAMPLES: u32 = 2_000;
     for population in [NORMAL, LOGNORMAL, STEEP, EXPONENTIAL, DIFFERENCE] {
-        for (size, level) in [(6, 0.968_75), (10, 0.978_516), (20, 0.958_610), (50, 0.967_161)] {
+        for (size, level) in [
+            (6, 0.968_75),
+            (10, 0.978_516),
+            (20, 0.958_610),
+            (50, 0.967_161),
+        ] {
             let found = share(&population, size, SAMPLES, |values| {
-                median_interval(values, 0.95).expect("six values").contains(population.median)
+                median_interval(values, 0.95)
+                    .expect("six values")
+                    .contains(population.median)
             });
-            assert!((found - level).abs() < margin(level, SAMPLES), "{size} of {}: {found}", population.name);
+            assert!(
+                (found - level).abs() < margin(level, SAMPLES),
+                "{size} of {}: {found}",
+                population.name
+            );
         }
     }
     // With ties it covers more.
     for population in [TIED, RARE] {
         let found = share(&population, 20, SAMPLES, |values| {
-            median_interval(values, 0.95).expect("twenty values").contains(population.median)
+            median_interval(values, 0.95)
+                .expect("twenty values")
+                .contains(population.median)
         });
         assert!(found > 0.958_610, "{}: {found}", population.name);
     }

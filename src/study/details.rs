@@ -42,7 +42,10 @@ enum KeptDetail {
 impl Details {
     /// For a study of at most so many runs of each variant.
     pub(super) fn new(runs: u32) -> Self {
-        Self { kept: Mutex::default(), is_wanted: runs <= RUNS_MAX }
+        Self {
+            kept: Mutex::default(),
+            is_wanted: runs <= RUNS_MAX,
+        }
     }
 
     /// Whether the details of further runs are kept.
@@ -53,8 +56,11 @@ impl Details {
     /// Takes the details out of a record and keeps them, if there is room. `is_only`: no other run of its variant
     /// exists.
     pub(super) fn keep(&self, id: RunId, run: &mut RunRecord, is_only: bool) {
-        let details =
-            (std::mem::take(&mut run.clusters), std::mem::take(&mut run.passes), std::mem::take(&mut run.statuses));
+        let details = (
+            std::mem::take(&mut run.clusters),
+            std::mem::take(&mut run.passes),
+            std::mem::take(&mut run.statuses),
+        );
         if !self.has_room() {
             return;
         }
@@ -72,20 +78,31 @@ impl Details {
 
     /// Keeps the details that a saved run has: there are no others, so there is always room.
     pub(super) fn put_back(&self, id: RunId, run: &mut RunRecord) {
-        let details =
-            (std::mem::take(&mut run.clusters), std::mem::take(&mut run.passes), std::mem::take(&mut run.statuses));
+        let details = (
+            std::mem::take(&mut run.clusters),
+            std::mem::take(&mut run.passes),
+            std::mem::take(&mut run.statuses),
+        );
         if !details.0.is_empty() {
             let compact = postcard::to_stdvec(&details).expect("plain rows are always encoded");
-            self.kept.lock().expect("no holder panics").runs.insert(id, KeptDetail::Compact(compact));
+            self.kept
+                .lock()
+                .expect("no holder panics")
+                .runs
+                .insert(id, KeptDetail::Compact(compact));
         }
     }
 
     /// Puts the details of a run back into its record. False: they were not kept.
     pub(super) fn restore(&self, id: RunId, run: &mut RunRecord) -> bool {
-        let Some(detail) = self.kept.lock().expect("no holder panics").runs.remove(&id) else { return false };
+        let Some(detail) = self.kept.lock().expect("no holder panics").runs.remove(&id) else {
+            return false;
+        };
         (run.clusters, run.passes, run.statuses) = match detail {
             KeptDetail::Plain(details) => *details,
-            KeptDetail::Compact(bytes) => postcard::from_bytes(&bytes).expect("they were encoded here"),
+            KeptDetail::Compact(bytes) => {
+                postcard::from_bytes(&bytes).expect("they were encoded here")
+            }
         };
         true
     }
@@ -102,14 +119,25 @@ mod tests {
             downlink_bytes_per_s: 1e7 / 3.0,
             ..ClusterRow::default()
         };
-        let status = StatusRow { t_s: 1.0 / 3.0, object: "Set/app".to_owned(), ..StatusRow::default() };
+        let status = StatusRow {
+            t_s: 1.0 / 3.0,
+            object: "Set/app".to_owned(),
+            ..StatusRow::default()
+        };
         RunRecord {
             run: serde_json::from_value(run_row()).expect("a row"),
             registries: Vec::new(),
             series: Vec::new(),
             bin_s: 1.0,
             clusters: (0..4).map(cluster).collect(),
-            passes: vec![PassRow { t_s: 0.3, passes: 1, duration_s: 0.1, created: 2, promoted: 3, unavailable: 4 }],
+            passes: vec![PassRow {
+                t_s: 0.3,
+                passes: 1,
+                duration_s: 0.1,
+                created: 2,
+                promoted: 3,
+                unavailable: 4,
+            }],
             statuses: vec![status],
         }
     }
@@ -120,7 +148,11 @@ mod tests {
             "variant": "v", "strategy": "s", "setting": "", "replicate": 0, "outcome": "complete", "held_by": "",
         });
         for measure in crate::results::MEASURES {
-            row[measure.name] = if measure.name.ends_with("_s") { 0.0.into() } else { 0.into() };
+            row[measure.name] = if measure.name.ends_with("_s") {
+                0.0.into()
+            } else {
+                0.into()
+            };
         }
         row
     }
@@ -147,9 +179,17 @@ mod tests {
         assert!(run.clusters.is_empty() && run.passes.is_empty() && run.statuses.is_empty());
         assert!(details.restore((1, 2), &mut run));
         assert_eq!(run, whole);
-        let mut without = RunRecord { clusters: Vec::new(), passes: Vec::new(), statuses: Vec::new(), ..whole };
+        let mut without = RunRecord {
+            clusters: Vec::new(),
+            passes: Vec::new(),
+            statuses: Vec::new(),
+            ..whole
+        };
         details.put_back((1, 3), &mut without);
-        assert!(!details.restore((1, 3), &mut without), "a run without details is simulated again");
+        assert!(
+            !details.restore((1, 3), &mut without),
+            "a run without details is simulated again"
+        );
     }
 
     #[test]

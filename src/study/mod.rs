@@ -21,7 +21,9 @@ use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
 use crate::process::ProcessError;
-use crate::results::{Journal, ResultsError, RunId, RunRecord, RunRow, VariantRecord, displayed_replicate};
+use crate::results::{
+    Journal, ResultsError, RunId, RunRecord, RunRow, VariantRecord, displayed_replicate,
+};
 use crate::scenario::{Experiment, LoadError, Precision, Variant};
 use crate::sim;
 use details::Details;
@@ -97,11 +99,19 @@ fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>
             part => results.push(part?),
         }
     }
-    if is_whole { Ok(results) } else { Err(StudyError::OtherShards) }
+    if is_whole {
+        Ok(results)
+    } else {
+        Err(StudyError::OtherShards)
+    }
 }
 
 fn more(runs: usize) -> String {
-    if runs == 0 { String::new() } else { format!("\n  {runs} more runs failed") }
+    if runs == 0 {
+        String::new()
+    } else {
+        format!("\n  {runs} more runs failed")
+    }
 }
 
 /// A unit of work of a study, on one thread.
@@ -149,9 +159,19 @@ pub fn simulate(
     stop: &AtomicBool,
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let variants = experiment.variants.len();
-    let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
-    let mut study =
-        Study { experiment, journal, watch, stop, runs: vec![Vec::new(); variants], details: Details::new(most), most };
+    let most = experiment
+        .precision
+        .as_ref()
+        .map_or(experiment.replicates, |precision| precision.max);
+    let mut study = Study {
+        experiment,
+        journal,
+        watch,
+        stop,
+        runs: vec![Vec::new(); variants],
+        details: Details::new(most),
+        most,
+    };
     // The runs of other shards do not wait for the first run of every variant.
     if journal.shard().is_none() {
         study.extend(&vec![experiment.replicates.min(1); variants])?;
@@ -176,7 +196,10 @@ pub fn simulate_plainly(
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let per_variant = replicates as usize;
     let runs = in_order(experiment.variants.len() * per_variant, stop, |job| {
-        let (variant, replicate) = (&experiment.variants[job / per_variant], (job % per_variant) as u32);
+        let (variant, replicate) = (
+            &experiment.variants[job / per_variant],
+            (job % per_variant) as u32,
+        );
         let mut run = match replicate {
             0 => sim::run_in_detail(variant, experiment.seed, 0)?,
             _ => sim::run(variant, experiment.seed, replicate)?,
@@ -204,8 +227,14 @@ fn record(variant: &Variant, runs: Vec<RunRecord>) -> VariantRecord {
 #[must_use]
 pub fn run_counts(experiment: &Experiment) -> (u64, u64) {
     let variants = experiment.variants.len() as u64;
-    let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
-    (variants * u64::from(experiment.replicates), variants * u64::from(most))
+    let most = experiment
+        .precision
+        .as_ref()
+        .map_or(experiment.replicates, |precision| precision.max);
+    (
+        variants * u64::from(experiment.replicates),
+        variants * u64::from(most),
+    )
 }
 
 /// A study in progress.
@@ -228,14 +257,22 @@ impl<W: StudyObserver> Study<'_, W> {
 
     /// Simulates runs until each variant has the wanted number.
     fn extend(&mut self, wanted: &[u32]) -> Result<(), StudyError> {
-        let ids = (0_u32..).zip(&self.runs).zip(wanted).flat_map(|((variant, runs), &wanted)| {
-            (runs.len() as u32..wanted).map(move |replicate| (variant, replicate))
-        });
-        let mut found: Vec<(RunId, Option<RunRecord>)> = ids.map(|id| (id, self.saved(id))).collect();
-        let mut missing: Vec<usize> = (0..found.len()).filter(|&at| found[at].1.is_none()).collect();
+        let ids = (0_u32..)
+            .zip(&self.runs)
+            .zip(wanted)
+            .flat_map(|((variant, runs), &wanted)| {
+                (runs.len() as u32..wanted).map(move |replicate| (variant, replicate))
+            });
+        let mut found: Vec<(RunId, Option<RunRecord>)> =
+            ids.map(|id| (id, self.saved(id))).collect();
+        let mut missing: Vec<usize> = (0..found.len())
+            .filter(|&at| found[at].1.is_none())
+            .collect();
         self.announce(&found, wanted);
         missing.sort_by_key(|&at| Reverse(self.cost(found[at].0.0 as usize)));
-        let simulated = in_order(missing.len(), self.stop, |job| self.run(found[missing[job]].0))?;
+        let simulated = in_order(missing.len(), self.stop, |job| {
+            self.run(found[missing[job]].0)
+        })?;
         for (at, run) in missing.into_iter().zip(simulated) {
             found[at].1 = Some(run);
         }
@@ -247,8 +284,9 @@ impl<W: StudyObserver> Study<'_, W> {
 
     /// A saved run. Details that it has are kept. A shard may be forged, so the run must be the one with this number.
     fn saved(&self, id: RunId) -> Option<RunRecord> {
-        let of_id =
-            |run: &RunRow| run.replicate == id.1 && run.variant == self.experiment.variants[id.0 as usize].label;
+        let of_id = |run: &RunRow| {
+            run.replicate == id.1 && run.variant == self.experiment.variants[id.0 as usize].label
+        };
         let mut run = self.journal.take(id).filter(|run| of_id(&run.run))?;
         self.details.put_back(id, &mut run);
         Some(run)
@@ -260,10 +298,13 @@ impl<W: StudyObserver> Study<'_, W> {
         for ((variant, replicate), run) in found {
             let is_saved = run.is_some();
             at_hand[*variant as usize] += u32::from(is_saved);
-            wanted[*variant as usize] -= u32::from(!is_saved && !self.journal.owns((*variant, *replicate)));
+            wanted[*variant as usize] -=
+                u32::from(!is_saved && !self.journal.owns((*variant, *replicate)));
         }
         let firsts: Vec<&RunRecord> = self.runs.iter().filter_map(|runs| runs.first()).collect();
-        let again: Vec<bool> = (0..self.runs.len()).map(|variant| !self.keeps_details(variant)).collect();
+        let again: Vec<bool> = (0..self.runs.len())
+            .map(|variant| !self.keeps_details(variant))
+            .collect();
         self.watch.round(&at_hand, &wanted, &firsts, &again);
     }
 
@@ -271,7 +312,11 @@ impl<W: StudyObserver> Study<'_, W> {
     fn cost(&self, variant: usize) -> u64 {
         match self.runs[variant].first() {
             Some(run) => run.run.events,
-            None => self.experiment.variants[variant].scenario.world.clusters.len() as u64,
+            None => self.experiment.variants[variant]
+                .scenario
+                .world
+                .clusters
+                .len() as u64,
         }
     }
 
@@ -280,10 +325,16 @@ impl<W: StudyObserver> Study<'_, W> {
             return Err(StudyError::OtherShards);
         }
         self.watch.begins(Job::Run(id));
-        let (variant, seed) = (&self.experiment.variants[id.0 as usize], self.experiment.seed);
+        let (variant, seed) = (
+            &self.experiment.variants[id.0 as usize],
+            self.experiment.seed,
+        );
         let has_details = self.keeps_details(id.0 as usize);
-        let mut run =
-            if has_details { sim::run_in_detail(variant, seed, id.1)? } else { sim::run(variant, seed, id.1)? };
+        let mut run = if has_details {
+            sim::run_in_detail(variant, seed, id.1)?
+        } else {
+            sim::run(variant, seed, id.1)?
+        };
         let is_saved_whole = has_details && self.journal.shard().is_some();
         if is_saved_whole {
             self.journal.keep(id, &run)?;
@@ -303,8 +354,14 @@ impl<W: StudyObserver> Study<'_, W> {
     /// Whether details of a further run of this variant are kept. A shard saves them, so that merging needs no
     /// simulation.
     fn keeps_details(&self, variant: usize) -> bool {
-        let has_room = self.details.has_room() || self.details.is_wanted && self.journal.shard().is_some();
-        self.experiment.variants[variant].scenario.strategy.command().is_none() && has_room
+        let has_room =
+            self.details.has_room() || self.details.is_wanted && self.journal.shard().is_some();
+        self.experiment.variants[variant]
+            .scenario
+            .strategy
+            .command()
+            .is_none()
+            && has_room
     }
 
     fn extend_until_precise(&mut self, precision: &Precision) -> Result<(), StudyError> {
@@ -312,7 +369,8 @@ impl<W: StudyObserver> Study<'_, W> {
         loop {
             let mut wanted = self.counts();
             for (at, variant) in looks.iter_mut().enumerate() {
-                let more = |looks: &mut Looks| looks.look(precision, &self.runs[at], self.experiment.seed);
+                let more =
+                    |looks: &mut Looks| looks.look(precision, &self.runs[at], self.experiment.seed);
                 match variant.as_mut().and_then(more) {
                     Some(more) => wanted[at] = more,
                     None => *variant = None,
@@ -327,13 +385,24 @@ impl<W: StudyObserver> Study<'_, W> {
 
     /// The records of all variants, each with the details of its displayed run.
     fn finish(self) -> Result<Vec<VariantRecord>, StudyError> {
-        let mut order: Vec<usize> = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty()).collect();
+        let mut order: Vec<usize> = (0..self.runs.len())
+            .filter(|&at| !self.runs[at].is_empty())
+            .collect();
         order.sort_by_key(|&at| Reverse(self.cost(at)));
         let (experiment, kept) = (self.experiment, self.details);
         let described = experiment.variants.iter().zip(self.runs);
-        let mut variants: Vec<VariantRecord> = described.map(|(variant, runs)| record(variant, runs)).collect();
-        let Some(displayed) = displayed_replicate(&variants) else { return Ok(variants) };
-        order.retain(|&at| !kept.restore((at as u32, displayed), &mut variants[at].runs[displayed as usize]));
+        let mut variants: Vec<VariantRecord> = described
+            .map(|(variant, runs)| record(variant, runs))
+            .collect();
+        let Some(displayed) = displayed_replicate(&variants) else {
+            return Ok(variants);
+        };
+        order.retain(|&at| {
+            !kept.restore(
+                (at as u32, displayed),
+                &mut variants[at].runs[displayed as usize],
+            )
+        });
         let details = in_order(order.len(), self.stop, |job| {
             let at = order[job];
             if !self.journal.owns((at as u32, displayed)) {
@@ -352,7 +421,10 @@ impl<W: StudyObserver> Study<'_, W> {
             let kept = &mut variants[at].runs[displayed as usize];
             // Only a process can make a difference.
             if run.run != kept.run {
-                return Err(StudyError::Different { variant: kept.run.variant.clone(), replicate: displayed });
+                return Err(StudyError::Different {
+                    variant: kept.run.variant.clone(),
+                    replicate: displayed,
+                });
             }
             *kept = run;
         }

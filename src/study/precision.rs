@@ -40,10 +40,18 @@ pub struct MeasurePrecision {
 pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<MeasurePrecision> {
     let target = target(precision);
     let judged = |&measure: &&'static Measure| {
-        let values: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(&run.run)).collect();
+        let values: Vec<f64> = runs
+            .iter()
+            .filter_map(|run| (measure.of)(&run.run))
+            .collect();
         let half_width = relative_half_width(interval_of_mean(&values, seed));
         let is_precise = values.is_empty() || half_width.is_some_and(|half| half <= target);
-        MeasurePrecision { measure, values: values.len(), half_width, is_precise }
+        MeasurePrecision {
+            measure,
+            values: values.len(),
+            half_width,
+            is_precise,
+        }
     };
     precision.of.iter().map(judged).collect()
 }
@@ -57,7 +65,11 @@ fn target(precision: &Precision) -> f64 {
 fn relative_half_width(interval: Option<crate::stats::Interval>) -> Option<f64> {
     let interval = interval?;
     let half = (interval.high - interval.low) / 2.0;
-    let share = if half > 0.0 { half / interval.estimate.abs() } else { 0.0 };
+    let share = if half > 0.0 {
+        half / interval.estimate.abs()
+    } else {
+        0.0
+    };
     share.is_finite().then_some(share)
 }
 
@@ -71,12 +83,24 @@ pub(super) struct Looks {
 impl Looks {
     /// Looks at a variant's runs. Returns the total number of runs it should have, or `None` if it has enough or has
     /// reached the maximum.
-    pub(super) fn look(&mut self, precision: &Precision, runs: &[RunRecord], seed: u64) -> Option<u32> {
+    pub(super) fn look(
+        &mut self,
+        precision: &Precision,
+        runs: &[RunRecord],
+        seed: u64,
+    ) -> Option<u32> {
         let judged = judge(precision, runs, seed);
         let is_met = judged.iter().all(|judged| judged.is_precise);
-        let ratio =
-            |judged: &MeasurePrecision| judged.half_width.map_or(f64::INFINITY, |half| half / target(precision));
-        let worst = judged.iter().filter(|judged| judged.values > 0).map(ratio).fold(0.0, f64::max);
+        let ratio = |judged: &MeasurePrecision| {
+            judged
+                .half_width
+                .map_or(f64::INFINITY, |half| half / target(precision))
+        };
+        let worst = judged
+            .iter()
+            .filter(|judged| judged.values > 0)
+            .map(ratio)
+            .fold(0.0, f64::max);
         self.next(runs.len() as u32, is_met, worst, precision.max)
     }
 
@@ -111,7 +135,8 @@ mod tests {
         loop {
             let interval = bootstrap_interval(&values, 0.95, 399, 5).expect("ten values");
             let half = relative_half_width(Some(interval)).unwrap_or(f64::INFINITY);
-            let Some(wanted) = looks.next(values.len() as u32, half <= target, half / target, max) else {
+            let Some(wanted) = looks.next(values.len() as u32, half <= target, half / target, max)
+            else {
                 return (values.len() as u32, interval);
             };
             assert!(wanted > values.len() as u32 && wanted <= max);
@@ -126,10 +151,34 @@ mod tests {
         // Coverage as measured once with 2,000 studies, by the seeds of another generator. What no run shows, such as
         // an outage that meets one run in ten, stops a study too early: the last case.
         let cases: [(&str, f64, Draw, f64, f64); 5] = [
-            ("normal, spread 10%", 1.0, |draws| 1.0 + 0.1 * draws.normal(), 0.05, 0.961),
-            ("normal, spread 30%", 1.0, |draws| 1.0 + 0.3 * draws.normal(), 0.20, 0.953),
-            ("lognormal, sigma 0.3", libm::exp(0.045), |draws| libm::exp(0.3 * draws.normal()), 0.10, 0.950),
-            ("lognormal, sigma 0.5", libm::exp(0.125), |draws| libm::exp(0.5 * draws.normal()), 0.20, 0.945),
+            (
+                "normal, spread 10%",
+                1.0,
+                |draws| 1.0 + 0.1 * draws.normal(),
+                0.05,
+                0.961,
+            ),
+            (
+                "normal, spread 30%",
+                1.0,
+                |draws| 1.0 + 0.3 * draws.normal(),
+                0.20,
+                0.953,
+            ),
+            (
+                "lognormal, sigma 0.3",
+                libm::exp(0.045),
+                |draws| libm::exp(0.3 * draws.normal()),
+                0.10,
+                0.950,
+            ),
+            (
+                "lognormal, sigma 0.5",
+                libm::exp(0.125),
+                |draws| libm::exp(0.5 * draws.normal()),
+                0.20,
+                0.945,
+            ),
             (
                 "an outage in one run of ten",
                 1.2,
@@ -146,9 +195,15 @@ mod tests {
                 covered += u32::from(interval.contains(mean));
                 within += u32::from((interval.estimate - mean).abs() <= to * mean);
             }
-            let (covered, within) = (f64::from(covered) / f64::from(STUDIES), f64::from(within) / f64::from(STUDIES));
+            let (covered, within) = (
+                f64::from(covered) / f64::from(STUDIES),
+                f64::from(within) / f64::from(STUDIES),
+            );
             let margin = 4.0 * (expected * (1.0 - expected) / f64::from(STUDIES)).sqrt();
-            assert!((covered - expected).abs() < margin, "{name}: covered {covered}, not {expected}");
+            assert!(
+                (covered - expected).abs() < margin,
+                "{name}: covered {covered}, not {expected}"
+            );
             // The request: the mean is that close to the true one.
             assert!(within > 0.95, "{name}: within {within}");
         }
@@ -157,15 +212,31 @@ mod tests {
     #[test]
     fn looks_are_few_and_the_last_confirms() {
         let mut looks = Looks::default();
-        assert_eq!(looks.next(10, false, 1.5, 200), Some(20), "2.25 times as many are needed, at most twice are added");
-        assert_eq!(looks.next(20, false, 1.3, 200), Some(34), "20 · 1.69, rounded up");
-        assert_eq!(looks.next(34, false, 1.01, 200), Some(40), "at least a fifth more");
+        assert_eq!(
+            looks.next(10, false, 1.5, 200),
+            Some(20),
+            "2.25 times as many are needed, at most twice are added"
+        );
+        assert_eq!(
+            looks.next(20, false, 1.3, 200),
+            Some(34),
+            "20 · 1.69, rounded up"
+        );
+        assert_eq!(
+            looks.next(34, false, 1.01, 200),
+            Some(40),
+            "at least a fifth more"
+        );
         assert_eq!(looks.next(40, true, 0.99, 200), Some(45), "met once");
         assert_eq!(looks.next(45, false, 1.01, 200), Some(54), "not any more");
         assert_eq!(looks.next(54, true, 0.9, 200), Some(59));
         assert_eq!(looks.next(59, true, 0.9, 200), None, "met twice in a row");
         let mut looks = Looks::default();
-        assert_eq!(looks.next(150, false, f64::INFINITY, 200), Some(200), "never beyond the most");
+        assert_eq!(
+            looks.next(150, false, f64::INFINITY, 200),
+            Some(200),
+            "never beyond the most"
+        );
         assert_eq!(looks.next(200, false, 3.0, 200), None);
     }
 
@@ -178,6 +249,10 @@ mod tests {
             sign = -sign;
             sign
         };
-        assert_eq!(stopped(0.05, 40, about_zero).0, 40, "no share of 0 is a precision");
+        assert_eq!(
+            stopped(0.05, 40, about_zero).0,
+            40,
+            "no share of 0 is a precision"
+        );
     }
 }

@@ -17,17 +17,24 @@ pub(crate) fn in_order<T: Send>(
     job: impl Fn(usize) -> Result<T, StudyError> + Sync,
 ) -> Result<Vec<T>, StudyError> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Result<Vec<Option<T>>, StudyError>> = Mutex::new(Ok((0..jobs).map(|_| None).collect()));
+    let done: Mutex<Result<Vec<Option<T>>, StudyError>> =
+        Mutex::new(Ok((0..jobs).map(|_| None).collect()));
     rayon::broadcast(|_| {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             if at >= jobs {
                 break;
             }
-            let result = if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { job(at) };
+            let result = if stop.load(Ordering::Relaxed) {
+                Err(StudyError::Interrupted)
+            } else {
+                job(at)
+            };
             // An interrupt ends the process of a run, and so the run.
             let result = match result {
-                Err(StudyError::Process(_)) if stop.load(Ordering::Relaxed) => Err(StudyError::Interrupted),
+                Err(StudyError::Process(_)) if stop.load(Ordering::Relaxed) => {
+                    Err(StudyError::Interrupted)
+                }
                 result => result,
             };
             let mut done = done.lock().expect("no holder panics");
@@ -50,7 +57,10 @@ pub(crate) fn in_order<T: Send>(
         }
     });
     let done = done.into_inner().expect("no holder panics")?;
-    Ok(done.into_iter().map(|result| result.expect("every job was done, none failed")).collect())
+    Ok(done
+        .into_iter()
+        .map(|result| result.expect("every job was done, none failed"))
+        .collect())
 }
 
 #[cfg(test)]
@@ -60,15 +70,24 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_the_jobs_on_any_number_of_threads() {
         for threads in [1, 3] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .expect("threads");
             let squares = pool.install(|| in_order(50, &AtomicBool::new(false), |at| Ok(at * at)));
-            assert_eq!(squares.expect("no job fails"), (0..50).map(|at| at * at).collect::<Vec<_>>());
+            assert_eq!(
+                squares.expect("no job fails"),
+                (0..50).map(|at| at * at).collect::<Vec<_>>()
+            );
         }
     }
 
     #[test]
     fn no_job_starts_after_a_stop_or_a_failure() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .expect("a thread");
         let stop = AtomicBool::new(false);
         let begun = AtomicUsize::new(0);
         let until_stopped = |at| {
@@ -81,19 +100,33 @@ mod tests {
         assert_eq!(begun.swap(0, Ordering::Relaxed), 4);
         let failing = |at| {
             begun.fetch_add(1, Ordering::Relaxed);
-            if at == 5 { Err(StudyError::Interrupted) } else { Ok(()) }
+            if at == 5 {
+                Err(StudyError::Interrupted)
+            } else {
+                Ok(())
+            }
         };
-        assert!(pool.install(|| in_order(50, &AtomicBool::new(false), failing)).is_err());
+        assert!(
+            pool.install(|| in_order(50, &AtomicBool::new(false), failing))
+                .is_err()
+        );
         assert_eq!(begun.load(Ordering::Relaxed), 6);
     }
 
     #[test]
     fn runs_of_other_shards_do_not_keep_the_own_ones_from_being_simulated() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads");
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(2)
+            .build()
+            .expect("threads");
         let begun = AtomicUsize::new(0);
         let own = |at: usize| {
             begun.fetch_add(usize::from(at.is_multiple_of(3)), Ordering::Relaxed);
-            if at.is_multiple_of(3) { Ok(()) } else { Err(StudyError::OtherShards) }
+            if at.is_multiple_of(3) {
+                Ok(())
+            } else {
+                Err(StudyError::OtherShards)
+            }
         };
         let result = pool.install(|| in_order(50, &AtomicBool::new(false), own));
         assert!(matches!(result, Err(StudyError::OtherShards)));

@@ -23,7 +23,10 @@ pub struct DrawnRuns {
 /// Number of runs of [`drawn_runs`].
 #[must_use]
 pub fn drawn_count(experiment: &Experiment) -> u64 {
-    let draws = experiment.uncertainty.as_ref().map_or(0, |uncertainty| uncertainty.draws);
+    let draws = experiment
+        .uncertainty
+        .as_ref()
+        .map_or(0, |uncertainty| uncertainty.draws);
     u64::from(draws) * experiment.variants.len() as u64
 }
 
@@ -40,12 +43,19 @@ pub fn drawn_runs(
     stop: &AtomicBool,
 ) -> Result<DrawnRuns, StudyError> {
     let base = varied.base();
-    let draws = base.uncertainty.as_ref().map_or(0, |uncertainty| uncertainty.draws);
+    let draws = base
+        .uncertainty
+        .as_ref()
+        .map_or(0, |uncertainty| uncertainty.draws);
     let variants = base.variants.len();
-    let mut drawn = DrawnRuns { runs: vec![Vec::new(); variants], constants: Vec::new() };
+    let mut drawn = DrawnRuns {
+        runs: vec![Vec::new(); variants],
+        constants: Vec::new(),
+    };
     let simulate = |first: u32| {
         let batch: Vec<u32> = (first..draws.min(first + BATCH)).collect();
-        let levels: Vec<Vec<(usize, Level)>> = batch.iter().map(|&draw| levels(varied, draw)).collect();
+        let levels: Vec<Vec<(usize, Level)>> =
+            batch.iter().map(|&draw| levels(varied, draw)).collect();
         let experiments = in_order(batch.len(), stop, |job| Ok(varied.at(&levels[job])?))?;
         let rows = in_order(batch.len() * variants, stop, |job| {
             let (at, variant) = (job / variants, job % variants);
@@ -56,9 +66,19 @@ pub fn drawn_runs(
             Ok(row)
         })?;
         let of_draw = |(&draw, levels): (&u32, &Vec<_>)| -> Vec<DrawnConstant> {
-            levels.iter().flat_map(|level| values(varied, draw, level)).collect()
+            levels
+                .iter()
+                .flat_map(|level| values(varied, draw, level))
+                .collect()
         };
-        Ok((rows, batch.iter().zip(&levels).flat_map(of_draw).collect::<Vec<_>>()))
+        Ok((
+            rows,
+            batch
+                .iter()
+                .zip(&levels)
+                .flat_map(of_draw)
+                .collect::<Vec<_>>(),
+        ))
     };
     for (rows, constants) in whole((0..draws).step_by(BATCH as usize).map(simulate))? {
         for (job, row) in rows.into_iter().enumerate() {
@@ -70,12 +90,24 @@ pub fn drawn_runs(
 }
 
 fn levels(varied: &VariedExperiment, draw: u32) -> Vec<(usize, Level)> {
-    let names: Vec<&str> = varied.constants().iter().map(|constant| constant.name).collect();
+    let names: Vec<&str> = varied
+        .constants()
+        .iter()
+        .map(|constant| constant.name)
+        .collect();
     let shares = sim::draw_shares(&names, varied.base().seed, draw);
-    shares.into_iter().map(Level::Quantile).enumerate().collect()
+    shares
+        .into_iter()
+        .map(Level::Quantile)
+        .enumerate()
+        .collect()
 }
 
-fn values(varied: &VariedExperiment, draw: u32, (at, level): &(usize, Level)) -> Vec<DrawnConstant> {
+fn values(
+    varied: &VariedExperiment,
+    draw: u32,
+    (at, level): &(usize, Level),
+) -> Vec<DrawnConstant> {
     let constant = &varied.constants()[*at];
     let value = |value: &crate::scenario::VariedValue| DrawnConstant {
         draw,
@@ -121,7 +153,11 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
             VariedExperiment::load(home.path(), &Overrides::default()).expect("valid")
         };
         let all = load("");
-        let others = all.constants().iter().map(|constant| constant.name).filter(|name| *name != "fleet[*].downlink");
+        let others = all
+            .constants()
+            .iter()
+            .map(|constant| constant.name)
+            .filter(|name| *name != "fleet[*].downlink");
         let known: Vec<String> = others.map(|name| format!("\"{name}\"")).collect();
         load(&known.join(", "))
     }
@@ -129,8 +165,12 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
     fn drawn(varied: &VariedExperiment, threads: usize) -> DrawnRuns {
         let home = tempfile::tempdir().expect("a temporary folder");
         let journal = Journal::open(&home.path().join("out"), b"key").expect("a journal");
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        pool.install(|| drawn_runs(varied, &journal, || {}, &AtomicBool::new(false))).expect("simulated")
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("threads");
+        pool.install(|| drawn_runs(varied, &journal, || {}, &AtomicBool::new(false)))
+            .expect("simulated")
     }
 
     /// The true rate is as unknown as its range says: loguniform from 20 to 500 Mbit/s, so that the share of the range
@@ -144,12 +184,26 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
             let varied = one_cluster(seed);
             assert_eq!(varied.constants().len(), 1, "all but the link is known");
             let drawn = drawn(&varied, 2);
-            let times: Vec<f64> = drawn.runs[0].iter().map(|run| run.completion_s.expect("complete")).collect();
-            let rates: Vec<f64> = drawn.constants.iter().map(|constant| constant.drawn).collect();
+            let times: Vec<f64> = drawn.runs[0]
+                .iter()
+                .map(|run| run.completion_s.expect("complete"))
+                .collect();
+            let rates: Vec<f64> = drawn
+                .constants
+                .iter()
+                .map(|constant| constant.drawn)
+                .collect();
             // What does not depend on the link is the same in every run, up to the registry's answers.
-            let rest: Vec<f64> = times.iter().zip(&rates).map(|(time, rate)| time - 100e6 / rate).collect();
+            let rest: Vec<f64> = times
+                .iter()
+                .zip(&rates)
+                .map(|(time, rate)| time - 100e6 / rate)
+                .collect();
             let mean_rest = rest.iter().sum::<f64>() / rest.len() as f64;
-            assert!(rest.iter().all(|rest| (rest - mean_rest).abs() < 0.5), "the time is bytes / rate: {rest:?}");
+            assert!(
+                rest.iter().all(|rest| (rest - mean_rest).abs() < 0.5),
+                "the time is bytes / rate: {rest:?}"
+            );
             let interval = prediction_interval(&times, 0.95).expect("39 draws");
             // The share of rates whose time is below a time.
             let below = |time: f64| {
@@ -169,6 +223,10 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
         let (one, three) = (drawn(&varied, 1), drawn(&varied, 3));
         assert_eq!((&one.runs, &one.constants), (&three.runs, &three.constants));
         assert_eq!(one.constants.len(), 39);
-        assert!(one.constants.iter().any(|constant| (constant.drawn - one.constants[0].drawn).abs() > 1.0));
+        assert!(
+            one.constants
+                .iter()
+                .any(|constant| (constant.drawn - one.constants[0].drawn).abs() > 1.0)
+        );
     }
 }

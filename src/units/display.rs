@@ -10,18 +10,33 @@ use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 #[must_use]
 pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
-    format!("{} {noun}{}", in_thousands(&number.to_string()), if number == 1 { "" } else { "s" })
+    format!(
+        "{} {noun}{}",
+        in_thousands(&number.to_string()),
+        if number == 1 { "" } else { "s" }
+    )
 }
 
 /// Digits with a comma between thousands.
 pub(crate) fn in_thousands(digits: &str) -> String {
-    digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).expect("digits are text")).join(",")
+    digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| str::from_utf8(group).expect("digits are text"))
+        .join(",")
 }
 
 impl fmt::Display for Bytes {
     /// `1.05 GB`, `17 MB`, `512 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+        let units = [
+            (1e12, "TB"),
+            (1e9, "GB"),
+            (1e6, "MB"),
+            (1e3, "kB"),
+            (1.0, "B"),
+        ];
         f.pad(&print_scaled(self.get() as f64, &units))
     }
 }
@@ -32,7 +47,13 @@ impl fmt::Display for BytesPerSec {
         if *self == Self::UNLIMITED {
             return f.pad("unlimited");
         }
-        let units = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+        let units = [
+            (1e12, "Tbit/s"),
+            (1e9, "Gbit/s"),
+            (1e6, "Mbit/s"),
+            (1e3, "kbit/s"),
+            (1.0, "bit/s"),
+        ];
         f.pad(&print_scaled(self.get() * 8.0, &units))
     }
 }
@@ -67,8 +88,11 @@ fn print_number(number: f64) -> String {
 }
 
 fn print_scaled(number: f64, units: &[(f64, &str)]) -> String {
-    let &(size, unit) =
-        units.iter().find(|(size, _)| number.abs() >= *size).or(units.last()).expect("a kind has units");
+    let &(size, unit) = units
+        .iter()
+        .find(|(size, _)| number.abs() >= *size)
+        .or(units.last())
+        .expect("a kind has units");
     // Three significant digits read well in a table; a unit of 1 is exact.
     let scaled = number / size;
     let digits = match scaled {
@@ -90,7 +114,14 @@ pub(crate) fn significant(number: f64, digits: i32) -> String {
 
 /// A number without trailing zeros behind the point.
 fn without_zeros(number: String) -> String {
-    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.').to_owned() } else { number }
+    if number.contains('.') {
+        number
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+    } else {
+        number
+    }
 }
 
 /// `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`: at most two units.
@@ -99,7 +130,10 @@ fn print_duration(span: SimDuration) -> String {
     if span.is_zero() {
         "0 s".to_owned()
     } else if secs < 59.95 {
-        print_scaled(span.as_nanos() as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
+        print_scaled(
+            span.as_nanos() as f64,
+            &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
+        )
     } else {
         let whole = secs.round() as u64;
         let ((size, unit), (sub_size, sub_unit)) = match whole {
@@ -107,7 +141,11 @@ fn print_duration(span: SimDuration) -> String {
             3600..86_400 => ((3600, "h"), (60, "min")),
             _ => ((86_400, "d"), (3600, "h")),
         };
-        format!("{} {unit} {:02} {sub_unit}", whole / size, whole % size / sub_size)
+        format!(
+            "{} {unit} {:02} {sub_unit}",
+            whole / size,
+            whole % size / sub_size
+        )
     }
 }
 
@@ -118,7 +156,16 @@ mod tests {
     #[test]
     fn a_number_of_things_is_singular_for_one_alone() {
         let texts = [0, 1, 999, 1_000, 1_234_567].map(|number: u64| counted(number, "run"));
-        assert_eq!(texts, ["0 runs", "1 run", "999 runs", "1,000 runs", "1,234,567 runs"]);
+        assert_eq!(
+            texts,
+            [
+                "0 runs",
+                "1 run",
+                "999 runs",
+                "1,000 runs",
+                "1,234,567 runs"
+            ]
+        );
     }
 
     #[test]

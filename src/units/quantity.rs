@@ -46,7 +46,8 @@ impl Bytes {
     /// once the returned time has passed. `None` when `rate` is zero.
     #[must_use]
     pub fn time_at(self, rate: BytesPerSec) -> Option<SimDuration> {
-        (rate.0 > 0.0).then(|| SimDuration::from_nanos((self.0 as f64 / rate.0 * 1e9).ceil() as u64))
+        (rate.0 > 0.0)
+            .then(|| SimDuration::from_nanos((self.0 as f64 / rate.0 * 1e9).ceil() as u64))
     }
 
     /// This amount times `factor`, rounded to the nearest byte.
@@ -148,7 +149,11 @@ impl Sub for Bytes {
     /// # Panics
     /// If `other` is more than `self`.
     fn sub(self, other: Self) -> Self {
-        Self(self.0.checked_sub(other.0).expect("an amount of data must not become negative"))
+        Self(
+            self.0
+                .checked_sub(other.0)
+                .expect("an amount of data must not become negative"),
+        )
     }
 }
 
@@ -171,7 +176,9 @@ mod tests {
     #[test]
     fn a_transfer_is_complete_once_its_time_has_passed() {
         // 2^30 B / (10e9 / 8 B/s) = 0.858_993_459_2 s
-        let time = Bytes::new(1 << 30).time_at(BytesPerSec::from_gbit(10.0)).expect("the rate is not zero");
+        let time = Bytes::new(1 << 30)
+            .time_at(BytesPerSec::from_gbit(10.0))
+            .expect("the rate is not zero");
         assert_eq!(time.as_nanos(), 858_993_460, "rounded up, never down");
         assert_eq!(Bytes::new(1).time_at(BytesPerSec::ZERO), None);
     }

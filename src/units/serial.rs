@@ -20,8 +20,15 @@ use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 /// Removes the defaults of a type's fields from its schema, for types whose defaults depend on the product.
 #[cfg(test)]
 pub(crate) fn without_defaults(schema: &mut Schema) {
-    for field in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
-        field.as_object_mut().and_then(|field| field.remove("default"));
+    for field in schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flat_map(Map::values_mut)
+    {
+        field
+            .as_object_mut()
+            .and_then(|field| field.remove("default"));
     }
 }
 
@@ -51,7 +58,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
             }
         }
 
-        deserializer.deserialize_map(OrderedVisitor(std::marker::PhantomData)).map(Self)
+        deserializer
+            .deserialize_map(OrderedVisitor(std::marker::PhantomData))
+            .map(Self)
     }
 }
 
@@ -155,7 +164,10 @@ quantity! {
 
 impl<'de> Deserialize<'de> for Factor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor { expecting: "a number", read: text::parse_factor })
+        deserializer.deserialize_any(TextVisitor {
+            expecting: "a number",
+            read: text::parse_factor,
+        })
     }
 }
 
@@ -234,19 +246,26 @@ pub(crate) fn checked_spread<E: de::Error>(sigma: f64, usual: f64) -> Result<f64
     if (0.0..=2.0).contains(&sigma) {
         return Ok(sigma);
     }
-    Err(E::custom(format!("must be between 0 and 2, not {sigma}; {usual} is usual")))
+    Err(E::custom(format!(
+        "must be between 0 and 2, not {sigma}; {usual} is usual"
+    )))
 }
 
 /// For `#[serde(deserialize_with)]`: a value greater than 0.
 ///
 /// # Errors
 /// When it is not; with a value that is accepted.
-pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     let value = T::deserialize(deserializer)?;
     if value.is_positive() {
         Ok(value)
     } else {
-        Err(de::Error::custom(format!("must be greater than 0; write e.g. `{}`", T::EXAMPLE)))
+        Err(de::Error::custom(format!(
+            "must be greater than 0; write e.g. `{}`",
+            T::EXAMPLE
+        )))
     }
 }
 
@@ -336,17 +355,28 @@ or_word!(
 mod tests {
     use super::*;
 
-    fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + fmt::Debug + Copy>(value: T, text: &str) {
+    fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + fmt::Debug + Copy>(
+        value: T,
+        text: &str,
+    ) {
         let written = serde_json::to_value(value).expect("a quantity is text");
         assert_eq!(written, text, "{value:?}");
-        assert_eq!(serde_json::from_value::<T>(written).expect("it reads back"), value);
+        assert_eq!(
+            serde_json::from_value::<T>(written).expect("it reads back"),
+            value
+        );
     }
 
     /// Whether an editor accepts a text: its type's pattern.
     fn accepts<T: JsonSchema>(text: &str) -> bool {
         let schema = T::json_schema(&mut SchemaGenerator::default());
-        let pattern = schema.get("pattern").and_then(Value::as_str).expect("a text has a pattern");
-        regex::Regex::new(pattern).expect("a regular expression").is_match(text)
+        let pattern = schema
+            .get("pattern")
+            .and_then(Value::as_str)
+            .expect("a text has a pattern");
+        regex::Regex::new(pattern)
+            .expect("a regular expression")
+            .is_match(text)
     }
 
     #[test]
@@ -415,7 +445,10 @@ mod tests {
         round_trip(SimDuration::from_secs(300), "5 min");
         round_trip(SimDuration::from_millis(1500), "1.5 s");
         round_trip(SimDuration::from_millis(25), "25 ms");
-        round_trip(SimDuration::from_nanos(123_456_789_012_345), "123456.789012345 s");
+        round_trip(
+            SimDuration::from_nanos(123_456_789_012_345),
+            "123456.789012345 s",
+        );
         round_trip(Bytes::new(131_072), "128 KiB");
         round_trip(Bytes::new(4_000_000), "4 MB");
         round_trip(Bytes::new(1460), "1460 B");
@@ -429,7 +462,10 @@ mod tests {
         for odd in [1.0 / 3.0, 12_345.678_901_234, 1e-9] {
             let rate = BytesPerSec::new(odd);
             let text = serde_json::to_value(rate).expect("text");
-            assert_eq!(serde_json::from_value::<BytesPerSec>(text).expect("it reads back"), rate);
+            assert_eq!(
+                serde_json::from_value::<BytesPerSec>(text).expect("it reads back"),
+                rate
+            );
         }
     }
 }

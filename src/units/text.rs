@@ -14,7 +14,9 @@ pub struct UnitError(String);
 
 impl UnitError {
     fn not_a_number(value: &str, quantity: &str, example: &str) -> Self {
-        Self(format!("`{value}` is not {quantity}; write e.g. `{example}`"))
+        Self(format!(
+            "`{value}` is not {quantity}; write e.g. `{example}`"
+        ))
     }
 
     fn out_of_range(value: &str, quantity: &str, range: &str) -> Self {
@@ -23,7 +25,11 @@ impl UnitError {
 
     /// The same error of a setting that also accepts a word, so that its example names the word.
     pub(super) fn or_word(self, word: &str) -> Self {
-        if self.0.contains("write e.g.") { Self(format!("{self} or `{word}`")) } else { self }
+        if self.0.contains("write e.g.") {
+            Self(format!("{self} or `{word}`"))
+        } else {
+            self
+        }
     }
 }
 
@@ -58,7 +64,8 @@ pub trait WithUnit: Copy + PartialEq + 'static {
     /// # Errors
     /// The text is no number, has no unit or one of another quantity, or is out of range.
     fn parse(value: &str) -> Result<Self, UnitError> {
-        let (number, rest) = split_number(value.trim()).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
+        let (number, rest) =
+            split_number(value.trim()).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
         let (size, after) = Self::NOTATION.unit_size(value, rest)?;
         if !after.is_empty() {
             return Err(Self::NOTATION.not_a_number(value));
@@ -110,7 +117,8 @@ impl WithUnit for SimDuration {
         let mut rest = value.trim();
         let mut nanos = None;
         while !rest.is_empty() || nanos.is_none() {
-            let (number, after) = split_number(rest).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
+            let (number, after) =
+                split_number(rest).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
             if number == 0.0 && after.is_empty() && nanos.is_none() {
                 return Ok(Self::ZERO);
             }
@@ -126,11 +134,18 @@ impl WithUnit for SimDuration {
 
     #[cfg(test)]
     fn pattern() -> String {
-        format!(r"(({NUMBER}\s*{}\s*)+|\+?(0[0_]*(\.[0_]*)?|\.0[0_]*))", Self::NOTATION.any_unit())
+        format!(
+            r"(({NUMBER}\s*{}\s*)+|\+?(0[0_]*(\.[0_]*)?|\.0[0_]*))",
+            Self::NOTATION.any_unit()
+        )
     }
 
     fn exact(self) -> String {
-        if self.is_zero() { "0 s".to_owned() } else { shortest(self) }
+        if self.is_zero() {
+            "0 s".to_owned()
+        } else {
+            shortest(self)
+        }
     }
 }
 
@@ -221,24 +236,46 @@ impl WithUnit for Share {
 
 /// See [`WithUnit::exact`].
 fn shortest<T: WithUnit>(value: T) -> String {
-    let Notation { units, printed, to, .. } = T::NOTATION;
+    let Notation {
+        units, printed, to, ..
+    } = T::NOTATION;
     let base = to(value);
     let text = |unit: &&str| {
-        let size = units.iter().find(|(name, _)| name == unit).map_or(1.0, |(_, size)| *size);
+        let size = units
+            .iter()
+            .find(|(name, _)| name == unit)
+            .map_or(1.0, |(_, size)| *size);
         let number = base / size;
-        let space = if unit.starts_with(['/', '%']) { "" } else { " " };
+        let space = if unit.starts_with(['/', '%']) {
+            ""
+        } else {
+            " "
+        };
         let digits = number.to_string().replace('.', "").trim_matches('0').len();
         // Of texts with as few digits, one whose number is at least 1 is easier to read.
-        (digits + usize::from(number < 1.0), format!("{number}{space}{unit}"))
+        (
+            digits + usize::from(number < 1.0),
+            format!("{number}{space}{unit}"),
+        )
     };
-    let texts = printed.iter().map(text).filter(|(_, text)| T::parse(text).is_ok_and(|read| read == value));
+    let texts = printed
+        .iter()
+        .map(text)
+        .filter(|(_, text)| T::parse(text).is_ok_and(|read| read == value));
     let best = texts.min_by_key(|(digits, text)| (*digits, text.len()));
     best.map_or_else(
         || {
             // No number of a unit is read as exactly this one: the nearest, without the noise of the last digit.
             let unit = printed.last().expect("a kind has units");
-            let size = units.iter().find(|(name, _)| name == unit).map_or(1.0, |(_, size)| *size);
-            let space = if unit.starts_with(['/', '%']) { "" } else { " " };
+            let size = units
+                .iter()
+                .find(|(name, _)| name == unit)
+                .map_or(1.0, |(_, size)| *size);
+            let space = if unit.starts_with(['/', '%']) {
+                ""
+            } else {
+                " "
+            };
             format!("{}{space}{unit}", (base / size * 1e9).round() / 1e9)
         },
         |(_, text)| text,
@@ -249,7 +286,9 @@ fn shortest<T: WithUnit>(value: T) -> String {
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let end = text
         .char_indices()
-        .find(|&(at, c)| !(c.is_ascii_digit() || c == '.' || c == '_' || (at == 0 && (c == '-' || c == '+'))))
+        .find(|&(at, c)| {
+            !(c.is_ascii_digit() || c == '.' || c == '_' || (at == 0 && (c == '-' || c == '+')))
+        })
         .map_or(text.len(), |(at, _)| at);
     // Exponents are not accepted: `1e3 s` is more likely a typing error than a number.
     let number: f64 = text[..end].replace('_', "").parse().ok()?;
@@ -274,19 +313,33 @@ impl<T> Notation<T> {
 
     /// The size of the unit at the start of `rest`: letters, `/` and `%` up to the next digit or end.
     fn unit_size<'t>(&self, value: &str, rest: &'t str) -> Result<(f64, &'t str), UnitError> {
-        let end = rest.find(|c: char| c.is_ascii_digit() || c.is_whitespace()).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| c.is_ascii_digit() || c.is_whitespace())
+            .unwrap_or(rest.len());
         let (unit, after) = rest.split_at(end);
         if unit.is_empty() {
-            return Err(UnitError(format!("`{value}` has no unit; write e.g. `{}`", self.example)));
+            return Err(UnitError(format!(
+                "`{value}` has no unit; write e.g. `{}`",
+                self.example
+            )));
         }
         match self.units.iter().find(|(name, _)| *name == unit) {
             Some(&(_, size)) => Ok((size, after.trim_start())),
             None if matches!(unit, "e" | "E" | "e-" | "E-" | "e+" | "E+") => {
-                Err(UnitError(format!("`{value}` has an exponent; write all digits, e.g. `{}`", self.example)))
+                Err(UnitError(format!(
+                    "`{value}` has an exponent; write all digits, e.g. `{}`",
+                    self.example
+                )))
             }
             None => {
-                let Self { quantity, units_text: units, .. } = self;
-                Err(UnitError(format!("`{unit}` in `{value}` is not a unit of {quantity}; use {units}")))
+                let Self {
+                    quantity,
+                    units_text: units,
+                    ..
+                } = self;
+                Err(UnitError(format!(
+                    "`{unit}` in `{value}` is not a unit of {quantity}; use {units}"
+                )))
             }
         }
     }
@@ -308,8 +361,16 @@ impl<T> Notation<T> {
 pub fn parse_factor(value: &str) -> Result<Factor, UnitError> {
     match value.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(Factor::new(number)),
-        Ok(_) => Err(UnitError::out_of_range(value, "the number", "greater than 0")),
-        Err(_) => Err(UnitError::not_a_number(value, "a number greater than 0", "3")),
+        Ok(_) => Err(UnitError::out_of_range(
+            value,
+            "the number",
+            "greater than 0",
+        )),
+        Err(_) => Err(UnitError::not_a_number(
+            value,
+            "a number greater than 0",
+            "3",
+        )),
     }
 }
 
@@ -331,15 +392,28 @@ mod tests {
             ("0", 0),
             ("1_000 ms", 1_000_000_000),
         ] {
-            assert_eq!(SimDuration::parse(text).map(SimDuration::as_nanos), Ok(nanos), "{text}");
+            assert_eq!(
+                SimDuration::parse(text).map(SimDuration::as_nanos),
+                Ok(nanos),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn rates_and_amounts_are_read_as_people_write_them() {
-        assert_eq!(BytesPerSec::parse("10 Gbit/s"), Ok(BytesPerSec::from_gbit(10.0)));
-        assert_eq!(BytesPerSec::parse("10Gbps"), Ok(BytesPerSec::from_gbit(10.0)));
-        assert_eq!(BytesPerSec::parse("1.25 GB/s"), Ok(BytesPerSec::from_gbit(10.0)));
+        assert_eq!(
+            BytesPerSec::parse("10 Gbit/s"),
+            Ok(BytesPerSec::from_gbit(10.0))
+        );
+        assert_eq!(
+            BytesPerSec::parse("10Gbps"),
+            Ok(BytesPerSec::from_gbit(10.0))
+        );
+        assert_eq!(
+            BytesPerSec::parse("1.25 GB/s"),
+            Ok(BytesPerSec::from_gbit(10.0))
+        );
         assert_eq!(Bytes::parse("200 MiB"), Ok(Bytes::new(209_715_200)));
         assert_eq!(PerSecond::parse("600/min"), Ok(PerSecond::new(10.0)));
         assert_eq!(Share::parse("3%"), Ok(Share::new(0.03)));
@@ -347,31 +421,65 @@ mod tests {
 
     #[test]
     fn a_share_that_no_percentage_is_read_as_is_written_as_the_nearest() {
-        assert_eq!(Share::new(0.95).exact(), "95%", "95 times 0.01 is not 0.95 in binary");
+        assert_eq!(
+            Share::new(0.95).exact(),
+            "95%",
+            "95 times 0.01 is not 0.95 in binary"
+        );
         assert_eq!(Share::new(0.35).exact(), "35%");
     }
 
     #[test]
     fn invalid_quantities_are_rejected_with_a_fix() {
         let cases = [
-            (SimDuration::parse("90").unwrap_err(), "`90` has no unit; write e.g. `90s`"),
-            (SimDuration::parse("1e3 s").unwrap_err(), "`1e3 s` has an exponent; write all digits, e.g. `90s`"),
-            (Bytes::parse("2.5E+8 B").unwrap_err(), "`2.5E+8 B` has an exponent; write all digits, e.g. `200 MiB`"),
-            (SimDuration::parse("").unwrap_err(), "`` is not a duration; write e.g. `90s`"),
-            (SimDuration::parse("soon").unwrap_err(), "`soon` is not a duration; write e.g. `90s`"),
-            (SimDuration::parse("-1s").unwrap_err(), "`-1s` is out of range: a duration is 0 or more"),
+            (
+                SimDuration::parse("90").unwrap_err(),
+                "`90` has no unit; write e.g. `90s`",
+            ),
+            (
+                SimDuration::parse("1e3 s").unwrap_err(),
+                "`1e3 s` has an exponent; write all digits, e.g. `90s`",
+            ),
+            (
+                Bytes::parse("2.5E+8 B").unwrap_err(),
+                "`2.5E+8 B` has an exponent; write all digits, e.g. `200 MiB`",
+            ),
+            (
+                SimDuration::parse("").unwrap_err(),
+                "`` is not a duration; write e.g. `90s`",
+            ),
+            (
+                SimDuration::parse("soon").unwrap_err(),
+                "`soon` is not a duration; write e.g. `90s`",
+            ),
+            (
+                SimDuration::parse("-1s").unwrap_err(),
+                "`-1s` is out of range: a duration is 0 or more",
+            ),
             (
                 SimDuration::parse("9000000h").unwrap_err(),
                 "`9000000h` is out of range: a duration is at most 100 years",
             ),
-            (BytesPerSec::parse("100").unwrap_err(), "`100` has no unit; write e.g. `10 Gbit/s`"),
+            (
+                BytesPerSec::parse("100").unwrap_err(),
+                "`100` has no unit; write e.g. `10 Gbit/s`",
+            ),
             (
                 Bytes::parse("200 Mib").unwrap_err(),
                 "`Mib` in `200 Mib` is not a unit of an amount of data; use B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
             ),
-            (Bytes::parse("1 MB 2").unwrap_err(), "`1 MB 2` is not an amount of data; write e.g. `200 MiB`"),
-            (Share::parse("120%").unwrap_err(), "`120%` is out of range: a share is between 0% and 100%"),
-            (Share::parse("0.03").unwrap_err(), "`0.03` has no unit; write e.g. `3%`"),
+            (
+                Bytes::parse("1 MB 2").unwrap_err(),
+                "`1 MB 2` is not an amount of data; write e.g. `200 MiB`",
+            ),
+            (
+                Share::parse("120%").unwrap_err(),
+                "`120%` is out of range: a share is between 0% and 100%",
+            ),
+            (
+                Share::parse("0.03").unwrap_err(),
+                "`0.03` has no unit; write e.g. `3%`",
+            ),
         ];
         for (error, message) in cases {
             assert_eq!(error.to_string(), message);

@@ -57,7 +57,10 @@ impl SimTime {
     /// If `earlier` is later than `self`: time runs forward, so that is a bug of the caller.
     #[must_use]
     pub fn since(self, earlier: Self) -> SimDuration {
-        assert!(earlier.0 <= self.0, "time must not go backwards: from {earlier} to {self}");
+        assert!(
+            earlier.0 <= self.0,
+            "time must not go backwards: from {earlier} to {self}"
+        );
         SimDuration(self.0 - earlier.0)
     }
 
@@ -182,7 +185,11 @@ mod tests {
             (-1.0, SimDuration::ZERO, "negative"),
             (f64::NAN, SimDuration::ZERO, "not a number"),
             (1e300, SimDuration::MAX, "does not fit"),
-            (1.5e-9, SimDuration::from_nanos(2), "nearest nanosecond, halves up"),
+            (
+                1.5e-9,
+                SimDuration::from_nanos(2),
+                "nearest nanosecond, halves up",
+            ),
         ] {
             assert_eq!(SimDuration::from_secs_f64(secs), expected, "{why}");
         }

@@ -48,7 +48,9 @@ impl BackoffEntry {
     /// Records a failure and returns the wait.
     pub(crate) fn fail(&mut self, now: SimTime, backoff: Backoff) -> SimDuration {
         let delay = match self.last {
-            Some((delay, renewed)) if now - renewed <= backoff.reset => (delay * 2).min(backoff.max),
+            Some((delay, renewed)) if now - renewed <= backoff.reset => {
+                (delay * 2).min(backoff.max)
+            }
             _ => backoff.initial,
         };
         self.last = Some((delay, now));
@@ -79,6 +81,10 @@ mod tests {
             .collect();
         assert_eq!(waits, [10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]);
         let forgotten = now + SimDuration::from_secs(601);
-        assert_eq!(entry.fail(forgotten, backoff), SimDuration::from_secs(10), "after 2 x 300 s it is forgotten");
+        assert_eq!(
+            entry.fail(forgotten, backoff),
+            SimDuration::from_secs(10),
+            "after 2 x 300 s it is forgotten"
+        );
     }
 }

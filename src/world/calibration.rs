@@ -32,11 +32,16 @@ pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(
 
 /// Length of a gap of a cellular link. Source: seconds without a byte of three carriers, driving
 /// (Starlink-Project/Satellite-vs-Cellular @79f9412, downlink over TCP): median 1 s, mean 1.4 to 2.6 s, p90 2 to 3 s.
-pub const GAP_LENGTH: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(1), sigma: 0.9 };
+pub const GAP_LENGTH: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_secs(1),
+    sigma: 0.9,
+};
 
 /// Length of a gap of a moving satellite terminal. Source: as above: median 2 s, mean 10 to 12 s, p90 20 to 24 s.
-pub const SATELLITE_GAP_LENGTH: DurationModel =
-    DurationModel::LogNormal { median: SimDuration::from_secs(2), sigma: 1.8 };
+pub const SATELLITE_GAP_LENGTH: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_secs(2),
+    sigma: 1.8,
+};
 
 // ---- registry ----
 
@@ -52,7 +57,10 @@ pub const CONNECTION: BytesPerSec = BytesPerSec::new(88e6);
 /// Time a registry takes to answer one request. Source: first bytes of object stores, S3 27 ms (sigma 0.62), Azure
 /// Blob 38 ms (0.66), fitted to p50, p90 and p99 (cdouglas/endive @3bded46); a delivery network 80 ms. The median of
 /// the first two.
-pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(30), sigma: 0.64 };
+pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(30),
+    sigma: 0.64,
+};
 
 // ---- distribution ----
 
@@ -160,8 +168,10 @@ pub const REGISTRY_BURST: u32 = 10;
 
 /// From an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in kubernetes/kubernetes
 /// `pkg/kubelet/pod_workers.go`. It is the only thing that pulls a storm of retries apart.
-pub const ERROR_REQUEUE: DurationModel =
-    DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) };
+pub const ERROR_REQUEUE: DurationModel = DurationModel::Uniform {
+    min: SimDuration::from_secs(10),
+    max: SimDuration::from_secs(15),
+};
 
 /// `syncFrequency`, the longest wait under the newer rule before its jitter. Source: kubelet defaults.
 pub const SYNC_PERIOD: SimDuration = SimDuration::from_secs(60);
@@ -203,8 +213,10 @@ pub const NIC: BytesPerSec = BytesPerSec::from_gbit(10.0);
 /// `Scheduled` to `Pulling` and from `Pulled` to `Started`: medians of 0.51 to 0.98 s, half of them below 0.57; sigmas
 /// of 0.27 to 0.96 in the middle 80 %, half of them below 0.51. Older tests have 0.9 to 1.9 s (kubernetes/website,
 /// 2015; kube-burner).
-pub const START_OVERHEAD: DurationModel =
-    DurationModel::LogNormal { median: SimDuration::from_millis(600), sigma: 0.5 };
+pub const START_OVERHEAD: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(600),
+    sigma: 0.5,
+};
 
 /// Sigma of the lognormal factor between clusters on starts of containers and programs. Source: the medians of the 32
 /// streams above.
@@ -225,11 +237,17 @@ pub const CONFIG_SIZE: Bytes = Bytes::new(6_200);
 /// From a process's start until it could answer its readiness probe. The median is a guess: a small web service; a
 /// large JVM takes ten times as long. Source of the sigma within a cluster: ten cold starts each of 620 functions
 /// (maxday/lambda-perf @6070b79), 0.05, 0.18 and 0.36 (p10, p50, p90). Between clusters, [`START_SPREAD`] is added.
-pub const START: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(4), sigma: 0.2 };
+pub const START: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_secs(4),
+    sigma: 0.2,
+};
 
 /// From deleting a pod to its being gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by
 /// default.
-pub const TERMINATION: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(2), sigma: 0.5 };
+pub const TERMINATION: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_secs(2),
+    sigma: 0.5,
+};
 
 /// `periodSeconds` of a probe. Source: api, `core/v1` Probe.
 pub const PROBE_PERIOD: SimDuration = SimDuration::from_secs(10);
@@ -251,14 +269,19 @@ pub const PROGRESS_DEADLINE: SimDuration = SimDuration::from_secs(600);
 // ---- agent (what belongs to one product's agent and controller is in that product's folder) ----
 
 /// From telling a cluster to its agent knowing: a watch over the site's link. Guess.
-pub const INSTRUCTION_DELAY: DurationModel =
-    DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
+pub const INSTRUCTION_DELAY: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(500),
+    sigma: 0.5,
+};
 
 /// A Helm upgrade of a small chart, without waiting for pods. Source: Flux's published benchmarks of its
 /// helm-controller, a chart of 4 objects without pods: 2.6 to 3.0 s of a worker's time each (Flux 2.6 to 2.9), ten at
 /// once on 2 CPU; 4.9 s with Flux 2.5. A busy controller, so rather too long for an idle agent. The spread between
 /// clusters is a guess.
-pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(2800), sigma: 0.4 };
+pub const APPLY: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(2800),
+    sigma: 0.4,
+};
 
 /// Sigma of the lognormal factor between clusters on the time of an apply: the pace of their control planes. Source:
 /// of six clusters that create a million pods, the slowest took 4.7 times as long as the rest
@@ -267,7 +290,10 @@ pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration:
 pub const APPLY_SPREAD: f64 = 0.6;
 
 /// From a report being sent to the management cluster having it. Guess.
-pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
+pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(500),
+    sigma: 0.5,
+};
 
 /// From the first event about an applied object to the report: that of Rancher Fleet's agent. Source: `enqueueDelay` in
 /// rancher/fleet @3b2c622 `internal/cmd/agent/controller/drift_controller.go`, since v0.12.0.
@@ -289,7 +315,10 @@ pub fn outage_between() -> DurationModel {
 /// Duration of a cluster's outage. Source of the median: contracts promise 99 to 99.5 % for broadband
 /// (tfmnetworks.com), which is a mean of 1.8 to 3.6 h every 15 days; of the sigma: 1.28 over 1,029 incidents of clouds
 /// (atlarge-research/cloud-uptime-archive @044a5cb).
-pub const OUTAGE_REPAIR: DurationModel = DurationModel::LogNormal { median: SimDuration::from_hours(1), sigma: 1.3 };
+pub const OUTAGE_REPAIR: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_hours(1),
+    sigma: 1.3,
+};
 
 /// From a node's return to its next failure. Source: 14 systems with 2 and 4 processors a node at Los Alamos, 1996 to
 /// 2005 (Derek-Jones/ESEUR-code-data @1a49d10): 0.27 to 0.69 and 1.0 to 1.3 failures a year, shapes 0.45 to 1. The
@@ -301,7 +330,10 @@ pub fn node_loss_between() -> DurationModel {
 
 /// Time until a failed node returns. Source: 23,552 repairs of the same systems: 13, 60, 330 and 3,803 min (p10, p50,
 /// p90, p99).
-pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal { median: SimDuration::from_mins(60), sigma: 1.4 };
+pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_mins(60),
+    sigma: 1.4,
+};
 
 /// From a node's failure until it counts as not ready. Source: `node-monitor-grace-period` of the
 /// kube-controller-manager, 40 s until 1.31; 50 s since (unverified).

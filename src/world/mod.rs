@@ -111,9 +111,19 @@ impl<'s> World<'s> {
     /// A world at the start of a rollout, with the random numbers of this seed and replicate, on this platform. The
     /// first events of faults, windows and a pre-pull go onto the queue.
     #[must_use]
-    pub fn new(spec: &'s WorldSpec, platform: &'s PlatformSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+    pub fn new(
+        spec: &'s WorldSpec,
+        platform: &'s PlatformSpec,
+        seed: u64,
+        replicate: u32,
+        queue: &mut Queue,
+    ) -> Self {
         let streams = Streams::new(seed, replicate);
-        let prepared = spec.distribution.lazy.as_ref().map_or(Share::ALL, |lazy| lazy.prepared);
+        let prepared = spec
+            .distribution
+            .lazy
+            .as_ref()
+            .map_or(Share::ALL, |lazy| lazy.prepared);
         let catalog = Catalog::new(&spec.images, prepared, &streams);
         let mut network = Network::new();
         let mut links = Links::new(spec, &mut network);
@@ -128,7 +138,9 @@ impl<'s> World<'s> {
             contents: KnownContents::new(NodeContent::new(&catalog)),
             pods: Vec::new(),
             pulls: Vec::new(),
-            registries: (0..=spec.registries.len()).map(|at| Registry::new(spec.registry_at(at), at)).collect(),
+            registries: (0..=spec.registries.len())
+                .map(|at| Registry::new(spec.registry_at(at), at))
+                .collect(),
             transfers: Transfers::new(network, links, catalog.blobs),
             delivery: Delivery::default(),
             faults: FaultProcesses::new(FaultDraws::new(spec, &streams, seed, replicate)),
@@ -143,10 +155,12 @@ impl<'s> World<'s> {
         for cluster in &spec.clusters {
             world.add_cluster(cluster, &caches, queue);
         }
-        caches.place_cells(|cluster| match world.clusters[cluster.index()].draws.offline {
-            None => SimTime::ZERO,
-            Some(back) => back.unwrap_or(SimTime::MAX),
-        });
+        caches.place_cells(
+            |cluster| match world.clusters[cluster.index()].draws.offline {
+                None => SimTime::ZERO,
+                Some(back) => back.unwrap_or(SimTime::MAX),
+            },
+        );
         world.delivery = Delivery::new(spec, caches, &world.catalog, &mut world.transfers, queue);
         for (at, registry) in (0_u32..).zip(&world.registries) {
             registry.schedule_windows(at, queue);
@@ -164,18 +178,33 @@ impl<'s> World<'s> {
             Event::Fault(event) => self.handle_fault(event, queue),
             Event::Agent(event) => self.handle_agent(event, queue),
             Event::Workload(event) => self.handle_workload(event, queue),
-            Event::Request(pull, request, event) => self.handle_request(pull, request, event, queue),
+            Event::Request(pull, request, event) => {
+                self.handle_request(pull, request, event, queue)
+            }
             Event::Pull(pull, event) => self.handle_pull(pull, event, queue),
             Event::DiskChanges(node) => self.disk_changes(node, queue),
             Event::Distribution(event) => self.handle_distribution(event, queue),
-            Event::RegistryWindow { registry, window, begins } => {
+            Event::RegistryWindow {
+                registry,
+                window,
+                begins,
+            } => {
                 self.registry_window(registry, window, begins, queue);
             }
-            Event::RegistryLoad { registry, change: LoadEvent::BurstEnds } => self.burst_ends(registry as usize, queue),
-            Event::RegistryLoad { registry, change: LoadEvent::OtherRate } => {
+            Event::RegistryLoad {
+                registry,
+                change: LoadEvent::BurstEnds,
+            } => self.burst_ends(registry as usize, queue),
+            Event::RegistryLoad {
+                registry,
+                change: LoadEvent::OtherRate,
+            } => {
                 self.other_rate_changes(registry as usize, queue);
             }
-            Event::RegistryLoad { registry, change: LoadEvent::OtherPull } => {
+            Event::RegistryLoad {
+                registry,
+                change: LoadEvent::OtherPull,
+            } => {
                 self.other_pull_begins(registry as usize, queue);
             }
             Event::TransfersEnd => self.transfers_end(queue),
@@ -193,10 +222,23 @@ impl<'s> World<'s> {
     /// The end of a failure counts if its cluster still has work to do or a report to send.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        let ahead = || self.registries.iter().map(|registry| registry.windows_ahead).sum::<usize>();
-        let windows = if self.meter.pulls.value() == 0 { ahead() } else { 0 };
-        let others =
-            self.registries.iter().map(Registry::load_events).sum::<usize>() + self.transfers.events_of_others();
+        let ahead = || {
+            self.registries
+                .iter()
+                .map(|registry| registry.windows_ahead)
+                .sum::<usize>()
+        };
+        let windows = if self.meter.pulls.value() == 0 {
+            ahead()
+        } else {
+            0
+        };
+        let others = self
+            .registries
+            .iter()
+            .map(Registry::load_events)
+            .sum::<usize>()
+            + self.transfers.events_of_others();
         let inert = self.inert_events + self.faults.pending_events + idle + windows + others;
         queue.len() == inert && !self.awaits_repair()
     }
@@ -222,6 +264,10 @@ impl<'s> World<'s> {
     /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.
     #[must_use]
     pub fn busy_share(&self, span: SimDuration) -> f64 {
-        if span.is_zero() { 0.0 } else { self.meter.busy().as_secs_f64() / span.as_secs_f64() }
+        if span.is_zero() {
+            0.0
+        } else {
+            self.meter.busy().as_secs_f64() / span.as_secs_f64()
+        }
     }
 }

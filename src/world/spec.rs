@@ -53,7 +53,11 @@ impl WorldSpec {
     /// The registry of an image, by its number: 0 is [`WorldSpec::registry`], others follow.
     #[must_use]
     pub fn registry_at(&self, at: usize) -> &RegistrySpec {
-        if at == 0 { &self.registry } else { &self.registries[at - 1].spec }
+        if at == 0 {
+            &self.registry
+        } else {
+            &self.registries[at - 1].spec
+        }
     }
 
     /// The revision that a cluster runs when the rollout begins. `None`: nothing.
@@ -147,5 +151,8 @@ pub struct PlatformSpec {
 
 impl PlatformSpec {
     /// A platform whose agents take no time, for worlds that are computed by hand.
-    pub const INSTANT: Self = Self { agent: AgentSpec::INSTANT, restarts: Restarts::KUBELET };
+    pub const INSTANT: Self = Self {
+        agent: AgentSpec::INSTANT,
+        restarts: Restarts::KUBELET,
+    };
 }

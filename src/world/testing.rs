@@ -15,7 +15,9 @@ use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::{CountOrPercent, DurationModel};
 use crate::world::registry::spec::RegistrySpec;
-use crate::world::spec::{ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec};
+use crate::world::spec::{
+    ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec,
+};
 use crate::world::totals::Totals;
 
 /// A duration that does not vary.
@@ -70,7 +72,10 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             unpack_per_layer: nothing.clone(),
             pull_constant: nothing.clone(),
             start_overhead: nothing.clone(),
-            runtime: RuntimeSpec { collect_after: None, ..RuntimeSpec::default() },
+            runtime: RuntimeSpec {
+                collect_after: None,
+                ..RuntimeSpec::default()
+            },
             ..NodeSpec::default()
         },
         pods: PodSpec::IMMEDIATE,
@@ -122,12 +127,19 @@ pub(crate) struct Played {
 impl Played {
     /// When each cluster was ready, in seconds.
     pub(crate) fn ready_s(&self) -> Vec<Option<f64>> {
-        self.facts.iter().map(|facts| facts.ready.map(SimTime::as_secs_f64)).collect()
+        self.facts
+            .iter()
+            .map(|facts| facts.ready.map(SimTime::as_secs_f64))
+            .collect()
     }
 
     /// When the events that `wanted` accepts happened, in seconds.
     pub(crate) fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<f64> {
-        self.events.iter().filter(|(_, event)| wanted(event)).map(|(at, _)| at.as_secs_f64()).collect()
+        self.events
+            .iter()
+            .filter(|(_, event)| wanted(event))
+            .map(|(at, _)| at.as_secs_f64())
+            .collect()
     }
 }
 
@@ -145,7 +157,9 @@ impl Model for BareModel<'_> {
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
         if event == Event::Driver(DriverEvent::Timer(0)) {
-            self.interventions.next().expect("one event per intervention")(&mut self.world, queue);
+            self.interventions
+                .next()
+                .expect("one event per intervention")(&mut self.world, queue);
         }
         self.world.handle(event, queue);
         self.world.take_reports();
@@ -160,7 +174,10 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
 
 /// As [`play`] with seed 1 and a day, with this agent.
 pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
-    let platform = PlatformSpec { agent, ..PlatformSpec::INSTANT };
+    let platform = PlatformSpec {
+        agent,
+        ..PlatformSpec::INSTANT
+    };
     play_on(spec, &platform, 1, SimDuration::from_hours(24), &[])
 }
 
@@ -184,18 +201,28 @@ fn play_on(
     let mut queue = EventQueue::new();
     let world = World::new(spec, platform, seed, 0, &mut queue);
     let actions: Vec<Intervention> = interventions.iter().map(|&(_, deed)| deed).collect();
-    let mut model = BareModel { world, interventions: actions.into_iter() };
+    let mut model = BareModel {
+        world,
+        interventions: actions.into_iter(),
+    };
     for at in 0..spec.clusters.len() {
         model.world.instruct(ClusterId::at(at), NEW, &mut queue);
     }
     for &(at, _) in interventions {
-        queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(at), Event::Driver(DriverEvent::Timer(0)));
+        queue.schedule(
+            SimTime::ZERO + SimDuration::from_secs_f64(at),
+            Event::Driver(DriverEvent::Timer(0)),
+        );
     }
     let mut events = Vec::new();
     let mut observer = |now: SimTime, event: &Event| events.push((now, *event));
-    engine::run(&mut model, &mut queue, &mut observer, SimTime::ZERO + horizon, |model, queue| {
-        model.world.is_at_rest(queue, 0)
-    });
+    engine::run(
+        &mut model,
+        &mut queue,
+        &mut observer,
+        SimTime::ZERO + horizon,
+        |model, queue| model.world.is_at_rest(queue, 0),
+    );
     let totals = model.world.finish(queue.now());
     model.world.assert_bytes_are_conserved();
     model.world.assert_littles_law();

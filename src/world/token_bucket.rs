@@ -17,7 +17,12 @@ pub(crate) struct TokenBucket {
 
 impl TokenBucket {
     pub(crate) fn new(limit: RequestLimit) -> Self {
-        Self { limit, share: 1.0, tokens: f64::from(limit.burst), filled: SimTime::ZERO }
+        Self {
+            limit,
+            share: 1.0,
+            tokens: f64::from(limit.burst),
+            filled: SimTime::ZERO,
+        }
     }
 
     fn refill(&mut self, now: SimTime) {
@@ -54,9 +59,14 @@ mod tests {
         let mut bucket = TokenBucket::new(RequestLimit::new(PerSecond::new(5.0), 10));
         let at_once = (0..20).filter(|_| bucket.try_take(SimTime::ZERO)).count();
         assert_eq!(at_once, 10, "the burst");
-        assert!(!bucket.try_take(SimTime::from_nanos(199_000_000)), "the next token comes after 1/5 s");
+        assert!(
+            !bucket.try_take(SimTime::from_nanos(199_000_000)),
+            "the next token comes after 1/5 s"
+        );
         assert!(bucket.try_take(SimTime::from_nanos(200_000_000)));
-        let later = (0..20).filter(|_| bucket.try_take(SimTime::from_secs(100))).count();
+        let later = (0..20)
+            .filter(|_| bucket.try_take(SimTime::from_secs(100)))
+            .count();
         assert_eq!(later, 10, "it holds no more than its burst");
     }
 }

@@ -62,14 +62,17 @@ pub struct RegistryTotals {
 impl World<'_> {
     /// Totals of each registry, in the experiment's order. Call it after [`World::finish`].
     pub fn registry_totals(&self) -> impl Iterator<Item = RegistryTotals> {
-        self.registries.iter().zip(self.meter.registries()).map(|(registry, meter)| RegistryTotals {
-            sent: registry.sent,
-            egress_peak: meter.peak(),
-            busy: meter.busy(),
-            requests: registry.requests,
-            responses_429: registry.responses_429,
-            responses_503: registry.responses_503,
-        })
+        self.registries
+            .iter()
+            .zip(self.meter.registries())
+            .map(|(registry, meter)| RegistryTotals {
+                sent: registry.sent,
+                egress_peak: meter.peak(),
+                busy: meter.busy(),
+                requests: registry.requests,
+                responses_429: registry.responses_429,
+                responses_503: registry.responses_503,
+            })
     }
 
     /// Ends the run at `now`; transfers in progress count with the bytes that have arrived.
@@ -79,9 +82,21 @@ impl World<'_> {
         self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
         self.totals.lost += self.nodes.iter().map(NodeState::unfinished).sum();
         self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();
-        self.totals.requests = self.registries.iter().map(|registry| registry.requests).sum();
-        self.totals.responses_429 = self.registries.iter().map(|registry| registry.responses_429).sum();
-        self.totals.responses_503 = self.registries.iter().map(|registry| registry.responses_503).sum();
+        self.totals.requests = self
+            .registries
+            .iter()
+            .map(|registry| registry.requests)
+            .sum();
+        self.totals.responses_429 = self
+            .registries
+            .iter()
+            .map(|registry| registry.responses_429)
+            .sum();
+        self.totals.responses_503 = self
+            .registries
+            .iter()
+            .map(|registry| registry.responses_503)
+            .sum();
         self.total_orders();
         self.totals
     }
@@ -94,9 +109,21 @@ impl World<'_> {
         if self.orders.is_some() {
             return;
         }
-        let Totals { sent, upstream, from_caches, from_peers, received, lost, .. } = self.totals;
+        let Totals {
+            sent,
+            upstream,
+            from_caches,
+            from_peers,
+            received,
+            lost,
+            ..
+        } = self.totals;
         let to_nodes = sent - upstream + from_caches + from_peers;
-        assert_eq!(to_nodes, received + lost, "bytes sent to nodes must equal bytes received plus bytes lost");
+        assert_eq!(
+            to_nodes,
+            received + lost,
+            "bytes sent to nodes must equal bytes received plus bytes lost"
+        );
     }
 
     /// Checks Little's law on image pulls: the integral of pulls in progress equals the sum of their durations.
@@ -105,8 +132,13 @@ impl World<'_> {
     /// If the meters and the pulls disagree. Call it after [`World::finish`].
     pub fn assert_littles_law(&self) {
         let now = self.meter.now();
-        let taken = |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
+        let taken =
+            |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
         let sum: u128 = self.pulls().map(taken).sum();
-        assert_eq!(self.meter.pulls.area_nanos(), sum, "the time integral of pulls must equal their durations");
+        assert_eq!(
+            self.meter.pulls.area_nanos(),
+            sum,
+            "the time integral of pulls must equal their durations"
+        );
     }
 }

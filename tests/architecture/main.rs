@@ -19,10 +19,29 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("stats", &["units"], &["rand", "std::fs", "std::time"]),
     ("engine", &["units"], &["std::fs", "std::time"]),
     // The heap with positions, which pending ends of transfers lie in.
-    ("flow", &["units", "engine"], &["rand", "std::fs", "std::time"]),
-    ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
+    (
+        "flow",
+        &["units", "engine"],
+        &["rand", "std::fs", "std::time"],
+    ),
+    (
+        "rollout",
+        &["units"],
+        &[
+            "rand",
+            "rayon",
+            "std::fs",
+            "std::io",
+            "std::time",
+            "std::env",
+        ],
+    ),
     ("document", &["io"], &["rand"]),
-    ("world", &["units", "engine", "flow", "rollout", "document"], &["std::fs", "std::time"]),
+    (
+        "world",
+        &["units", "engine", "flow", "rollout", "document"],
+        &["std::fs", "std::time"],
+    ),
     ("process", &[], &["rand", "std::fs", "std::env"]),
     // The rows of passes and statuses, and the errors of processes, come out of it.
     (
@@ -32,16 +51,39 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "products",
-        &["units", "engine", "document", "rollout", "world", "results", "process", "control_plane"],
+        &[
+            "units",
+            "engine",
+            "document",
+            "rollout",
+            "world",
+            "results",
+            "process",
+            "control_plane",
+        ],
         &["rand", "std::fs", "std::time"],
     ),
     // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
-    ("scenario", &["units", "document", "rollout", "world", "control_plane", "products", "results"], &["rand"]),
+    (
+        "scenario",
+        &[
+            "units",
+            "document",
+            "rollout",
+            "world",
+            "control_plane",
+            "products",
+            "results",
+        ],
+        &["rand"],
+    ),
     // Its files are the products' own, and those that an experiment names; it loads what it has written. A folder is
     // staged and published as results are.
     (
         "import",
-        &["io", "units", "document", "rollout", "world", "products", "scenario", "results"],
+        &[
+            "io", "units", "document", "rollout", "world", "products", "scenario", "results",
+        ],
         &["rand", "std::time"],
     ),
     ("results", &["io", "units", "stats", "rollout"], &["rand"]),
@@ -62,24 +104,51 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
         &["std::fs", "std::time"],
     ),
-    ("study", &["sim", "scenario", "results", "stats", "units", "process"], &["std::fs", "std::time"]),
+    (
+        "study",
+        &["sim", "scenario", "results", "stats", "units", "process"],
+        &["std::fs", "std::time"],
+    ),
     // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do.
-    ("calibrate", &["io", "units", "stats", "engine", "document", "world", "scenario", "sim", "results"], &["rand"]),
+    (
+        "calibrate",
+        &[
+            "io", "units", "stats", "engine", "document", "world", "scenario", "sim", "results",
+        ],
+        &["rand"],
+    ),
     // It reads exports as `import` does, and times as `calibrate` does.
     (
         "forecast",
-        &["units", "stats", "engine", "document", "calibrate", "import", "scenario", "sim", "study", "results"],
+        &[
+            "units",
+            "stats",
+            "engine",
+            "document",
+            "calibrate",
+            "import",
+            "scenario",
+            "sim",
+            "study",
+            "results",
+        ],
         &["rand", "std::fs", "std::time"],
     ),
     ("report", &["io", "results", "stats", "units"], &["rand"]),
     // It answers with the page's data, which `report` draws from results.
-    ("explore", &["scenario", "sim", "study", "results", "report"], &["rand", "std::fs"]),
+    (
+        "explore",
+        &["scenario", "sim", "study", "results", "report"],
+        &["rand", "std::fs"],
+    ),
 ];
 
 /// The products' folders: world and driver know none of them, only the ids in `rollout`.
 fn products() -> Vec<String> {
     let paths = files_of("products").filter_map(|file| file.path.strip_prefix("products/"));
-    let folders: BTreeSet<&str> = paths.filter_map(|path| Some(path.split_once('/')?.0)).collect();
+    let folders: BTreeSet<&str> = paths
+        .filter_map(|path| Some(path.split_once('/')?.0))
+        .collect();
     assert!(folders.len() >= 5, "{folders:?}");
     folders.into_iter().map(str::to_owned).collect()
 }
@@ -90,24 +159,35 @@ fn files_of(room: &str) -> impl Iterator<Item = &'static SourceFile> {
 
 /// The modules that a file imports.
 fn modules(file: &SourceFile) -> BTreeSet<String> {
-    file.imports().into_iter().filter_map(|path| path.into_iter().next()).collect()
+    file.imports()
+        .into_iter()
+        .filter_map(|path| path.into_iter().next())
+        .collect()
 }
 
 #[test]
 fn every_module_imports_only_what_its_ring_allows() {
     let mut problems = Vec::new();
     for (module, allowed, forbidden) in TABLE {
-        assert!(files_of(module).next().is_some(), "{module} has source files");
+        assert!(
+            files_of(module).next().is_some(),
+            "{module} has source files"
+        );
         for file in files_of(module) {
             let SourceFile { path, code } = file;
             for import in modules(file) {
                 if import != *module && !allowed.contains(&import.as_str()) {
-                    problems.push(format!("{path} imports {import}; {module} may import {allowed:?}"));
+                    problems.push(format!(
+                        "{path} imports {import}; {module} may import {allowed:?}"
+                    ));
                 }
             }
             for word in *forbidden {
                 let prefix = format!("{word}::");
-                if code.match_indices(&prefix).any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric())) {
+                if code
+                    .match_indices(&prefix)
+                    .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric()))
+                {
                     problems.push(format!("{path} uses {word}, which {module} must not know"));
                 }
             }
@@ -121,7 +201,11 @@ fn the_world_and_the_driver_know_no_product() {
     let products = products();
     for file in ["world", "sim"].into_iter().flat_map(files_of) {
         for product in &products {
-            assert!(!file.imports().iter().any(|path| path.contains(product)), "{} imports {product}", file.path);
+            assert!(
+                !file.imports().iter().any(|path| path.contains(product)),
+                "{} imports {product}",
+                file.path
+            );
         }
     }
 }
@@ -130,12 +214,17 @@ fn the_world_and_the_driver_know_no_product() {
 fn no_product_knows_another() {
     let products = products();
     for file in files_of("products") {
-        let Some(own) = products.iter().find(|product| file.path.starts_with(&format!("products/{product}/"))) else {
+        let Some(own) = products
+            .iter()
+            .find(|product| file.path.starts_with(&format!("products/{product}/")))
+        else {
             continue;
         };
         for import in file.imports() {
             let is_product = import.first().is_some_and(|room| room == "products");
-            let other = products.iter().find(|product| is_product && *product != own && import.contains(product));
+            let other = products
+                .iter()
+                .find(|product| is_product && *product != own && import.contains(product));
             assert!(other.is_none(), "{} imports {import:?}", file.path);
         }
     }
@@ -152,7 +241,11 @@ fn files_of_a_module_do_not_import_each_other_in_circles() {
         circle.iter().map(imports).collect::<Vec<_>>().join("\n")
     };
     let found: Vec<String> = circles(&arrows).iter().map(inside).collect();
-    assert!(found.is_empty(), "files import each other:\n{}", found.join("\n\n"));
+    assert!(
+        found.is_empty(),
+        "files import each other:\n{}",
+        found.join("\n\n")
+    );
 }
 
 #[test]
@@ -164,25 +257,43 @@ fn one_name_means_one_type() {
         }
     }
     places.retain(|_, files| files.len() > 1);
-    assert!(places.is_empty(), "choose names that are not taken: {places:#?}");
+    assert!(
+        places.is_empty(),
+        "choose names that are not taken: {places:#?}"
+    );
 }
 
 #[test]
 fn every_module_of_the_library_has_its_row() {
-    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).expect("the library's root");
-    let modules: Vec<&str> = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"))
+        .expect("the library's root");
+    let modules: Vec<&str> = lib
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .collect();
     let rows: Vec<&str> = TABLE.iter().map(|(module, ..)| *module).collect();
     for module in &modules {
         assert!(rows.contains(module), "{module} is not in the table");
     }
-    assert_eq!(modules.len(), rows.len(), "the table has no row without a module");
+    assert_eq!(
+        modules.len(),
+        rows.len(),
+        "the table has no row without a module"
+    );
 }
 
 #[test]
 fn the_program_uses_the_public_library_alone() {
     for file in files_of("cli") {
-        let inner: Vec<String> = modules(file).into_iter().filter(|name| name != "cli").collect();
-        assert!(inner.is_empty(), "{} imports {inner:?} from inside", file.path);
+        let inner: Vec<String> = modules(file)
+            .into_iter()
+            .filter(|name| name != "cli")
+            .collect();
+        assert!(
+            inner.is_empty(),
+            "{} imports {inner:?} from inside",
+            file.path
+        );
     }
 }
 
@@ -194,6 +305,10 @@ fn comments_end_at_column_120() {
     for file in all_files() {
         let text = fs::read_to_string(source.join(&file.path)).expect("a source file");
         let wide: Vec<&str> = text.lines().filter(is_wide).collect();
-        assert!(wide.is_empty(), "{}: wrap these comments at column 120: {wide:#?}", file.path);
+        assert!(
+            wide.is_empty(),
+            "{}: wrap these comments at column 120: {wide:#?}",
+            file.path
+        );
     }
 }

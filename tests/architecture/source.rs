@@ -34,7 +34,10 @@ fn read_all() -> Vec<SourceFile> {
     let read = |path: &PathBuf| {
         let below = path.strip_prefix(source()).expect("a file of the source");
         let code = without_tests(&blanked(&fs::read_to_string(path).expect("a source file")));
-        SourceFile { path: below.to_str().expect("UTF-8").replace('\\', "/"), code }
+        SourceFile {
+            path: below.to_str().expect("UTF-8").replace('\\', "/"),
+            code,
+        }
     };
     paths.iter().map(read).collect()
 }
@@ -42,7 +45,11 @@ fn read_all() -> Vec<SourceFile> {
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a source folder") {
         let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("an entry has a name").to_str().expect("UTF-8");
+        let name = path
+            .file_name()
+            .expect("an entry has a name")
+            .to_str()
+            .expect("UTF-8");
         if path.is_dir() && name != "tests" {
             collect(&path, found);
         } else if name.ends_with(".rs") && !TEST_FILES.contains(&name) {
@@ -54,7 +61,11 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
 impl SourceFile {
     /// The room that the file is in: a folder or a file directly below `src`.
     pub(crate) fn room(&self) -> &str {
-        let first = self.path.split('/').next().expect("a split has a first part");
+        let first = self
+            .path
+            .split('/')
+            .next()
+            .expect("a split has a first part");
         first.trim_end_matches(".rs")
     }
 
@@ -65,8 +76,16 @@ impl SourceFile {
 
     /// The module's path from the crate's root.
     pub(crate) fn module(&self) -> Vec<String> {
-        let mut parts: Vec<String> = self.path.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
-        if parts.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
+        let mut parts: Vec<String> = self
+            .path
+            .trim_end_matches(".rs")
+            .split('/')
+            .map(str::to_owned)
+            .collect();
+        if parts
+            .last()
+            .is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str()))
+        {
             parts.pop();
         }
         parts
@@ -75,12 +94,16 @@ impl SourceFile {
     /// Names of the structs, enums, traits and type aliases that the file defines.
     pub(crate) fn types(&self) -> impl Iterator<Item = &str> {
         self.code.lines().filter_map(|line| {
-            let line = line.strip_prefix("pub").map_or(line, |rest| match rest.strip_prefix('(') {
-                Some(scope) => scope.split_once(')').map_or(scope, |(_, item)| item),
-                None => rest,
-            });
+            let line = line
+                .strip_prefix("pub")
+                .map_or(line, |rest| match rest.strip_prefix('(') {
+                    Some(scope) => scope.split_once(')').map_or(scope, |(_, item)| item),
+                    None => rest,
+                });
             let line = line.strip_prefix(' ').unwrap_or(line);
-            let item = ["struct ", "enum ", "trait ", "type "].iter().find_map(|kind| line.strip_prefix(kind))?;
+            let item = ["struct ", "enum ", "trait ", "type "]
+                .iter()
+                .find_map(|kind| line.strip_prefix(kind))?;
             Some(&item[..item.find(|c| !is_word(c)).unwrap_or(item.len())])
         })
     }
@@ -90,17 +113,33 @@ impl SourceFile {
         let (uses, rest) = split_uses(&self.code);
         let of_uses = uses.iter().flat_map(|(_, tree)| expanded(tree));
         let paths: Vec<String> = of_uses.chain(inline_paths(&rest)).collect();
-        paths.iter().filter_map(|path| self.resolve_from_root(path)).collect()
+        paths
+            .iter()
+            .filter_map(|path| self.resolve_from_root(path))
+            .collect()
     }
 
     /// The names that the file passes on with `pub use`, with the paths that they stand for.
     fn passed_on(&self) -> Vec<(Vec<String>, Vec<String>)> {
         let (uses, _) = split_uses(&self.code);
-        let public = uses.iter().filter(|(public, _)| *public).flat_map(|(_, tree)| expanded(tree));
+        let public = uses
+            .iter()
+            .filter(|(public, _)| *public)
+            .flat_map(|(_, tree)| expanded(tree));
         let entry = |path: String| {
             let mut name = self.module();
-            name.push(path.rsplit("::").next().expect("a path has a last part").to_owned());
-            let inside = || self.module().into_iter().chain(path.split("::").map(str::to_owned)).collect();
+            name.push(
+                path.rsplit("::")
+                    .next()
+                    .expect("a path has a last part")
+                    .to_owned(),
+            );
+            let inside = || {
+                self.module()
+                    .into_iter()
+                    .chain(path.split("::").map(str::to_owned))
+                    .collect()
+            };
             (name, self.resolve_from_root(&path).unwrap_or_else(inside))
         };
         public.map(entry).collect()
@@ -127,20 +166,29 @@ impl SourceFile {
 /// File -> the files of its room that it imports. Names that a parent passes on are followed to where they are defined.
 /// Parents themselves are left out: they declare their children, and these may use them.
 pub(crate) fn arrows_inside_rooms(files: &[SourceFile]) -> BTreeMap<&str, BTreeSet<&str>> {
-    let by_module: BTreeMap<Vec<String>, &SourceFile> = files.iter().map(|file| (file.module(), file)).collect();
-    let passed_on: BTreeMap<Vec<String>, Vec<String>> = files.iter().flat_map(SourceFile::passed_on).collect();
+    let by_module: BTreeMap<Vec<String>, &SourceFile> =
+        files.iter().map(|file| (file.module(), file)).collect();
+    let passed_on: BTreeMap<Vec<String>, Vec<String>> =
+        files.iter().flat_map(SourceFile::passed_on).collect();
     let owner = |mut parts: Vec<String>| -> Option<&SourceFile> {
         // A name may be passed on several times.
         for _ in 0..8 {
             let (length, target) = (1..=parts.len()).rev().find_map(|length| {
                 // A parent may pass on a function that has the name of its module: the path leads to the module.
                 let is_module = by_module.contains_key(&parts[..length]);
-                let target =
-                    passed_on.get(&parts[..length]).filter(|target| !is_module && ***target != parts[..length]);
+                let target = passed_on
+                    .get(&parts[..length])
+                    .filter(|target| !is_module && ***target != parts[..length]);
                 (target.is_some() || is_module).then_some((length, target))
             })?;
-            let Some(target) = target else { return by_module.get(&parts[..length]).copied() };
-            parts = target.iter().cloned().chain(parts.drain(length..)).collect();
+            let Some(target) = target else {
+                return by_module.get(&parts[..length]).copied();
+            };
+            parts = target
+                .iter()
+                .cloned()
+                .chain(parts.drain(length..))
+                .collect();
         }
         None
     };
@@ -149,7 +197,10 @@ pub(crate) fn arrows_inside_rooms(files: &[SourceFile]) -> BTreeMap<&str, BTreeS
         let targets = file.imports().into_iter().filter_map(owner);
         let inside = targets.filter(|target| target.room() == file.room() && !target.is_parent());
         let others: BTreeSet<&str> = inside.map(|target| target.path.as_str()).collect();
-        arrows.entry(&file.path).or_default().extend(others.into_iter().filter(|path| *path != file.path));
+        arrows
+            .entry(&file.path)
+            .or_default()
+            .extend(others.into_iter().filter(|path| *path != file.path));
     }
     arrows
 }
@@ -160,15 +211,28 @@ pub(crate) fn circles<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<
         let mut seen = BTreeSet::new();
         let mut open = vec![from];
         while let Some(node) = open.pop() {
-            open.extend(arrows.get(node).into_iter().flatten().filter(|next| seen.insert(**next)));
+            open.extend(
+                arrows
+                    .get(node)
+                    .into_iter()
+                    .flatten()
+                    .filter(|next| seen.insert(**next)),
+            );
         }
         seen
     };
-    let reach: BTreeMap<&str, BTreeSet<&str>> = arrows.keys().map(|node| (*node, reached(node))).collect();
+    let reach: BTreeMap<&str, BTreeSet<&str>> =
+        arrows.keys().map(|node| (*node, reached(node))).collect();
     let mut found: Vec<BTreeSet<&str>> = Vec::new();
     for (node, others) in &reach {
         if others.contains(node) && !found.iter().any(|circle| circle.contains(node)) {
-            found.push(others.iter().copied().filter(|other| reach[other].contains(node)).collect());
+            found.push(
+                others
+                    .iter()
+                    .copied()
+                    .filter(|other| reach[other].contains(node))
+                    .collect(),
+            );
         }
     }
     found
@@ -199,7 +263,9 @@ fn blanked(text: &str) -> String {
 fn literal_end(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let after = |pattern: &[u8], from: usize| {
-        let found = bytes[from..].windows(pattern.len()).position(|window| window == pattern);
+        let found = bytes[from..]
+            .windows(pattern.len())
+            .position(|window| window == pattern);
         found.map_or(bytes.len(), |offset| from + offset + pattern.len())
     };
     let starts_word = at == 0 || !is_word(bytes[at - 1] as char);
@@ -207,11 +273,17 @@ fn literal_end(text: &str, at: usize) -> usize {
         b'/' if bytes[at..].starts_with(b"//") => after(b"\n", at) - 1,
         b'/' if bytes[at..].starts_with(b"/*") => after(b"*/", at + 2),
         b'r' if starts_word || bytes[at - 1] == b'b' => {
-            let hashes = bytes[at + 1..].iter().take_while(|byte| **byte == b'#').count();
+            let hashes = bytes[at + 1..]
+                .iter()
+                .take_while(|byte| **byte == b'#')
+                .count();
             if bytes.get(at + 1 + hashes) != Some(&b'"') {
                 return at;
             }
-            after(&[b"\"".as_slice(), &b"#".repeat(hashes)].concat(), at + hashes + 2)
+            after(
+                &[b"\"".as_slice(), &b"#".repeat(hashes)].concat(),
+                at + hashes + 2,
+            )
         }
         b'"' => {
             let mut end = at + 1;
@@ -224,7 +296,11 @@ fn literal_end(text: &str, at: usize) -> usize {
         b'\'' if bytes.get(at + 1) == Some(&b'\\') => after(b"'", at + 3),
         b'\'' => {
             let length = text[at + 1..].chars().next().map_or(0, char::len_utf8);
-            if bytes.get(at + 1 + length) == Some(&b'\'') { at + length + 2 } else { at }
+            if bytes.get(at + 1 + length) == Some(&b'\'') {
+                at + length + 2
+            } else {
+                at
+            }
         }
         _ => at,
     }
@@ -239,7 +315,11 @@ fn without_tests(code: &str) -> String {
         kept.push_str(before);
         // The item ends with a semicolon, or where its first brace closes.
         let body = item.find(['{', ';']).unwrap_or(item.len() - 1);
-        let end = if item[body..].starts_with('{') { closing(item, body) } else { body };
+        let end = if item[body..].starts_with('{') {
+            closing(item, body)
+        } else {
+            body
+        };
         rest = item.get(end + 1..).unwrap_or("");
     }
     kept + rest
@@ -271,9 +351,14 @@ fn split_uses(code: &str) -> (Vec<(bool, &str)>, String) {
         if at < from || code[..at].ends_with(is_word) {
             continue;
         }
-        let Some(length) = code[at..].find(';') else { continue };
+        let Some(length) = code[at..].find(';') else {
+            continue;
+        };
         let line = before.lines().last().unwrap_or("").trim();
-        uses.push((line.starts_with("pub"), &code[at + "use ".len()..at + length]));
+        uses.push((
+            line.starts_with("pub"),
+            &code[at + "use ".len()..at + length],
+        ));
         rest.push_str(before);
         from = at + length + 1;
     }
@@ -285,7 +370,13 @@ fn split_uses(code: &str) -> (Vec<(bool, &str)>, String) {
 fn expanded(tree: &str) -> Vec<String> {
     let tree = tree.trim();
     let Some(opening) = tree.find('{') else {
-        return vec![tree.split(" as ").next().expect("a split has a first part").trim().to_owned()];
+        return vec![
+            tree.split(" as ")
+                .next()
+                .expect("a split has a first part")
+                .trim()
+                .to_owned(),
+        ];
     };
     let inside = &tree[opening + 1..closing(tree, opening)];
     let mut depth = 0;
@@ -298,7 +389,10 @@ fn expanded(tree: &str) -> Vec<String> {
         c == ',' && depth == 0
     });
     let parts = parts.filter(|part| !part.trim().is_empty());
-    parts.flat_map(expanded).map(|path| format!("{}{path}", &tree[..opening])).collect()
+    parts
+        .flat_map(expanded)
+        .map(|path| format!("{}{path}", &tree[..opening]))
+        .collect()
 }
 
 /// The paths in code that begin with `crate`, `self` or `super`.
@@ -307,7 +401,10 @@ fn inline_paths(code: &str) -> Vec<String> {
     for start in ["crate::", "self::", "super::"] {
         for (at, _) in code.match_indices(start) {
             if !code[..at].ends_with(|c| is_word(c) || c == ':') {
-                let path: String = code[at..].chars().take_while(|c| is_word(*c) || *c == ':').collect();
+                let path: String = code[at..]
+                    .chars()
+                    .take_while(|c| is_word(*c) || *c == ':')
+                    .collect();
                 found.push(path.trim_end_matches(':').to_owned());
             }
         }
@@ -317,57 +414,100 @@ fn inline_paths(code: &str) -> Vec<String> {
 
 #[test]
 fn blanks_comments_literals_and_tests() {
-    let code =
-        "a /* { */ b // }\n'{' c \"}\\\"{\" r#\"\"{\"# &'a d b'}' '\\'' e\n#[cfg(test)]\nmod tests {\n fn f() {}\n}\ng";
-    let words: Vec<&str> = without_tests(&blanked(code)).leak().split_whitespace().collect();
+    let code = "a /* { */ b // }\n'{' c \"}\\\"{\" r#\"\"{\"# &'a d b'}' '\\'' e\n#[cfg(test)]\nmod tests {\n fn f() {}\n}\ng";
+    let words: Vec<&str> = without_tests(&blanked(code))
+        .leak()
+        .split_whitespace()
+        .collect();
     assert_eq!(words, ["a", "b", "c", "&'a", "d", "b", "e", "g"]);
 }
 
 #[test]
 fn finds_imports_wherever_they_stand() {
     let found = |path: &str, code: &str| -> Vec<String> {
-        let file = SourceFile { path: path.to_owned(), code: code.to_owned() };
-        file.imports().iter().map(|parts| parts.join("::")).collect()
+        let file = SourceFile {
+            path: path.to_owned(),
+            code: code.to_owned(),
+        };
+        file.imports()
+            .iter()
+            .map(|parts| parts.join("::"))
+            .collect()
     };
     assert_eq!(
-        found("sim/run.rs", "use crate::world::{A, b::B};\nuse crate::units;"),
+        found(
+            "sim/run.rs",
+            "use crate::world::{A, b::B};\nuse crate::units;"
+        ),
         ["world::A", "world::b::B", "units"]
     );
-    assert_eq!(found("sim/run.rs", "use crate::{engine, flow::{LinkId as L}};"), ["engine", "flow::LinkId"]);
-    assert_eq!(found("sim/x/run.rs", "let x = super::other::f(super::super::Y);"), ["sim::x::other::f", "sim::Y"]);
-    assert_eq!(found("sim/mod.rs", "self::run::start(); crate::A::b"), ["A::b", "sim::run::start"]);
-    assert!(found("sim/run.rs", "use some_crate::thing; let y = my_super::z;").is_empty(), "other crates");
+    assert_eq!(
+        found("sim/run.rs", "use crate::{engine, flow::{LinkId as L}};"),
+        ["engine", "flow::LinkId"]
+    );
+    assert_eq!(
+        found("sim/x/run.rs", "let x = super::other::f(super::super::Y);"),
+        ["sim::x::other::f", "sim::Y"]
+    );
+    assert_eq!(
+        found("sim/mod.rs", "self::run::start(); crate::A::b"),
+        ["A::b", "sim::run::start"]
+    );
+    assert!(
+        found("sim/run.rs", "use some_crate::thing; let y = my_super::z;").is_empty(),
+        "other crates"
+    );
 }
 
 #[test]
 fn finds_circles_through_names_that_a_parent_passes_on() {
-    let file = |path: &str, code: &str| SourceFile { path: path.to_owned(), code: code.to_owned() };
+    let file = |path: &str, code: &str| SourceFile {
+        path: path.to_owned(),
+        code: code.to_owned(),
+    };
     let files = [
-        file("sim/mod.rs", "mod a; mod b; mod c;\npub use self::b::{B, Other};"),
+        file(
+            "sim/mod.rs",
+            "mod a; mod b; mod c;\npub use self::b::{B, Other};",
+        ),
         file("sim/a.rs", "use super::B;"),
         file("sim/b.rs", "use crate::sim::c::C;"),
         file("sim/c.rs", "fn f() { super::a::g() }"),
         file("sim/d.rs", "use super::a::A;"),
     ];
     let found = circles(&arrows_inside_rooms(&files));
-    assert_eq!(found, [BTreeSet::from(["sim/a.rs", "sim/b.rs", "sim/c.rs"])]);
+    assert_eq!(
+        found,
+        [BTreeSet::from(["sim/a.rs", "sim/b.rs", "sim/c.rs"])]
+    );
 }
 
 #[test]
 fn finds_a_circle_that_a_function_with_the_name_of_its_module_hides() {
-    let file = |path: &str, code: &str| SourceFile { path: path.to_owned(), code: code.to_owned() };
+    let file = |path: &str, code: &str| SourceFile {
+        path: path.to_owned(),
+        code: code.to_owned(),
+    };
     let files = [
-        file("sim/mod.rs", "mod float; mod limit;\npub use limit::{LimitError, limit};"),
+        file(
+            "sim/mod.rs",
+            "mod float; mod limit;\npub use limit::{LimitError, limit};",
+        ),
         file("sim/float.rs", "use super::limit::whole_number;"),
         file("sim/limit.rs", "use super::float;"),
     ];
-    assert_eq!(circles(&arrows_inside_rooms(&files)), [BTreeSet::from(["sim/float.rs", "sim/limit.rs"])]);
+    assert_eq!(
+        circles(&arrows_inside_rooms(&files)),
+        [BTreeSet::from(["sim/float.rs", "sim/limit.rs"])]
+    );
 }
 
 #[test]
 fn finds_types_of_every_kind() {
-    let code =
-        "pub struct A<T>(T);\npub(crate) enum B {\n    type Inner;\n}\ntrait C {}\ntype D = A;\nlet structure = 1;";
-    let file = SourceFile { path: "x.rs".to_owned(), code: code.to_owned() };
+    let code = "pub struct A<T>(T);\npub(crate) enum B {\n    type Inner;\n}\ntrait C {}\ntype D = A;\nlet structure = 1;";
+    let file = SourceFile {
+        path: "x.rs".to_owned(),
+        code: code.to_owned(),
+    };
     assert_eq!(file.types().collect::<Vec<_>>(), ["A", "B", "C", "D"]);
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use fleetsim::rollout::Revision;
 use fleetsim::rollout::argo_cd::{
-    ApplicationSetSpec, ApplicationStatus, ArgoCd, ControllerOptions, IssueKind, Message, RolloutConfig, RolloutStatus,
-    RolloutStep, StepBudget,
+    ApplicationSetSpec, ApplicationStatus, ArgoCd, ControllerOptions, IssueKind, Message,
+    RolloutConfig, RolloutStatus, RolloutStep, StepBudget,
 };
 use fleetsim::units::SimTime;
 use serde_json::{Map, Value, json};
@@ -26,16 +26,24 @@ use words::{config, is_empty, numbers, out_of_sync, rolling, time, ungrouped};
 
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
-    let kinds: [(&str, &str, Check); 3] =
-        [("budget", "cases", check_budget), ("steps", "cases", check_steps), ("traces", "traces", check_trace)];
+    let kinds: [(&str, &str, Check); 3] = [
+        ("budget", "cases", check_budget),
+        ("steps", "cases", check_steps),
+        ("traces", "traces", check_trace),
+    ];
     suites_of("argocd-applicationset", folder, &kinds)
 }
 
 /// One step, and rows in all three states: how many are promoted.
 fn check_budget(case: &Value) -> Result<(), String> {
     let case: BudgetCase = parse(case);
-    let step = RolloutStep { max_update: case.max.clone(), ..RolloutStep::default() };
-    let names = (0..case.total).map(|index| format!("a{index:04}")).collect();
+    let step = RolloutStep {
+        max_update: case.max.clone(),
+        ..RolloutStep::default()
+    };
+    let names = (0..case.total)
+        .map(|index| format!("a{index:04}"))
+        .collect();
     let mut set = ArgoCd::new(rolling(&[step]), ControllerOptions::default(), names);
     let row = |index: usize| ApplicationStatus {
         status: match index {
@@ -64,7 +72,10 @@ fn check_budget(case: &Value) -> Result<(), String> {
 fn check_steps(case: &Value) -> Result<(), String> {
     let input: StepsCase = parse(case);
     let names: Vec<String> = input.apps.iter().map(|app| app.n.clone()).collect();
-    let spec = ApplicationSetSpec { strategy: input.strategy, ..ApplicationSetSpec::default() };
+    let spec = ApplicationSetSpec {
+        strategy: input.strategy,
+        ..ApplicationSetSpec::default()
+    };
     let mut set = ArgoCd::new(spec.clone(), ControllerOptions::default(), names.clone());
     let row = ApplicationStatus {
         status: RolloutStatus::Waiting,
@@ -74,23 +85,36 @@ fn check_steps(case: &Value) -> Result<(), String> {
         message: Message::Empty,
     };
     set.set_rows(vec![Some(row); names.len()]);
-    let applications: Vec<_> = input.apps.iter().map(|app| out_of_sync(&Arc::new(app.l.clone()))).collect();
+    let applications: Vec<_> = input
+        .apps
+        .iter()
+        .map(|app| out_of_sync(&Arc::new(app.l.clone())))
+        .collect();
     let pass = set.reconcile(time(0), &applications);
 
     let plan = set.steps();
     let steps = spec.steps().ok().flatten();
-    let named = |list: &[u32]| list.iter().map(|index| names[*index as usize].clone()).collect::<Vec<_>>();
+    let named = |list: &[u32]| {
+        list.iter()
+            .map(|index| names[*index as usize].clone())
+            .collect::<Vec<_>>()
+    };
     // All rows Waiting, every application that is in a step allowed: the budgets alone decide.
     let mut budgets: Vec<StepBudget> = Vec::new();
     let mut promoted = vec![0; plan.lists.len()];
     for (index, step) in steps.unwrap_or_default().iter().enumerate() {
-        let total = (0..names.len()).filter(|application| plan.counted_in(*application) == index).count();
+        let total = (0..names.len())
+            .filter(|application| plan.counted_in(*application) == index)
+            .count();
         budgets.push(StepBudget::new(step.max_update.as_ref(), total, 0));
     }
     let mut order: Vec<usize> = (0..plan.step_of.len()).collect();
     order.sort_by_key(|application| &names[*application]);
     for application in order {
-        let (step, is_selected) = (plan.counted_in(application), plan.step_of[application].is_some());
+        let (step, is_selected) = (
+            plan.counted_in(application),
+            plan.step_of[application].is_some(),
+        );
         if step < budgets.len() {
             promoted[step] += i64::from(budgets[step].turn(is_selected));
         }
@@ -100,13 +124,26 @@ fn check_steps(case: &Value) -> Result<(), String> {
     open.sort_unstable();
     open.dedup();
     let step = |name: &String| {
-        let index = names.iter().position(|other| other == name).expect("a name of the list");
-        plan.step_of.get(index).copied().flatten().map_or(-1, |step| i64::from(step) + 1)
+        let index = names
+            .iter()
+            .position(|other| other == name)
+            .expect("a name of the list");
+        plan.step_of
+            .get(index)
+            .copied()
+            .flatten()
+            .map_or(-1, |step| i64::from(step) + 1)
     };
     let mut issues = Map::from_iter([
         (
             "operator".to_owned(),
-            json!(plan.issues.operators.iter().map(|(step, text)| json!([step + 1, text])).collect::<Vec<_>>()),
+            json!(
+                plan.issues
+                    .operators
+                    .iter()
+                    .map(|(step, text)| json!([step + 1, text]))
+                    .collect::<Vec<_>>()
+            ),
         ),
         (
             "duplicate".to_owned(),
@@ -114,12 +151,24 @@ fn check_steps(case: &Value) -> Result<(), String> {
                 plan.issues
                     .duplicates
                     .iter()
-                    .map(|(index, steps)| (names[*index as usize].clone(), steps.iter().map(|s| s + 1).collect()))
+                    .map(|(index, steps)| (
+                        names[*index as usize].clone(),
+                        steps.iter().map(|s| s + 1).collect()
+                    ))
                     .collect::<BTreeMap<_, Vec<_>>>()
             ),
         ),
         ("maxUpdate".to_owned(), json!(unreadable)),
-        ("emptyStep".to_owned(), json!(plan.issues.empty_steps.iter().map(|step| step + 1).collect::<Vec<_>>())),
+        (
+            "emptyStep".to_owned(),
+            json!(
+                plan.issues
+                    .empty_steps
+                    .iter()
+                    .map(|step| step + 1)
+                    .collect::<Vec<_>>()
+            ),
+        ),
     ]);
     issues.retain(|_, value| !is_empty(value));
     let mut got = json!({
@@ -137,7 +186,10 @@ fn check_steps(case: &Value) -> Result<(), String> {
         expected.as_object_mut().expect("an object").remove(key);
     }
     for value in [&mut got, &mut expected] {
-        value.as_object_mut().expect("an object").retain(|_, value| !is_empty(value));
+        value
+            .as_object_mut()
+            .expect("an object")
+            .retain(|_, value| !is_empty(value));
     }
     differ("steps", &expected, &got)
 }
@@ -148,7 +200,11 @@ fn check_trace(case: &Value) -> Result<(), String> {
     for (index, step) in trace.steps.iter().enumerate() {
         let wakes = replay.apply(step);
         let place = format!("step {index} (t={})", step.t);
-        differ(&format!("{place} wake"), &json!(step.wake), &json!(u8::from(wakes)))?;
+        differ(
+            &format!("{place} wake"),
+            &json!(step.wake),
+            &json!(u8::from(wakes)),
+        )?;
         let is_due = wakes || replay.is_queued;
         if trace.kind == "closed" && index > 0 && step.skip == 1 {
             differ(&format!("{place} skip"), &json!(false), &json!(is_due))?;

@@ -9,8 +9,9 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use fleetsim::rollout::cloud_foundry::{
-    ApiError, AppView, CloudFoundry, Deployment, DeploymentOptions, DeploymentRequest, DeploymentState,
-    DeploymentStrategy, InstanceReports, LrpState, Process, QuotaLimits, RuleSet, canary_step_plan,
+    ApiError, AppView, CloudFoundry, Deployment, DeploymentOptions, DeploymentRequest,
+    DeploymentState, DeploymentStrategy, InstanceReports, LrpState, Process, QuotaLimits, RuleSet,
+    canary_step_plan,
 };
 use fleetsim::rollout::{Revision, TargetId};
 use fleetsim::units::SimTime;
@@ -42,14 +43,28 @@ pub fn suites(folder: &Path) -> Vec<Suite> {
 }
 
 /// The suite of one kind. `None`: there is no file of it.
-fn suite<T: DeserializeOwned>(folder: &Path, kind: &str, check: impl Fn(T, &mut Found)) -> Option<Suite> {
+fn suite<T: DeserializeOwned>(
+    folder: &Path,
+    kind: &str,
+    check: impl Fn(T, &mut Found),
+) -> Option<Suite> {
     let files = read_files_as(folder, kind);
     if files.is_empty() {
         return None;
     }
-    let mut suite = Suite { name: format!("cloud-foundry/{kind}"), cases: 0, disagreements: Vec::new() };
+    let mut suite = Suite {
+        name: format!("cloud-foundry/{kind}"),
+        cases: 0,
+        disagreements: Vec::new(),
+    };
     for (file, content) in files {
-        check(content, &mut Found { file, suite: &mut suite });
+        check(
+            content,
+            &mut Found {
+                file,
+                suite: &mut suite,
+            },
+        );
     }
     Some(suite)
 }
@@ -64,11 +79,17 @@ impl Found<'_> {
     fn check(&mut self, id: &str, result: Result<(), String>) {
         self.suite.cases += 1;
         if let Err(why) = result {
-            self.suite.disagreements.push(format!("{} {id}: {why}", self.file));
+            self.suite
+                .disagreements
+                .push(format!("{} {id}: {why}", self.file));
         }
     }
 
-    fn check_all<'c, T>(&mut self, cases: &'c [T], check: impl Fn(&'c T) -> (&'c String, Result<(), String>)) {
+    fn check_all<'c, T>(
+        &mut self,
+        cases: &'c [T],
+        check: impl Fn(&'c T) -> (&'c String, Result<(), String>),
+    ) {
         for case in cases {
             let (id, result) = check(case);
             self.check(id, result);
@@ -116,9 +137,15 @@ struct EdgeCase {
 }
 
 fn check_steps(file: StepFile, found: &mut Found<'_>) {
-    let one = |rules, instances: u32, weight: u8| canary_step_plan(rules, instances, None, Some(&[weight]))[0];
+    let one = |rules, instances: u32, weight: u8| {
+        canary_step_plan(rules, instances, None, Some(&[weight]))[0]
+    };
     for (instances, row) in &file.table {
-        assert_eq!((row.canary.len(), row.original.len()), (100, 100), "a row has all weights");
+        assert_eq!(
+            (row.canary.len(), row.original.len()),
+            (100, 100),
+            "a row has all weights"
+        );
         let count = instances.parse().expect("a number of instances");
         for weight in 1..=100_u8 {
             let index = usize::from(weight) - 1;
@@ -129,12 +156,23 @@ fn check_steps(file: StepFile, found: &mut Found<'_>) {
         }
     }
     for (index, case) in file.plans.iter().enumerate() {
-        let steps = canary_step_plan(RuleSet::Shipped, case.instances, case.web_instances, case.weights.as_deref());
-        let plan: Vec<_> = steps.iter().map(|step| [step.canary, step.original]).collect();
+        let steps = canary_step_plan(
+            RuleSet::Shipped,
+            case.instances,
+            case.web_instances,
+            case.weights.as_deref(),
+        );
+        let plan: Vec<_> = steps
+            .iter()
+            .map(|step| [step.canary, step.original])
+            .collect();
         let total: Vec<_> = steps.iter().map(|step| step.total()).collect();
         let expected = json!({ "plan": case.plan, "total": case.total });
         let got = json!({ "plan": plan, "total": total });
-        found.check(&format!("plan #{index}"), differ("the plan", &expected, &got));
+        found.check(
+            &format!("plan #{index}"),
+            differ("the plan", &expected, &got),
+        );
     }
     for case in file.float_edges {
         // The exact share is a half, which goes down as documented: one less than up.
@@ -172,7 +210,8 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
         "max_in_flight": case.max_in_flight,
         "exception": case.exception,
     });
-    let mut got = json!({ "valid": false, "errors": null, "max_in_flight": null, "exception": null });
+    let mut got =
+        json!({ "valid": false, "errors": null, "max_in_flight": null, "exception": null });
     match case.request.validate() {
         Ok(options) => {
             got["valid"] = json!(true);
@@ -180,7 +219,9 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
         }
         Err(errors) => match errors.iter().find_map(|error| error.exception) {
             Some(class) => got["exception"] = json!(class),
-            None => got["errors"] = json!(errors.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            None => {
+                got["errors"] = json!(errors.iter().map(ToString::to_string).collect::<Vec<_>>())
+            }
         },
     }
     let request = serde_json::to_string(&case.request).expect("a request is JSON");
@@ -233,7 +274,11 @@ fn expand(counts: &Lrps) -> Vec<LrpState> {
         LrpState::PlacementError,
         LrpState::Unknown,
     ];
-    STATES.into_iter().zip(counts).flat_map(|(state, count)| std::iter::repeat_n(state, *count)).collect()
+    STATES
+        .into_iter()
+        .zip(counts)
+        .flat_map(|(state, count)| std::iter::repeat_n(state, *count))
+        .collect()
 }
 
 fn status_row(deployment: &Deployment) -> Value {
@@ -260,10 +305,17 @@ struct Labelled {
 impl Labelled {
     fn report(&mut self, lrps: &Ordered<Lrps>, diego_unavailable: bool) {
         self.app.diego_available = !diego_unavailable;
-        self.app.processes.iter_mut().for_each(|process| process.lrps = InstanceReports::default());
+        self.app
+            .processes
+            .iter_mut()
+            .for_each(|process| process.lrps = InstanceReports::default());
         for (label, counts) in &lrps.0 {
             // What Diego still reports of a destroyed process is asked for by nobody.
-            let process = self.processes.iter().find(|(name, _)| name == label).map(|(_, id)| *id);
+            let process = self
+                .processes
+                .iter()
+                .find(|(name, _)| name == label)
+                .map(|(_, id)| *id);
             if let Some(process) = process.and_then(|id| self.app.process_mut(id)) {
                 process.lrps = expand(counts).into();
             }
@@ -276,12 +328,17 @@ impl Labelled {
     }
 
     fn label(&self, process: &Process) -> &str {
-        let (label, _) = self.processes.iter().find(|(_, id)| *id == process.id).expect("every process has a label");
+        let (label, _) = self
+            .processes
+            .iter()
+            .find(|(_, id)| *id == process.id)
+            .expect("every process has a label");
         label
     }
 
     fn instances(&self) -> Value {
-        let instance = |process: &Process| (self.label(process).to_owned(), json!(process.instances));
+        let instance =
+            |process: &Process| (self.label(process).to_owned(), json!(process.instances));
         Value::Object(self.app.processes.iter().map(instance).collect())
     }
 
@@ -352,7 +409,12 @@ fn check_tick(case: &TickCase) -> Result<(), String> {
             lrps: InstanceReports::default(),
         });
     }
-    let id = |label: &str| processes.iter().find(|(name, _)| name == label).map(|(_, id)| *id);
+    let id = |label: &str| {
+        processes
+            .iter()
+            .find(|(name, _)| name == label)
+            .map(|(_, id)| *id)
+    };
     let written = &case.deployment;
     let deployment = Deployment {
         process: id("new"),
@@ -370,18 +432,35 @@ fn check_tick(case: &TickCase) -> Result<(), String> {
         error: written.error.clone(),
         previous_revision: VERSION,
     };
-    assert_eq!(deployment.reason(), written.reason, "the reason follows from the state");
+    assert_eq!(
+        deployment.reason(),
+        written.reason,
+        "the reason follows from the state"
+    );
     for (label, owner) in &case.interim_owner_state {
         let (state, superseded, process) = (state(owner), true, id(label));
-        app.deployments.push(Deployment { process, state, superseded, ..deployment.clone() });
+        app.deployments.push(Deployment {
+            process,
+            state,
+            superseded,
+            ..deployment.clone()
+        });
     }
     app.deployments.push(deployment);
-    let mut app = Labelled { app, processes, deployments: Vec::new() };
+    let mut app = Labelled {
+        app,
+        processes,
+        deployments: Vec::new(),
+    };
     app.report(&case.lrps, case.diego_unavailable);
     app.pass();
     let expected = json!({ "after": case.after, "result": case.result });
     let deployment = app.app.deployments.last().expect("it is never removed");
-    differ("the tick", &expected, &json!({ "after": app.instances(), "result": status_row(deployment) }))
+    differ(
+        "the tick",
+        &expected,
+        &json!({ "after": app.instances(), "result": status_row(deployment) }),
+    )
 }
 
 // ---- traces
@@ -455,7 +534,11 @@ fn check_trace(trace: &Trace) -> Result<(), String> {
         };
     }
     let processes = vec![("p0".to_owned(), app.processes[0].id)];
-    let mut app = Labelled { app, processes, deployments: Vec::new() };
+    let mut app = Labelled {
+        app,
+        processes,
+        deployments: Vec::new(),
+    };
     for (index, step) in trace.steps.iter().enumerate() {
         let (expected, got) = play(&mut app, step);
         differ(&format!("step {index}"), &expected, &got)?;
@@ -466,21 +549,39 @@ fn check_trace(trace: &Trace) -> Result<(), String> {
 /// What a step came to in the record, and here.
 fn play(app: &mut Labelled, step: &Step) -> (Value, Value) {
     match step {
-        Step::Create { deployment, strategy, options, result, after } => {
+        Step::Create {
+            deployment,
+            strategy,
+            options,
+            result,
+            after,
+        } => {
             let got = create(app, deployment, strategy.as_ref(), options.as_ref());
             (json!([result, after]), json!([got, after_step(app)]))
         }
-        Step::Continue { deployment, result, after } => {
+        Step::Continue {
+            deployment,
+            result,
+            after,
+        } => {
             let index = app.deployment(deployment).unwrap_or(usize::MAX);
             let got = outcome(app.app.continue_deployment(index));
             (json!([result, after]), json!([got, after_step(app)]))
         }
-        Step::Cancel { deployment, result, after } => {
+        Step::Cancel {
+            deployment,
+            result,
+            after,
+        } => {
             let index = app.deployment(deployment).unwrap_or(usize::MAX);
             let got = outcome(app.app.cancel_deployment(index));
             (json!([result, after]), json!([got, after_step(app)]))
         }
-        Step::Tick { lrps, diego_unavailable, after } => {
+        Step::Tick {
+            lrps,
+            diego_unavailable,
+            after,
+        } => {
             app.report(lrps, *diego_unavailable);
             app.pass();
             (after.clone(), after_step(app))
@@ -488,8 +589,14 @@ fn play(app: &mut Labelled, step: &Step) -> (Value, Value) {
     }
 }
 
-fn create(app: &mut Labelled, label: &str, strategy: Option<&Value>, options: Option<&Value>) -> Value {
-    let request = DeploymentRequest::deserialize(json!({ "strategy": strategy, "options": options }));
+fn create(
+    app: &mut Labelled,
+    label: &str,
+    strategy: Option<&Value>,
+    options: Option<&Value>,
+) -> Value {
+    let request =
+        DeploymentRequest::deserialize(json!({ "strategy": strategy, "options": options }));
     let options = match request.expect("a body is an object").validate() {
         Ok(options) => options,
         Err(errors) => {
@@ -502,7 +609,11 @@ fn create(app: &mut Labelled, label: &str, strategy: Option<&Value>, options: Op
         result => {
             if let Ok(index) = result {
                 app.deployments.push(label.to_owned());
-                app.processes.extend(app.app.deployments[index].process.map(|process| (label.to_owned(), process)));
+                app.processes.extend(
+                    app.app.deployments[index]
+                        .process
+                        .map(|process| (label.to_owned(), process)),
+                );
             }
             outcome(result.map(|_| ()))
         }
@@ -517,8 +628,14 @@ fn outcome(result: Result<(), ApiError>) -> Value {
 }
 
 fn after_step(app: &Labelled) -> Value {
-    let newest = app.app.deployments.last().and_then(|deployment| deployment.process);
-    let new = newest.and_then(|id| app.app.process(id)).map(|process| process.instances);
+    let newest = app
+        .app
+        .deployments
+        .last()
+        .and_then(|deployment| deployment.process);
+    let new = newest
+        .and_then(|id| app.app.process(id))
+        .map(|process| process.instances);
     let rows = app.deployments.iter().zip(&app.app.deployments);
     json!({
         "p": app.instances(),

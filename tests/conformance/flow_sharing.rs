@@ -53,12 +53,15 @@ struct Results {
 pub(crate) fn suites(folder: &Path) -> Vec<Suite> {
     let files = read_files(folder, "");
     let scenarios = files.into_iter().map(|(file, value)| {
-        let scenario: Scenario = serde_json::from_value(value).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let scenario: Scenario =
+            serde_json::from_value(value).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert_eq!(scenario.format, FORMAT, "{file}");
         assert_eq!(scenario.results.columns, ["start_s", "finish_s"], "{file}");
         scenario
     });
-    scenarios.flat_map(|scenario| [Links::Forest, Links::Loose].map(|links| suite(&scenario, links))).collect()
+    scenarios
+        .flat_map(|scenario| [Links::Forest, Links::Loose].map(|links| suite(&scenario, links)))
+        .collect()
 }
 
 /// How a path is told to the network.
@@ -75,12 +78,20 @@ fn suite(scenario: &Scenario, links: Links) -> Suite {
         Links::Forest => format!("flow-sharing/{}", scenario.name),
         Links::Loose => format!("flow-sharing/{} over loose links", scenario.name),
     };
-    let cases = scenario.pullers.iter().map(|puller| puller.layer_bytes.len()).sum();
+    let cases = scenario
+        .pullers
+        .iter()
+        .map(|puller| puller.layer_bytes.len())
+        .sum();
     let disagreements = match parents(scenario) {
         Ok(parents) => compare(scenario, &simulate(scenario, &parents, links)),
         Err(why) => vec![why],
     };
-    Suite { name, cases, disagreements }
+    Suite {
+        name,
+        cases,
+        disagreements,
+    }
 }
 
 /// The parent of each link that is on a path.
@@ -94,7 +105,9 @@ fn parents(scenario: &Scenario) -> Result<BTreeMap<usize, Option<usize>>, String
             let parent = at.checked_sub(1).map(|before| puller.path[before]);
             let known = *parents.entry(link).or_insert(parent);
             if known != parent {
-                return Err(format!("not a forest: link {link} comes after {known:?} and after {parent:?}"));
+                return Err(format!(
+                    "not a forest: link {link} comes after {known:?} and after {parent:?}"
+                ));
             }
         }
     }
@@ -102,29 +115,50 @@ fn parents(scenario: &Scenario) -> Result<BTreeMap<usize, Option<usize>>, String
 }
 
 /// Start and finish of every layer in seconds, by puller; not a number where it never came to that.
-fn simulate(scenario: &Scenario, parents: &BTreeMap<usize, Option<usize>>, kind: Links) -> Vec<Vec<[f64; 2]>> {
+fn simulate(
+    scenario: &Scenario,
+    parents: &BTreeMap<usize, Option<usize>>,
+    kind: Links,
+) -> Vec<Vec<[f64; 2]>> {
     let mut network = Network::new();
     let mut links: BTreeMap<usize, LinkId> = BTreeMap::new();
     for puller in &scenario.pullers {
         for &link in &puller.path {
             // A link's parent comes before it on every path.
             if !links.contains_key(&link) {
-                let parent = parents[&link].filter(|_| kind == Links::Forest).map(|parent| links[&parent]);
-                links.insert(link, network.add_link(parent, BytesPerSec::new(scenario.links_bytes_per_s[link])));
+                let parent = parents[&link]
+                    .filter(|_| kind == Links::Forest)
+                    .map(|parent| links[&parent]);
+                links.insert(
+                    link,
+                    network.add_link(parent, BytesPerSec::new(scenario.links_bytes_per_s[link])),
+                );
             }
         }
     }
     let mut run = Run {
         scenario,
         kind,
-        paths: scenario.pullers.iter().map(|puller| puller.path.iter().map(|link| links[link]).collect()).collect(),
+        paths: scenario
+            .pullers
+            .iter()
+            .map(|puller| puller.path.iter().map(|link| links[link]).collect())
+            .collect(),
         network,
         begun: vec![0; scenario.pullers.len()],
         in_flight: BTreeMap::new(),
-        times: scenario.pullers.iter().map(|puller| vec![[f64::NAN; 2]; puller.layer_bytes.len()]).collect(),
+        times: scenario
+            .pullers
+            .iter()
+            .map(|puller| vec![[f64::NAN; 2]; puller.layer_bytes.len()])
+            .collect(),
     };
-    let mut starts: Vec<(SimTime, usize)> =
-        scenario.pullers.iter().enumerate().map(|(at, p)| (SimTime::from_nanos(p.start_us * 1000), at)).collect();
+    let mut starts: Vec<(SimTime, usize)> = scenario
+        .pullers
+        .iter()
+        .enumerate()
+        .map(|(at, p)| (SimTime::from_nanos(p.start_us * 1000), at))
+        .collect();
     starts.sort_unstable();
     for (start, puller) in starts {
         run.run_until(start);
@@ -150,13 +184,20 @@ struct Run<'s> {
 
 impl Run<'_> {
     fn begin_next_layer(&mut self, now: SimTime, puller: usize) {
-        let Puller { layer_bytes, per_connection_cap_bytes_per_s: cap, .. } = &self.scenario.pullers[puller];
+        let Puller {
+            layer_bytes,
+            per_connection_cap_bytes_per_s: cap,
+            ..
+        } = &self.scenario.pullers[puller];
         let layer = self.begun[puller];
         if let Some(&size) = layer_bytes.get(layer) {
             let cap = Some(BytesPerSec::new(*cap)).filter(|cap| cap.get() > 0.0);
             let path = &self.paths[puller];
             let id = match self.kind {
-                Links::Forest => self.network.start(now, *path.last().expect("not empty"), Bytes::new(size), cap),
+                Links::Forest => {
+                    self.network
+                        .start(now, *path.last().expect("not empty"), Bytes::new(size), cap)
+                }
                 Links::Loose => self.network.start_over(now, path, Bytes::new(size), cap),
             };
             self.begun[puller] += 1;
@@ -182,14 +223,24 @@ fn compare(scenario: &Scenario, times: &[Vec<[f64; 2]>]) -> Vec<String> {
     let expected = &scenario.results.per_puller_layers;
     let mut disagreements = Vec::new();
     if expected.len() != times.len() {
-        disagreements.push(format!("results for {} pullers, of {}", expected.len(), times.len()));
+        disagreements.push(format!(
+            "results for {} pullers, of {}",
+            expected.len(),
+            times.len()
+        ));
     }
     for (puller, (expected, times)) in expected.iter().zip(times).enumerate() {
         if expected.len() != times.len() {
-            disagreements.push(format!("puller {puller}: results for {} layers, of {}", expected.len(), times.len()));
+            disagreements.push(format!(
+                "puller {puller}: results for {} layers, of {}",
+                expected.len(),
+                times.len()
+            ));
         }
         for (layer, (expected, time)) in expected.iter().zip(times).enumerate() {
-            let agree = |at: usize| (time[at] - expected[at]).abs() <= RELATIVE * expected[at].abs() + ABSOLUTE_SECS;
+            let agree = |at: usize| {
+                (time[at] - expected[at]).abs() <= RELATIVE * expected[at].abs() + ABSOLUTE_SECS
+            };
             if !(agree(0) && agree(1)) {
                 disagreements.push(format!(
                     "puller {puller}, layer {layer}: from {} s to {} s, expected from {} s to {} s",
@@ -211,9 +262,15 @@ fn a_wrong_finish_time_is_a_disagreement() {
         "results": {"columns": ["start_s", "finish_s"], "per_puller_layers": [[[1.0, 3.0], [3.0, 4.000_000_01]]]},
     }))
     .expect("a scenario");
-    for (links, name) in [(Links::Forest, "flow-sharing/x"), (Links::Loose, "flow-sharing/x over loose links")] {
+    for (links, name) in [
+        (Links::Forest, "flow-sharing/x"),
+        (Links::Loose, "flow-sharing/x over loose links"),
+    ] {
         let suite = suite(&scenario, links);
         assert_eq!((suite.name.as_str(), suite.cases), (name, 2));
-        assert_eq!(suite.disagreements, ["puller 0, layer 1: from 3 s to 4 s, expected from 3 s to 4.00000001 s"]);
+        assert_eq!(
+            suite.disagreements,
+            ["puller 0, layer 1: from 3 s to 4 s, expected from 3 s to 4.00000001 s"]
+        );
     }
 }

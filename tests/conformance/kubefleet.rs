@@ -44,7 +44,11 @@ fn insert(bindings: &mut Bindings, binding: Binding) {
 
 /// A cluster is cleaned up, and its binding is gone.
 fn remove(bindings: &mut Bindings, name: &str) {
-    *bindings = bindings.iter().filter(|binding| binding.name != name).cloned().collect();
+    *bindings = bindings
+        .iter()
+        .filter(|binding| binding.name != name)
+        .cloned()
+        .collect();
 }
 
 /// The binding of this name. Only its cluster counts as changed, where it has no other binding.
@@ -146,7 +150,8 @@ struct Started(BTreeMap<String, u64>);
 impl Started {
     /// Whether the binding has started at a generation at which it had not before.
     fn is_new(&mut self, binding: &Binding) -> bool {
-        binding.has_started() && self.0.insert(binding.name.clone(), binding.generation) != Some(binding.generation)
+        binding.has_started()
+            && self.0.insert(binding.name.clone(), binding.generation) != Some(binding.generation)
     }
 }
 
@@ -164,8 +169,10 @@ fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept =
-                fields.iter().map(|(key, value)| (key.clone(), pruned(value))).filter(|(_, value)| !is_empty(value));
+            let kept = fields
+                .iter()
+                .map(|(key, value)| (key.clone(), pruned(value)))
+                .filter(|(_, value)| !is_empty(value));
             Value::Object(kept.collect())
         }
         Value::Array(items) => items.iter().map(pruned).collect(),
@@ -180,11 +187,14 @@ fn is_empty(value: &Value) -> bool {
 /// The fields of an object, without those that are 0.
 fn without_zeros(fields: impl IntoIterator<Item = (&'static str, i64)>) -> Map<String, Value> {
     let kept = fields.into_iter().filter(|(_, number)| *number != 0);
-    kept.map(|(key, number)| (key.to_owned(), json!(number))).collect()
+    kept.map(|(key, number)| (key.to_owned(), json!(number)))
+        .collect()
 }
 
 fn text<'v>(event: &'v Value, key: &str) -> &'v str {
-    event[key].as_str().unwrap_or_else(|| panic!("no {key} in {event}"))
+    event[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("no {key} in {event}"))
 }
 
 fn next(next: QueueRequest) -> Value {

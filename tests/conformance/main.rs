@@ -4,7 +4,10 @@
 //! one, with a sub-folder for each product. One line for each suite, the first disagreements in full, and the sum of
 //! all cases as the last line.
 
-#![allow(unreachable_pub, reason = "a test program has no one outside to reach its items")]
+#![allow(
+    unreachable_pub,
+    reason = "a test program has no one outside to reach its items"
+)]
 
 // A product is a module of its own here ...
 mod argocd_applicationset;
@@ -23,11 +26,26 @@ use runner::Product;
 
 // ... and one line in this table.
 const PRODUCTS: &[Product] = &[
-    Product { folder: "argocd-applicationset", suites: argocd_applicationset::suites },
-    Product { folder: "cloud-foundry", suites: cloud_foundry::suites },
-    Product { folder: "flow-sharing", suites: flow_sharing::suites },
-    Product { folder: "kubefleet", suites: kubefleet::suites },
-    Product { folder: "rancher-fleet", suites: rancher_fleet::suites },
+    Product {
+        folder: "argocd-applicationset",
+        suites: argocd_applicationset::suites,
+    },
+    Product {
+        folder: "cloud-foundry",
+        suites: cloud_foundry::suites,
+    },
+    Product {
+        folder: "flow-sharing",
+        suites: flow_sharing::suites,
+    },
+    Product {
+        folder: "kubefleet",
+        suites: kubefleet::suites,
+    },
+    Product {
+        folder: "rancher-fleet",
+        suites: rancher_fleet::suites,
+    },
 ];
 
 fn main() -> ExitCode {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::rancher_fleet::{
-    BundleDeployment, BundleState, BundleSummary, BundleView, ClusterGroup, ClusterView, FleetCluster, FleetLimitError,
-    IntOrString, Partition, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
+    BundleDeployment, BundleState, BundleSummary, BundleView, ClusterGroup, ClusterView,
+    FleetCluster, FleetLimitError, IntOrString, Partition, RancherFleet, RolloutStrategy, RuleSet,
+    StrategyError, limit,
 };
 use fleetsim::rollout::{Revision, TargetSet};
 use fleetsim::units::SimTime;
@@ -18,8 +19,11 @@ use super::suite::{Check, Suite, differ, parse, suites_of};
 
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
-    let kinds: [(&str, &str, Check); 3] =
-        [("limit", "cases", check_limit), ("partitions", "cases", check_partitions), ("traces", "cases", check_trace)];
+    let kinds: [(&str, &str, Check); 3] = [
+        ("limit", "cases", check_limit),
+        ("partitions", "cases", check_partitions),
+        ("traces", "cases", check_trace),
+    ];
     suites_of("rancher-fleet", folder, &kinds)
 }
 
@@ -30,14 +34,23 @@ fn check_limit(case: &Value) -> Result<(), String> {
         Ok(result) => json!({ "result": result }),
         Err(error) => json!({ "error": limit_error(&error) }),
     };
-    let expected = ["result", "error"].into_iter().filter_map(|key| Some((key.to_owned(), case.get(key)?.clone())));
-    differ(&format!("{} of {count}", case["value"]), &Value::Object(expected.collect()), &got)
+    let expected = ["result", "error"]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), case.get(key)?.clone())));
+    differ(
+        &format!("{} of {count}", case["value"]),
+        &Value::Object(expected.collect()),
+        &got,
+    )
 }
 
 fn check_partitions(case: &Value) -> Result<(), String> {
     let case: PartitionCase = parse(case);
-    let fleet =
-        RancherFleet::new(case.strategy.unwrap_or_default(), RuleSet::Shipped, case.clusters.list(&case.groups));
+    let fleet = RancherFleet::new(
+        case.strategy.unwrap_or_default(),
+        RuleSet::Shipped,
+        case.clusters.list(&case.groups),
+    );
     let got = match fleet.partitioning() {
         Err(error) => json!({ "error": strategy_error(error) }),
         Ok(plan) => {
@@ -56,12 +69,23 @@ fn check_partitions(case: &Value) -> Result<(), String> {
         for limit in ["maxUnavailable", "maxUnavailablePartitions"] {
             fields.entry(limit).or_insert(json!(0));
         }
-        for partition in fields.get_mut("partitions").and_then(Value::as_array_mut).into_iter().flatten() {
+        for partition in fields
+            .get_mut("partitions")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             let partition = partition.as_object_mut().expect("an object");
             partition.entry("name").or_insert(json!(""));
             partition.entry("maxUnavailable").or_insert(json!(0));
-            let targets = partition.get("targets").and_then(Value::as_str).unwrap_or_default();
-            partition.insert("targets".to_owned(), json!(print_ranges(&ranges(targets, case.clusters.n))));
+            let targets = partition
+                .get("targets")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            partition.insert(
+                "targets".to_owned(),
+                json!(print_ranges(&ranges(targets, case.clusters.n))),
+            );
         }
     }
     differ("partitions", &expected, &got)
@@ -71,18 +95,30 @@ fn check_trace(case: &Value) -> Result<(), String> {
     let case: TraceCase = parse(case);
     let mut loop_ = Loop::new(&case);
     for (index, step) in case.steps.iter().enumerate() {
-        for operation in step.get("ops").and_then(Value::as_array).into_iter().flatten() {
+        for operation in step
+            .get("ops")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             loop_.apply(operation);
         }
         let (got, mut expected) = (loop_.pass(), step.clone());
         expected.remove("ops");
         for key in ["created", "promoted", "staged", "deleted"] {
             if let Some(text) = expected.get(key).and_then(Value::as_str) {
-                expected.insert(key.to_owned(), json!(print_ranges(&ranges(text, case.clusters.n))));
+                expected.insert(
+                    key.to_owned(),
+                    json!(print_ranges(&ranges(text, case.clusters.n))),
+                );
             }
         }
         expected.retain(|_, value| !is_empty(value));
-        differ(&format!("step {index}"), &Value::Object(expected), &Value::Object(got))?;
+        differ(
+            &format!("step {index}"),
+            &Value::Object(expected),
+            &Value::Object(got),
+        )?;
     }
     Ok(())
 }
@@ -107,12 +143,21 @@ impl Loop {
         let mut order: Vec<u32> = (0..case.clusters.n as u32).collect();
         order.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
         let wanted = Revision(case.init.version);
-        let view =
-            BundleView { paused: case.init.bundle_paused, clusters: vec![ClusterView::new(wanted); order.len()] };
+        let view = BundleView {
+            paused: case.init.bundle_paused,
+            clusters: vec![ClusterView::new(wanted); order.len()],
+        };
         let strategy = case.strategy.clone().unwrap_or_default();
         let fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
         let (quick, known) = (fleet.clone(), view.clusters.clone());
-        let mut loop_ = Self { fleet, quick, known, view, order, parts: Value::Null };
+        let mut loop_ = Self {
+            fleet,
+            quick,
+            known,
+            view,
+            order,
+            parts: Value::Null,
+        };
         for stored in &case.init.bds {
             let id = |version: u32| (version > 0).then_some(Revision(version));
             let deployment = BundleDeployment {
@@ -126,9 +171,13 @@ impl Loop {
             loop_.each(&stored.c, |cluster| cluster.deployment = Some(deployment));
         }
         loop_.each(&case.init.paused, |cluster| cluster.paused = true);
-        loop_.each(&case.init.unregistered, |cluster| cluster.registered = false);
+        loop_.each(&case.init.unregistered, |cluster| {
+            cluster.registered = false
+        });
         loop_.each(&case.init.untargeted, |cluster| cluster.targeted = false);
-        loop_.each(&case.init.off_schedule, |cluster| cluster.off_schedule = true);
+        loop_.each(&case.init.off_schedule, |cluster| {
+            cluster.off_schedule = true
+        });
         loop_
     }
 
@@ -151,7 +200,9 @@ impl Loop {
         let list = operation[1].as_str().unwrap_or_default();
         match name {
             "version" => {
-                let version = operation[2].as_u64().and_then(|version| u32::try_from(version).ok());
+                let version = operation[2]
+                    .as_u64()
+                    .and_then(|version| u32::try_from(version).ok());
                 let version = Revision(version.expect("a version"));
                 self.each(list, |cluster| cluster.wanted = version);
             }
@@ -193,20 +244,39 @@ impl Loop {
         for index in (0..before.len()).filter(|&index| before[index] != self.known[index]) {
             changed.insert(index as u32);
         }
-        let quick = self.quick.reconcile_changed(SimTime::ZERO, &self.view, &changed);
-        assert_eq!(quick, pass, "a pass over what changed decides as one over all");
+        let quick = self
+            .quick
+            .reconcile_changed(SimTime::ZERO, &self.view, &changed);
+        assert_eq!(
+            quick, pass,
+            "a pass over what changed decides as one over all"
+        );
         self.known.clone_from(&before);
         self.view.store(&pass);
-        let changed = |order: &[u32], test: &dyn Fn(Option<BundleDeployment>, Option<BundleDeployment>) -> bool| {
+        let changed = |order: &[u32],
+                       test: &dyn Fn(
+            Option<BundleDeployment>,
+            Option<BundleDeployment>,
+        ) -> bool| {
             let is_changed = |index: &&u32| {
                 let index = **index as usize;
-                test(before[index].deployment, self.view.clusters[index].deployment)
+                test(
+                    before[index].deployment,
+                    self.view.clusters[index].deployment,
+                )
             };
-            json!(print_ranges(&order.iter().filter(is_changed).copied().collect::<Vec<_>>()))
+            json!(print_ranges(
+                &order.iter().filter(is_changed).copied().collect::<Vec<_>>()
+            ))
         };
         if let Some(error) = &pass.status.error {
-            assert!(before == self.view.clusters, "a pass that failed changes nothing");
-            return [("error".to_owned(), json!(strategy_error(error)))].into_iter().collect();
+            assert!(
+                before == self.view.clusters,
+                "a pass that failed changes nothing"
+            );
+            return [("error".to_owned(), json!(strategy_error(error)))]
+                .into_iter()
+                .collect();
         }
         let by_index: Vec<u32> = (0..before.len() as u32).collect();
         let status = &pass.status;
@@ -215,7 +285,10 @@ impl Loop {
         let part = |it: &Partition| json!([it.name, it.members.len(), it.max_unavailable]);
         let parts = json!(plan.partitions.iter().map(part).collect::<Vec<_>>());
         let mut got = Map::from_iter([
-            ("created".to_owned(), changed(&self.order, &|old, new| old.is_none() && new.is_some())),
+            (
+                "created".to_owned(),
+                changed(&self.order, &|old, new| old.is_none() && new.is_some()),
+            ),
             (
                 "promoted".to_owned(),
                 changed(&self.order, &|old, new| {
@@ -224,9 +297,14 @@ impl Loop {
             ),
             (
                 "staged".to_owned(),
-                changed(&self.order, &|old, new| new.is_some_and(|new| old.and_then(|old| old.staged) != new.staged)),
+                changed(&self.order, &|old, new| {
+                    new.is_some_and(|new| old.and_then(|old| old.staged) != new.staged)
+                }),
             ),
-            ("deleted".to_owned(), changed(&by_index, &|old, new| old.is_some() && new.is_none())),
+            (
+                "deleted".to_owned(),
+                changed(&by_index, &|old, new| old.is_some() && new.is_none()),
+            ),
             ("un".to_owned(), json!(status.partitions)),
             (
                 "bundle".to_owned(),
@@ -239,7 +317,10 @@ impl Loop {
                 ]),
             ),
             ("summary".to_owned(), counts(&status.summary)),
-            ("display".to_owned(), state(status.not_ready.iter().map(|(_, state)| *state).max())),
+            (
+                "display".to_owned(),
+                state(status.not_ready.iter().map(|(_, state)| *state).max()),
+            ),
             ("repo".to_owned(), counts(&repo)),
             ("repoState".to_owned(), state(repo.worst())),
         ]);
@@ -318,23 +399,37 @@ struct Stored {
 impl Clusters {
     fn list(&self, groups: &BTreeMap<String, Labels>) -> Vec<FleetCluster> {
         let group = |(name, labels): (&String, &Labels)| {
-            (name.clone(), Arc::new(ClusterGroup { name: name.clone(), labels: labels.clone() }))
+            (
+                name.clone(),
+                Arc::new(ClusterGroup {
+                    name: name.clone(),
+                    labels: labels.clone(),
+                }),
+            )
         };
         let groups: BTreeMap<String, Arc<ClusterGroup>> = groups.iter().map(group).collect();
         let cluster = |index: usize| {
-            let class = self
-                .assign
-                .as_bytes()
-                .get(index)
-                .map_or(0, |digit| char::from(*digit).to_digit(36).expect("a class is one of 0-9a-z") as usize);
+            let class = self.assign.as_bytes().get(index).map_or(0, |digit| {
+                char::from(*digit)
+                    .to_digit(36)
+                    .expect("a class is one of 0-9a-z") as usize
+            });
             let class = self.classes.get(class);
             FleetCluster {
-                name: self.names.get(index).cloned().unwrap_or_else(|| format!("c{index:04}")),
-                labels: class.map(|class| class.labels.clone().into()).unwrap_or_default(),
+                name: self
+                    .names
+                    .get(index)
+                    .cloned()
+                    .unwrap_or_else(|| format!("c{index:04}")),
+                labels: class
+                    .map(|class| class.labels.clone().into())
+                    .unwrap_or_default(),
                 groups: class
                     .into_iter()
                     .flat_map(|class| &class.groups)
-                    .map(|name| Arc::clone(groups.get(name).expect("the group of a class is listed")))
+                    .map(|name| {
+                        Arc::clone(groups.get(name).expect("the group of a class is listed"))
+                    })
                     .collect(),
             }
         };
@@ -375,7 +470,10 @@ fn ranges(text: &str, n: usize) -> Vec<u32> {
     if text == "*" {
         return (0..n as u32).collect();
     }
-    let number = |text: &str| text.parse::<u32>().unwrap_or_else(|error| panic!("{error}: `{text}`"));
+    let number = |text: &str| {
+        text.parse::<u32>()
+            .unwrap_or_else(|error| panic!("{error}: `{text}`"))
+    };
     let mut list = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         match part.split_once('-') {

@@ -24,10 +24,18 @@ const SHOWN: usize = 5;
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn run(products: &[Product], folder: &Path, args: &[String], out: &mut dyn Write) -> io::Result<bool> {
+pub fn run(
+    products: &[Product],
+    folder: &Path,
+    args: &[String],
+    out: &mut dyn Write,
+) -> io::Result<bool> {
     let args = Arguments::new(args);
     if args.lists {
-        for product in products.iter().filter(|product| folder.join(product.folder).is_dir()) {
+        for product in products
+            .iter()
+            .filter(|product| folder.join(product.folder).is_dir())
+        {
             writeln!(out, "{}: test", product.folder)?;
         }
         return Ok(true);
@@ -80,7 +88,14 @@ struct Arguments {
 impl Arguments {
     fn new(args: &[String]) -> Self {
         /// Options of the usual test harness whose value is an argument of its own.
-        const WITH_VALUE: [&str; 6] = ["--test-threads", "--format", "--color", "--logfile", "--shuffle-seed", "-Z"];
+        const WITH_VALUE: [&str; 6] = [
+            "--test-threads",
+            "--format",
+            "--color",
+            "--logfile",
+            "--shuffle-seed",
+            "-Z",
+        ];
         let mut parsed = Self::default();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
@@ -91,7 +106,9 @@ impl Arguments {
                 "--skip" => parsed.skips.extend(args.next().cloned()),
                 option if WITH_VALUE.contains(&option) => _ = args.next(),
                 option if option.starts_with('-') => {
-                    parsed.skips.extend(option.strip_prefix("--skip=").map(str::to_owned));
+                    parsed
+                        .skips
+                        .extend(option.strip_prefix("--skip=").map(str::to_owned));
                 }
                 filter => parsed.filters.push(filter.to_owned()),
             }
@@ -100,7 +117,13 @@ impl Arguments {
     }
 
     fn selects(&self, name: &str) -> bool {
-        let fits = |filter: &String| if self.exact { name == filter } else { name.contains(filter.as_str()) };
+        let fits = |filter: &String| {
+            if self.exact {
+                name == filter
+            } else {
+                name.contains(filter.as_str())
+            }
+        };
         (self.filters.is_empty() || self.filters.iter().any(fits)) && !self.skips.iter().any(fits)
     }
 }

@@ -34,13 +34,21 @@ pub fn suites_of(product: &str, folder: &Path, kinds: &[(&str, &str, Check)]) ->
         if files.is_empty() {
             continue;
         }
-        let mut suite = Suite { name: format!("{product}/{kind}"), cases: 0, disagreements: Vec::new() };
+        let mut suite = Suite {
+            name: format!("{product}/{kind}"),
+            cases: 0,
+            disagreements: Vec::new(),
+        };
         for (file, content) in files {
-            let cases = content[list].as_array().unwrap_or_else(|| panic!("{file}: no list of {list}"));
+            let cases = content[list]
+                .as_array()
+                .unwrap_or_else(|| panic!("{file}: no list of {list}"));
             for (index, case) in cases.iter().enumerate() {
                 suite.cases += 1;
                 if let Err(why) = check(case) {
-                    let id = case["id"].as_str().map_or_else(|| format!("#{index}"), str::to_owned);
+                    let id = case["id"]
+                        .as_str()
+                        .map_or_else(|| format!("#{index}"), str::to_owned);
                     suite.disagreements.push(format!("{file} {id}: {why}"));
                 }
             }
@@ -63,7 +71,11 @@ pub fn parse<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
 /// # Errors
 /// The place, and both, if not.
 pub fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
-    if expected == got { Ok(()) } else { Err(format!("{place}\nexpected {expected}\ngot      {got}")) }
+    if expected == got {
+        Ok(())
+    } else {
+        Err(format!("{place}\nexpected {expected}\ngot      {got}"))
+    }
 }
 
 /// The files of `folder` whose name begins with `prefix` and ends in `.json` or `.json.gz`, by name.
@@ -79,13 +91,20 @@ pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
 /// # Panics
 /// Also if a file does not hold that.
 pub fn read_files_as<T: DeserializeOwned>(folder: &Path, prefix: &str) -> Vec<(String, T)> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.starts_with(prefix) && (name.ends_with(".json") || name.ends_with(".json.gz")))
+        .filter(|name| {
+            name.starts_with(prefix) && (name.ends_with(".json") || name.ends_with(".json.gz"))
+        })
         .collect();
     names.sort_unstable();
-    names.into_iter().map(|name| (name.clone(), read(&folder.join(name)))).collect()
+    names
+        .into_iter()
+        .map(|name| (name.clone(), read(&folder.join(name))))
+        .collect()
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> T {

@@ -32,11 +32,27 @@ struct Story<'a> {
 impl Story<'_> {
     fn new(faults: &'static str) -> Self {
         let (strategy, syncs_per_second) = (STEPS.to_owned(), 1_000_000_000_000);
-        Self { fleet: FLEET, workload: DEPLOYMENT, faults, strategy, set: "", apply: "1 s", syncs_per_second }
+        Self {
+            fleet: FLEET,
+            workload: DEPLOYMENT,
+            faults,
+            strategy,
+            set: "",
+            apply: "1 s",
+            syncs_per_second,
+        }
     }
 
     fn play(&self) -> RunRecord {
-        let Self { fleet, workload, faults, strategy, set, apply, syncs_per_second } = self;
+        let Self {
+            fleet,
+            workload,
+            faults,
+            strategy,
+            set,
+            apply,
+            syncs_per_second,
+        } = self;
         let text = format!(
             "name: failures
 question: What does a failure do?
@@ -62,47 +78,94 @@ strategies:
 }
 
 fn offline<'r>(record: &'r RunRecord, step: &str) -> Vec<&'r ClusterRow> {
-    record.clusters.iter().filter(|row| row.offline && row.stage == step).collect()
+    record
+        .clusters
+        .iter()
+        .filter(|row| row.offline && row.stage == step)
+        .collect()
 }
 
 fn last_told(record: &RunRecord) -> f64 {
-    record.clusters.iter().filter_map(|row| row.told_s).max_by(f64::total_cmp).expect("some cluster was told")
+    record
+        .clusters
+        .iter()
+        .filter_map(|row| row.told_s)
+        .max_by(f64::total_cmp)
+        .expect("some cluster was told")
 }
 
 #[test]
 fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step() {
     let record = Story::new("{offline: {share: 40%}}").play();
     let lost = offline(&record, "step 1").len();
-    assert!((1..10).contains(&lost), "{lost}: some canaries are offline, not all");
+    assert!(
+        (1..10).contains(&lost),
+        "{lost}: some canaries are offline, not all"
+    );
     assert_eq!(record.run.outcome, RunOutcome::Stalled);
     let held = &record.run.held();
-    assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
+    assert!(
+        held.starts_with(
+            "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "
+        ),
+        "{held}"
+    );
     // Its cluster's state is what it was before the release; only the operation tells.
-    assert!(held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"), "{held}");
-    assert_eq!(record.run.targets_done, 10 - lost as u64, "the step's others arrive, and no other step begins");
+    assert!(
+        held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"),
+        "{held}"
+    );
+    assert_eq!(
+        record.run.targets_done,
+        10 - lost as u64,
+        "the step's others arrive, and no other step begins"
+    );
     // Six connections time out after 30 s each; between them 10 + 20 + 40 + 80 + 160 s are waited.
     let failed = 6.0 * 30.0 + 310.0;
     // The pass that sees the failure is the one in which the row leaves Pending, and requests the sync once more.
     // A pass that gives up after five conflicts is repeated, which takes up to a second each time.
-    assert!((2.0 * failed..2.0 * failed + 12.0).contains(&record.run.end_s), "ends at {} s", record.run.end_s);
+    assert!(
+        (2.0 * failed..2.0 * failed + 12.0).contains(&record.run.end_s),
+        "ends at {} s",
+        record.run.end_s
+    );
     let once = format!("options: {{triggerOnce: true}}\n      {STEPS}");
-    let once = Story { strategy: once, ..Story::new("{offline: {share: 40%}}") }.play();
-    assert!((failed..failed + 8.0).contains(&once.run.end_s), "as argoproj/argo-cd#21502 wants it: {}", once.run.end_s);
+    let once = Story {
+        strategy: once,
+        ..Story::new("{offline: {share: 40%}}")
+    }
+    .play();
+    assert!(
+        (failed..failed + 8.0).contains(&once.run.end_s),
+        "as argoproj/argo-cd#21502 wants it: {}",
+        once.run.end_s
+    );
 }
 
 #[test]
 fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
     let record = Story::new("{offline: {share: 40%, return: 50 s}}").play();
-    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
+    assert_eq!(
+        record.run.outcome,
+        RunOutcome::Complete,
+        "{}",
+        record.run.held()
+    );
     let canaries = offline(&record, "step 1");
     assert!(!canaries.is_empty(), "else nothing is shown");
     for canary in canaries {
-        let tried = canary.told_s.expect("the first attempt is the one that is remembered");
+        let tried = canary
+            .told_s
+            .expect("the first attempt is the one that is remembered");
         // The first passes give up after five conflicts each.
         assert!(tried < 8.0, "{}: {tried}", canary.cluster);
         // Tried again after 30 + 10 s, and after 30 + 20 s more; applying takes 1 s.
         let applied = canary.applied_s.expect("applied");
-        assert!((applied - tried - 91.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);
+        assert!(
+            (applied - tried - 91.0).abs() < 0.01,
+            "{}: {tried}, {applied}",
+            canary.cluster
+        );
     }
 }
 
@@ -110,23 +173,57 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
 fn an_attempt_fails_on_a_cluster_that_is_cut_off_while_its_requests_wait() {
     // One sync a second, in the order of names: most of the 30 attempts have begun, and wait, when all are cut off.
     let faults = "{regional: [{selector: {}, windows: [{from: 15 s, for: 60 s}]}]}";
-    let record = Story { strategy: "autoSync: true".to_owned(), syncs_per_second: 1, ..Story::new(faults) }.play();
-    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
-    let before = record.clusters.iter().filter(|row| row.applied_s.is_some_and(|at| at < 15.0)).count();
-    assert!((1..30).contains(&before), "{before}: some have it before the cut, not all");
+    let record = Story {
+        strategy: "autoSync: true".to_owned(),
+        syncs_per_second: 1,
+        ..Story::new(faults)
+    }
+    .play();
+    assert_eq!(
+        record.run.outcome,
+        RunOutcome::Complete,
+        "{}",
+        record.run.held()
+    );
+    let before = record
+        .clusters
+        .iter()
+        .filter(|row| row.applied_s.is_some_and(|at| at < 15.0))
+        .count();
+    assert!(
+        (1..30).contains(&before),
+        "{before}: some have it before the cut, not all"
+    );
 }
 
 #[test]
 fn a_cluster_that_returns_after_its_operation_failed_stays_unsynced() {
     for strategy in [STEPS, "autoSync: true"] {
-        let story = Story { strategy: strategy.to_owned(), ..Story::new("{offline: {share: 40%, return: 20m}}") };
+        let story = Story {
+            strategy: strategy.to_owned(),
+            ..Story::new("{offline: {share: 40%, return: 20m}}")
+        };
         let record = story.play();
         assert_eq!(record.run.outcome, RunOutcome::Stalled, "{strategy}");
         let held = &record.run.held();
-        assert!(held.contains("OutOfSync, Healthy, operation Failed"), "{strategy}: {held}");
-        let back = record.clusters.iter().filter(|row| row.offline && row.told_s.is_some());
-        assert!(back.map(|row| assert_eq!(row.applied_s, None, "{}", row.cluster)).count() > 0, "{strategy}");
-        assert!((1200.0..1210.0).contains(&record.run.end_s), "nothing happens once all are back");
+        assert!(
+            held.contains("OutOfSync, Healthy, operation Failed"),
+            "{strategy}: {held}"
+        );
+        let back = record
+            .clusters
+            .iter()
+            .filter(|row| row.offline && row.told_s.is_some());
+        assert!(
+            back.map(|row| assert_eq!(row.applied_s, None, "{}", row.cluster))
+                .count()
+                > 0,
+            "{strategy}"
+        );
+        assert!(
+            (1200.0..1210.0).contains(&record.run.end_s),
+            "nothing happens once all are back"
+        );
     }
 }
 
@@ -152,16 +249,31 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
     for set in [ENDLESS, ENDLESS_STEPS] {
         // All canaries are away when the release comes, and for twenty minutes.
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
-        let story = Story { strategy: "file: applicationset.yaml".to_owned(), set, ..Story::new(regional) };
+        let story = Story {
+            strategy: "file: applicationset.yaml".to_owned(),
+            set,
+            ..Story::new(regional)
+        };
         let record = story.play();
-        assert_eq!(record.run.outcome, RunOutcome::Complete, "at {} s: {}", record.run.end_s, record.run.held());
+        assert_eq!(
+            record.run.outcome,
+            RunOutcome::Complete,
+            "at {} s: {}",
+            record.run.end_s,
+            record.run.held()
+        );
         for canary in record.clusters.iter().filter(|row| row.offline) {
-            let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
+            let span =
+                canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
             // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the cluster,
             // and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync too.
             let alone = 270.0 + 1030.0 + 1.0;
             let wait = if set == ENDLESS { 30.0 } else { 0.01 };
-            assert!((-0.01..wait).contains(&(span - alone)), "{}: {span} s", canary.cluster);
+            assert!(
+                (-0.01..wait).contains(&(span - alone)),
+                "{}: {span} s",
+                canary.cluster
+            );
         }
     }
 }
@@ -175,31 +287,62 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
         ("", Err(3 * 30 + 10 + 20)),
         ("backoff: {duration: 2m}", Ok(2 * (30 + 180))),
         ("backoff: {duration: 2m, factor: 1}", Ok(2 * (30 + 120))),
-        ("backoff: {duration: '120', maxDuration: 1m}", Err(3 * 30 + 2 * 60)),
-        ("backoff: {duration: 3750ms, factor: 8, maxDuration: 10m}", Ok(30 + 30 + 30 + 240)),
-        ("backoff: {duration: 3750ms, factor: 8}", Err(3 * 30 + 30 + 180)),
-        ("backoff: {duration: 4m, factor: 1, maxDuration: 1h}", Ok(2 * (30 + 240))),
-        ("backoff: {duration: 4m, factor: 0, maxDuration: 1h}", Err(3 * 30)),
+        (
+            "backoff: {duration: '120', maxDuration: 1m}",
+            Err(3 * 30 + 2 * 60),
+        ),
+        (
+            "backoff: {duration: 3750ms, factor: 8, maxDuration: 10m}",
+            Ok(30 + 30 + 30 + 240),
+        ),
+        (
+            "backoff: {duration: 3750ms, factor: 8}",
+            Err(3 * 30 + 30 + 180),
+        ),
+        (
+            "backoff: {duration: 4m, factor: 1, maxDuration: 1h}",
+            Ok(2 * (30 + 240)),
+        ),
+        (
+            "backoff: {duration: 4m, factor: 0, maxDuration: 1h}",
+            Err(3 * 30),
+        ),
     ];
     for (backoff, expected) in cases {
         let set = ENDLESS_STEPS.replace("limit: -1", &format!("limit: 2, {backoff}"));
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 5m}]}]}";
         let strategy = "file: applicationset.yaml\n      options: {triggerOnce: true}".to_owned();
-        let record = Story { strategy, set: &set, ..Story::new(regional) }.play();
+        let record = Story {
+            strategy,
+            set: &set,
+            ..Story::new(regional)
+        }
+        .play();
         let held = &record.run.held();
         match expected {
             Ok(seconds) => {
-                assert_eq!(record.run.outcome, RunOutcome::Complete, "{backoff}: {held}");
+                assert_eq!(
+                    record.run.outcome,
+                    RunOutcome::Complete,
+                    "{backoff}: {held}"
+                );
                 for canary in record.clusters.iter().filter(|row| row.offline) {
-                    let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
+                    let span = canary.applied_s.expect("applied")
+                        - canary.told_s.expect("the first attempt");
                     // Applying takes 1 s.
-                    assert!((span - 1.0 - f64::from(seconds)).abs() < 0.01, "{backoff}: {span} s");
+                    assert!(
+                        (span - 1.0 - f64::from(seconds)).abs() < 0.01,
+                        "{backoff}: {span} s"
+                    );
                 }
             }
             Err(seconds) => {
                 assert_eq!(record.run.outcome, RunOutcome::Stalled, "{backoff}");
                 assert!(held.contains("operation Failed"), "{backoff}: {held}");
-                assert!(seconds < 301, "{backoff}: all attempts were during the outage");
+                assert!(
+                    seconds < 301,
+                    "{backoff}: all attempts were during the outage"
+                );
                 assert_eq!(record.run.targets_done, 0, "{backoff}");
             }
         }
@@ -220,78 +363,184 @@ fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
         ..Story::new("{offline: {share: 100%}}")
     };
     let record = story.play();
-    assert_eq!(record.run.outcome, RunOutcome::Stalled, "{}", record.run.held());
+    assert_eq!(
+        record.run.outcome,
+        RunOutcome::Stalled,
+        "{}",
+        record.run.held()
+    );
     let held = &record.run.held();
-    assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
+    assert!(
+        held.starts_with(
+            "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "
+        ),
+        "{held}"
+    );
     assert!(record.run.end_s < 120.0, "ends at {} s", record.run.end_s);
 }
 
 #[test]
 fn a_sync_with_unlimited_retries_waits_for_a_cluster_but_the_run_ends() {
-    let endless =
-        |faults| Story { strategy: "file: applicationset.yaml".to_owned(), set: ENDLESS, ..Story::new(faults) };
+    let endless = |faults| Story {
+        strategy: "file: applicationset.yaml".to_owned(),
+        set: ENDLESS,
+        ..Story::new(faults)
+    };
     let back = endless("{offline: {share: 40%, return: 20m}}").play();
-    assert_eq!(back.run.outcome, RunOutcome::Complete, "at {} s: {}", back.run.end_s, back.run.held());
+    assert_eq!(
+        back.run.outcome,
+        RunOutcome::Complete,
+        "at {} s: {}",
+        back.run.end_s,
+        back.run.held()
+    );
     // The longest wait between two attempts is 180 s, and an attempt takes 30 s.
-    assert!((1200.0..1200.0 + 240.0).contains(&back.run.end_s), "ends at {} s", back.run.end_s);
+    assert!(
+        (1200.0..1200.0 + 240.0).contains(&back.run.end_s),
+        "ends at {} s",
+        back.run.end_s
+    );
     let gone = endless("{offline: {share: 40%}}").play();
-    assert_eq!(gone.run.outcome, RunOutcome::Stalled, "attempts that must fail and the generator's timer are no life");
-    assert!(gone.run.held().contains("operation Running"), "{}", gone.run.held());
+    assert_eq!(
+        gone.run.outcome,
+        RunOutcome::Stalled,
+        "attempts that must fail and the generator's timer are no life"
+    );
+    assert!(
+        gone.run.held().contains("operation Running"),
+        "{}",
+        gone.run.held()
+    );
 }
 
 #[test]
 fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
-    let deployment = "{kind: Deployment, image: shop, readiness: {period: 10 s}, progressDeadline: 5m}";
+    let deployment =
+        "{kind: Deployment, image: shop, readiness: {period: 10 s}, progressDeadline: 5m}";
     let daemon_set = "{kind: DaemonSet, image: shop, readiness: {period: 10 s}}";
-    for (workload, health, seconds) in
-        [(DEPLOYMENT, "Degraded", 600.0), (deployment, "Degraded", 300.0), (daemon_set, "Progressing", 30.0)]
-    {
-        let record = Story { workload, ..Story::new("{defect: {share: 30%}}") }.play();
+    for (workload, health, seconds) in [
+        (DEPLOYMENT, "Degraded", 600.0),
+        (deployment, "Degraded", 300.0),
+        (daemon_set, "Progressing", 30.0),
+    ] {
+        let record = Story {
+            workload,
+            ..Story::new("{defect: {share: 30%}}")
+        }
+        .play();
         let held = &record.run.held();
         // Crash loops go on for ever; pods that no probe lets be ready change nothing by it.
-        assert_eq!(record.run.outcome, RunOutcome::Stalled, "{workload}: {held}");
+        assert_eq!(
+            record.run.outcome,
+            RunOutcome::Stalled,
+            "{workload}: {held}"
+        );
         let state = format!("Progressing, Synced, {health}, operation Succeeded");
-        assert!(held.starts_with("rollingSync.steps: step 1") && held.contains(&state), "{workload}: {held}");
+        assert!(
+            held.starts_with("rollingSync.steps: step 1") && held.contains(&state),
+            "{workload}: {held}"
+        );
         // The sync, its pods and the news of it take some seconds more.
-        assert!((seconds..seconds + 60.0).contains(&record.run.end_s), "{workload}: ends at {} s", record.run.end_s);
-        assert!(record.clusters.iter().filter(|row| row.stage == "step 2").all(|row| row.told_s.is_none()));
+        assert!(
+            (seconds..seconds + 60.0).contains(&record.run.end_s),
+            "{workload}: ends at {} s",
+            record.run.end_s
+        );
+        assert!(
+            record
+                .clusters
+                .iter()
+                .filter(|row| row.stage == "step 2")
+                .all(|row| row.told_s.is_none())
+        );
     }
 }
 
 #[test]
 fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
     let slow = "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}, progressDeadline: 30 s}";
-    let record = Story { workload: slow, ..Story::new("{}") }.play();
-    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
-    let quick =
-        Story { workload: "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}}", ..Story::new("{}") };
+    let record = Story {
+        workload: slow,
+        ..Story::new("{}")
+    }
+    .play();
+    assert_eq!(
+        record.run.outcome,
+        RunOutcome::Complete,
+        "{}",
+        record.run.held()
+    );
+    let quick = Story {
+        workload: "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}}",
+        ..Story::new("{}")
+    };
     let quick = quick.play();
-    assert!(record.run.passes > quick.run.passes, "Degraded and what follows it start passes");
-    let [degraded, healthy] = [&record, &quick].map(|record| record.run.completion_s.expect("complete"));
+    assert!(
+        record.run.passes > quick.run.passes,
+        "Degraded and what follows it start passes"
+    );
+    let [degraded, healthy] =
+        [&record, &quick].map(|record| record.run.completion_s.expect("complete"));
     // Requests and waits after conflicts are drawn; more passes draw other ones.
-    assert!((degraded - healthy).abs() < 0.01, "and delay nothing: {degraded} s and {healthy} s");
+    assert!(
+        (degraded - healthy).abs() < 0.01,
+        "and delay nothing: {degraded} s and {healthy} s"
+    );
 }
 
 #[test]
 fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
-    let story = Story { strategy: "autoSync: true\n      release: commit".to_owned(), ..Story::new("{}") };
+    let story = Story {
+        strategy: "autoSync: true\n      release: commit".to_owned(),
+        ..Story::new("{}")
+    };
     let record = story.play();
-    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
-    let mut told: Vec<f64> = record.clusters.iter().map(|row| row.told_s.expect("told")).collect();
+    assert_eq!(
+        record.run.outcome,
+        RunOutcome::Complete,
+        "{}",
+        record.run.held()
+    );
+    let mut told: Vec<f64> = record
+        .clusters
+        .iter()
+        .map(|row| row.told_s.expect("told"))
+        .collect();
     told.sort_by(f64::total_cmp);
     // A refresh comes every 120 to 300 s, spread by a jitter of 60 s.
     assert!(told[0] >= 0.0 && told[29] <= 301.0, "{told:?}");
     assert!(told[29] - told[0] > 30.0, "not all at once: {told:?}");
-    let announced = Story { strategy: "autoSync: true".to_owned(), ..Story::new("{}") }.play();
-    assert!(last_told(&announced) < 10.0, "a change of the set is seen at once");
-    let stepped = Story { strategy: format!("release: commit\n      {STEPS}"), ..Story::new("{}") }.play();
-    assert_eq!(stepped.run.outcome, RunOutcome::Complete, "{}", stepped.run.held());
+    let announced = Story {
+        strategy: "autoSync: true".to_owned(),
+        ..Story::new("{}")
+    }
+    .play();
+    assert!(
+        last_told(&announced) < 10.0,
+        "a change of the set is seen at once"
+    );
+    let stepped = Story {
+        strategy: format!("release: commit\n      {STEPS}"),
+        ..Story::new("{}")
+    }
+    .play();
+    assert_eq!(
+        stepped.run.outcome,
+        RunOutcome::Complete,
+        "{}",
+        stepped.run.held()
+    );
 }
 
 #[test]
 fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
     let fleet = "\n  - {name: 'c-{001..100}'}";
-    let story = |faults| Story { fleet, strategy: "autoSync: true".to_owned(), apply: "4 s", ..Story::new(faults) };
+    let story = |faults| Story {
+        fleet,
+        strategy: "autoSync: true".to_owned(),
+        apply: "4 s",
+        ..Story::new(faults)
+    };
     let healthy = story("{}").play();
     // Ten at a time, each for 4 s: the application controller hears at once that a cluster has applied. The tenth ten
     // begin after nine such times; the news of the first pass and the pass itself come before.
@@ -299,10 +548,18 @@ fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
     assert!((37.0..39.5).contains(&told), "the last is told at {told} s");
     let sick = story("{offline: {share: 40%}}").play();
     let arrived = |record: &RunRecord| {
-        record.clusters.iter().filter(|row| row.ready_s.is_some()).filter_map(|row| row.told_s).max_by(f64::total_cmp)
+        record
+            .clusters
+            .iter()
+            .filter(|row| row.ready_s.is_some())
+            .filter_map(|row| row.told_s)
+            .max_by(f64::total_cmp)
     };
     let later = arrived(&sick).expect("some arrive");
-    assert!(later > told + 30.0, "clusters that answer wait behind those that do not: {later} s after {told} s");
+    assert!(
+        later > told + 30.0,
+        "clusters that answer wait behind those that do not: {later} s after {told} s"
+    );
 }
 
 #[test]
@@ -310,9 +567,22 @@ fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_treated_like_
     let fleet = "
   - {name: 'canary-{01..10}', labels: {env: canary}, paused: true}
   - {name: 'prod-{01..20}', labels: {env: prod}, registered: false}";
-    let record = Story { fleet, ..Story::new("{}") }.play();
-    assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 10));
+    let record = Story {
+        fleet,
+        ..Story::new("{}")
+    }
+    .play();
+    assert_eq!(
+        (record.run.outcome, record.run.targets_done),
+        (RunOutcome::Stalled, 10)
+    );
     let held = &record.run.held();
-    assert!(held.starts_with("rollingSync.steps: step 2") && held.contains("not valid"), "{held}");
-    assert!(record.run.end_s < 600.0, "the timer that looks again every 180 s keeps nothing alive");
+    assert!(
+        held.starts_with("rollingSync.steps: step 2") && held.contains("not valid"),
+        "{held}"
+    );
+    assert!(
+        record.run.end_s < 600.0,
+        "the timer that looks again every 180 s keeps nothing alive"
+    );
 }

@@ -49,11 +49,15 @@ spec:
 }
 
 fn rolling_sync() -> String {
-    application_set(&format!("strategy:\n    type: RollingSync\n    rollingSync:\n      {STEPS}"))
+    application_set(&format!(
+        "strategy:\n    type: RollingSync\n    rollingSync:\n      {STEPS}"
+    ))
 }
 
 fn rolling_update() -> String {
-    application_set(&format!("strategy:\n    type: RollingUpdate\n    rollingUpdate:\n      {STEPS}"))
+    application_set(&format!(
+        "strategy:\n    type: RollingUpdate\n    rollingUpdate:\n      {STEPS}"
+    ))
 }
 
 /// Applying is quick here, so that budgets and not the ten operation processors limit a step.
@@ -103,18 +107,36 @@ fn by_step(record: &RunRecord) -> BTreeMap<&str, Vec<&ClusterRow>> {
 /// What must be true of every run with [`STEPS`], however it ends.
 fn assert_budgets_and_order(record: &RunRecord, what: &str) {
     let steps = by_step(record);
-    assert_eq!(steps.keys().copied().collect::<Vec<_>>(), ["step 1", "step 2", "step 3"], "{what}");
+    assert_eq!(
+        steps.keys().copied().collect::<Vec<_>>(),
+        ["step 1", "step 2", "step 3"],
+        "{what}"
+    );
     let mut before_is_over = Some(0.0);
     for ((name, rows), budget) in steps.iter().zip(BUDGETS) {
         let most = peak_in_flight(rows.iter().copied());
-        assert!(most <= budget, "{what}: {most} of {name} at once; maxUpdate allows {budget}");
-        let first = rows.iter().filter_map(|row| row.told_s).min_by(f64::total_cmp);
+        assert!(
+            most <= budget,
+            "{what}: {most} of {name} at once; maxUpdate allows {budget}"
+        );
+        let first = rows
+            .iter()
+            .filter_map(|row| row.told_s)
+            .min_by(f64::total_cmp);
         match (first, before_is_over) {
             (Some(first), Some(over)) => {
-                assert!(first >= over, "{what}: {name} begins at {first} s, the step before is over at {over} s");
-                assert!(most * 2 > budget, "{what}: {name} uses its budget: {most} of {budget}");
+                assert!(
+                    first >= over,
+                    "{what}: {name} begins at {first} s, the step before is over at {over} s"
+                );
+                assert!(
+                    most * 2 > budget,
+                    "{what}: {name} uses its budget: {most} of {budget}"
+                );
             }
-            (Some(first), None) => panic!("{what}: {name} begins at {first} s, and the step before is never over"),
+            (Some(first), None) => {
+                panic!("{what}: {name} begins at {first} s, and the step before is never over")
+            }
             (None, _) => {}
         }
         let ready: Option<Vec<f64>> = rows.iter().map(|row| row.ready_s).collect();
@@ -123,18 +145,30 @@ fn assert_budgets_and_order(record: &RunRecord, what: &str) {
 }
 
 /// Neither the client nor the CPU of the application controller limits a step.
-const SHIPPED: &str =
-    "argoCd: {file: applicationset.yaml, applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
+const SHIPPED: &str = "argoCd: {file: applicationset.yaml, applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
 const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
 
 #[test]
 fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
-        for (release, faults) in [("update", RELIABLE), ("update", PULLS_FAIL), ("initial", PULLS_FAIL)] {
+        for (release, faults) in [
+            ("update", RELIABLE),
+            ("update", PULLS_FAIL),
+            ("initial", PULLS_FAIL),
+        ] {
             let what = format!("{strategy} {release} {faults}");
             let record = run(release, faults, strategy, &set);
-            assert_eq!(record.run.outcome, RunOutcome::Complete, "{what}: {}", record.run.held());
-            assert_eq!((record.run.targets_done, record.run.held().as_str()), (1000, ""), "{what}");
+            assert_eq!(
+                record.run.outcome,
+                RunOutcome::Complete,
+                "{what}: {}",
+                record.run.held()
+            );
+            assert_eq!(
+                (record.run.targets_done, record.run.held().as_str()),
+                (1000, ""),
+                "{what}"
+            );
             assert_budgets_and_order(&record, &what);
             assert_eq!(record.run.failed_pulls > 0, faults != RELIABLE, "{what}");
         }
@@ -144,7 +178,10 @@ fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
 #[test]
 fn an_application_that_never_appears_blocks_its_step_indefinitely() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
-        for faults in ["{pullFailure: 2%, offline: {share: 1%}}", "{defect: {share: 3%, crashAfter: 100 us}}"] {
+        for faults in [
+            "{pullFailure: 2%, offline: {share: 1%}}",
+            "{defect: {share: 3%, crashAfter: 100 us}}",
+        ] {
             let what = format!("{strategy} {faults}");
             let record = run("update", faults, strategy, &set);
             assert_budgets_and_order(&record, &what);
@@ -152,18 +189,35 @@ fn an_application_that_never_appears_blocks_its_step_indefinitely() {
             // The first step with a cluster that never arrives, and whether it has used up its budget.
             let steps = by_step(&record);
             let is_lost = |row: &&ClusterRow| row.offline || row.defective;
-            let (number, rows) = (1..).zip(steps.values()).find(|(_, rows)| rows.iter().any(is_lost)).expect("some");
+            let (number, rows) = (1..)
+                .zip(steps.values())
+                .find(|(_, rows)| rows.iter().any(is_lost))
+                .expect("some");
             let held = &record.run.held();
             assert!(held.contains(&format!("step {number}")), "{what}: {held}");
-            let rule = if strategy == SHIPPED { "rollingSync.steps" } else { "rollingUpdate.steps" };
+            let rule = if strategy == SHIPPED {
+                "rollingSync.steps"
+            } else {
+                "rollingUpdate.steps"
+            };
             let lost = rows.iter().filter(|row| is_lost(row)).count();
-            assert!(lost < BUDGETS[number - 1], "{what}: else maxUpdate would hold it");
+            assert!(
+                lost < BUDGETS[number - 1],
+                "{what}: else maxUpdate would hold it"
+            );
             assert!(held.starts_with(rule), "{what}: {held}");
             assert!(
-                rows.iter().filter(|row| !is_lost(row)).all(|row| row.ready_s.is_some()),
+                rows.iter()
+                    .filter(|row| !is_lost(row))
+                    .all(|row| row.ready_s.is_some()),
                 "the step's others go on"
             );
-            let told_later = steps.values().skip(number).flatten().filter(|row| row.told_s.is_some()).count();
+            let told_later = steps
+                .values()
+                .skip(number)
+                .flatten()
+                .filter(|row| row.told_s.is_some())
+                .count();
             assert_eq!(told_later, 0, "{what}: later steps do not begin");
         }
     }
@@ -173,32 +227,76 @@ fn an_application_that_never_appears_blocks_its_step_indefinitely() {
 fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
     let record = run("update", "{defect: {share: 3%}}", SHIPPED, &rolling_sync());
     assert_ne!(record.run.outcome, RunOutcome::Complete);
-    assert!(record.clusters.iter().all(|row| row.told_s.is_some()), "Healthy is sticky: every step had its turn");
-    assert!(record.run.held().starts_with("applicationStatus: the rollout is complete"), "{}", record.run.held());
+    assert!(
+        record.clusters.iter().all(|row| row.told_s.is_some()),
+        "Healthy is sticky: every step had its turn"
+    );
+    assert!(
+        record
+            .run
+            .held()
+            .starts_with("applicationStatus: the rollout is complete"),
+        "{}",
+        record.run.held()
+    );
 }
 
 #[test]
 fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
-    let lost = run("update", RELIABLE, "argoCd: {file: applicationset.yaml, release: parameters}", &rolling_sync());
-    assert_eq!((lost.run.outcome, lost.run.targets_done), (RunOutcome::Stalled, 0), "argoproj/argo-cd#27949");
-    assert!(lost.run.held().starts_with("applicationStatus: the rollout is complete"), "{}", lost.run.held());
+    let lost = run(
+        "update",
+        RELIABLE,
+        "argoCd: {file: applicationset.yaml, release: parameters}",
+        &rolling_sync(),
+    );
+    assert_eq!(
+        (lost.run.outcome, lost.run.targets_done),
+        (RunOutcome::Stalled, 0),
+        "argoproj/argo-cd#27949"
+    );
+    assert!(
+        lost.run
+            .held()
+            .starts_with("applicationStatus: the rollout is complete"),
+        "{}",
+        lost.run.held()
+    );
     let mended = "argoCd: {file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}, \
                   applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
     let mended = run("update", RELIABLE, mended, &rolling_sync());
-    assert_eq!(mended.run.outcome, RunOutcome::Complete, "{}", mended.run.held());
+    assert_eq!(
+        mended.run.outcome,
+        RunOutcome::Complete,
+        "{}",
+        mended.run.held()
+    );
     assert_budgets_and_order(&mended, "mended");
 }
 
 #[test]
 fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes() {
     for options in ["{}", "{keepSpecChanges: true}"] {
-        let strategy =
-            format!("argoCd: {{file: applicationset.yaml, applicationsSync: create-only, options: {options}}}");
+        let strategy = format!(
+            "argoCd: {{file: applicationset.yaml, applicationsSync: create-only, options: {options}}}"
+        );
         let record = run("update", RELIABLE, &strategy, &rolling_sync());
-        assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 0), "{options}");
-        let held = "applicationsSync: CreateOnly forbids writing a changed spec to 1000 applications (";
-        assert!(record.run.held().starts_with(held), "{options}: {}", record.run.held());
-        assert!(record.passes.len() < 5, "{options}: nothing changes, and {} passes", record.passes.len());
+        assert_eq!(
+            (record.run.outcome, record.run.targets_done),
+            (RunOutcome::Stalled, 0),
+            "{options}"
+        );
+        let held =
+            "applicationsSync: CreateOnly forbids writing a changed spec to 1000 applications (";
+        assert!(
+            record.run.held().starts_with(held),
+            "{options}: {}",
+            record.run.held()
+        );
+        assert!(
+            record.passes.len() < 5,
+            "{options}: nothing changes, and {} passes",
+            record.passes.len()
+        );
     }
 }
 
@@ -206,17 +304,47 @@ fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes
 fn without_steps_applications_sync_by_themselves_or_not_at_all() {
     for release in ["update", "initial"] {
         let all = run(release, RELIABLE, SHIPPED, &application_set(""));
-        assert_eq!((all.run.outcome, all.run.targets_done), (RunOutcome::Complete, 1000), "{}", all.run.held());
-        assert_eq!(all.run.promotions, 1000, "the application controller syncs each once");
-        let of = |env: &'static str| all.clusters.iter().filter(move |row| row.cluster.starts_with(env));
-        let prod_begins = of("prod").filter_map(|row| row.told_s).min_by(f64::total_cmp);
-        let staging_ends = of("staging").filter_map(|row| row.ready_s).max_by(f64::total_cmp);
-        assert!(prod_begins < staging_ends, "nothing orders them: {prod_begins:?}, {staging_ends:?}");
+        assert_eq!(
+            (all.run.outcome, all.run.targets_done),
+            (RunOutcome::Complete, 1000),
+            "{}",
+            all.run.held()
+        );
+        assert_eq!(
+            all.run.promotions, 1000,
+            "the application controller syncs each once"
+        );
+        let of = |env: &'static str| {
+            all.clusters
+                .iter()
+                .filter(move |row| row.cluster.starts_with(env))
+        };
+        let prod_begins = of("prod")
+            .filter_map(|row| row.told_s)
+            .min_by(f64::total_cmp);
+        let staging_ends = of("staging")
+            .filter_map(|row| row.ready_s)
+            .max_by(f64::total_cmp);
+        assert!(
+            prod_begins < staging_ends,
+            "nothing orders them: {prod_begins:?}, {staging_ends:?}"
+        );
         assert!(all.clusters.iter().all(|row| row.stage.is_empty()));
-        let nobody =
-            run(release, RELIABLE, "argoCd: {file: applicationset.yaml, autoSync: false}", &application_set(""));
-        assert_eq!((nobody.run.outcome, nobody.run.targets_done), (RunOutcome::Stalled, 0));
-        assert!(nobody.run.held().starts_with("syncPolicy.automated"), "{}", nobody.run.held());
+        let nobody = run(
+            release,
+            RELIABLE,
+            "argoCd: {file: applicationset.yaml, autoSync: false}",
+            &application_set(""),
+        );
+        assert_eq!(
+            (nobody.run.outcome, nobody.run.targets_done),
+            (RunOutcome::Stalled, 0)
+        );
+        assert!(
+            nobody.run.held().starts_with("syncPolicy.automated"),
+            "{}",
+            nobody.run.held()
+        );
     }
 }
 
@@ -224,13 +352,23 @@ fn without_steps_applications_sync_by_themselves_or_not_at_all() {
 fn applications_in_no_step_are_never_synced() {
     let set = rolling_sync().replace("values: [canary]", "values: [nowhere]");
     let record = run("update", RELIABLE, SHIPPED, &set);
-    assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 950));
+    assert_eq!(
+        (record.run.outcome, record.run.targets_done),
+        (RunOutcome::Stalled, 950)
+    );
     assert!(
-        record.run.held().starts_with("matchExpressions: no step selects 50 applications"),
+        record
+            .run
+            .held()
+            .starts_with("matchExpressions: no step selects 50 applications"),
         "{}",
         record.run.held()
     );
-    assert!(by_step(&record)["no step"].iter().all(|row| row.told_s.is_none()));
+    assert!(
+        by_step(&record)["no step"]
+            .iter()
+            .all(|row| row.told_s.is_none())
+    );
 }
 
 #[test]
@@ -282,7 +420,9 @@ fn files_that_argo_cd_rejects_are_refused_with_line_and_reason() {
         let error = load(folder.path(), &Overrides::default()).expect_err(strategy);
         let told: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
         if !told.iter().any(|problem| problem.contains(expected)) {
-            differences.push(format!("{strategy}\n  told:     {told:#?}\n  expected: {expected}"));
+            differences.push(format!(
+                "{strategy}\n  told:     {told:#?}\n  expected: {expected}"
+            ));
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));

@@ -10,7 +10,10 @@ fn checked(fleet: &str, rest: &str) -> String {
          workloads: [{{kind: Deployment, image: shop}}]\n{rest}"
     );
     let folder = folder_with(&[("experiment.yaml", &experiment)]);
-    let output = fleetsim(folder.path()).args(["check", "experiment.yaml"]).output().expect("run");
+    let output = fleetsim(folder.path())
+        .args(["check", "experiment.yaml"])
+        .output()
+        .expect("run");
     assert!(output.status.success(), "{}", text(&output.stderr));
     text(&output.stdout)
 }
@@ -27,9 +30,19 @@ fn a_strategy_that_the_documentation_describes_differently_is_said_once() {
     let difference = "warning: git maxUnavailable=10%: the code that ships differs from the documentation\n  \
                       code:           maxUnavailable 10 of 100 clusters; ";
     assert!(found.contains(difference), "{found}");
-    assert!(found.contains("\n  documentation:  maxUnavailable no limit of 100 clusters; "), "{found}");
-    assert!(found.contains("docs/schedulers.md#rancher-fleet; `rules: documented` simulates"), "{found}");
-    assert_eq!(found.matches("differs from the documentation").count(), 1, "once for the strategy: {found}");
+    assert!(
+        found.contains("\n  documentation:  maxUnavailable no limit of 100 clusters; "),
+        "{found}"
+    );
+    assert!(
+        found.contains("docs/schedulers.md#rancher-fleet; `rules: documented` simulates"),
+        "{found}"
+    );
+    assert_eq!(
+        found.matches("differs from the documentation").count(),
+        1,
+        "once for the strategy: {found}"
+    );
 }
 
 #[test]
@@ -38,7 +51,10 @@ fn a_setting_of_which_the_product_warns_is_named_with_the_strategies_that_have_i
         FLEET,
         "strategies:\n  a: {kubeFleetRolling: {maxSurge: 10%}}\n  b: {kubeFleetRolling: {maxSurge: 20%}}\n",
     );
-    assert!(found.contains("warning: a, b: maxSurge has no effect on an update"), "{found}");
+    assert!(
+        found.contains("warning: a, b: maxSurge has no effect on an update"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -46,7 +62,10 @@ fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
     let fleet = "[{name: 'edge-{0001..5000}', nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}]";
     let strategy = "strategies:\n  staged:\n    kubeFleetStaged: {stages: [{name: all, labelSelector: {}, maxConcurrency: 10%}]}\n";
     let found = checked(fleet, strategy);
-    assert!(found.contains("warning: staged: the status of the ClusterStagedUpdateRun has about 405 B"), "{found}");
+    assert!(
+        found.contains("warning: staged: the status of the ClusterStagedUpdateRun has about 405 B"),
+        "{found}"
+    );
     assert!(found.contains("(docs/schedulers.md#sizes)"), "{found}");
     // The rows of the steps make an ApplicationSet large. Without steps there are none.
     let all = "{matchExpressions: [{key: none, operator: DoesNotExist}]}";
@@ -57,15 +76,27 @@ fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
              does-not: {{argoCd: {{}}}}\n"
         ),
     );
-    assert!(found.contains("warning: rolls: the status of the ApplicationSet has about 468 B"), "{found}");
+    assert!(
+        found.contains("warning: rolls: the status of the ApplicationSet has about 468 B"),
+        "{found}"
+    );
     assert!(!found.contains("does-not: the status"), "{found}");
 }
 
 #[test]
 fn a_long_list_is_cut_and_the_rest_is_counted() {
-    let many: String =
-        (0..30).map(|at| format!("  s{at}: {{rancherFleet: {{maxUnavailable: {}}}}}\n", at + 1)).collect();
+    let many: String = (0..30)
+        .map(|at| {
+            format!(
+                "  s{at}: {{rancherFleet: {{maxUnavailable: {}}}}}\n",
+                at + 1
+            )
+        })
+        .collect();
     let found = checked(FLEET, &format!("strategies:\n{many}"));
     assert_eq!(found.matches("warning: ").count(), 20, "{found}");
-    assert!(found.ends_with("10 more; `fleetsim check --all` prints them\n"), "{found}");
+    assert!(
+        found.ends_with("10 more; `fleetsim check --all` prints them\n"),
+        "{found}"
+    );
 }

@@ -16,7 +16,8 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use fleetsim::results::{
-    PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord, displayed_replicate, to_json,
+    PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord,
+    displayed_replicate, to_json,
 };
 use fleetsim::scenario::{Experiment, Overrides, Variant, load_plan};
 use fleetsim::sim;
@@ -48,19 +49,31 @@ fn experiments() -> Vec<(PathBuf, PathBuf)> {
         .collect();
     folders.sort();
     assert!(!folders.is_empty(), "there are experiments");
-    let results = |folder: &PathBuf| root.join("results").join(folder.file_name().expect("a folder has a name"));
-    folders.iter().map(|folder| (folder.clone(), results(folder))).collect()
+    let results = |folder: &PathBuf| {
+        root.join("results")
+            .join(folder.file_name().expect("a folder has a name"))
+    };
+    folders
+        .iter()
+        .map(|folder| (folder.clone(), results(folder)))
+        .collect()
 }
 
 /// Where the plan of an experiment lies that has its results in this folder.
 fn plan_of(results: &Path) -> PathBuf {
-    let name = results.file_name().expect("a folder has a name").to_string_lossy();
+    let name = results
+        .file_name()
+        .expect("a folder has a name")
+        .to_string_lossy();
     results.with_file_name(format!("{name}-plan"))
 }
 
 /// Where the sensitivity analysis of an experiment lies that has its results in this folder.
 fn sensitivity_of(results: &Path) -> PathBuf {
-    let name = results.file_name().expect("a folder has a name").to_string_lossy();
+    let name = results
+        .file_name()
+        .expect("a folder has a name")
+        .to_string_lossy();
     results.with_file_name(format!("{name}-sensitivity"))
 }
 
@@ -72,20 +85,38 @@ fn checked_provenance(experiment: &Experiment, results: &Path) -> Provenance {
         .unwrap_or_else(|| panic!("{at}: there are no results"));
     let name = results.file_name().expect("a folder has a name");
     assert_eq!(provenance.experiment.as_str(), name, "{at}");
-    let recorded: Vec<_> = provenance.inputs.iter().map(|input| (&input.path, &input.sha256)).collect();
-    let inputs: Vec<_> = experiment.inputs.iter().map(|input| (&input.path, &input.sha256)).collect();
+    let recorded: Vec<_> = provenance
+        .inputs
+        .iter()
+        .map(|input| (&input.path, &input.sha256))
+        .collect();
+    let inputs: Vec<_> = experiment
+        .inputs
+        .iter()
+        .map(|input| (&input.path, &input.sha256))
+        .collect();
     assert_eq!(inputs, recorded, "{at}");
-    assert_eq!((provenance.seed, provenance.replicates), (experiment.seed, experiment.replicates), "{at}");
+    assert_eq!(
+        (provenance.seed, provenance.replicates),
+        (experiment.seed, experiment.replicates),
+        "{at}"
+    );
     provenance
 }
 
 fn committed_rows(results: &Path) -> Vec<RunRow> {
     let mut reader = csv::Reader::from_path(results.join("runs.csv")).expect("runs.csv");
-    reader.deserialize().collect::<Result<_, _>>().expect("rows of runs.csv")
+    reader
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .expect("rows of runs.csv")
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The run again, after comparing it with its row. `None` where a program that decides would have to be built first,
@@ -95,8 +126,13 @@ fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunReco
     if variant.scenario.strategy.command().is_some() || is_long {
         return None;
     }
-    let record = sim::run_in_detail(variant, seed, row.replicate).expect("the strategy starts no process");
-    assert_eq!(record.run, *row, "{}, replicate {}", variant.label, row.replicate);
+    let record =
+        sim::run_in_detail(variant, seed, row.replicate).expect("the strategy starts no process");
+    assert_eq!(
+        record.run, *row,
+        "{}, replicate {}",
+        variant.label, row.replicate
+    );
     Some(record)
 }
 
@@ -116,20 +152,34 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
         strategy: variant.strategy.clone(),
         setting: variant.setting.clone(),
         settings: variant.settings.clone(),
-        runs: rows.iter().filter(|row| row.variant == variant.label).map(of_row).collect(),
+        runs: rows
+            .iter()
+            .filter(|row| row.variant == variant.label)
+            .map(of_row)
+            .collect(),
     }
 }
 
 /// The experiment's variants with their committed rows. Displayed runs that were simulated again have all but their
 /// series; whether all were.
 fn variants_again(experiment: &Experiment, rows: &[RunRow]) -> (Vec<VariantRecord>, bool) {
-    let mut records: Vec<VariantRecord> = experiment.variants.iter().map(|variant| recorded(variant, rows)).collect();
+    let mut records: Vec<VariantRecord> = experiment
+        .variants
+        .iter()
+        .map(|variant| recorded(variant, rows))
+        .collect();
     let displayed = displayed_replicate(&records).expect("every variant has runs");
     let mut is_whole = true;
     for (variant, record) in experiment.variants.iter().zip(&mut records) {
         let run = &mut record.runs[displayed as usize];
         match simulated_again(variant, experiment.seed, &run.run) {
-            Some(again) => *run = RunRecord { series: Vec::new(), bin_s: 0.0, ..again },
+            Some(again) => {
+                *run = RunRecord {
+                    series: Vec::new(),
+                    bin_s: 0.0,
+                    ..again
+                }
+            }
             None => is_whole = false,
         }
     }
@@ -144,13 +194,20 @@ fn committed_results_are_what_this_version_computes() {
         let provenance = checked_provenance(&experiment, &results);
         let rows = committed_rows(&results);
         let (least, most) = run_counts(&experiment);
-        assert!((least..=most).contains(&(rows.len() as u64)), "{at}: {} runs", rows.len());
+        assert!(
+            (least..=most).contains(&(rows.len() as u64)),
+            "{at}: {} runs",
+            rows.len()
+        );
         let (variants, is_whole) = variants_again(&experiment, &rows);
         if cfg!(debug_assertions) && rows.len() > MOST_RUNS {
             continue;
         }
-        let listed: BTreeMap<&str, &str> =
-            provenance.files.iter().map(|file| (file.path.as_str(), file.sha256.as_str())).collect();
+        let listed: BTreeMap<&str, &str> = provenance
+            .files
+            .iter()
+            .map(|file| (file.path.as_str(), file.sha256.as_str()))
+            .collect();
         for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
             let is_known = match name {
                 "runs.csv" | "summary.csv" => true,
@@ -158,7 +215,10 @@ fn committed_results_are_what_this_version_computes() {
                 // It needs the time series of all runs.
                 _ => false,
             };
-            assert!(!is_known || listed.get(name) == Some(&sha256(&bytes).as_str()), "{at}/{name} differs");
+            assert!(
+                !is_known || listed.get(name) == Some(&sha256(&bytes).as_str()),
+                "{at}/{name} differs"
+            );
         }
     }
 }
@@ -171,27 +231,48 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
             continue;
         }
         let at = results.display();
-        let experiment =
-            load_plan(&folder, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
-        let plan = experiment.plan.as_ref().expect("it was loaded for its plan");
+        let experiment = load_plan(&folder, &Overrides::default())
+            .unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let plan = experiment
+            .plan
+            .as_ref()
+            .expect("it was loaded for its plan");
         checked_provenance(&experiment, &results);
         let rows = committed_rows(&results);
         for variant in &experiment.variants {
-            let first = rows.iter().find(|row| row.variant == variant.label && row.replicate == 0);
-            simulated_again(variant, experiment.seed, first.expect("every candidate runs at least once"));
+            let first = rows
+                .iter()
+                .find(|row| row.variant == variant.label && row.replicate == 0);
+            simulated_again(
+                variant,
+                experiment.seed,
+                first.expect("every candidate runs at least once"),
+            );
         }
         let recorded = |variant: usize, replicate: u32| {
             let label = &experiment.variants[variant].label;
-            let row = rows.iter().find(|row| row.variant == *label && row.replicate == replicate);
-            Ok(row.unwrap_or_else(|| panic!("{at}: the search asks for run {replicate} of {label}")).clone())
+            let row = rows
+                .iter()
+                .find(|row| row.variant == *label && row.replicate == replicate);
+            Ok(row
+                .unwrap_or_else(|| panic!("{at}: the search asks for run {replicate} of {label}"))
+                .clone())
         };
-        let found = search_among(&experiment, plan, false, recorded, &AtomicBool::new(false)).expect("nobody stops it");
+        let found = search_among(&experiment, plan, false, recorded, &AtomicBool::new(false))
+            .expect("nobody stops it");
         assert_eq!(found.runs, rows, "{at}: every run, once and in order");
         let committed = PlanRecord::read(&results).expect("a plan");
         // What an exhaustive search found is not in the folder's runs.
-        let decided = PlanRecord { exhaustive: committed.exhaustive, ..found.plan };
+        let decided = PlanRecord {
+            exhaustive: committed.exhaustive,
+            ..found.plan
+        };
         let committed = fs::read(results.join(PLAN_FILE)).expect("readable");
-        assert_eq!(String::from_utf8_lossy(&to_json(&decided)), String::from_utf8_lossy(&committed), "{at}");
+        assert_eq!(
+            String::from_utf8_lossy(&to_json(&decided)),
+            String::from_utf8_lossy(&committed),
+            "{at}"
+        );
     }
 }
 
@@ -199,7 +280,9 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
 fn of_runs() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("results")).expect("the results");
     let folders = entries.map(|entry| entry.expect("an entry").path());
-    folders.filter(|folder| !folder.ends_with("performance") && !folder.ends_with("lab")).collect()
+    folders
+        .filter(|folder| !folder.ends_with("performance") && !folder.ends_with("lab"))
+        .collect()
 }
 
 #[test]
@@ -209,16 +292,25 @@ fn every_committed_folder_belongs_to_an_experiment() {
         .flat_map(|(_, results)| [plan_of(&results), sensitivity_of(&results), results])
         .collect();
     for folder in of_runs() {
-        assert!(of_experiments.contains(&folder), "{}: there is no such experiment", folder.display());
+        assert!(
+            of_experiments.contains(&folder),
+            "{}: there is no such experiment",
+            folder.display()
+        );
     }
 }
 
 #[test]
 fn committed_files_have_the_checksums_that_their_provenance_lists() {
     for folder in of_runs() {
-        let provenance = Provenance::read(&folder).expect("readable").expect("results have a provenance");
-        let listed: BTreeMap<String, String> =
-            provenance.files.into_iter().map(|file| (file.path, file.sha256)).collect();
+        let provenance = Provenance::read(&folder)
+            .expect("readable")
+            .expect("results have a provenance");
+        let listed: BTreeMap<String, String> = provenance
+            .files
+            .into_iter()
+            .map(|file| (file.path, file.sha256))
+            .collect();
         for (name, bytes) in contents(&folder) {
             let is_listed = listed.get(&name) == Some(&sha256(&bytes));
             assert!(
@@ -232,14 +324,22 @@ fn committed_files_have_the_checksums_that_their_provenance_lists() {
 
 /// Pictures of results that a page shows, relative to the root.
 fn shown_pictures() -> BTreeSet<String> {
-    let pages = contents(&root().join("experiments")).into_iter().filter(|(name, _)| name.ends_with(".md"));
+    let pages = contents(&root().join("experiments"))
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".md"));
     let front = fs::read(root().join("README.md")).expect("readable");
-    let texts = pages.map(|(_, bytes)| bytes).chain([front]).map(|bytes| String::from_utf8(bytes).expect("text"));
+    let texts = pages
+        .map(|(_, bytes)| bytes)
+        .chain([front])
+        .map(|bytes| String::from_utf8(bytes).expect("text"));
     let mut found = BTreeSet::new();
     for text in texts {
         for picture in text.split("![").skip(1) {
-            let link =
-                picture.split("](").nth(1).and_then(|rest| rest.split(')').next()).expect("a picture has a link");
+            let link = picture
+                .split("](")
+                .nth(1)
+                .and_then(|rest| rest.split(')').next())
+                .expect("a picture has a link");
             if let Some(at) = link.find("results/") {
                 found.insert(link[at..].to_owned());
             }
@@ -250,7 +350,10 @@ fn shown_pictures() -> BTreeSet<String> {
 
 #[test]
 fn only_tables_shown_charts_and_one_example_are_committed() {
-    let git = Command::new("git").args(["ls-files", "results"]).current_dir(root()).output();
+    let git = Command::new("git")
+        .args(["ls-files", "results"])
+        .current_dir(root())
+        .output();
     let Some(listed) = git.ok().filter(|output| output.status.success()) else {
         not_tested("this is not a git repository");
         return;
@@ -259,7 +362,10 @@ fn only_tables_shown_charts_and_one_example_are_committed() {
     let files: BTreeSet<String> = listed.lines().map(str::to_owned).collect();
     let shown = shown_pictures();
     for picture in &shown {
-        assert!(files.contains(picture), "{picture} is shown by a page: add it to git and to .gitignore's exceptions");
+        assert!(
+            files.contains(picture),
+            "{picture} is shown by a page: add it to git and to .gitignore's exceptions"
+        );
     }
     let tables = [
         "provenance.json",
@@ -274,15 +380,26 @@ fn only_tables_shown_charts_and_one_example_are_committed() {
         "decisions.csv",
     ];
     for file in &files {
-        let is_table = tables.iter().any(|table| file.ends_with(&format!("/{table}")));
+        let is_table = tables
+            .iter()
+            .any(|table| file.ends_with(&format!("/{table}")));
         // What was measured: docs/performance.md explains the benches, docs/lab.md the laboratory.
-        let is_measured = ["results/performance/", "results/lab/"].iter().any(|folder| file.starts_with(folder));
+        let is_measured = ["results/performance/", "results/lab/"]
+            .iter()
+            .any(|folder| file.starts_with(folder));
         let is_kept = is_table
             || (is_measured && file.ends_with(".csv"))
             || shown.contains(file)
             || file.starts_with(&format!("results/{EXAMPLE}/"));
         assert!(is_kept, "{file} is committed, but no page shows it");
     }
-    let bytes: u64 = files.iter().filter_map(|file| root().join(file).metadata().ok()).map(|file| file.len()).sum();
-    assert!(bytes <= MOST_BYTES, "{bytes} bytes of results are committed");
+    let bytes: u64 = files
+        .iter()
+        .filter_map(|file| root().join(file).metadata().ok())
+        .map(|file| file.len())
+        .sum();
+    assert!(
+        bytes <= MOST_BYTES,
+        "{bytes} bytes of results are committed"
+    );
 }

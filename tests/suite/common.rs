@@ -87,7 +87,11 @@ pub(crate) fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                let name = path.strip_prefix(folder).expect("below").display().to_string();
+                let name = path
+                    .strip_prefix(folder)
+                    .expect("below")
+                    .display()
+                    .to_string();
                 found.push((name, fs::read(&path).expect("a file")));
             }
         }
@@ -114,13 +118,20 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     let mut open: Option<Block> = None;
     for (line, text) in page.lines().enumerate() {
         open = match (open, text.strip_prefix("```")) {
-            (None, Some(language)) => Some(Block { language: language.to_owned(), line, text: String::new() }),
+            (None, Some(language)) => Some(Block {
+                language: language.to_owned(),
+                line,
+                text: String::new(),
+            }),
             (None, None) => None,
             (Some(block), Some("")) => {
                 found.push(block);
                 None
             }
-            (Some(block), _) => Some(Block { text: block.text + text + "\n", ..block }),
+            (Some(block), _) => Some(Block {
+                text: block.text + text + "\n",
+                ..block
+            }),
         };
     }
     assert!(open.is_none(), "the last block of a page is closed");
@@ -131,19 +142,29 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
 pub(crate) fn command<'l>(language: &str, line: &'l str) -> Option<&'l str> {
     match language {
         "console" => line.strip_prefix("$ "),
-        "sh" | "bash" => Some(line).filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')),
+        "sh" | "bash" => {
+            Some(line).filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+        }
         _ => None,
     }
 }
 
 /// The page with what the commands of its `console` blocks print now, and the number of commands that ran. `run` gets
 /// the language of the block and the command, and returns what it prints; `None`: it is not run here.
-pub(crate) fn with_outputs(page: &str, mut run: impl FnMut(&str, &str) -> Option<String>) -> (String, usize) {
+pub(crate) fn with_outputs(
+    page: &str,
+    mut run: impl FnMut(&str, &str) -> Option<String>,
+) -> (String, usize) {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let mut commands = 0;
     // From the last to the first, so that the lines before stay where they are; commands run in their order.
     let mut renewed: Vec<(std::ops::Range<usize>, Vec<String>)> = Vec::new();
-    for Block { language, line, text } in blocks(page) {
+    for Block {
+        language,
+        line,
+        text,
+    } in blocks(page)
+    {
         let (mut now, mut is_shown) = (Vec::new(), true);
         for written in text.lines() {
             let Some(command) = command(&language, written) else {
@@ -155,7 +176,11 @@ pub(crate) fn with_outputs(page: &str, mut run: impl FnMut(&str, &str) -> Option
             is_shown = printed.is_some();
             commands += usize::from(is_shown);
             if language == "console" {
-                now.extend(printed.iter().flat_map(|printed| printed.lines().map(str::to_owned)));
+                now.extend(
+                    printed
+                        .iter()
+                        .flat_map(|printed| printed.lines().map(str::to_owned)),
+                );
             }
         }
         renewed.push((line + 1..line + 1 + text.lines().count(), now));
@@ -178,9 +203,15 @@ pub(crate) fn python_with(requirements: &str) -> Option<PathBuf> {
     let wanted: Vec<&str> = text.split_whitespace().collect();
     let candidates = match std::env::var_os("FLEETSIM_PYTHON") {
         Some(named) => vec![PathBuf::from(named)],
-        None => vec![root().join("target/python/bin/python"), PathBuf::from("python3")],
+        None => vec![
+            root().join("target/python/bin/python"),
+            PathBuf::from("python3"),
+        ],
     };
-    let found = candidates.iter().find(|python| has_packages(python, &wanted)).cloned();
+    let found = candidates
+        .iter()
+        .find(|python| has_packages(python, &wanted))
+        .cloned();
     if found.is_none() {
         let fix = format!(
             "{candidates:?}: none has {}; make one with\n  python3 -m venv target/python && \
@@ -199,6 +230,11 @@ fn has_packages(python: &Path, wanted: &[&str]) -> bool {
     let check = "import importlib.metadata as m, sys\n\
         sys.exit(any(m.version(r.split('==')[0]) != r.split('==')[1] for r in sys.argv[1:]))";
     let mut command = std::process::Command::new(python);
-    command.arg("-c").arg(check).args(wanted).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg("-c")
+        .arg(check)
+        .args(wanted)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

@@ -29,7 +29,11 @@ assert: [peak_pulls <= 20]
         layer('b', megabytes * 1_000_000)
     );
     fs::write(folder.join("experiment.yaml"), experiment).expect("written");
-    fs::write(folder.join("fleet.yaml"), format!("rolloutStrategy:\n{strategy}")).expect("written");
+    fs::write(
+        folder.join("fleet.yaml"),
+        format!("rolloutStrategy:\n{strategy}"),
+    )
+    .expect("written");
     fs::write(folder.join("shop.json"), manifest).expect("written");
 }
 
@@ -41,8 +45,15 @@ fn layer(name: char, size: u64) -> String {
 
 /// What the program prints for a change, and its exit code.
 fn compared(folder: &Path, arguments: &[&str]) -> (String, i32) {
-    let output = fleetsim(folder).arg("compare").args(arguments).output().expect("it starts");
-    (text(&output.stdout) + &text(&output.stderr), output.status.code().expect("it ends"))
+    let output = fleetsim(folder)
+        .arg("compare")
+        .args(arguments)
+        .output()
+        .expect("it starts");
+    (
+        text(&output.stdout) + &text(&output.stderr),
+        output.status.code().expect("it ends"),
+    )
 }
 
 const TEN: &str = "  maxUnavailable: 10%\n";
@@ -53,25 +64,45 @@ fn a_change_is_reviewed_with_its_cause_and_its_settings() {
     version(&home.path().join("old"), TEN, 20);
     let cases = [
         // Four clusters at a time become ten, of two nodes each.
-        ("  maxUnavailable: 25%\n", 20, "fleet.yaml: rolloutStrategy.maxUnavailable: 10% → 25%"),
+        (
+            "  maxUnavailable: 25%\n",
+            20,
+            "fleet.yaml: rolloutStrategy.maxUnavailable: 10% → 25%",
+        ),
         (
             "  maxUnavailable: 10%\n  partitions:\n    - {name: a, maxUnavailable: 1, clusterSelector: {matchLabels: {env: prod}}}\n",
             20,
             "fleet.yaml: rolloutStrategy.partitions[0].name: (none) → a",
         ),
-        (TEN, 320, "shop.json: 50 MB in 2 layers → 350 MB in 2 layers"),
+        (
+            TEN,
+            320,
+            "shop.json: 50 MB in 2 layers → 350 MB in 2 layers",
+        ),
     ];
     for (strategy, megabytes, setting) in cases {
         let new = home.path().join("new");
         version(&new, strategy, megabytes);
         let (printed, code) = compared(home.path(), &["old", "new"]);
         assert_eq!(code, 0, "{printed}");
-        assert!(printed.starts_with("old → new\n\n`from-git` completes in "), "{printed}");
-        assert!(printed.contains(" instead of ") && printed.contains("On the critical path: "), "{printed}");
+        assert!(
+            printed.starts_with("old → new\n\n`from-git` completes in "),
+            "{printed}"
+        );
+        assert!(
+            printed.contains(" instead of ") && printed.contains("On the critical path: "),
+            "{printed}"
+        );
         assert!(printed.contains(setting), "{printed}");
         let (comment, _) = compared(home.path(), &["old", "new", "--format", "markdown"]);
-        assert!(comment.starts_with("### fleetsim: `from-git` completes in "), "{comment}");
-        assert!(comment.contains("| completion | ") && comment.contains(&format!("- `{setting}`")), "{comment}");
+        assert!(
+            comment.starts_with("### fleetsim: `from-git` completes in "),
+            "{comment}"
+        );
+        assert!(
+            comment.contains("| completion | ") && comment.contains(&format!("- `{setting}`")),
+            "{comment}"
+        );
     }
 }
 
@@ -81,11 +112,20 @@ fn the_same_version_twice_has_no_difference() {
     version(&home.path().join("old"), TEN, 20);
     let (printed, code) = compared(home.path(), &["old", "old"]);
     assert_eq!(code, 0, "{printed}");
-    assert!(printed.contains(" as before.") && printed.contains("No setting differs."), "{printed}");
+    assert!(
+        printed.contains(" as before.") && printed.contains("No setting differs."),
+        "{printed}"
+    );
     let (comment, _) = compared(home.path(), &["old", "old", "--format", "markdown"]);
-    assert!(comment.starts_with("### fleetsim: no measure of the rollout changes\n"), "{comment}");
+    assert!(
+        comment.starts_with("### fleetsim: no measure of the rollout changes\n"),
+        "{comment}"
+    );
     let (json, _) = compared(home.path(), &["old", "old", "--format", "json"]);
-    assert!(json.contains("\"schema_version\": 1") && !json.contains("\"is_same\": false"), "{json}");
+    assert!(
+        json.contains("\"schema_version\": 1") && !json.contains("\"is_same\": false"),
+        "{json}"
+    );
 }
 
 #[test]
@@ -95,7 +135,10 @@ fn a_limit_that_the_new_version_exceeds_is_the_exit_code_and_a_case_for_ci() {
     version(&home.path().join("new"), "  maxUnavailable: 100%\n", 20);
     let (printed, code) = compared(home.path(), &["old", "new", "--junit", "limits.xml"]);
     assert_eq!(code, 99, "{printed}");
-    assert!(printed.contains("assert peak_pulls <= 20: FAILS"), "{printed}");
+    assert!(
+        printed.contains("assert peak_pulls <= 20: FAILS"),
+        "{printed}"
+    );
     let junit = fs::read_to_string(home.path().join("limits.xml")).expect("written");
     assert!(junit.contains("failures=\"1\""), "{junit}");
 }
@@ -105,7 +148,10 @@ fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     version(&home.path().join("new"), "  maxUnavailable: 25%\n", 20);
-    fleetsim(home.path()).args(["run", "old", "--out", "results"]).assert().success();
+    fleetsim(home.path())
+        .args(["run", "old", "--out", "results"])
+        .assert()
+        .success();
     let (printed, code) = compared(home.path(), &["results", "new"]);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("maxUnavailable: 10% → 25%"), "{printed}");
@@ -116,14 +162,21 @@ fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
     assert_eq!((code, after_names(&printed)), (0, after_names(&fewer)));
     let (printed, code) = compared(home.path(), &["results", "new", "--seed", "4"]);
     assert_eq!(code, 2, "{printed}");
-    assert!(printed.contains("results has seed 3, new has seed 4"), "{printed}");
+    assert!(
+        printed.contains("results has seed 3, new has seed 4"),
+        "{printed}"
+    );
 }
 
 #[test]
 fn values_that_decide_nothing_are_not_shown() {
     let home = folder_with(&[]);
     for (name, secret) in [("old", "hunter2"), ("new", "hunter3")] {
-        version(&home.path().join(name), &format!("{TEN}helm:\n  values: {{password: {secret}}}\n"), 20);
+        version(
+            &home.path().join(name),
+            &format!("{TEN}helm:\n  values: {{password: {secret}}}\n"),
+            20,
+        );
     }
     let (printed, code) = compared(home.path(), &["old", "new"]);
     assert_eq!(code, 0, "{printed}");
@@ -140,16 +193,36 @@ fn repository() -> Option<TempDir> {
     }
     let home = folder_with(&[]);
     let git = |arguments: &[&str]| {
-        let identity = ["-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "init.defaultBranch=main"];
-        let done = Process::new("git").args(identity).args(arguments).current_dir(home.path()).output().expect("git");
-        assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+        let identity = [
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@example.com",
+            "-c",
+            "init.defaultBranch=main",
+        ];
+        let done = Process::new("git")
+            .args(identity)
+            .args(arguments)
+            .current_dir(home.path())
+            .output()
+            .expect("git");
+        assert!(
+            done.status.success(),
+            "{arguments:?}: {}",
+            text(&done.stderr)
+        );
     };
     version(&home.path().join("rollouts/shop"), TEN, 20);
     git(&["init", "--quiet"]);
     git(&["add", "."]);
     git(&["commit", "--quiet", "--message", "x"]);
     git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
-    version(&home.path().join("rollouts/shop"), "  maxUnavailable: 25%\n", 20);
+    version(
+        &home.path().join("rollouts/shop"),
+        "  maxUnavailable: 25%\n",
+        20,
+    );
     Some(home)
 }
 
@@ -158,10 +231,19 @@ fn versions_are_read_from_a_repository_without_checking_them_out() {
     let Some(home) = repository() else { return };
     let (printed, code) = compared(home.path(), &["main:rollouts/shop", "rollouts/shop"]);
     assert_eq!(code, 0, "{printed}");
-    assert!(printed.starts_with("main:rollouts/shop → rollouts/shop\n"), "{printed}");
+    assert!(
+        printed.starts_with("main:rollouts/shop → rollouts/shop\n"),
+        "{printed}"
+    );
     assert!(printed.contains("maxUnavailable: 10% → 25%"), "{printed}");
-    let (below, code) = compared(&home.path().join("rollouts"), &["HEAD:./shop/../shop", "shop"]);
-    assert_eq!((code, below.lines().skip(1).collect::<Vec<_>>()), (0, printed.lines().skip(1).collect::<Vec<_>>()));
+    let (below, code) = compared(
+        &home.path().join("rollouts"),
+        &["HEAD:./shop/../shop", "shop"],
+    );
+    assert_eq!(
+        (code, below.lines().skip(1).collect::<Vec<_>>()),
+        (0, printed.lines().skip(1).collect::<Vec<_>>())
+    );
     let (missing, code) = compared(home.path(), &["main:rollouts/shp", "rollouts/shop"]);
     assert_eq!(code, 2, "{missing}");
     assert!(missing.contains("does not exist in 'main'"), "{missing}");
@@ -171,14 +253,21 @@ fn versions_are_read_from_a_repository_without_checking_them_out() {
 #[test]
 fn the_workflows_compare_and_write_a_comment() {
     let program = assert_cmd::cargo::cargo_bin("fleetsim");
-    let path =
-        format!("{}:{}", program.parent().expect("a folder").display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!(
+        "{}:{}",
+        program.parent().expect("a folder").display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
     for (name, head) in [("github.yml", "Compare"), ("gitlab.yml", "rollout review")] {
         let Some(home) = repository() else { return };
         let page = fs::read_to_string(root().join("examples/review").join(name)).expect("readable");
         let workflow: serde_json::Value = serde_saphyr::from_str(&page).expect("valid YAML");
         let script = match workflow["jobs"]["review"]["steps"].as_array() {
-            Some(steps) => steps.iter().find(|step| step["name"] == head).expect("a step")["run"].clone(),
+            Some(steps) => steps
+                .iter()
+                .find(|step| step["name"] == head)
+                .expect("a step")["run"]
+                .clone(),
             None => workflow[head]["script"][0].clone(),
         };
         let script = script.as_str().expect("a script");
@@ -191,12 +280,18 @@ fn the_workflows_compare_and_write_a_comment() {
                 ("GITHUB_BASE_REF", "main"),
                 ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "HEAD"),
             ])
-            .envs([("GITHUB_STEP_SUMMARY", "summary.md"), ("GITHUB_OUTPUT", "output")])
+            .envs([
+                ("GITHUB_STEP_SUMMARY", "summary.md"),
+                ("GITHUB_OUTPUT", "output"),
+            ])
             .output()
             .expect("a shell");
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
         let comment = fs::read_to_string(home.path().join("review.md")).expect("written");
-        assert!(comment.starts_with("### fleetsim: `from-git` completes in "), "{comment}");
+        assert!(
+            comment.starts_with("### fleetsim: `from-git` completes in "),
+            "{comment}"
+        );
         assert!(home.path().join("limits.xml").exists());
     }
 }

@@ -13,17 +13,32 @@ use assert_cmd::cargo::cargo_bin;
 use super::common::{blocks, folder_with, root, text, with_outputs};
 
 /// The pages in the order in which a newcomer reads them; later ones use the folders that earlier ones made.
-const PAGES: [&str; 3] = ["docs/first-hour.md", "docs/how-do-i.md", "docs/scale-out.md"];
+const PAGES: [&str; 3] = [
+    "docs/first-hour.md",
+    "docs/how-do-i.md",
+    "docs/scale-out.md",
+];
 
 /// What a command prints on stdout. It must succeed.
 fn printed(command: &str, folder: &Path) -> String {
     let binary = cargo_bin("fleetsim");
-    let programs = binary.parent().expect("the binary lies in a folder").display().to_string();
+    let programs = binary
+        .parent()
+        .expect("the binary lies in a folder")
+        .display()
+        .to_string();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).current_dir(folder).env("PATH", format!("{programs}:{path}"));
+    shell
+        .args(["-c", command])
+        .current_dir(folder)
+        .env("PATH", format!("{programs}:{path}"));
     let output = shell.output().expect("a shell");
-    assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command}: {}",
+        text(&output.stderr)
+    );
     text(&output.stdout)
 }
 
@@ -33,13 +48,18 @@ fn the_commands_of_the_pages_run_and_print_what_they_show() {
     for page in PAGES {
         let path = root().join(page);
         let written = fs::read_to_string(&path).expect("the page");
-        let run = |language: &str, command: &str| (language == "console").then(|| printed(command, home.path()));
+        let run = |language: &str, command: &str| {
+            (language == "console").then(|| printed(command, home.path()))
+        };
         let (now, commands) = with_outputs(&written, run);
         assert!(commands > 3, "{page} has commands");
         if std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&path, now).expect("written");
         } else {
-            assert!(now == written, "{page} shows other outputs; UPDATE_DOCS=1 writes them anew. Now:\n{now}");
+            assert!(
+                now == written,
+                "{page} shows other outputs; UPDATE_DOCS=1 writes them anew. Now:\n{now}"
+            );
         }
     }
 }
@@ -58,37 +78,85 @@ const OWN_TESTS: [(&str, &str, &str); 8] = [
 
 /// Commands that no test runs as they are, and why. By their beginning.
 const NOT_RUN: &[(&str, &str)] = &[
-    ("cargo ", "builds the program; `committed_results` computes the results that these commands make"),
-    ("python3 -m venv ", "needs the network; `analysis_page` runs the page's cells"),
-    (".venv/bin/pip ", "needs the network; `analysis_page` runs the page's cells"),
-    ("fleetsim run experiments/03-documented-or-shipped --replicates 3 --series", "a feature; `analysis_page` runs it"),
-    ("sweep/bin/python scale-out/sweep.py", "needs the network; the tests of `scale-out` run the driver"),
+    (
+        "cargo ",
+        "builds the program; `committed_results` computes the results that these commands make",
+    ),
+    (
+        "python3 -m venv ",
+        "needs the network; `analysis_page` runs the page's cells",
+    ),
+    (
+        ".venv/bin/pip ",
+        "needs the network; `analysis_page` runs the page's cells",
+    ),
+    (
+        "fleetsim run experiments/03-documented-or-shipped --replicates 3 --series",
+        "a feature; `analysis_page` runs it",
+    ),
+    (
+        "sweep/bin/python scale-out/sweep.py",
+        "needs the network; the tests of `scale-out` run the driver",
+    ),
     ("kubectl ", "needs a cluster"),
     ("curl ", "needs a Prometheus"),
-    ("fleetsim run examples/external-scheduler", "needs Python; `external_scheduler` runs it"),
+    (
+        "fleetsim run examples/external-scheduler",
+        "needs Python; `external_scheduler` runs it",
+    ),
     ("controllers/build", "needs Go"),
     ("apt-get ", "installs packages"),
-    ("lab/run ", "needs root, a registry and containerd; `.ci/run` emulates one set-up where it may"),
-    ("fleetsim run my-experiment --allow-commands", "needs the built controllers; `upstream_controllers` runs them"),
-    ("fleetsim explore ", "waits for readers, or needs the built simulator; `explore` runs both"),
-    ("fleetsim sensitivity ", "takes minutes in a test's build; `sensitivity` runs smaller ones"),
-    ("fleetsim run my-rollout.yaml", "takes minutes in a test's build; `committed_results` runs the same experiment"),
-    ("fleetsim compare ", "needs two versions; the tests of `compare` run it"),
-    ("fleetsim forecast my-rollout.yaml", "needs an export; the tests of `forecast` run it"),
-    ("fleetsim plan my-rollout.yaml", "takes minutes in a test's build; `plan` runs smaller ones"),
+    (
+        "lab/run ",
+        "needs root, a registry and containerd; `.ci/run` emulates one set-up where it may",
+    ),
+    (
+        "fleetsim run my-experiment --allow-commands",
+        "needs the built controllers; `upstream_controllers` runs them",
+    ),
+    (
+        "fleetsim explore ",
+        "waits for readers, or needs the built simulator; `explore` runs both",
+    ),
+    (
+        "fleetsim sensitivity ",
+        "takes minutes in a test's build; `sensitivity` runs smaller ones",
+    ),
+    (
+        "fleetsim run my-rollout.yaml",
+        "takes minutes in a test's build; `committed_results` runs the same experiment",
+    ),
+    (
+        "fleetsim compare ",
+        "needs two versions; the tests of `compare` run it",
+    ),
+    (
+        "fleetsim forecast my-rollout.yaml",
+        "needs an export; the tests of `forecast` run it",
+    ),
+    (
+        "fleetsim plan my-rollout.yaml",
+        "takes minutes in a test's build; `plan` runs smaller ones",
+    ),
 ];
 
 /// The folder in which the other commands run: the experiments, and the experiment of the front page.
 fn workspace() -> tempfile::TempDir {
     let readme = fs::read_to_string(root().join("README.md")).expect("the page");
-    let page =
-        blocks(&readme).into_iter().find(|block| block.text.starts_with("name: my-rollout")).expect("it is there");
+    let page = blocks(&readme)
+        .into_iter()
+        .find(|block| block.text.starts_with("name: my-rollout"))
+        .expect("it is there");
     let folder = folder_with(&[("my-rollout.yaml", &page.text)]);
     for name in ["shop-v1.json", "shop-v2.json", "fleet.yaml"] {
         let from = root().join("experiments/01-max-unavailable").join(name);
         fs::copy(from, folder.path().join(name)).expect("copied");
     }
-    std::os::unix::fs::symlink(root().join("experiments"), folder.path().join("experiments")).expect("linked");
+    std::os::unix::fs::symlink(
+        root().join("experiments"),
+        folder.path().join("experiments"),
+    )
+    .expect("linked");
     folder
 }
 
@@ -98,16 +166,21 @@ fn every_command_of_the_manual_is_run_or_there_is_a_reason() {
     let folder = workspace();
     let mut reasons: Vec<bool> = vec![false; NOT_RUN.len()];
     let mut ran = 0;
-    for (page, text) in
-        super::pages::pages().into_iter().filter(|(page, _)| page == "README.md" || page.starts_with("docs/"))
+    for (page, text) in super::pages::pages()
+        .into_iter()
+        .filter(|(page, _)| page == "README.md" || page.starts_with("docs/"))
     {
         with_outputs(&text, |language, command| {
-            let has_test =
-                |(own, of, start): &(&str, &str, &str)| *own == page && *of == language && command.starts_with(start);
+            let has_test = |(own, of, start): &(&str, &str, &str)| {
+                *own == page && *of == language && command.starts_with(start)
+            };
             if OWN_TESTS.iter().any(has_test) {
                 return None;
             }
-            match NOT_RUN.iter().position(|(start, _)| command.starts_with(start)) {
+            match NOT_RUN
+                .iter()
+                .position(|(start, _)| command.starts_with(start))
+            {
                 Some(reason) => reasons[reason] = true,
                 None => {
                     printed(command, folder.path());
@@ -118,7 +191,14 @@ fn every_command_of_the_manual_is_run_or_there_is_a_reason() {
         });
     }
     assert!(ran >= 3, "{ran} commands ran");
-    let unused: Vec<&str> =
-        NOT_RUN.iter().zip(&reasons).filter(|(_, is_used)| !**is_used).map(|((start, _), _)| *start).collect();
-    assert!(unused.is_empty(), "no page has these commands: remove them from `NOT_RUN`: {unused:?}");
+    let unused: Vec<&str> = NOT_RUN
+        .iter()
+        .zip(&reasons)
+        .filter(|(_, is_used)| !**is_used)
+        .map(|((start, _), _)| *start)
+        .collect();
+    assert!(
+        unused.is_empty(),
+        "no page has these commands: remove them from `NOT_RUN`: {unused:?}"
+    );
 }

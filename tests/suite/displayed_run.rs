@@ -24,7 +24,14 @@ sweep:
 #[test]
 fn all_variants_show_the_same_replicate_and_its_luck_is_printed() {
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
-    let printed = text(&fleetsim(folder.path()).args(["run", "."]).assert().success().get_output().stdout);
+    let printed = text(
+        &fleetsim(folder.path())
+            .args(["run", "."])
+            .assert()
+            .success()
+            .get_output()
+            .stdout,
+    );
     let results = folder.path().join("results/luck");
     let mut replicates: BTreeSet<String> = BTreeSet::new();
     let mut offline: BTreeMap<String, u32> = BTreeMap::new();
@@ -41,18 +48,36 @@ fn all_variants_show_the_same_replicate_and_its_luck_is_printed() {
             }
         }
     }
-    let [replicate] = replicates.iter().collect::<Vec<_>>()[..] else { panic!("one replicate, not {replicates:?}") };
+    let [replicate] = replicates.iter().collect::<Vec<_>>()[..] else {
+        panic!("one replicate, not {replicates:?}")
+    };
     assert_eq!(offline.len(), 6, "three strategies in two worlds");
-    let (least, most) = (offline.values().min().expect("six"), offline.values().max().expect("six"));
-    assert!(least < most, "the worlds differ, or the test shows nothing: {offline:?}");
-    let conditions =
-        format!("replicate {replicate} of every variant: {least}–{most} of 40 clusters offline at its start");
+    let (least, most) = (
+        offline.values().min().expect("six"),
+        offline.values().max().expect("six"),
+    );
+    assert!(
+        least < most,
+        "the worlds differ, or the test shows nothing: {offline:?}"
+    );
+    let conditions = format!(
+        "replicate {replicate} of every variant: {least}–{most} of 40 clusters offline at its start"
+    );
     let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&conditions), "{conditions}\n{printed}");
     let page = std::fs::read_to_string(results.join("report.html")).expect("the page");
-    assert!(page.contains(&format!("replicate {replicate} of every variant")), "the page names it");
+    assert!(
+        page.contains(&format!("replicate {replicate} of every variant")),
+        "the page names it"
+    );
     for chart in ["egress", "ready", "states", "multiples"] {
-        let svg = std::fs::read_to_string(results.join(format!("charts/{chart}.svg"))).expect("the chart");
-        assert!(svg.contains(&format!("replicate {replicate}: {least}–{most} of 40 clusters offline")), "{chart}");
+        let svg = std::fs::read_to_string(results.join(format!("charts/{chart}.svg")))
+            .expect("the chart");
+        assert!(
+            svg.contains(&format!(
+                "replicate {replicate}: {least}–{most} of 40 clusters offline"
+            )),
+            "{chart}"
+        );
     }
 }

@@ -45,13 +45,24 @@ strategies:
 
 /// Clusters told before any cluster was ready: what a rollout starts without having seen anything work.
 fn told_blindly(run: &RunRecord) -> usize {
-    let first_ready = run.clusters.iter().filter_map(|cluster| cluster.ready_s).fold(f64::INFINITY, f64::min);
-    run.clusters.iter().filter(|cluster| cluster.told_s.is_some_and(|told| told < first_ready)).count()
+    let first_ready = run
+        .clusters
+        .iter()
+        .filter_map(|cluster| cluster.ready_s)
+        .fold(f64::INFINITY, f64::min);
+    run.clusters
+        .iter()
+        .filter(|cluster| cluster.told_s.is_some_and(|told| told < first_ready))
+        .count()
 }
 
 /// Clusters told in the first pass that told any.
 fn first_pass(run: &RunRecord) -> u64 {
-    run.passes.iter().map(|pass| pass.promoted).find(|promoted| *promoted > 0).unwrap_or(0)
+    run.passes
+        .iter()
+        .map(|pass| pass.promoted)
+        .find(|promoted| *promoted > 0)
+        .unwrap_or(0)
 }
 
 /// The stages (partitions) with the number of their clusters.
@@ -67,7 +78,12 @@ fn stages(run: &RunRecord) -> BTreeMap<&str, usize> {
 type Facts = (u64, usize, usize, RunOutcome);
 
 fn facts(run: &RunRecord) -> Facts {
-    (first_pass(run), told_blindly(run), peak_in_flight(&run.clusters), run.run.outcome)
+    (
+        first_pass(run),
+        told_blindly(run),
+        peak_in_flight(&run.clusters),
+        run.run.outcome,
+    )
 }
 
 const MANUAL: &str = "partitions: [
@@ -127,7 +143,8 @@ fn examples() -> Vec<Example> {
         Example {
             says: "the same with maxUnavailable 0",
             clusters: 200,
-            strategy: "maxUnavailable: 0, maxUnavailablePartitions: 1, autoPartitionSize: 10%".to_owned(),
+            strategy: "maxUnavailable: 0, maxUnavailablePartitions: 1, autoPartitionSize: 10%"
+                .to_owned(),
             documented: [(40, 40, 40, Complete), (40, 40, 40, Complete)],
             // An update of available clusters is never allowed: it stands still.
             shipped: [(40, 40, 40, Complete), (0, 0, 0, Stalled)],
@@ -161,7 +178,10 @@ fn examples() -> Vec<Example> {
 fn whole_simulations_reproduce_the_documented_examples() {
     let mut problems = Vec::new();
     for example in examples() {
-        for (rules, expected) in [("documented", example.documented), ("shipped", example.shipped)] {
+        for (rules, expected) in [
+            ("documented", example.documented),
+            ("shipped", example.shipped),
+        ] {
             for (release, expected) in ["initial", "update"].into_iter().zip(expected) {
                 let run = run(example.clusters, release, rules, &example.strategy);
                 let (first, blind, peak, outcome) = facts(&run);
@@ -189,25 +209,50 @@ fn partitions_have_the_documented_sizes() {
     let auto = |count: usize, size: usize| {
         let mut expected = BTreeMap::new();
         for start in (0..count).step_by(size) {
-            expected.insert(format!("Partition {start} - {}", (start + size).min(count)), size.min(count - start));
+            expected.insert(
+                format!("Partition {start} - {}", (start + size).min(count)),
+                size.min(count - start),
+            );
         }
         expected
     };
     let all = |count: usize| BTreeMap::from([("All".to_owned(), count)]);
     let cases = [
         // clusters, strategy, partitions, what the document says
-        (230, "autoPartitionSize: 25%", auto(230, 57), "four of 57 and one of 2"),
+        (
+            230,
+            "autoPartitionSize: 25%",
+            auto(230, 57),
+            "four of 57 and one of 2",
+        ),
         (200, "", auto(200, 50), "four of 50 by default"),
         (199, "", all(199), "one below the threshold of 200"),
-        (50, "autoPartitionThreshold: 50, autoPartitionSize: 50%", auto(50, 25), "two of 25"),
-        (500, "autoPartitionThreshold: 0", all(500), "0 switches automatic partitions off"),
-        (200, "maxUnavailablePartitions: 1, autoPartitionSize: 10%", auto(200, 20), "ten of 20"),
+        (
+            50,
+            "autoPartitionThreshold: 50, autoPartitionSize: 50%",
+            auto(50, 25),
+            "two of 25",
+        ),
+        (
+            500,
+            "autoPartitionThreshold: 0",
+            all(500),
+            "0 switches automatic partitions off",
+        ),
+        (
+            200,
+            "maxUnavailablePartitions: 1, autoPartitionSize: 10%",
+            auto(200, 20),
+            "ten of 20",
+        ),
     ];
     for (clusters, strategy, expected, why) in cases {
         for rules in ["documented", "shipped"] {
             let run = run(clusters, "initial", rules, strategy);
-            let found: BTreeMap<String, usize> =
-                stages(&run).into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+            let found: BTreeMap<String, usize> = stages(&run)
+                .into_iter()
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect();
             assert_eq!(found, expected, "{why}, {rules}");
         }
     }
@@ -220,7 +265,11 @@ fn clusters_in_no_partition_are_left_out_and_hold_the_rollout() {
     for rules in ["documented", "shipped"] {
         let run = run(50, "initial", rules, staging);
         assert_eq!(run.run.outcome, RunOutcome::Stalled, "{rules}");
-        assert_eq!((run.run.targets_done, run.run.promotions), (5, 5), "{rules}: staging alone");
+        assert_eq!(
+            (run.run.targets_done, run.run.promotions),
+            (5, 5),
+            "{rules}: staging alone"
+        );
         assert!(run.run.held().contains("45"), "{rules}: {}", run.run.held());
     }
 }
@@ -228,20 +277,41 @@ fn clusters_in_no_partition_are_left_out_and_hold_the_rollout() {
 #[test]
 fn the_next_partition_begins_only_when_the_one_before_is_ready_enough() {
     for rules in ["documented", "shipped"] {
-        let run = run(200, "initial", rules, "maxUnavailable: 10%, autoPartitionSize: 20%");
+        let run = run(
+            200,
+            "initial",
+            rules,
+            "maxUnavailable: 10%, autoPartitionSize: 20%",
+        );
         let mut partitions: BTreeMap<usize, (f64, Vec<f64>)> = BTreeMap::new();
         for cluster in &run.clusters {
             // "Partition 40 - 80" is the second of 40 clusters each.
-            let first: usize = cluster.stage.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a partition");
-            let entry = partitions.entry(first / 40).or_insert((f64::INFINITY, Vec::new()));
+            let first: usize = cluster
+                .stage
+                .split(' ')
+                .nth(1)
+                .and_then(|n| n.parse().ok())
+                .expect("a partition");
+            let entry = partitions
+                .entry(first / 40)
+                .or_insert((f64::INFINITY, Vec::new()));
             entry.0 = entry.0.min(cluster.told_s.expect("every cluster was told"));
-            entry.1.push(cluster.ready_s.expect("every cluster became ready"));
+            entry
+                .1
+                .push(cluster.ready_s.expect("every cluster became ready"));
         }
         assert_eq!(partitions.len(), 5);
         for next in 1..5 {
             let begins = partitions[&next].0;
-            let behind = partitions[&(next - 1)].1.iter().filter(|ready| **ready > begins).count();
-            assert!(behind <= 4, "{rules}: partition {next} began with {behind} of the one before not ready");
+            let behind = partitions[&(next - 1)]
+                .1
+                .iter()
+                .filter(|ready| **ready > begins)
+                .count();
+            assert!(
+                behind <= 4,
+                "{rules}: partition {next} began with {behind} of the one before not ready"
+            );
         }
     }
 }
@@ -250,8 +320,17 @@ fn the_next_partition_begins_only_when_the_one_before_is_ready_enough() {
 /// `reconciler/bundle_controller.go` writes a deployment once for all that was decided about it.
 #[test]
 fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
-    for (release, limit, told) in [("update", "100%", 100), ("update", "10%", 10), ("initial", "100%", 50)] {
-        let run = run(100, release, "shipped", &format!("maxUnavailable: {limit}, autoPartitionThreshold: 1000"));
+    for (release, limit, told) in [
+        ("update", "100%", 100),
+        ("update", "10%", 10),
+        ("initial", "100%", 50),
+    ] {
+        let run = run(
+            100,
+            release,
+            "shipped",
+            &format!("maxUnavailable: {limit}, autoPartitionThreshold: 1000"),
+        );
         // An update stages all, and tells as many as may be unavailable; a first deployment creates `maxNew` and tells
         // them.
         let written = if release == "update" { 100 } else { 50 };
@@ -259,11 +338,18 @@ fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
         // status.
         let finalizer = if release == "update" { 0 } else { 3 };
         let duration = f64::from(finalizer + 1 + 2 * written + 1) * 0.005;
-        assert!((run.passes[0].duration_s - duration).abs() < 1e-9, "{release}, {limit}: {:?}", run.passes[0]);
+        assert!(
+            (run.passes[0].duration_s - duration).abs() < 1e-9,
+            "{release}, {limit}: {:?}",
+            run.passes[0]
+        );
         assert_eq!(run.passes[0].promoted, told);
         for (place, cluster) in run.clusters.iter().take(told as usize).enumerate() {
             let at = (finalizer as usize + 1 + 2 * (place + 1)) as f64 * 0.005;
-            assert!((cluster.told_s.expect("told") - at).abs() < 1e-9, "{release}, {limit}: {cluster:?}");
+            assert!(
+                (cluster.told_s.expect("told") - at).abs() < 1e-9,
+                "{release}, {limit}: {cluster:?}"
+            );
         }
     }
 }

@@ -30,7 +30,10 @@ impl Pending for SortedMap {
     }
 
     fn pop(&mut self) -> (u64, u32) {
-        let ((at_ns, _), payload) = self.pending.pop_first().expect("each fired event schedules another");
+        let ((at_ns, _), payload) = self
+            .pending
+            .pop_first()
+            .expect("each fired event schedules another");
         (at_ns, payload)
     }
 }
@@ -49,7 +52,10 @@ fn the_queue_fires_what_a_sorted_map_fires() {
 
 #[test]
 fn two_million_events_give_the_known_checksums() {
-    for (load, expected) in [(Load::Hold, 0x6a89_a2bf_959c_aa30), (Load::Cancel, 0xd0da_7380_b2f8_2afd)] {
+    for (load, expected) in [
+        (Load::Hold, 0x6a89_a2bf_959c_aa30),
+        (Load::Cancel, 0xd0da_7380_b2f8_2afd),
+    ] {
         let checksum = Churn::new(load, 1_000, EventQueue::new()).fire(2_000_000);
         assert_eq!(checksum, expected, "{load:?}: {checksum:016x}");
     }

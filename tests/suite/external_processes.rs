@@ -18,8 +18,19 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// Starts `fleetsim run EXPERIMENT` in this folder.
 fn start(folder: &Path, experiment: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-    command.current_dir(folder).args(["run", experiment, "--allow-commands", "--threads", "2", "--out", "out"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.current_dir(folder).args([
+        "run",
+        experiment,
+        "--allow-commands",
+        "--threads",
+        "2",
+        "--out",
+        "out",
+    ]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command.spawn().expect("it is started")
 }
 
@@ -40,13 +51,21 @@ fn ended_within(limit: Duration, mut child: Child) -> (Option<i32>, String) {
 
 /// The folder of an experiment whose process is this shell script.
 fn scripted(script: &str, more: &str) -> tempfile::TempDir {
-    folder_with(&[("experiment.yaml", &experiment(&format!("{{external: {{command: [sh, -c, {script:?}]{more}}}}}")))])
+    folder_with(&[(
+        "experiment.yaml",
+        &experiment(&format!(
+            "{{external: {{command: [sh, -c, {script:?}]{more}}}}}"
+        )),
+    )])
 }
 
 /// What `fleetsim run` prints about a process in Python that breaks a rule.
 fn refused(python: &str, program: &str, more: &str) -> String {
     let strategy = format!("{{external: {{command: [{python:?}, program.py]{more}}}}}");
-    let folder = folder_with(&[("experiment.yaml", &experiment(&strategy)), ("program.py", program)]);
+    let folder = folder_with(&[
+        ("experiment.yaml", &experiment(&strategy)),
+        ("program.py", program),
+    ]);
     let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
     assert_eq!(code, Some(1), "{messages}");
     messages
@@ -61,7 +80,10 @@ fn started(folder: &Path, count: usize) -> Vec<u32> {
         if pids.len() >= count {
             return pids;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "{count} processes are started");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{count} processes are started"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -69,7 +91,9 @@ fn started(folder: &Path, count: usize) -> Vec<u32> {
 fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // A process that was killed and that nobody has waited for is a zombie.
-    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
 /// Asserts that none of the processes is left, soon.
@@ -80,7 +104,10 @@ fn none_is_left(folder: &Path, count: usize, why: &str) {
         if began.elapsed() > Duration::from_secs(5) {
             let left: Vec<&u32> = pids.iter().filter(|pid| is_running(**pid)).collect();
             for pid in &left {
-                let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a number"), Signal::KILL);
+                let _ = kill_process(
+                    Pid::from_raw(pid.cast_signed()).expect("a number"),
+                    Signal::KILL,
+                );
             }
             panic!("{why}: {left:?} of {pids:?} are left");
         }
@@ -97,11 +124,16 @@ const FORKS: &str = "setsid sh -c 'echo $$ >> pids; while :; do sleep 60; done' 
 fn a_process_that_does_not_read_a_long_message_is_ended_at_its_timeout() {
     let folder = scripted("exec sleep 600", ", timeout: 1 s");
     let file = folder.path().join("experiment.yaml");
-    let text = fs::read_to_string(&file).expect("readable").replace("c-{1..6}", "c-{1..20000}");
+    let text = fs::read_to_string(&file)
+        .expect("readable")
+        .replace("c-{1..6}", "c-{1..20000}");
     fs::write(&file, text).expect("written");
     let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
     assert_eq!(code, Some(1), "{messages}");
-    assert!(messages.contains("`hello` must be read and answered within 1 s of real time"), "{messages}");
+    assert!(
+        messages.contains("`hello` must be read and answered within 1 s of real time"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -114,14 +146,21 @@ fn a_message_must_be_read_before_it_is_answered() {
     let folder = folder_with(&[("experiment.yaml", &text), ("program.py", answers)]);
     let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
     assert_eq!(code, Some(1), "{messages}");
-    assert!(messages.contains("`hello` must be read before it is answered"), "{messages}");
+    assert!(
+        messages.contains("`hello` must be read before it is answered"),
+        "{messages}"
+    );
 }
 
 #[test]
 fn a_signal_ends_the_run_within_two_seconds_and_leaves_no_process() {
     let answering = "echo $$ >> pids; read q; echo '{\"ready\": {}}'; t=0; \
                      while read q; do t=$((t + 20000000)); echo \"{\\\"wake\\\": $t}\"; done";
-    for (script, processes) in [(FORKS, 3), ("echo $$ >> pids; exec sleep 600", 1), (answering, 1)] {
+    for (script, processes) in [
+        (FORKS, 3),
+        ("echo $$ >> pids; exec sleep 600", 1),
+        (answering, 1),
+    ] {
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
             let folder = scripted(script, "");
             let child = start(folder.path(), ".");
@@ -174,15 +213,26 @@ fn answering(ready: &str, answer: &str) -> String {
 #[test]
 fn time_must_move_on() {
     let Some(python) = python() else { return };
-    let message = refused(&python, &answering("{}", "{'wake': message['now'] + 1}"), "");
+    let message = refused(
+        &python,
+        &answering("{}", "{'wake': message['now'] + 1}"),
+        "",
+    );
     // 10,000, and one for each of six targets.
     let wanted = "time must move on: 10006 answers in a row without news took ";
     assert!(message.contains(wanted), "{message}");
-    for ends in
-        ["'completed': 2", "'approvals': [{'stage': 'a', 'when': 'after'}]", "'deploy': [{'target': 0, 'revision': 2}]"]
-    {
-        let answer = format!("{{'now': min(message['until'], globals().setdefault('n', 0)), {ends}}}");
-        let message = refused(&python, &answering("{'lookahead': 5}", &answer), ", loop: process");
+    for ends in [
+        "'completed': 2",
+        "'approvals': [{'stage': 'a', 'when': 'after'}]",
+        "'deploy': [{'target': 0, 'revision': 2}]",
+    ] {
+        let answer =
+            format!("{{'now': min(message['until'], globals().setdefault('n', 0)), {ends}}}");
+        let message = refused(
+            &python,
+            &answering("{'lookahead': 5}", &answer),
+            ", loop: process",
+        );
         assert!(message.contains(wanted), "{ends}: {message}");
     }
 }
@@ -194,7 +244,10 @@ fn a_scheduler_may_wake_up_as_often_as_it_likes_when_time_passes() {
     let answer = "{'wake': message['now'] + 20_000_000} if message['now'] < 600_000_000_000 else \
                   {'deploy': [{'target': at, 'revision': 2} for at in range(6)] if message['now'] < 600_010_000_000 else []}";
     let strategy = format!("{{external: {{command: [{python:?}, program.py]}}}}");
-    let folder = folder_with(&[("experiment.yaml", &experiment(&strategy)), ("program.py", &answering("{}", answer))]);
+    let folder = folder_with(&[
+        ("experiment.yaml", &experiment(&strategy)),
+        ("program.py", &answering("{}", answer)),
+    ]);
     let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
     assert_eq!(code, Some(0), "{messages}");
 }
@@ -203,11 +256,16 @@ fn a_scheduler_may_wake_up_as_often_as_it_likes_when_time_passes() {
 fn an_answer_has_a_limit_of_size() {
     let folder = scripted("head -c 150000000 /dev/zero | tr '\\0' x", "");
     let file = folder.path().join("experiment.yaml");
-    let text = fs::read_to_string(&file).expect("readable").replace("replicates: 2", "replicates: 1");
+    let text = fs::read_to_string(&file)
+        .expect("readable")
+        .replace("replicates: 2", "replicates: 1");
     fs::write(&file, text).expect("written");
     let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
     assert_eq!(code, Some(1), "{messages}");
-    assert!(messages.contains("an answer must be shorter than 134217728 bytes"), "{messages}");
+    assert!(
+        messages.contains("an answer must be shorter than 134217728 bytes"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -216,14 +274,35 @@ fn a_program_beside_an_experiment_is_found_from_any_folder() {
 
     let folder = folder_with(&[]);
     fs::create_dir(folder.path().join("mine")).expect("a folder");
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
-    write("mine/experiment.yaml", &experiment("{external: {command: [./prog]}}"));
-    write("mine/prog", "#!/bin/sh\necho '{\"error\": {\"message\": \"here I am\"}}'\n");
-    fs::set_permissions(folder.path().join("mine/prog"), fs::Permissions::from_mode(0o755)).expect("own file");
-    for (at, experiment) in [("", "mine"), ("", "mine/experiment.yaml"), ("mine", "."), ("mine", "experiment.yaml")] {
-        let output = fleetsim(&folder.path().join(at)).args(["run", experiment, "--allow-commands"]).output();
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    write(
+        "mine/experiment.yaml",
+        &experiment("{external: {command: [./prog]}}"),
+    );
+    write(
+        "mine/prog",
+        "#!/bin/sh\necho '{\"error\": {\"message\": \"here I am\"}}'\n",
+    );
+    fs::set_permissions(
+        folder.path().join("mine/prog"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .expect("own file");
+    for (at, experiment) in [
+        ("", "mine"),
+        ("", "mine/experiment.yaml"),
+        ("mine", "."),
+        ("mine", "experiment.yaml"),
+    ] {
+        let output = fleetsim(&folder.path().join(at))
+            .args(["run", experiment, "--allow-commands"])
+            .output();
         let messages = text(&output.expect("it runs").stderr);
-        assert!(messages.contains("the process reports an error: here I am"), "{at} {experiment}: {messages}");
+        assert!(
+            messages.contains("the process reports an error: here I am"),
+            "{at} {experiment}: {messages}"
+        );
     }
 }
 
@@ -286,9 +365,14 @@ fn own_loop(settings: &str) -> String {
 fn completion_is_reported_when_the_process_reports_it_and_never_before_the_last_target_is_ready() {
     let Some(python) = python() else { return };
     let fleet = "[{name: 'c-{1..6}', nodes: 1}]";
-    let seconds =
-        |row: &std::collections::BTreeMap<String, String>, column: &str| row[column].parse::<f64>().expect(column);
-    for (settings, late) in [("False, False, False", 5.0), ("False, True, False", 5.0), ("True, False, False", 0.0)] {
+    let seconds = |row: &std::collections::BTreeMap<String, String>, column: &str| {
+        row[column].parse::<f64>().expect(column)
+    };
+    for (settings, late) in [
+        ("False, False, False", 5.0),
+        ("False, True, False", 5.0),
+        ("True, False, False", 0.0),
+    ] {
         let row = row_of(&python, fleet, &own_loop(settings));
         let found = seconds(&row, "reported_s") - seconds(&row, "completion_s");
         assert!((found - late).abs() < 1e-6, "{settings}: {row:?}");
@@ -302,8 +386,16 @@ fn a_process_knows_which_targets_it_cannot_reach_and_its_hold_has_its_own_name()
     let fleet = "[{name: 'c-{1..6}', nodes: 1}, {name: away, registered: false}, {name: frozen, paused: true}]";
     for settings in ["False, False, False", "False, False, True"] {
         let row = row_of(&python, fleet, &own_loop(settings));
-        assert_eq!((&*row["held_by"], &*row["held_detail"]), ("pausedClusters", "2 are left out"), "{row:?}");
-        assert_eq!((&*row["targets_done"], &*row["promotions"]), ("6", "6"), "{row:?}");
+        assert_eq!(
+            (&*row["held_by"], &*row["held_detail"]),
+            ("pausedClusters", "2 are left out"),
+            "{row:?}"
+        );
+        assert_eq!(
+            (&*row["targets_done"], &*row["promotions"]),
+            ("6", "6"),
+            "{row:?}"
+        );
     }
 }
 
@@ -317,7 +409,9 @@ fn a_long_name_of_a_rule_is_shortened() {
     let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
     assert_eq!(code, Some(0), "{messages}");
     let mut reader = csv::Reader::from_path(folder.path().join("out/runs.csv")).expect("the table");
-    let rows: Vec<std::collections::BTreeMap<String, String>> =
-        reader.deserialize().collect::<csv::Result<_>>().expect("text");
+    let rows: Vec<std::collections::BTreeMap<String, String>> = reader
+        .deserialize()
+        .collect::<csv::Result<_>>()
+        .expect("text");
     assert_eq!(rows[0]["held_by"], "x".repeat(1_000) + "…");
 }

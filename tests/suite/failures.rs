@@ -49,12 +49,21 @@ spec:
 ";
 
 const STRATEGIES: [(&str, &str); 10] = [
-    ("fleet", "rancherFleet: {maxUnavailable: 10%, autoPartitionThreshold: 1}"),
+    (
+        "fleet",
+        "rancherFleet: {maxUnavailable: 10%, autoPartitionThreshold: 1}",
+    ),
     ("argo-rolling-sync", ARGO_CD),
     ("argo-proposal", "argoCdProposal: {file: proposal.yaml}"),
     ("kubefleet-staged", "kubeFleetStaged: {file: staged.yaml}"),
-    ("kubefleet-rolling", "kubeFleetRolling: {file: placement.yaml}"),
-    ("cloud-foundry", "cloudFoundry: {strategy: rolling, maxInFlight: 10}"),
+    (
+        "kubefleet-rolling",
+        "kubeFleetRolling: {file: placement.yaml}",
+    ),
+    (
+        "cloud-foundry",
+        "cloudFoundry: {strategy: rolling, maxInFlight: 10}",
+    ),
     ("all-at-once", "allAtOnce: {}"),
     ("batches", "batches: {size: 20}"),
     ("doubling", "doubling: {first: 5}"),
@@ -67,8 +76,15 @@ fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
 }
 
 /// As [`run_all`], with this of the registry.
-pub(super) fn run_all_with(registry: &str, faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
-    let strategies: String = STRATEGIES.iter().map(|(name, strategy)| format!("  {name}: {{{strategy}}}\n")).collect();
+pub(super) fn run_all_with(
+    registry: &str,
+    faults: &str,
+    workloads: &str,
+) -> Vec<(&'static str, RunRecord)> {
+    let strategies: String = STRATEGIES
+        .iter()
+        .map(|(name, strategy)| format!("  {name}: {{{strategy}}}\n"))
+        .collect();
     let text = format!(
         "name: failures
 seed: 5
@@ -89,8 +105,18 @@ strategies:
     );
     let files = [
         ("experiment.yaml", text.as_str()),
-        ("rolling-sync.yaml", &ARGO.replace("STRATEGY", "RollingSync").replace("FIELD", "rollingSync")),
-        ("proposal.yaml", &ARGO.replace("STRATEGY", "RollingUpdate").replace("FIELD", "rollingUpdate")),
+        (
+            "rolling-sync.yaml",
+            &ARGO
+                .replace("STRATEGY", "RollingSync")
+                .replace("FIELD", "rollingSync"),
+        ),
+        (
+            "proposal.yaml",
+            &ARGO
+                .replace("STRATEGY", "RollingUpdate")
+                .replace("FIELD", "rollingUpdate"),
+        ),
         ("staged.yaml", STAGED),
         ("placement.yaml", PLACEMENT),
     ];
@@ -100,18 +126,41 @@ strategies:
         nothing_is_lost(&run);
         run
     };
-    STRATEGIES.iter().zip(&experiment.variants).map(|((name, _), variant)| (*name, run(variant))).collect()
+    STRATEGIES
+        .iter()
+        .zip(&experiment.variants)
+        .map(|((name, _), variant)| (*name, run(variant)))
+        .collect()
 }
 
 fn nothing_is_lost(record: &RunRecord) {
     let run = &record.run;
-    assert_eq!(run.egress_bytes, run.received_bytes + run.lost_bytes, "bytes");
+    assert_eq!(
+        run.egress_bytes,
+        run.received_bytes + run.lost_bytes,
+        "bytes"
+    );
     assert_eq!((run.targets, record.clusters.len()), (100, 100), "targets");
-    assert_eq!(run.egress_bytes, record.clusters.iter().map(|cluster| cluster.received_bytes).sum::<u64>());
+    assert_eq!(
+        run.egress_bytes,
+        record
+            .clusters
+            .iter()
+            .map(|cluster| cluster.received_bytes)
+            .sum::<u64>()
+    );
     for bin in &record.series {
-        assert_eq!(bin.ready_new + bin.updating + bin.not_ready + bin.waiting, 100, "at {} s", bin.t_s);
+        assert_eq!(
+            bin.ready_new + bin.updating + bin.not_ready + bin.waiting,
+            100,
+            "at {} s",
+            bin.t_s
+        );
     }
-    assert_eq!(run.outcome == RunOutcome::Complete, run.targets_done == run.targets);
+    assert_eq!(
+        run.outcome == RunOutcome::Complete,
+        run.targets_done == run.targets
+    );
 }
 
 const POD: &str = "{kind: Deployment, image: shop, replicas: 2, readiness: {period: 5 s}}";
@@ -120,7 +169,13 @@ const DAEMON: &str = "{kind: DaemonSet, image: shop, readiness: {period: 5 s}}";
 fn show(runs: &[(&str, RunRecord)]) -> String {
     let line = |(name, run): &(&str, RunRecord)| {
         let run = &run.run;
-        format!("{name}: {:?} {} done at {:.0} s; {}\n", run.outcome, run.targets_done, run.end_s, run.held())
+        format!(
+            "{name}: {:?} {} done at {:.0} s; {}\n",
+            run.outcome,
+            run.targets_done,
+            run.end_s,
+            run.held()
+        )
     };
     runs.iter().map(line).collect()
 }
@@ -133,29 +188,62 @@ fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, RunOutcome, u64, &str)]) 
     for ((name, record), (expected_name, outcome, done, held_by)) in runs.iter().zip(expected) {
         let run = &record.run;
         assert_eq!(name, expected_name);
-        let is_held = if held_by.is_empty() { run.held().is_empty() } else { run.held().starts_with(held_by) };
+        let is_held = if held_by.is_empty() {
+            run.held().is_empty()
+        } else {
+            run.held().starts_with(held_by)
+        };
         let is_so = (run.outcome, run.targets_done) == (*outcome, *done) && is_held;
-        assert!(is_so, "{name} should be {outcome:?} with {done} done, held by `{held_by}`:\n{}", show(runs));
+        assert!(
+            is_so,
+            "{name} should be {outcome:?} with {done} done, held by `{held_by}`:\n{}",
+            show(runs)
+        );
         // Under Cloud Foundry an instance that crashes for ever is started again now and then, and a pass that sees all
         // such instances starting goes on.
-        let may_last = run.outcome == RunOutcome::Complete || (*outcome, *name) == (Horizon, "cloud-foundry");
-        assert!(may_last || run.end_s < 2.0 * 3600.0, "{name} hangs until {} s", run.end_s);
+        let may_last =
+            run.outcome == RunOutcome::Complete || (*outcome, *name) == (Horizon, "cloud-foundry");
+        assert!(
+            may_last || run.end_s < 2.0 * 3600.0,
+            "{name} hangs until {} s",
+            run.end_s
+        );
     }
 }
 
 fn end_s(runs: &[(&str, RunRecord)], strategy: &str) -> f64 {
-    runs.iter().find(|(name, _)| *name == strategy).expect("a strategy").1.run.end_s
+    runs.iter()
+        .find(|(name, _)| *name == strategy)
+        .expect("a strategy")
+        .1
+        .run
+        .end_s
 }
 
 /// After an hour without a change KubeFleet's member agent looks every 900 s only.
 fn longest_look(strategy: &str) -> f64 {
-    if strategy.starts_with("kubefleet") { 900.0 } else { 0.0 }
+    if strategy.starts_with("kubefleet") {
+        900.0
+    } else {
+        0.0
+    }
 }
 
 fn complete(runs: &[(&str, RunRecord)]) {
     for (name, record) in runs {
-        assert_eq!(record.run.outcome, RunOutcome::Complete, "{name}:\n{}", show(runs));
-        assert!(record.clusters.iter().all(|cluster| cluster.ready_s.is_some()), "{name}");
+        assert_eq!(
+            record.run.outcome,
+            RunOutcome::Complete,
+            "{name}:\n{}",
+            show(runs)
+        );
+        assert!(
+            record
+                .clusters
+                .iter()
+                .all(|cluster| cluster.ready_s.is_some()),
+            "{name}"
+        );
     }
 }
 
@@ -163,19 +251,39 @@ fn complete(runs: &[(&str, RunRecord)]) {
 fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
     let whole = run_all("", POD);
     complete(&whole);
-    let cut = run_all("regional: [{region: east, windows: [{from: 60 s, for: 1h}]}]", POD);
+    let cut = run_all(
+        "regional: [{region: east, windows: [{from: 60 s, for: 1h}]}]",
+        POD,
+    );
     complete(&cut);
-    let managed = run_all("regional: [{region: east, windows: [{from: 60 s, for: 1h}], cuts: management}]", POD);
+    let managed = run_all(
+        "regional: [{region: east, windows: [{from: 60 s, for: 1h}], cuts: management}]",
+        POD,
+    );
     complete(&managed);
     for (name, _) in STRATEGIES {
-        let (whole, cut, managed) = (end_s(&whole, name), end_s(&cut, name), end_s(&managed, name));
+        let (whole, cut, managed) = (
+            end_s(&whole, name),
+            end_s(&cut, name),
+            end_s(&managed, name),
+        );
         // The other half goes on meanwhile where its limit lets it; nobody is done before the region is back.
         let most = whole + 3600.0 + 1000.0 + longest_look(name);
-        assert!(cut > 3660.0 && cut < most, "{name}: {cut} s, {whole} s without the outage");
-        assert!(managed <= cut && managed > 3660.0, "{name}: {managed} s when images still come, not {cut} s");
+        assert!(
+            cut > 3660.0 && cut < most,
+            "{name}: {cut} s, {whole} s without the outage"
+        );
+        assert!(
+            managed <= cut && managed > 3660.0,
+            "{name}: {managed} s when images still come, not {cut} s"
+        );
     }
     // All were told before the outage; they report at once when they are back, but for what has to be pulled anew.
-    assert!(end_s(&managed, "all-at-once") < 3670.0, "{}", show(&managed));
+    assert!(
+        end_s(&managed, "all-at-once") < 3670.0,
+        "{}",
+        show(&managed)
+    );
 }
 
 #[test]
@@ -183,13 +291,19 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
     let whole = run_all("", POD);
     let down = run_all_with("windows: [{from: 20 s, for: 1h, down: true}]", "", POD);
     complete(&down);
-    assert!(down.iter().any(|(_, record)| record.run.lost_bytes > 0), "what had come is collected");
+    assert!(
+        down.iter().any(|(_, record)| record.run.lost_bytes > 0),
+        "what had come is collected"
+    );
     for ((name, down), (_, whole)) in down.iter().zip(&whole) {
         let (end, usual) = (down.run.end_s, whole.run.end_s);
         // It is back at 3 620 s. A pull that failed meanwhile looks again at most 315 s after its last failure, which
         // takes up to 150 s: five tries to connect of 30 s each.
         let most = usual + 3600.0 + 470.0 * 2.0 + longest_look(name);
-        assert!(end > 3620.0 && end < most, "{name}: {end} s, {usual} s without the outage");
+        assert!(
+            end > 3620.0 && end < most,
+            "{name}: {end} s, {usual} s without the outage"
+        );
         assert!(down.run.failed_pulls > 0, "{name}");
     }
 }
@@ -197,59 +311,163 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
 #[test]
 fn ten_percent_permanently_offline_stop_a_rollout_at_its_limit() {
     let runs = run_all("offline: {share: 10%}", POD);
-    let offline = runs[0].1.clusters.iter().filter(|cluster| cluster.offline).count();
+    let offline = runs[0]
+        .1
+        .clusters
+        .iter()
+        .filter(|cluster| cluster.offline)
+        .count();
     assert_eq!(offline, 5, "of this seed: one canary and four others");
     ends(
         &runs,
         &[
-            ("fleet", Stalled, 71, "maxUnavailable: in partition `Partition 50 - 75`, 2 clusters"),
-            ("argo-rolling-sync", Stalled, 19, "rollingSync.steps: step 1 is complete when all of it is Healthy"),
-            ("argo-proposal", Stalled, 19, "rollingUpdate.steps: in step 1, not complete: 1 application"),
-            ("kubefleet-staged", Stalled, 19, "stages: in stage `canary`, 1 cluster"),
+            (
+                "fleet",
+                Stalled,
+                71,
+                "maxUnavailable: in partition `Partition 50 - 75`, 2 clusters",
+            ),
+            (
+                "argo-rolling-sync",
+                Stalled,
+                19,
+                "rollingSync.steps: step 1 is complete when all of it is Healthy",
+            ),
+            (
+                "argo-proposal",
+                Stalled,
+                19,
+                "rollingUpdate.steps: in step 1, not complete: 1 application",
+            ),
+            (
+                "kubefleet-staged",
+                Stalled,
+                19,
+                "stages: in stage `canary`, 1 cluster",
+            ),
             ("kubefleet-rolling", Stalled, 95, "Available: 5 clusters"),
-            ("cloud-foundry", Stalled, 95, "routable: 95 of 100 new instances are routable"),
-            ("all-at-once", Stalled, 95, "ready: 5 started target(s) not ready"),
-            ("batches", Stalled, 19, "batch: 1 started target(s) not ready"),
-            ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
-            ("one-by-one", Stalled, 14, "batch: 1 started target(s) not ready"),
+            (
+                "cloud-foundry",
+                Stalled,
+                95,
+                "routable: 95 of 100 new instances are routable",
+            ),
+            (
+                "all-at-once",
+                Stalled,
+                95,
+                "ready: 5 started target(s) not ready",
+            ),
+            (
+                "batches",
+                Stalled,
+                19,
+                "batch: 1 started target(s) not ready",
+            ),
+            (
+                "doubling",
+                Stalled,
+                14,
+                "doubling: 1 started target(s) not ready",
+            ),
+            (
+                "one-by-one",
+                Stalled,
+                14,
+                "batch: 1 started target(s) not ready",
+            ),
         ],
     );
 }
 
 #[test]
 fn all_products_but_argo_cd_complete_on_a_fleet_with_frequent_outages() {
-    let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 10m, sigma: 1}}";
+    let outages =
+        "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 10m, sigma: 1}}";
     let mut runs = run_all(outages, POD);
     let (_, argo_cd) = runs.remove(1);
     complete(&runs);
     // A sync that a cluster misses is tried again for eight minutes, twice at most, and then never, also when the
     // cluster is back. Half of the repairs take longer than ten minutes, two of them among those of canaries.
     assert_eq!(argo_cd.run.outcome, Stalled);
-    let held_by =
-        "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 2 applications (c-06, c-18)";
-    assert!(argo_cd.run.held().contains("operation Failed"), "{}", argo_cd.run.held());
-    assert!(argo_cd.run.held().starts_with(held_by), "{}", argo_cd.run.held());
+    let held_by = "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 2 applications (c-06, c-18)";
+    assert!(
+        argo_cd.run.held().contains("operation Failed"),
+        "{}",
+        argo_cd.run.held()
+    );
+    assert!(
+        argo_cd.run.held().starts_with(held_by),
+        "{}",
+        argo_cd.run.held()
+    );
 }
 
 #[test]
 fn a_defect_stops_a_fleet_with_frequent_failures_like_any_other() {
     // Outages have no end, and none of those to come helps: a run is known to be stalled at the first moment without
     // a repair that matters.
-    let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
+    let outages =
+        "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
     let runs = run_all(&format!("{outages}, defect: {{share: 10%}}"), POD);
     ends(
         &runs,
         &[
-            ("fleet", Stalled, 16, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters"),
-            ("argo-rolling-sync", Stalled, 18, "rollingSync.steps: step 1"),
-            ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
-            ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
+            (
+                "fleet",
+                Stalled,
+                16,
+                "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters",
+            ),
+            (
+                "argo-rolling-sync",
+                Stalled,
+                18,
+                "rollingSync.steps: step 1",
+            ),
+            (
+                "argo-proposal",
+                Stalled,
+                18,
+                "rollingUpdate.steps: in step 1",
+            ),
+            (
+                "kubefleet-staged",
+                Stalled,
+                18,
+                "stages: in stage `canary`, 2 clusters",
+            ),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Horizon, 22, "unhealthy: 3 of 25 new instances are not healthy (3 crashed)"),
-            ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
-            ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
-            ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
-            ("one-by-one", Stalled, 6, "batch: 1 started target(s) not ready"),
+            (
+                "cloud-foundry",
+                Horizon,
+                22,
+                "unhealthy: 3 of 25 new instances are not healthy (3 crashed)",
+            ),
+            (
+                "all-at-once",
+                Stalled,
+                91,
+                "ready: 9 started target(s) not ready",
+            ),
+            (
+                "batches",
+                Stalled,
+                18,
+                "batch: 2 started target(s) not ready",
+            ),
+            (
+                "doubling",
+                Stalled,
+                14,
+                "doubling: 1 started target(s) not ready",
+            ),
+            (
+                "one-by-one",
+                Stalled,
+                6,
+                "batch: 1 started target(s) not ready",
+            ),
         ],
     );
 }
@@ -260,53 +478,170 @@ fn a_missing_tag_blocks_indefinitely() {
     ends(
         &runs,
         &[
-            ("fleet", Stalled, 5, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters (c-01, c-07)"),
-            ("argo-rolling-sync", Stalled, 18, "rollingSync.steps: step 1"),
-            ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
-            ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
+            (
+                "fleet",
+                Stalled,
+                5,
+                "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters (c-01, c-07)",
+            ),
+            (
+                "argo-rolling-sync",
+                Stalled,
+                18,
+                "rollingSync.steps: step 1",
+            ),
+            (
+                "argo-proposal",
+                Stalled,
+                18,
+                "rollingUpdate.steps: in step 1",
+            ),
+            (
+                "kubefleet-staged",
+                Stalled,
+                18,
+                "stages: in stage `canary`, 2 clusters",
+            ),
             ("kubefleet-rolling", Stalled, 92, "Available: 8 clusters"),
-            ("cloud-foundry", Horizon, 8, "unhealthy: 2 of 10 new instances are not healthy (2 crashed)"),
-            ("all-at-once", Stalled, 92, "ready: 8 started target(s) not ready"),
-            ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
-            ("doubling", Stalled, 4, "doubling: 1 started target(s) not ready"),
-            ("one-by-one", Stalled, 0, "batch: 1 started target(s) not ready"),
+            (
+                "cloud-foundry",
+                Horizon,
+                8,
+                "unhealthy: 2 of 10 new instances are not healthy (2 crashed)",
+            ),
+            (
+                "all-at-once",
+                Stalled,
+                92,
+                "ready: 8 started target(s) not ready",
+            ),
+            (
+                "batches",
+                Stalled,
+                18,
+                "batch: 2 started target(s) not ready",
+            ),
+            (
+                "doubling",
+                Stalled,
+                4,
+                "doubling: 1 started target(s) not ready",
+            ),
+            (
+                "one-by-one",
+                Stalled,
+                0,
+                "batch: 1 started target(s) not ready",
+            ),
         ],
     );
     for (name, record) in &runs {
-        let without = record.clusters.iter().filter(|cluster| cluster.received_bytes == 0 && cluster.pulls > 0);
-        assert!(without.count() > 0, "{name}: some were told and got nothing");
+        let without = record
+            .clusters
+            .iter()
+            .filter(|cluster| cluster.received_bytes == 0 && cluster.pulls > 0);
+        assert!(
+            without.count() > 0,
+            "{name}: some were told and got nothing"
+        );
     }
 }
 
 #[test]
 fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout() {
     let at_once = run_all("defect: {share: 10%, kind: unready}", POD);
-    let late = run_all("defect: {share: 10%, kind: unready, detectedAfter: {min: 30 s, max: 5m}}", POD);
+    let late = run_all(
+        "defect: {share: 10%, kind: unready, detectedAfter: {min: 30 s, max: 5m}}",
+        POD,
+    );
     ends(
         &late,
         &[
-            ("fleet", Stalled, 18, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters"),
+            (
+                "fleet",
+                Stalled,
+                18,
+                "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters",
+            ),
             // RollingSync never takes back that an application was Healthy, so no step notices.
-            ("argo-rolling-sync", Stalled, 91, "applicationStatus: the rollout is complete"),
-            ("argo-proposal", Stalled, 35, "rollingUpdate.steps: in step 1"),
-            ("kubefleet-staged", Stalled, 91, "stages: in stage `prod`, 2 clusters"),
+            (
+                "argo-rolling-sync",
+                Stalled,
+                91,
+                "applicationStatus: the rollout is complete",
+            ),
+            (
+                "argo-proposal",
+                Stalled,
+                35,
+                "rollingUpdate.steps: in step 1",
+            ),
+            (
+                "kubefleet-staged",
+                Stalled,
+                91,
+                "stages: in stage `prod`, 2 clusters",
+            ),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Stalled, 33, "unhealthy: 5 of 38 new instances are not healthy"),
-            ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
-            ("batches", Stalled, 35, "batch: 5 started target(s) not ready"),
+            (
+                "cloud-foundry",
+                Stalled,
+                33,
+                "unhealthy: 5 of 38 new instances are not healthy",
+            ),
+            (
+                "all-at-once",
+                Stalled,
+                91,
+                "ready: 9 started target(s) not ready",
+            ),
+            (
+                "batches",
+                Stalled,
+                35,
+                "batch: 5 started target(s) not ready",
+            ),
             // Waves of 5, 10, 20 and 40 start before the first defect shows; 8 of these 75 clusters are defective.
-            ("doubling", Stalled, 67, "doubling: 8 started target(s) not ready"),
-            ("one-by-one", Stalled, 12, "batch: 1 started target(s) not ready"),
+            (
+                "doubling",
+                Stalled,
+                67,
+                "doubling: 8 started target(s) not ready",
+            ),
+            (
+                "one-by-one",
+                Stalled,
+                12,
+                "batch: 1 started target(s) not ready",
+            ),
         ],
     );
     for ((name, late), (_, at_once)) in late.iter().zip(&at_once) {
-        assert!(at_once.run.outcome == Stalled && at_once.run.end_s < 7200.0, "{name} at {} s", at_once.run.end_s);
-        assert!(late.run.exposed_targets >= at_once.run.exposed_targets, "{name}");
-        let told = late.clusters.iter().filter(|cluster| cluster.defective && cluster.told_s.is_some()).count();
-        assert_eq!(late.run.exposed_targets, told as u64, "{name}: each defective cluster that was told counts once");
+        assert!(
+            at_once.run.outcome == Stalled && at_once.run.end_s < 7200.0,
+            "{name} at {} s",
+            at_once.run.end_s
+        );
+        assert!(
+            late.run.exposed_targets >= at_once.run.exposed_targets,
+            "{name}"
+        );
+        let told = late
+            .clusters
+            .iter()
+            .filter(|cluster| cluster.defective && cluster.told_s.is_some())
+            .count();
+        assert_eq!(
+            late.run.exposed_targets, told as u64,
+            "{name}: each defective cluster that was told counts once"
+        );
     }
     let exposed = |runs: &[(&str, RunRecord)], at: usize| runs[at].1.run.exposed_targets;
-    assert_eq!((exposed(&at_once, 1), exposed(&late, 1)), (2, 9), "RollingSync goes through to the end");
+    assert_eq!(
+        (exposed(&at_once, 1), exposed(&late, 1)),
+        (2, 9),
+        "RollingSync goes through to the end"
+    );
 }
 
 #[test]
@@ -316,18 +651,33 @@ fn lost_nodes_are_replaced_under_a_deployment_and_waited_for_under_a_daemon_set(
     complete(&pods);
     let daemons = run_all(loss, DAEMON);
     for (name, _) in STRATEGIES {
-        assert!(end_s(&daemons, name) > end_s(&pods, name), "{name}:\n{}\n{}", show(&pods), show(&daemons));
+        assert!(
+            end_s(&daemons, name) > end_s(&pods, name),
+            "{name}:\n{}\n{}",
+            show(&pods),
+            show(&daemons)
+        );
     }
     // 300 nodes of which each is away for 15 min twice a day: some cluster is not ready nearly always. What needs all
     // of them at once takes hours; the horizon comes first for the slowest.
     let (_, last) = daemons.last().expect("one by one");
-    assert_eq!((last.run.outcome, last.run.end_s), (RunOutcome::Horizon, 86_400.0));
-    assert!(last.run.held().starts_with("batch: "), "{}", last.run.held());
+    assert_eq!(
+        (last.run.outcome, last.run.end_s),
+        (RunOutcome::Horizon, 86_400.0)
+    );
+    assert!(
+        last.run.held().starts_with("batch: "),
+        "{}",
+        last.run.held()
+    );
 }
 
 #[test]
 fn slow_clusters_delay_and_stop_nothing() {
-    let (even, slow) = (run_all("", POD), run_all("slow: {share: 10%, factor: 10}", POD));
+    let (even, slow) = (
+        run_all("", POD),
+        run_all("slow: {share: 10%, factor: 10}", POD),
+    );
     complete(&slow);
     for (name, _) in STRATEGIES {
         assert!(end_s(&slow, name) > end_s(&even, name), "{name}");
@@ -337,9 +687,16 @@ fn slow_clusters_delay_and_stop_nothing() {
 
 #[test]
 fn every_strategy_meets_the_same_failures() {
-    let runs = run_all("offline: {share: 10%}, defect: {share: 10%}, outages: {between: {mean: 1h}, repair: 1h}", POD);
+    let runs = run_all(
+        "offline: {share: 10%}, defect: {share: 10%}, outages: {between: {mean: 1h}, repair: 1h}",
+        POD,
+    );
     let lots = |record: &RunRecord| -> Vec<(bool, bool)> {
-        record.clusters.iter().map(|cluster| (cluster.offline, cluster.defective)).collect()
+        record
+            .clusters
+            .iter()
+            .map(|cluster| (cluster.offline, cluster.defective))
+            .collect()
     };
     for (name, record) in &runs {
         assert_eq!(lots(record), lots(&runs[0].1), "{name}");

@@ -8,17 +8,36 @@ use super::common::{fleetsim, text};
 fn the_experiment_of_every_product_is_valid_and_compares_its_own_setting() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let products = [
-        ("rancher-fleet", "rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 100%]"),
-        ("argo-cd", "rollingSync.steps[1].maxUpdate: [1, 5%, 10%, 25%, 100%]"),
-        ("kubefleet-staged", "kubeFleetStaged.stages[1].maxConcurrency: [1, 5%, 10%, 25%, 100%]"),
-        ("kubefleet-rolling", "kubeFleetRolling.maxUnavailable: [1, 5%, 10%, 25%, 100%]"),
+        (
+            "rancher-fleet",
+            "rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 100%]",
+        ),
+        (
+            "argo-cd",
+            "rollingSync.steps[1].maxUpdate: [1, 5%, 10%, 25%, 100%]",
+        ),
+        (
+            "kubefleet-staged",
+            "kubeFleetStaged.stages[1].maxConcurrency: [1, 5%, 10%, 25%, 100%]",
+        ),
+        (
+            "kubefleet-rolling",
+            "kubeFleetRolling.maxUnavailable: [1, 5%, 10%, 25%, 100%]",
+        ),
         ("cloud-foundry", "cloudFoundry.maxInFlight: [1, 5, 20, 100]"),
     ];
     for (product, setting) in products {
-        fleetsim(home.path()).args(["init", product, "--product", product, "--yes"]).assert().success();
-        let written = fs::read_to_string(home.path().join(product).join("experiment.yaml")).expect("written");
+        fleetsim(home.path())
+            .args(["init", product, "--product", product, "--yes"])
+            .assert()
+            .success();
+        let written =
+            fs::read_to_string(home.path().join(product).join("experiment.yaml")).expect("written");
         assert!(written.contains(setting), "{written}");
-        fleetsim(home.path()).args(["check", product]).assert().success();
+        fleetsim(home.path())
+            .args(["check", product])
+            .assert()
+            .success();
     }
 }
 
@@ -48,8 +67,15 @@ fn answers_come_from_options_and_from_lines_and_the_rest_is_as_proposed() {
     ] {
         assert!(written.contains(line), "{line} in {written}");
     }
-    let ran = fleetsim(home.path()).args(["run", "mine", "--replicates", "2"]).output().expect("run");
-    assert!(ran.status.success() && text(&ran.stdout).contains(" of 2 variants"), "{}", text(&ran.stderr));
+    let ran = fleetsim(home.path())
+        .args(["run", "mine", "--replicates", "2"])
+        .output()
+        .expect("run");
+    assert!(
+        ran.status.success() && text(&ran.stdout).contains(" of 2 variants"),
+        "{}",
+        text(&ran.stderr)
+    );
 }
 
 #[test]
@@ -61,35 +87,84 @@ fn an_invalid_answer_says_why_and_writes_nothing() {
             "`0` is no answer to --clusters (How many clusters are there?): it must be a whole number from 1 to 1000000",
         ),
         (&["--egress", "10"], "`10` is no answer to --egress"),
-        (&["--changed", "500 MB"], "it must be at most the image's size, 400 MB"),
-        (&["--settings", "1, many"], "`many` must be a count or a percentage; write e.g. `1, 10%, 100%`"),
-        (&["--product", "cloud-foundry", "--settings", "10%"], "maxInFlight"),
+        (
+            &["--changed", "500 MB"],
+            "it must be at most the image's size, 400 MB",
+        ),
+        (
+            &["--settings", "1, many"],
+            "`many` must be a count or a percentage; write e.g. `1, 10%, 100%`",
+        ),
+        (
+            &["--product", "cloud-foundry", "--settings", "10%"],
+            "maxInFlight",
+        ),
     ];
     for (more, message) in cases {
-        let output = fleetsim(home.path()).args(["init", "mine", "--yes"]).args(more).output().expect("run");
+        let output = fleetsim(home.path())
+            .args(["init", "mine", "--yes"])
+            .args(more)
+            .output()
+            .expect("run");
         assert_eq!(output.status.code(), Some(2), "{more:?}");
-        assert!(text(&output.stderr).contains(message), "{more:?}: {}", text(&output.stderr));
-        assert!(!home.path().join("mine").exists(), "{more:?} leaves nothing");
+        assert!(
+            text(&output.stderr).contains(message),
+            "{more:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            !home.path().join("mine").exists(),
+            "{more:?} leaves nothing"
+        );
     }
     fs::create_dir(home.path().join("taken")).expect("a folder");
     fs::write(home.path().join("taken/notes.txt"), "mine").expect("a file");
-    let output = fleetsim(home.path()).args(["init", "taken", "--yes"]).output().expect("run");
+    let output = fleetsim(home.path())
+        .args(["init", "taken", "--yes"])
+        .output()
+        .expect("run");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("taken exists and is not an empty folder; name a new folder"));
+    assert!(
+        text(&output.stderr).contains("taken exists and is not an empty folder; name a new folder")
+    );
 }
 
 #[test]
 fn the_links_are_those_of_the_kind_of_site() {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let known = [("cloud", "downlink: 5 Gbit/s, rtt: 5 ms"), ("dsl", "nodes: 3, site: dsl}")];
+    let known = [
+        ("cloud", "downlink: 5 Gbit/s, rtt: 5 ms"),
+        ("dsl", "nodes: 3, site: dsl}"),
+    ];
     for (site, links) in known {
-        fleetsim(home.path()).args(["init", site, "--site", site, "--yes"]).assert().success();
-        let written = fs::read_to_string(home.path().join(site).join("experiment.yaml")).expect("written");
+        fleetsim(home.path())
+            .args(["init", site, "--site", site, "--yes"])
+            .assert()
+            .success();
+        let written =
+            fs::read_to_string(home.path().join(site).join("experiment.yaml")).expect("written");
         assert!(written.contains(links), "{written}");
-        fleetsim(home.path()).args(["check", site]).assert().success();
+        fleetsim(home.path())
+            .args(["check", site])
+            .assert()
+            .success();
     }
     // A person who knows the rate says so.
-    fleetsim(home.path()).args(["init", "own", "--site", "dsl", "--downlink", "50 Mbit/s", "--yes"]).assert().success();
+    fleetsim(home.path())
+        .args([
+            "init",
+            "own",
+            "--site",
+            "dsl",
+            "--downlink",
+            "50 Mbit/s",
+            "--yes",
+        ])
+        .assert()
+        .success();
     let written = fs::read_to_string(home.path().join("own/experiment.yaml")).expect("written");
-    assert!(written.contains("downlink: 50 Mbit/s, rtt: 35 ms"), "{written}");
+    assert!(
+        written.contains("downlink: 50 Mbit/s, rtt: 35 ms"),
+        "{written}"
+    );
 }

@@ -35,14 +35,19 @@ fn experiment() -> TempDir {
 
 fn study(folder: &Path, out: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-    command.current_dir(folder).args(["run", ".", "--replicates", REPLICATES, "--out", out]);
+    command
+        .current_dir(folder)
+        .args(["run", ".", "--replicates", REPLICATES, "--out", out]);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
 
 fn finished(mut command: Command) -> (Option<i32>, String) {
     let output = command.output().expect("the program is run");
-    (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).expect("text"),
+    )
 }
 
 fn journal(folder: &Path, out: &str) -> PathBuf {
@@ -58,7 +63,10 @@ fn until_kept(bytes: u64, folder: &Path, out: &str, child: &mut Child) {
     let patience = Instant::now() + Duration::from_secs(60);
     while fs::metadata(journal(folder, out)).map_or(0, |file| file.len()) < bytes {
         assert!(Instant::now() < patience, "the study keeps its runs");
-        assert!(child.try_wait().expect("a child").is_none(), "the study is long enough to be interrupted");
+        assert!(
+            child.try_wait().expect("a child").is_none(),
+            "the study is long enough to be interrupted"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -74,14 +82,26 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
     assert!(!at.join("out").exists(), "no half results");
     let (code, stderr) = finished(study(at, "out"));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.starts_with("resuming an unfinished study with "), "{stderr}");
-    assert!(!journal(at, "out").exists(), "nothing is left beside the results");
-    let left: Vec<_> = fs::read_dir(at).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
+    assert!(
+        stderr.starts_with("resuming an unfinished study with "),
+        "{stderr}"
+    );
+    assert!(
+        !journal(at, "out").exists(),
+        "nothing is left beside the results"
+    );
+    let left: Vec<_> = fs::read_dir(at)
+        .expect("readable")
+        .map(|entry| entry.expect("readable").file_name())
+        .collect();
     assert_eq!(left.len(), 2, "the experiment, and the results: {left:?}");
     let (code, stderr) = finished(study(at, "never-interrupted"));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.ends_with("results: never-interrupted\n"), "{stderr}");
-    assert!(contents(&at.join("out")) == contents(&at.join("never-interrupted")), "the same bytes");
+    assert!(
+        contents(&at.join("out")) == contents(&at.join("never-interrupted")),
+        "the same bytes"
+    );
 }
 
 #[test]
@@ -89,8 +109,17 @@ fn a_comment_in_the_experiment_discards_no_run_and_another_value_does() {
     let folder = experiment();
     let at = folder.path();
     for (text, resumes) in [
-        (format!("# Comments and spaces are free.\n{}", EXPERIMENT.replace("seed: 7", "seed:   7")), true),
-        (EXPERIMENT.replace("pullFailure: 5%", "pullFailure: 6%"), false),
+        (
+            format!(
+                "# Comments and spaces are free.\n{}",
+                EXPERIMENT.replace("seed: 7", "seed:   7")
+            ),
+            true,
+        ),
+        (
+            EXPERIMENT.replace("pullFailure: 5%", "pullFailure: 6%"),
+            false,
+        ),
     ] {
         fs::write(at.join("experiment.yaml"), EXPERIMENT).expect("written");
         let mut killed = study(at, "out").spawn().expect("started");
@@ -99,7 +128,11 @@ fn a_comment_in_the_experiment_discards_no_run_and_another_value_does() {
         killed.wait().expect("dead");
         fs::write(at.join("experiment.yaml"), text).expect("written");
         let (code, stderr) = finished(study(at, "out"));
-        assert_eq!((code, stderr.starts_with("resuming an unfinished study")), (Some(0), resumes), "{stderr}");
+        assert_eq!(
+            (code, stderr.starts_with("resuming an unfinished study")),
+            (Some(0), resumes),
+            "{stderr}"
+        );
         fs::remove_dir_all(at.join("out")).expect("removed");
     }
 }
@@ -115,7 +148,11 @@ fn two_studies_never_write_to_one_folder_simultaneously() {
     assert!(stderr.ends_with("out; wait for it or choose another folder\n"));
     let first = first.wait_with_output().expect("ended");
     assert!(first.status.success(), "the first is not disturbed");
-    assert_eq!(fs::read_dir(at).expect("a folder").count(), 2, "the experiment and its results");
+    assert_eq!(
+        fs::read_dir(at).expect("a folder").count(),
+        2,
+        "the experiment and its results"
+    );
 }
 
 /// A limit on the size of files stands for the full disk: both make a write fail in its middle.
@@ -125,29 +162,47 @@ fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
     let folder = experiment();
     let at = folder.path();
     let mut full = Command::new("sh");
-    full.current_dir(at).args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_fleetsim")]);
-    full.args(["run", ".", "--replicates", REPLICATES, "--out", "out"]).stdout(Stdio::null());
+    full.current_dir(at).args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_fleetsim"),
+    ]);
+    full.args(["run", ".", "--replicates", REPLICATES, "--out", "out"])
+        .stdout(Stdio::null());
     let (code, stderr) = finished(full);
     assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains(" of 150 finished runs were saved; run the same command to resume"), "{stderr}");
-    assert!(stderr.contains("error: cannot save a finished run in "), "{stderr}");
+    assert!(
+        stderr.contains(" of 150 finished runs were saved; run the same command to resume"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("error: cannot save a finished run in "),
+        "{stderr}"
+    );
     assert!(!at.join("out").exists(), "no half results");
     let (code, stderr) = finished(study(at, "out"));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.starts_with("resuming an unfinished study with "), "{stderr}");
+    assert!(
+        stderr.starts_with("resuming an unfinished study with "),
+        "{stderr}"
+    );
 }
 
 /// Two variants, of which the one without pacing varies less, so that they need different numbers of runs.
 fn precise_experiment() -> TempDir {
-    let text =
-        EXPERIMENT.replace("seed: 7\n", "seed: 7\nprecision: {to: 3%, of: [completion, failed_pulls], max: 70}\n");
+    let text = EXPERIMENT.replace(
+        "seed: 7\n",
+        "seed: 7\nprecision: {to: 3%, of: [completion, failed_pulls], max: 70}\n",
+    );
     let text = text + "  at-once: {allAtOnce: {}}\n  never: {rancherFleet: {maxUnavailable: 0}}\n";
     folder_with(&[("experiment.yaml", &text)])
 }
 
 fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-    command.current_dir(folder).args(["run", ".", "--threads", threads, "--out", out]);
+    command
+        .current_dir(folder)
+        .args(["run", ".", "--threads", threads, "--out", out]);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
@@ -163,23 +218,50 @@ fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_t
     killed.wait().expect("dead");
     let (code, stderr) = finished(precise_study(at, "out", "2"));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.starts_with("resuming an unfinished study with "), "{stderr}");
+    assert!(
+        stderr.starts_with("resuming an unfinished study with "),
+        "{stderr}"
+    );
     let (code, told) = finished(precise_study(at, "on-one-thread", "1"));
     assert_eq!(code, Some(0), "{told}");
-    assert!(contents(&at.join("out")) == contents(&at.join("on-one-thread")), "the same bytes");
+    assert!(
+        contents(&at.join("out")) == contents(&at.join("on-one-thread")),
+        "the same bytes"
+    );
 
-    let provenance = Provenance::read(&at.join("out")).expect("readable").expect("there");
-    assert_eq!((provenance.replicates, provenance.precision.map(|asked| asked.max)), (10, Some(70)));
-    let found: Vec<_> =
-        provenance.variants.iter().map(|variant| variant.precision.clone().expect("asked for")).collect();
+    let provenance = Provenance::read(&at.join("out"))
+        .expect("readable")
+        .expect("there");
+    assert_eq!(
+        (
+            provenance.replicates,
+            provenance.precision.map(|asked| asked.max)
+        ),
+        (10, Some(70))
+    );
+    let found: Vec<_> = provenance
+        .variants
+        .iter()
+        .map(|variant| variant.precision.clone().expect("asked for"))
+        .collect();
     let rows = fs::read_to_string(at.join("out/runs.csv")).expect("runs.csv");
     for (variant, found) in provenance.variants.iter().zip(&found) {
-        let runs = rows.lines().filter(|row| row.starts_with(&format!("{},", variant.variant))).count();
+        let runs = rows
+            .lines()
+            .filter(|row| row.starts_with(&format!("{},", variant.variant)))
+            .count();
         assert_eq!(runs, found.runs as usize, "{}", variant.variant);
         let is_precise = |half: &Option<f64>| half.is_some_and(|half| half <= 0.03 / 1.03);
-        assert!(found.runs == 70 || found.half_widths.values().flatten().count() < 2 || found.reached, "{found:?}");
         assert!(
-            !found.reached || found.half_widths.values().all(|half| half.is_none() || is_precise(half)),
+            found.runs == 70 || found.half_widths.values().flatten().count() < 2 || found.reached,
+            "{found:?}"
+        );
+        assert!(
+            !found.reached
+                || found
+                    .half_widths
+                    .values()
+                    .all(|half| half.is_none() || is_precise(half)),
             "{found:?}"
         );
     }
@@ -206,7 +288,9 @@ fn a_read_only_folder_is_reported_and_no_run_is_lost() {
     const NOBODY: u32 = 65_534;
     let folder = experiment();
     let at = folder.path();
-    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own folder");
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own folder")
+    };
     fs::create_dir(at.join("results")).expect("a folder");
     let mut killed = study(at, "results/out").spawn().expect("started");
     until_some_runs_are_kept(&at.join("results"), "out", &mut killed);
@@ -215,7 +299,9 @@ fn a_read_only_folder_is_reported_and_no_run_is_lost() {
     let kept = fs::read(journal(&at.join("results"), "out")).expect("kept runs");
     let names = || {
         let entries = fs::read_dir(at.join("results")).expect("a folder");
-        entries.map(|entry| entry.expect("an entry").file_name()).collect::<std::collections::BTreeSet<_>>()
+        entries
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect::<std::collections::BTreeSet<_>>()
     };
     let left = names();
 
@@ -233,13 +319,25 @@ fn a_read_only_folder_is_reported_and_no_run_is_lost() {
         Ok(output) => {
             let stderr = String::from_utf8(output.stderr).expect("text");
             assert_eq!(output.status.code(), Some(1), "{stderr}");
-            assert!(stderr.starts_with("error: cannot create the folder results/.out.fleetsim-new-"), "{stderr}");
-            assert!(stderr.contains("ermission denied") && stderr.lines().count() == 1, "{stderr}");
+            assert!(
+                stderr.starts_with("error: cannot create the folder results/.out.fleetsim-new-"),
+                "{stderr}"
+            );
+            assert!(
+                stderr.contains("ermission denied") && stderr.lines().count() == 1,
+                "{stderr}"
+            );
         }
     }
-    assert!(fs::read(journal(&at.join("results"), "out")).expect("still there") == kept, "no run is lost");
+    assert!(
+        fs::read(journal(&at.join("results"), "out")).expect("still there") == kept,
+        "no run is lost"
+    );
     assert_eq!(names(), left, "nothing is left beside them");
     let (code, stderr) = finished(study(at, "results/out"));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.starts_with("resuming an unfinished study with "), "{stderr}");
+    assert!(
+        stderr.starts_with("resuming an unfinished study with "),
+        "{stderr}"
+    );
 }

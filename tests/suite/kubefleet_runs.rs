@@ -28,11 +28,23 @@ spec:
 
 /// Real files that are wrong, by name.
 const WRONG: &[(&str, &str)] = &[
-    ("other.yaml", "kind: ClusterStagedUpdateRun\nspec:\n  stagedRolloutStrategyName: by-zone\n"),
+    (
+        "other.yaml",
+        "kind: ClusterStagedUpdateRun\nspec:\n  stagedRolloutStrategyName: by-zone\n",
+    ),
     ("kind.yaml", "kind: ClusterStagedUpdateStrategy\nspec: {}\n"),
-    ("typo.yaml", "spec:\n  stagedRolloutStrategyName: by-ring\n  sate: Run\n"),
-    ("index.yaml", "spec:\n  stagedRolloutStrategyName: by-ring\n  resourceSnapshotIndex: '7'\n"),
-    ("state.yaml", "spec:\n  stagedRolloutStrategyName: by-ring\n  state: Running\n"),
+    (
+        "typo.yaml",
+        "spec:\n  stagedRolloutStrategyName: by-ring\n  sate: Run\n",
+    ),
+    (
+        "index.yaml",
+        "spec:\n  stagedRolloutStrategyName: by-ring\n  resourceSnapshotIndex: '7'\n",
+    ),
+    (
+        "state.yaml",
+        "spec:\n  stagedRolloutStrategyName: by-ring\n  state: Running\n",
+    ),
 ];
 
 /// The strategy with these settings, on a fleet to which `more` can add clusters.
@@ -53,19 +65,32 @@ strategies:
   it: {{kubeFleetStaged: {{file: strategy.yaml, {settings}}}}}
 "
     );
-    let files = [("experiment.yaml", text.as_str()), ("strategy.yaml", STRATEGY), ("run.yaml", RUN)];
-    load(folder_with(&[&files[..], WRONG].concat()).path(), &Overrides::default())
+    let files = [
+        ("experiment.yaml", text.as_str()),
+        ("strategy.yaml", STRATEGY),
+        ("run.yaml", RUN),
+    ];
+    load(
+        folder_with(&[&files[..], WRONG].concat()).path(),
+        &Overrides::default(),
+    )
 }
 
 fn run(more: &str, settings: &str) -> RunRecord {
     let experiment = experiment(more, settings).expect("a valid experiment");
-    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")
+    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
+        .expect("the strategy starts no process")
 }
 
 /// When a condition of an object had this reason, in minutes.
 fn at(run: &RunRecord, object: &str, condition: &str, reason: &str) -> Vec<f64> {
-    let rows = run.statuses.iter().filter(|row| (row.object.as_str(), row.condition.as_str()) == (object, condition));
-    rows.filter(|row| row.reason == reason).map(|row| row.t_s / 60.0).collect()
+    let rows = run
+        .statuses
+        .iter()
+        .filter(|row| (row.object.as_str(), row.condition.as_str()) == (object, condition));
+    rows.filter(|row| row.reason == reason)
+        .map(|row| row.t_s / 60.0)
+        .collect()
 }
 
 #[test]
@@ -77,20 +102,50 @@ fn people_initialize_start_stop_and_resume_a_run() {
     );
     assert_eq!(run.run.outcome, RunOutcome::Complete);
     let object = "ClusterStagedUpdateRun/shop-1";
-    let initialized = at(&run, object, "Initialized", "UpdateRunInitializedSuccessfully");
+    let initialized = at(
+        &run,
+        object,
+        "Initialized",
+        "UpdateRunInitializedSuccessfully",
+    );
     assert!((1.0..1.1).contains(&initialized[0]), "{initialized:?}");
     let progressing = at(&run, object, "Progressing", "UpdateRunProgressing");
-    assert!((10.0..10.1).contains(&progressing[0]), "nothing goes on before it is started: {progressing:?}");
+    assert!(
+        (10.0..10.1).contains(&progressing[0]),
+        "nothing goes on before it is started: {progressing:?}"
+    );
     let stopping = at(&run, object, "Progressing", "UpdateRunStopping");
     let stopped = at(&run, object, "Progressing", "UpdateRunStopped");
-    assert!((605.0 / 60.0..10.2).contains(&stopping[0]) && stopped[0] > stopping[0], "{stopping:?} {stopped:?}");
-    assert!(progressing.iter().any(|at| (60.0..60.1).contains(at)), "{progressing:?}");
+    assert!(
+        (605.0 / 60.0..10.2).contains(&stopping[0]) && stopped[0] > stopping[0],
+        "{stopping:?} {stopped:?}"
+    );
+    assert!(
+        progressing.iter().any(|at| (60.0..60.1).contains(at)),
+        "{progressing:?}"
+    );
     assert!(!at(&run, object, "Succeeded", "UpdateRunSucceeded").is_empty());
-    let told: Vec<f64> = run.clusters.iter().map(|cluster| cluster.told_s.expect("it was told") / 60.0).collect();
-    assert!(told.iter().all(|at| (10.0..=10.2).contains(at) || *at >= 60.0), "nobody starts while it is stopped");
-    assert!(told.iter().any(|at| *at < 12.0) && told.iter().any(|at| *at >= 60.0), "it was stopped in the middle");
+    let told: Vec<f64> = run
+        .clusters
+        .iter()
+        .map(|cluster| cluster.told_s.expect("it was told") / 60.0)
+        .collect();
+    assert!(
+        told.iter()
+            .all(|at| (10.0..=10.2).contains(at) || *at >= 60.0),
+        "nobody starts while it is stopped"
+    );
+    assert!(
+        told.iter().any(|at| *at < 12.0) && told.iter().any(|at| *at >= 60.0),
+        "it was stopped in the middle"
+    );
     // The placement has the name of the file, and says that its clusters differ.
-    let differ = at(&run, "ClusterResourcePlacement/shop", "RolloutStarted", "RolloutControlledByExternalController");
+    let differ = at(
+        &run,
+        "ClusterResourcePlacement/shop",
+        "RolloutStarted",
+        "RolloutControlledByExternalController",
+    );
     assert!(!differ.is_empty());
 }
 
@@ -98,34 +153,85 @@ fn people_initialize_start_stop_and_resume_a_run() {
 fn a_run_that_nobody_starts_or_resumes_stalls_by_its_state() {
     let initialized = run("", "runs: [{file: run.yaml}]");
     assert_eq!(initialized.run.outcome, RunOutcome::Stalled);
-    assert!(initialized.run.held().starts_with("state: the run is initialized and its state is not Run"));
+    assert!(
+        initialized
+            .run
+            .held()
+            .starts_with("state: the run is initialized and its state is not Run")
+    );
     assert_eq!(
-        at(&initialized, "ClusterStagedUpdateRun/shop-1", "Initialized", "UpdateRunInitializedSuccessfully").len(),
+        at(
+            &initialized,
+            "ClusterStagedUpdateRun/shop-1",
+            "Initialized",
+            "UpdateRunInitializedSuccessfully"
+        )
+        .len(),
         1
     );
-    assert!(at(&initialized, "ClusterStagedUpdateRun/shop-1", "Progressing", "UpdateRunProgressing").is_empty());
+    assert!(
+        at(
+            &initialized,
+            "ClusterStagedUpdateRun/shop-1",
+            "Progressing",
+            "UpdateRunProgressing"
+        )
+        .is_empty()
+    );
     let stopped = run("", "runs: [{states: [{after: 30 s, state: Stop}]}]");
     assert_eq!(stopped.run.outcome, RunOutcome::Stalled);
-    assert!(stopped.run.held().starts_with("state: the state of the run is Stop"), "{}", stopped.run.held());
-    let last = stopped.statuses.iter().rfind(|row| row.object == "ClusterStagedUpdateRun/run").expect("a condition");
-    assert_eq!(last.reason, "UpdateRunStopped", "which the reason for the stall agrees with");
+    assert!(
+        stopped
+            .run
+            .held()
+            .starts_with("state: the state of the run is Stop"),
+        "{}",
+        stopped.run.held()
+    );
+    let last = stopped
+        .statuses
+        .iter()
+        .rfind(|row| row.object == "ClusterStagedUpdateRun/run")
+        .expect("a condition");
+    assert_eq!(
+        last.reason, "UpdateRunStopped",
+        "which the reason for the stall agrees with"
+    );
 }
 
 #[test]
 fn the_delete_stage_removes_the_resources_of_clusters_that_are_no_longer_picked() {
-    let unpicked =
-        "placements: [{name: shop, unpicked: {matchLabels: {gone: 'yes'}}}], runs: [{file: run.yaml, state: Run}]";
+    let unpicked = "placements: [{name: shop, unpicked: {matchLabels: {gone: 'yes'}}}], runs: [{file: run.yaml, state: Run}]";
     let run = run("", unpicked);
-    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 27));
-    let gone: Vec<_> = run.clusters.iter().filter(|cluster| cluster.cluster.starts_with('x')).collect();
-    assert!(gone.iter().all(|cluster| cluster.told_s.is_none() && cluster.stage.is_empty()), "they get no release");
+    assert_eq!(
+        (run.run.outcome, run.run.targets_done),
+        (RunOutcome::Complete, 27)
+    );
+    let gone: Vec<_> = run
+        .clusters
+        .iter()
+        .filter(|cluster| cluster.cluster.starts_with('x'))
+        .collect();
+    assert!(
+        gone.iter()
+            .all(|cluster| cluster.told_s.is_none() && cluster.stage.is_empty()),
+        "they get no release"
+    );
     let deletion = "ClusterStagedUpdateRun/shop-1/kubernetes-fleet.io/deleteStage";
     let started = at(&run, deletion, "Progressing", "StageUpdatingStarted");
-    let last = run.clusters.iter().filter_map(|cluster| cluster.ready_s).fold(0.0, f64::max) / 60.0;
+    let last = run
+        .clusters
+        .iter()
+        .filter_map(|cluster| cluster.ready_s)
+        .fold(0.0, f64::max)
+        / 60.0;
     assert!(started[0] > last, "after all stages");
     let succeeded = at(&run, deletion, "Succeeded", "StageUpdatingSucceeded");
     // It looks again after 15 s.
-    assert!((0.25..0.27).contains(&(succeeded[0] - started[0])), "{started:?} {succeeded:?}");
+    assert!(
+        (0.25..0.27).contains(&(succeeded[0] - started[0])),
+        "{started:?} {succeeded:?}"
+    );
 }
 
 #[test]
@@ -134,25 +240,67 @@ fn a_cluster_without_an_agent_keeps_the_delete_stage_open() {
         "  - {name: x-4, labels: {ring: '1', gone: 'yes'}, nodes: 1, registered: false}\n",
         "placements: [{name: shop, unpicked: {matchLabels: {gone: 'yes'}}}], runs: [{file: run.yaml, state: Run}]",
     );
-    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Stalled, 27));
-    assert_eq!(run.run.held(), "deletionStage: waiting for the deletion of their bindings: 1 cluster (x-4) waits");
+    assert_eq!(
+        (run.run.outcome, run.run.targets_done),
+        (RunOutcome::Stalled, 27)
+    );
+    assert_eq!(
+        run.run.held(),
+        "deletionStage: waiting for the deletion of their bindings: 1 cluster (x-4) waits"
+    );
 }
 
 #[test]
 fn two_runs_of_one_placement_take_clusters_from_each_other() {
     // The second run rolls the old resources out again to the clusters that the first one is updating.
-    let run = run("", "runs: [{name: new}, {name: back, resourceSnapshotIndex: '0', after: 5 s}]");
-    let failed = run.statuses.iter().filter(|row| row.condition == "Succeeded" && row.status == "False");
-    let messages: Vec<(&str, &str)> = failed.map(|row| (row.object.as_str(), row.message.as_str())).collect();
-    let preempted = messages.iter().find(|(_, message)| message.contains("is there a concurrent updateRun"));
-    let (object, message) = preempted.unwrap_or_else(|| panic!("no run was preempted: {messages:?}"));
-    assert!(message.starts_with("the binding of the updating cluster `c-1` in the stage `canary`"), "{message}");
-    assert_eq!(*object, "ClusterStagedUpdateRun/new/canary", "the stage fails with its run");
-    let of_run = messages.iter().find(|(object, _)| *object == "ClusterStagedUpdateRun/new");
+    let run = run(
+        "",
+        "runs: [{name: new}, {name: back, resourceSnapshotIndex: '0', after: 5 s}]",
+    );
+    let failed = run
+        .statuses
+        .iter()
+        .filter(|row| row.condition == "Succeeded" && row.status == "False");
+    let messages: Vec<(&str, &str)> = failed
+        .map(|row| (row.object.as_str(), row.message.as_str()))
+        .collect();
+    let preempted = messages
+        .iter()
+        .find(|(_, message)| message.contains("is there a concurrent updateRun"));
+    let (object, message) =
+        preempted.unwrap_or_else(|| panic!("no run was preempted: {messages:?}"));
+    assert!(
+        message.starts_with("the binding of the updating cluster `c-1` in the stage `canary`"),
+        "{message}"
+    );
+    assert_eq!(
+        *object, "ClusterStagedUpdateRun/new/canary",
+        "the stage fails with its run"
+    );
+    let of_run = messages
+        .iter()
+        .find(|(object, _)| *object == "ClusterStagedUpdateRun/new");
     assert_eq!(of_run.map(|(_, text)| text), Some(message));
-    assert_eq!(at(&run, "ClusterStagedUpdateRun/back", "Succeeded", "UpdateRunSucceeded").len(), 1);
-    assert!(run.run.held().contains("the run has failed"), "{}", run.run.held());
-    assert_eq!(run.run.outcome, RunOutcome::Stalled, "some clusters have the old resources in the end");
+    assert_eq!(
+        at(
+            &run,
+            "ClusterStagedUpdateRun/back",
+            "Succeeded",
+            "UpdateRunSucceeded"
+        )
+        .len(),
+        1
+    );
+    assert!(
+        run.run.held().contains("the run has failed"),
+        "{}",
+        run.run.held()
+    );
+    assert_eq!(
+        run.run.outcome,
+        RunOutcome::Stalled,
+        "some clusters have the old resources in the end"
+    );
 }
 
 #[test]
@@ -165,16 +313,39 @@ fn runs_of_different_placements_go_on_side_by_side() {
     );
     assert_eq!(run.run.outcome, RunOutcome::Complete);
     for name in ["a", "b"] {
-        assert_eq!(at(&run, &format!("ClusterStagedUpdateRun/{name}"), "Succeeded", "UpdateRunSucceeded").len(), 1);
+        assert_eq!(
+            at(
+                &run,
+                &format!("ClusterStagedUpdateRun/{name}"),
+                "Succeeded",
+                "UpdateRunSucceeded"
+            )
+            .len(),
+            1
+        );
     }
     let first = |prefix: &str| {
-        let told = run.clusters.iter().filter(|cluster| cluster.cluster.starts_with(prefix));
-        told.filter_map(|cluster| cluster.told_s).fold(f64::INFINITY, f64::min)
+        let told = run
+            .clusters
+            .iter()
+            .filter(|cluster| cluster.cluster.starts_with(prefix));
+        told.filter_map(|cluster| cluster.told_s)
+            .fold(f64::INFINITY, f64::min)
     };
-    assert!(first("x") < first("r"), "the second run does not wait for the first one's canary");
-    let stage =
-        |name: &str| run.clusters.iter().find(|cluster| cluster.cluster == name).map(|cluster| cluster.stage.clone());
-    assert_eq!((stage("r-01").as_deref(), stage("x-1").as_deref()), (Some("a/rest"), Some("b/rest")));
+    assert!(
+        first("x") < first("r"),
+        "the second run does not wait for the first one's canary"
+    );
+    let stage = |name: &str| {
+        run.clusters
+            .iter()
+            .find(|cluster| cluster.cluster == name)
+            .map(|cluster| cluster.stage.clone())
+    };
+    assert_eq!(
+        (stage("r-01").as_deref(), stage("x-1").as_deref()),
+        (Some("a/rest"), Some("b/rest"))
+    );
 }
 
 #[test]
@@ -182,7 +353,8 @@ fn the_example_runs_and_a_stop_delays_it() {
     let folder = root().join(Path::new("examples/kubefleet-runs"));
     let experiment = loaded(&folder);
     let completion = |nth: usize| {
-        let run = sim::run(&experiment.variants[nth], experiment.seed, 0).expect("the strategy starts no process");
+        let run = sim::run(&experiment.variants[nth], experiment.seed, 0)
+            .expect("the strategy starts no process");
         assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
         run.run.completion_s.expect("it is complete")
     };
@@ -195,21 +367,37 @@ fn the_example_runs_and_a_stop_delays_it() {
 fn invalid_runs_are_refused_with_their_line_and_a_fix() {
     let cases = [
         // settings, place, words of the message
-        ("runs: [{file: other.yaml}]", "other.yaml:3:", "the run is of the strategy `by-zone`"),
+        (
+            "runs: [{file: other.yaml}]",
+            "other.yaml:3:",
+            "the run is of the strategy `by-zone`",
+        ),
         (
             "runs: [{file: kind.yaml}]",
             "kind.yaml:1:",
             "an object of kind `ClusterStagedUpdateStrategy` cannot be used here",
         ),
-        ("runs: [{file: typo.yaml}]", "typo.yaml:3:", "unknown field `sate`"),
+        (
+            "runs: [{file: typo.yaml}]",
+            "typo.yaml:3:",
+            "unknown field `sate`",
+        ),
         ("runs: [{file: state.yaml}]", "state.yaml:3:", "Running"),
         (
             "runs: [{file: index.yaml}]",
             "index.yaml:3:",
             "there is no resource snapshot `7`; there is `0`, which is installed, and `1`, the release",
         ),
-        ("runs: [{resourceSnapshotIndex: one}]", "experiment.yaml:13:", "there is no resource snapshot `one`"),
-        ("runs: [{file: gone.yaml}]", "experiment.yaml:13:", "cannot read `gone.yaml`"),
+        (
+            "runs: [{resourceSnapshotIndex: one}]",
+            "experiment.yaml:13:",
+            "there is no resource snapshot `one`",
+        ),
+        (
+            "runs: [{file: gone.yaml}]",
+            "experiment.yaml:13:",
+            "cannot read `gone.yaml`",
+        ),
         (
             "runs: [{state: Run, states: [{after: 1 min, state: Initialize}]}]",
             "experiment.yaml:13:",
@@ -220,7 +408,11 @@ fn invalid_runs_are_refused_with_their_line_and_a_fix() {
             "experiment.yaml:13:",
             "states must be in the order of time",
         ),
-        ("runs: [{}, {name: run}]", "experiment.yaml:13:", "two runs are called `run`"),
+        (
+            "runs: [{}, {name: run}]",
+            "experiment.yaml:13:",
+            "two runs are called `run`",
+        ),
         (
             "placements: [{name: shop}], runs: [{placementName: shelf}]",
             "experiment.yaml:13:",
@@ -241,16 +433,31 @@ fn invalid_runs_are_refused_with_their_line_and_a_fix() {
         let error = experiment("", settings).map(|_| ()).expect_err(settings);
         let told: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
         assert_eq!(told.len(), 1, "{settings}: {told:?}");
-        assert!(told[0].contains(&format!("/{place}")) && told[0].contains(words), "{settings}: {told:?}");
-        assert!(told[0].contains("help") || told[0].contains('('), "{settings}: {told:?}");
+        assert!(
+            told[0].contains(&format!("/{place}")) && told[0].contains(words),
+            "{settings}: {told:?}"
+        );
+        assert!(
+            told[0].contains("help") || told[0].contains('('),
+            "{settings}: {told:?}"
+        );
     }
 }
 
 #[test]
 fn a_run_whose_status_would_be_too_large_does_not_begin() {
-    let run = run("  - {name: 'z-{0001..3900}', labels: {ring: '1'}, nodes: 1}\n", "");
+    let run = run(
+        "  - {name: 'z-{0001..3900}', labels: {ring: '1'}, nodes: 1}\n",
+        "",
+    );
     assert_eq!(run.run.targets_done, 0);
-    assert!(run.run.held().starts_with("objectSize: the status of the ClusterStagedUpdateRun"), "{}", run.run.held());
+    assert!(
+        run.run
+            .held()
+            .starts_with("objectSize: the status of the ClusterStagedUpdateRun"),
+        "{}",
+        run.run.held()
+    );
     assert!(run.run.passes < 10, "{} passes", run.run.passes);
 }
 
@@ -275,12 +482,26 @@ strategies:
       approvals: {after: 5 min}
 sweep: {strategies.it.kubeFleetStaged.approvals.after: [AFTER]}
 ";
-    let after: Vec<String> = (299_900..300_500).step_by(25).map(|ms| format!("{ms} ms")).collect();
+    let after: Vec<String> = (299_900..300_500)
+        .step_by(25)
+        .map(|ms| format!("{ms} ms"))
+        .collect();
     let text = text.replace("AFTER", &after.join(", "));
-    let experiment = load(folder_with(&[("experiment.yaml", text.as_str())]).path(), &Overrides::default());
+    let experiment = load(
+        folder_with(&[("experiment.yaml", text.as_str())]).path(),
+        &Overrides::default(),
+    );
     let experiment = experiment.expect("a valid experiment");
     for variant in &experiment.variants {
-        let run = sim::run(variant, experiment.seed, 0).expect("the strategy starts no process").run;
-        assert_eq!(run.outcome, RunOutcome::Complete, "{}: {}", variant.label, run.held());
+        let run = sim::run(variant, experiment.seed, 0)
+            .expect("the strategy starts no process")
+            .run;
+        assert_eq!(
+            run.outcome,
+            RunOutcome::Complete,
+            "{}: {}",
+            variant.label,
+            run.held()
+        );
     }
 }

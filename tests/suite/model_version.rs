@@ -8,7 +8,10 @@ use sha2::{Digest, Sha256};
 use super::failures::run_all_with;
 
 /// The version, and the hash of what the experiment gave with it.
-const RECORDED: (u32, &str) = (13, "e5cce494c1b3f2879048cfdad09ce276c1811214da7dde2fc8f66e0349c90d31");
+const RECORDED: (u32, &str) = (
+    13,
+    "e5cce494c1b3f2879048cfdad09ce276c1811214da7dde2fc8f66e0349c90d31",
+);
 
 #[test]
 fn results_change_only_with_the_model_version() {
@@ -19,10 +22,20 @@ fn results_change_only_with_the_model_version() {
     let mut text = String::new();
     for (name, record) in run_all_with(registry, faults, workload) {
         let run = record.run;
-        let measures = (run.end_s, run.t50_s, run.egress_bytes, run.peak_pulls, run.pulls, run.passes);
+        let measures = (
+            run.end_s,
+            run.t50_s,
+            run.egress_bytes,
+            run.peak_pulls,
+            run.pulls,
+            run.passes,
+        );
         writeln!(text, "{name}: {measures:?}").expect("memory takes every byte");
     }
-    let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = Sha256::digest(&text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     assert_eq!(
         (MODEL_VERSION, hash.as_str()),
         RECORDED,

@@ -18,11 +18,16 @@ pub(super) fn pages() -> Vec<(String, String)> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a page is text");
     let mut found = Vec::new();
     for folder in ["docs", "experiments", "examples"] {
-        let files = contents(&root().join(folder)).into_iter().filter(|(name, _)| name.ends_with(".md"));
+        let files = contents(&root().join(folder))
+            .into_iter()
+            .filter(|(name, _)| name.ends_with(".md"));
         found.extend(files.map(|(name, bytes)| (format!("{folder}/{name}"), text(&bytes))));
     }
     for name in ["CHANGELOG.md", "CONTRIBUTING.md", "DESIGN.md", "README.md"] {
-        found.push((name.to_owned(), text(&std::fs::read(root().join(name)).expect("the page is there"))));
+        found.push((
+            name.to_owned(),
+            text(&std::fs::read(root().join(name)).expect("the page is there")),
+        ));
     }
     found
 }
@@ -39,12 +44,18 @@ fn too_long(page: &str) -> Vec<String> {
             let (row, _) = line.split_once("<!--").unwrap_or((line, ""));
             let cells = row.trim_matches('|').split('|').map(str::trim);
             let long = cells.filter(|cell| shown(cell).chars().count() > CELL);
-            found.extend(long.map(|cell| format!("{number}: a cell of {}: {cell}", shown(cell).chars().count())));
+            found.extend(long.map(|cell| {
+                format!(
+                    "{number}: a cell of {}: {cell}",
+                    shown(cell).chars().count()
+                )
+            }));
         } else {
             // The cell that a figure is from stands in a comment behind it.
             let prose = line.split("<!--").next().unwrap_or_default();
             let columns = prose.chars().count();
-            if columns >= COLUMNS && prose.trim_start_matches("- ").contains(' ') && !is_link(line) {
+            if columns >= COLUMNS && prose.trim_start_matches("- ").contains(' ') && !is_link(line)
+            {
                 found.push(format!("{number}: {columns} columns"));
             }
         }
@@ -56,7 +67,9 @@ fn too_long(page: &str) -> Vec<String> {
 fn shown(cell: &str) -> String {
     let mut parts = cell.split("](");
     let first = parts.next().expect("a split has a first part").to_owned();
-    parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after))
+    parts.fold(first, |text, rest| {
+        text + rest.split_once(')').map_or("", |(_, after)| after)
+    })
 }
 
 fn is_link(line: &str) -> bool {
@@ -69,7 +82,10 @@ fn prose_ends_before_column_120_and_cells_are_short() {
     for (name, text) in pages() {
         let long = too_long(&text);
         if EXCEPTIONS.contains(&name.as_str()) {
-            assert!(!long.is_empty(), "{name} needs no exception any more: remove it from `EXCEPTIONS`");
+            assert!(
+                !long.is_empty(),
+                "{name} needs no exception any more: remove it from `EXCEPTIONS`"
+            );
         } else {
             problems.extend(long.into_iter().map(|problem| format!("{name}:{problem}")));
         }
@@ -79,19 +95,36 @@ fn prose_ends_before_column_120_and_cells_are_short() {
 
 /// The anchors of a page's headings, as browsers of repositories make them: lower case, dashes, no punctuation.
 fn anchors(page: &str) -> Vec<String> {
-    let headings = page.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let headings = page
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| line.trim_start_matches('#').trim());
     let kept = |letter: &char| letter.is_alphanumeric() || ['-', '_', ' '].contains(letter);
-    headings.map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+    headings
+        .map(|heading| {
+            heading
+                .to_lowercase()
+                .chars()
+                .filter(kept)
+                .collect::<String>()
+                .replace(' ', "-")
+        })
+        .collect()
 }
 
 /// Returns whether a link from a page in `folder`, or from `text` itself, leads to a file and to a heading in it.
 fn leads(folder: &Path, text: &str, link: &str) -> bool {
-    let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+    let (path, anchor) = link
+        .split_once('#')
+        .map_or((link, None), |(path, anchor)| (path, Some(anchor)));
     let file = folder.join(path);
-    let is_found = |page: &str| anchor.is_none_or(|anchor| anchors(page).iter().any(|found| found == anchor));
+    let is_found =
+        |page: &str| anchor.is_none_or(|anchor| anchors(page).iter().any(|found| found == anchor));
     match (path, anchor) {
         ("", _) => is_found(text),
-        (_, Some(_)) if path.ends_with(".md") => std::fs::read_to_string(&file).is_ok_and(|page| is_found(&page)),
+        (_, Some(_)) if path.ends_with(".md") => {
+            std::fs::read_to_string(&file).is_ok_and(|page| is_found(&page))
+        }
         _ => file.exists(),
     }
 }
@@ -100,8 +133,16 @@ fn leads(folder: &Path, text: &str, link: &str) -> bool {
 fn links_between_pages_lead_to_files_and_headings() {
     let mut broken = Vec::new();
     for (name, text) in pages() {
-        let folder = root().join(&name).parent().expect("a page is in a folder").to_owned();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        let folder = root()
+            .join(&name)
+            .parent()
+            .expect("a page is in a folder")
+            .to_owned();
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
             if !link.contains("://") && !link.contains(' ') && !leads(&folder, &text, link) {
                 broken.push(format!("{name}: {link}"));
             }
@@ -115,10 +156,17 @@ fn links_that_the_program_prints_lead_to_headings() {
     let mut broken = Vec::new();
     for (name, bytes) in contents(&root().join("src")) {
         let text = String::from_utf8_lossy(&bytes);
-        let links = text.match_indices("docs/").map(|(at, _)| &text[at..]).filter_map(|rest| {
-            let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !"/._#-".contains(letter))?;
-            rest[..end].contains(".md#").then(|| rest[..end].trim_end_matches('.'))
-        });
+        let links = text
+            .match_indices("docs/")
+            .map(|(at, _)| &text[at..])
+            .filter_map(|rest| {
+                let end = rest.find(|letter: char| {
+                    !letter.is_ascii_alphanumeric() && !"/._#-".contains(letter)
+                })?;
+                rest[..end]
+                    .contains(".md#")
+                    .then(|| rest[..end].trim_end_matches('.'))
+            });
         // A link that ends in `#` is completed elsewhere.
         broken.extend(
             links
@@ -134,8 +182,11 @@ fn files_that_pages_name_exist() {
     let mut missing = Vec::new();
     for (name, text) in pages() {
         for path in text.split('`').skip(1).step_by(2) {
-            let is_path = ["src/", "tests/", "examples/", "experiments/"].iter().any(|folder| path.starts_with(folder));
-            if is_path && !path.contains(['<', '*', ' ', '{', '\n']) && !root().join(path).exists() {
+            let is_path = ["src/", "tests/", "examples/", "experiments/"]
+                .iter()
+                .any(|folder| path.starts_with(folder));
+            if is_path && !path.contains(['<', '*', ' ', '{', '\n']) && !root().join(path).exists()
+            {
                 missing.push(format!("{name}: {path}"));
             }
         }
@@ -153,5 +204,8 @@ fn only_prose_and_cells_are_measured() {
     );
     let found = too_long(&page);
     assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].starts_with("1: 140 columns") && found[1].starts_with("5: a cell of 139"), "{found:?}");
+    assert!(
+        found[0].starts_with("1: 140 columns") && found[1].starts_with("5: a cell of 139"),
+        "{found:?}"
+    );
 }

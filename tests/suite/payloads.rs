@@ -41,9 +41,20 @@ fn a_release_without_pods_completes_without_a_pull() {
             let experiment = loaded(folder.path());
             for variant in &experiment.variants {
                 let what = format!("{} {kind} {workloads}", variant.label);
-                let run = sim::run(variant, experiment.seed, 0).expect("no process").run;
-                assert_eq!((run.outcome, run.targets_done), (RunOutcome::Complete, 20), "{what}: {}", run.held());
-                assert_eq!((run.pulls, run.peak_pulls, run.egress_bytes), (0, 0, 0), "{what}");
+                let run = sim::run(variant, experiment.seed, 0)
+                    .expect("no process")
+                    .run;
+                assert_eq!(
+                    (run.outcome, run.targets_done),
+                    (RunOutcome::Complete, 20),
+                    "{what}: {}",
+                    run.held()
+                );
+                assert_eq!(
+                    (run.pulls, run.peak_pulls, run.egress_bytes),
+                    (0, 0, 0),
+                    "{what}"
+                );
             }
         }
     }
@@ -53,17 +64,25 @@ fn a_release_without_pods_completes_without_a_pull() {
 fn a_pre_pull_without_images_does_not_hold_the_release() {
     let text = experiment("update", EMPTY, "distribution: {prePull: {}}\n");
     let experiment = loaded(folder_with(&[("experiment.yaml", &text)]).path());
-    let run = sim::run(&experiment.variants[0], experiment.seed, 0).expect("no process").run;
+    let run = sim::run(&experiment.variants[0], experiment.seed, 0)
+        .expect("no process")
+        .run;
     assert_eq!(run.outcome, RunOutcome::Complete, "{}", run.held());
 }
 
 #[test]
 fn a_study_without_a_pull_is_reported() {
     let folder = folder_with(&[("experiment.yaml", &experiment("update", EMPTY, ""))]);
-    fleetsim(folder.path()).args(["run", "experiment.yaml"]).assert().success();
+    fleetsim(folder.path())
+        .args(["run", "experiment.yaml"])
+        .assert()
+        .success();
     let chart = folder.path().join("results/payloads/charts/multiples.svg");
     let chart = std::fs::read_to_string(chart).expect("a chart");
-    assert!(chart.contains("no run pulls an image"), "the chart of pulls says so");
+    assert!(
+        chart.contains("no run pulls an image"),
+        "the chart of pulls says so"
+    );
 }
 
 #[test]
@@ -71,7 +90,9 @@ fn a_product_reports_completion_after_its_last_target_is_ready() {
     let folder = folder_with(&[("experiment.yaml", &experiment("update", SCALED_TO_ZERO, ""))]);
     let experiment = loaded(folder.path());
     for variant in &experiment.variants {
-        let run = sim::run(variant, experiment.seed, 0).expect("no process").run;
+        let run = sim::run(variant, experiment.seed, 0)
+            .expect("no process")
+            .run;
         let completion = run.completion_s.expect("complete");
         if variant.strategy == "bound" {
             assert_eq!(run.reported_s, None, "a baseline is no product");
@@ -87,8 +108,16 @@ fn a_product_reports_completion_after_its_last_target_is_ready() {
         };
         // A pass of a rolling update lists bindings from the API server itself, and may see the last one before the
         // watch shows it, by which `completion_s` counts.
-        let least = if variant.strategy == "rolling" { -WATCH_DELAY.as_secs_f64() } else { 0.0 };
+        let least = if variant.strategy == "rolling" {
+            -WATCH_DELAY.as_secs_f64()
+        } else {
+            0.0
+        };
         let later = reported - completion;
-        assert!(later > least && later < most, "{}: {reported} s is {later} s after the last target", variant.label);
+        assert!(
+            later > least && later < most,
+            "{}: {reported} s is {later} s after the last target",
+            variant.label
+        );
     }
 }

@@ -6,12 +6,18 @@ use std::path::Path;
 use fleetsim::results::{RunOutcome, RunRecord, StatusRow};
 use fleetsim::sim;
 
-use super::common::{canaries_and_stores, contents, first_run, fleetsim, folder_with, loaded, root, text};
+use super::common::{
+    canaries_and_stores, contents, first_run, fleetsim, folder_with, loaded, root, text,
+};
 use super::external_scheduler::python;
 
 /// Twelve clusters that are ready soon, two of them canaries.
 fn experiment(strategy: &str, changes: &str) -> String {
-    canaries_and_stores(1, &format!("\n  s: {strategy}"), &format!("changes: {changes}"))
+    canaries_and_stores(
+        1,
+        &format!("\n  s: {strategy}"),
+        &format!("changes: {changes}"),
+    )
 }
 
 const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [
@@ -20,17 +26,39 @@ const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [
 
 #[test]
 fn a_stop_holds_a_rollout_until_it_is_resumed_under_every_scheduler_that_takes_it() {
-    let rings = "{matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 1}";
-    let argo = format!("{{argoCd: {{strategy: {{type: RollingSync, rollingSync: {{steps: [{rings}]}}}}}}}}");
+    let rings =
+        "{matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 1}";
+    let argo = format!(
+        "{{argoCd: {{strategy: {{type: RollingSync, rollingSync: {{steps: [{rings}]}}}}}}}}"
+    );
     let staged = "{kubeFleetStaged: {stages: [{name: all, labelSelector: {}}]}}";
-    for strategy in ["{batches: {size: 2}}", "{rancherFleet: {maxUnavailable: 1}}", &argo, staged] {
+    for strategy in [
+        "{batches: {size: 2}}",
+        "{rancherFleet: {maxUnavailable: 1}}",
+        &argo,
+        staged,
+    ] {
         let changes = "[{after: 31 min, stop: false}, {after: 15 s, stop: true}]";
         let run = first_run(&[("experiment.yaml", &experiment(strategy, changes))]);
-        let told: Vec<f64> = run.clusters.iter().filter_map(|cluster| cluster.told_s).collect();
-        let during = told.iter().filter(|at| (50.0..31.0 * 60.0).contains(*at)).count();
+        let told: Vec<f64> = run
+            .clusters
+            .iter()
+            .filter_map(|cluster| cluster.told_s)
+            .collect();
+        let during = told
+            .iter()
+            .filter(|at| (50.0..31.0 * 60.0).contains(*at))
+            .count();
         let before = told.iter().filter(|at| **at < 50.0).count();
-        assert!(during == 0 && (1..12).contains(&before), "{strategy}: {told:?}");
-        assert_eq!((run.run.outcome, told.len()), (RunOutcome::Complete, 12), "{strategy}");
+        assert!(
+            during == 0 && (1..12).contains(&before),
+            "{strategy}: {told:?}"
+        );
+        assert_eq!(
+            (run.run.outcome, told.len()),
+            (RunOutcome::Complete, 12),
+            "{strategy}"
+        );
         let stopped = experiment(strategy, "[{after: 15 s, stop: true}]");
         let run = first_run(&[("experiment.yaml", &stopped)]).run;
         assert_ne!(run.outcome, RunOutcome::Complete, "{strategy}");
@@ -43,18 +71,35 @@ fn agents_of_a_paused_bundle_apply_nothing_and_report_nothing() {
     // All clusters are instructed at once; those of the ring `rest` are offline until the bundle is stopped.
     let offline = "\nfaults: {offline: {share: 40%, return: 5 min}}\n";
     let held = |changes: &str| {
-        let text = experiment("{rancherFleet: {maxUnavailable: 100%, maxUnavailablePartitions: 100%}}", changes);
+        let text = experiment(
+            "{rancherFleet: {maxUnavailable: 100%, maxUnavailablePartitions: 100%}}",
+            changes,
+        );
         first_run(&[("experiment.yaml", &(text + offline))])
     };
-    let ready = |run: &RunRecord| -> Vec<f64> { run.clusters.iter().filter_map(|row| row.ready_s).collect() };
+    let ready = |run: &RunRecord| -> Vec<f64> {
+        run.clusters.iter().filter_map(|row| row.ready_s).collect()
+    };
     let run = held("[{after: 3 min, stop: true}, {after: 31 min, stop: false}]");
     let (early, late): (Vec<f64>, Vec<f64>) = ready(&run).into_iter().partition(|at| *at < 180.0);
-    assert!(!early.is_empty() && !late.is_empty(), "some are offline: {early:?}, {late:?}");
-    assert!(late.iter().all(|at| *at > 31.0 * 60.0), "nothing is ready while the bundle is paused: {late:?}");
-    let applied = |row: &fleetsim::results::ClusterRow| row.applied_s.is_some_and(|at| (240.0..1_860.0).contains(&at));
+    assert!(
+        !early.is_empty() && !late.is_empty(),
+        "some are offline: {early:?}, {late:?}"
+    );
+    assert!(
+        late.iter().all(|at| *at > 31.0 * 60.0),
+        "nothing is ready while the bundle is paused: {late:?}"
+    );
+    let applied = |row: &fleetsim::results::ClusterRow| {
+        row.applied_s
+            .is_some_and(|at| (240.0..1_860.0).contains(&at))
+    };
     assert!(!run.clusters.iter().any(applied), "and nothing is applied");
     let run = held("[{after: 2 s, stop: true}, {after: 31 min, stop: false}]");
-    assert!(ready(&run).iter().all(|at| *at > 31.0 * 60.0), "readiness waits until agents are resumed");
+    assert!(
+        ready(&run).iter().all(|at| *at > 31.0 * 60.0),
+        "readiness waits until agents are resumed"
+    );
 }
 
 #[test]
@@ -62,10 +107,22 @@ fn an_approval_at_a_time_lets_the_next_stage_begin() {
     let changes = "[{after: 2 h, approve: {stage: canary, when: after}}]";
     let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]);
     let told = |ring: &str| -> Vec<f64> {
-        run.clusters.iter().filter(|row| row.cluster.starts_with(ring)).filter_map(|row| row.told_s).collect()
+        run.clusters
+            .iter()
+            .filter(|row| row.cluster.starts_with(ring))
+            .filter_map(|row| row.told_s)
+            .collect()
     };
-    assert!(told("canary").iter().all(|at| *at < 600.0), "{:?}", told("canary"));
-    assert!(told("store").len() == 10 && told("store").iter().all(|at| *at >= 7_200.0), "{:?}", told("store"));
+    assert!(
+        told("canary").iter().all(|at| *at < 600.0),
+        "{:?}",
+        told("canary")
+    );
+    assert!(
+        told("store").len() == 10 && told("store").iter().all(|at| *at >= 7_200.0),
+        "{:?}",
+        told("store")
+    );
 }
 
 #[test]
@@ -80,19 +137,30 @@ fn new_labels_take_effect_in_mid_rollout() {
 #[test]
 fn the_documented_scheduler_is_stopped_and_resumed_like_batches() {
     let Some(python) = python() else { return };
-    let script = std::fs::read_to_string(root().join("examples/external-scheduler/scheduler.py")).expect("the example");
+    let script = std::fs::read_to_string(root().join("examples/external-scheduler/scheduler.py"))
+        .expect("the example");
     let changes = "[{after: 15 s, stop: true}, {after: 31 min, stop: false}]";
-    let external = experiment(&format!("{{external: {{command: [{python:?}, scheduler.py, '2']}}}}"), changes);
+    let external = experiment(
+        &format!("{{external: {{command: [{python:?}, scheduler.py, '2']}}}}"),
+        changes,
+    );
     let folder = folder_with(&[("experiment.yaml", &external), ("scheduler.py", &script)]);
     let run = only_run(folder.path());
     assert_eq!(run.run.outcome, RunOutcome::Complete);
-    assert_eq!(run, first_run(&[("experiment.yaml", &experiment("{batches: {size: 2}}", changes))]));
+    assert_eq!(
+        run,
+        first_run(&[(
+            "experiment.yaml",
+            &experiment("{batches: {size: 2}}", changes)
+        )])
+    );
 }
 
 /// The first run of an experiment whose processes may be started.
 fn only_run(folder: &Path) -> RunRecord {
     let experiment = loaded(folder);
-    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0).unwrap_or_else(|error| panic!("{error}"))
+    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A controller with a loop of its own, in which it needs no time. It updates the canaries, asks for an approval, and
@@ -139,8 +207,9 @@ for line in sys.stdin:
 #[test]
 fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
     let Some(python) = python() else { return };
-    let strategy =
-        format!("{{external: {{command: [{python:?}, people.py], loop: process, approvals: {{after: 20 min}}}}}}");
+    let strategy = format!(
+        "{{external: {{command: [{python:?}, people.py], loop: process, approvals: {{after: 20 min}}}}}}"
+    );
     let changes = "
   - {after: 10 s, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {env: lab}}}
   - {after: 11 s, deselect: {matchExpressions: [{key: ring, operator: In, values: [rest]}]}, strategy: other}
@@ -150,35 +219,64 @@ fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
   - {after: 15 s, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {zone: b}}}
   - {after: 16 s, deselect: {matchLabels: {spare: 'yes'}}}";
     let other = format!("{strategy}\n  other: {{external: {{command: ['true']}}}}");
-    let file = experiment(&other, changes)
-        .replace("fleet:\n", "fleet:\n  - {name: spare, labels: {ring: rest, spare: 'yes'}, nodes: 1}\n");
+    let file = experiment(&other, changes).replace(
+        "fleet:\n",
+        "fleet:\n  - {name: spare, labels: {ring: rest, spare: 'yes'}, nodes: 1}\n",
+    );
     let folder = folder_with(&[("experiment.yaml", &file), ("people.py", PEOPLE)]);
     let run = only_run(folder.path());
     let acts: Vec<(f64, &str)> = acts(&run.statuses);
     let canary = r#"{"target": 1, "labels": {"env": "lab", "ring": "canary"}}"#;
     let approval = r#"{"approve": {"stage": "canary", "when": "after"}}"#;
     assert_eq!(acts[0], (10.0, canary));
-    assert_eq!(acts[2..4], [(12.0, r#"{"stop": true}"#), (14.0, r#"{"release": 2}"#)]);
-    assert_eq!(acts[4].1, r#"{"target": 1, "labels": {"env": "lab", "ring": "canary", "zone": "b"}}"#);
+    assert_eq!(
+        acts[2..4],
+        [(12.0, r#"{"stop": true}"#), (14.0, r#"{"release": 2}"#)]
+    );
+    assert_eq!(
+        acts[4].1,
+        r#"{"target": 1, "labels": {"env": "lab", "ring": "canary", "zone": "b"}}"#
+    );
     assert_eq!(acts[6], (16.0, r#"{"target": 0, "selected": false}"#));
     assert_eq!((acts[7].1, acts.len()), (approval, 8));
     // 20 minutes after the last canary was ready, and then the others.
     let ready = |name: &str| -> f64 {
-        let rows = run.clusters.iter().filter(|row| row.cluster.starts_with(name));
+        let rows = run
+            .clusters
+            .iter()
+            .filter(|row| row.cluster.starts_with(name));
         rows.filter_map(|row| row.ready_s).fold(0.0, f64::max)
     };
     let seen = acts[7].0 - 1_200.0;
-    assert!((ready("canary") - 1e-6..ready("canary") + 30.0).contains(&seen), "{seen}");
-    let told = run.clusters.iter().filter(|row| row.cluster.starts_with("store")).map(|row| row.told_s);
-    assert!(told.into_iter().all(|at| at == Some(acts[7].0)), "{:?}", run.clusters);
+    assert!(
+        (ready("canary") - 1e-6..ready("canary") + 30.0).contains(&seen),
+        "{seen}"
+    );
+    let told = run
+        .clusters
+        .iter()
+        .filter(|row| row.cluster.starts_with("store"))
+        .map(|row| row.told_s);
+    assert!(
+        told.into_iter().all(|at| at == Some(acts[7].0)),
+        "{:?}",
+        run.clusters
+    );
     // A cluster that has left the rollout counts as done.
-    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 13));
+    assert_eq!(
+        (run.run.outcome, run.run.targets_done),
+        (RunOutcome::Complete, 13)
+    );
     assert!(run.clusters[0].told_s.is_none());
 }
 
 /// What the process was told of people, with the times at which it knew.
 fn acts(statuses: &[StatusRow]) -> Vec<(f64, &str)> {
-    statuses.iter().filter(|row| row.condition == "Act").map(|row| (row.t_s, row.status.as_str())).collect()
+    statuses
+        .iter()
+        .filter(|row| row.condition == "Act")
+        .map(|row| (row.t_s, row.status.as_str()))
+        .collect()
 }
 
 /// A stand-in for KubeFleet's own controller: it answers at the end of each window, with conditions of that window. The
@@ -223,24 +321,54 @@ spec:
 fn kubefleets_own_controller_is_told_of_approvals_and_of_the_states_of_its_run() {
     use std::os::unix::fs::PermissionsExt;
     let Some(python) = python() else { return };
-    let strategy = "{kubeFleetStaged: {file: stages.yaml, controller: upstream, approvals: {after: 10 min},
+    let strategy =
+        "{kubeFleetStaged: {file: stages.yaml, controller: upstream, approvals: {after: 10 min},
         runs: [{states: [{after: 5 min, state: Stop}, {after: 6 min, state: Run}]}]}}";
-    let file = experiment(strategy, "[]").replace("replicates: 1", "replicates: 1\nhorizon: 20 min");
-    let folder = folder_with(&[("experiment.yaml", &file), ("stages.yaml", STAGES), ("program.py", KUBEFLEET)]);
+    let file =
+        experiment(strategy, "[]").replace("replicates: 1", "replicates: 1\nhorizon: 20 min");
+    let folder = folder_with(&[
+        ("experiment.yaml", &file),
+        ("stages.yaml", STAGES),
+        ("program.py", KUBEFLEET),
+    ]);
     let program = folder.path().join("kubefleet");
-    std::fs::write(&program, format!("#!/bin/sh\nexec {python} {}/program.py\n", folder.path().display()))
-        .expect("written");
+    std::fs::write(
+        &program,
+        format!(
+            "#!/bin/sh\nexec {python} {}/program.py\n",
+            folder.path().display()
+        ),
+    )
+    .expect("written");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
     let mut command = fleetsim(folder.path());
-    command.env("FLEETSIM_CONTROLLERS", folder.path()).args(["run", ".", "--allow-commands", "--out", "out"]);
+    command.env("FLEETSIM_CONTROLLERS", folder.path()).args([
+        "run",
+        ".",
+        "--allow-commands",
+        "--out",
+        "out",
+    ]);
     command.assert().success();
     let files = contents(&folder.path().join("out"));
-    let table =
-        files.iter().find(|(name, _)| name == "statuses.csv").map(|(_, bytes)| text(bytes)).expect("it is written");
-    let acts: Vec<&str> = table.lines().filter(|line| line.contains("Person")).collect();
+    let table = files
+        .iter()
+        .find(|(name, _)| name == "statuses.csv")
+        .map(|(_, bytes)| text(bytes))
+        .expect("it is written");
+    let acts: Vec<&str> = table
+        .lines()
+        .filter(|line| line.contains("Person"))
+        .collect();
     // The waiting began at 100 s, whatever the window in which it was told.
-    for (act, (at, wanted)) in acts.iter().zip([(300, "stop"), (360, "stop"), (700, "canary")]) {
-        assert!(act.contains(&format!(",{at}.0,")) || act.contains(&format!(",{at},")), "{act}");
+    for (act, (at, wanted)) in acts
+        .iter()
+        .zip([(300, "stop"), (360, "stop"), (700, "canary")])
+    {
+        assert!(
+            act.contains(&format!(",{at}.0,")) || act.contains(&format!(",{at},")),
+            "{act}"
+        );
         assert!(act.contains(wanted), "{act}");
     }
     assert_eq!(acts.len(), 3, "{table}");
@@ -249,26 +377,66 @@ fn kubefleets_own_controller_is_told_of_approvals_and_of_the_states_of_its_run()
 #[test]
 fn a_change_that_cannot_happen_is_refused_with_a_fix() {
     let cases = [
-        ("{allAtOnce: {}}", "[{after: 1 min}]", "a change has one of `approve`, `deselect`,"),
-        ("{allAtOnce: {}}", "[{after: 1 min, stop: true, release: new}]", "one entry for each act"),
-        ("{allAtOnce: {}}", "[{after: 48 h, stop: true}]", "write an earlier time, or a longer `horizon`"),
-        ("{allAtOnce: {}}", "[{after: 1 h, stop: true, strategy: t}]", "there is no strategy `t`"),
+        (
+            "{allAtOnce: {}}",
+            "[{after: 1 min}]",
+            "a change has one of `approve`, `deselect`,",
+        ),
+        (
+            "{allAtOnce: {}}",
+            "[{after: 1 min, stop: true, release: new}]",
+            "one entry for each act",
+        ),
+        (
+            "{allAtOnce: {}}",
+            "[{after: 48 h, stop: true}]",
+            "write an earlier time, or a longer `horizon`",
+        ),
+        (
+            "{allAtOnce: {}}",
+            "[{after: 1 h, stop: true, strategy: t}]",
+            "there is no strategy `t`",
+        ),
         ("{allAtOnce: {}}", "[{stop: true}]", "`after`"),
-        ("{batches: {size: 1}}", "[{after: 1 min, release: installed}]", "`s` does not take this change"),
+        (
+            "{batches: {size: 1}}",
+            "[{after: 1 min, release: installed}]",
+            "`s` does not take this change",
+        ),
         (
             "{argoCd: {}}",
             "[{after: 1 min, stop: true}]",
             "an ApplicationSet that does not roll in steps cannot be stopped",
         ),
-        (TWO_STAGES, "[{after: 1 min, approve: {stage: canary2, when: after}}]", "there is no stage `canary2`"),
-        ("{external: {command: [x]}}", "[{after: 1 min, deselect: {matchLabels: {ring: x}}}]", "matches no cluster"),
-        ("{cloudFoundry: {}}", "[{after: 1 min, stop: true}]", "its rollouts take no acts of people"),
+        (
+            TWO_STAGES,
+            "[{after: 1 min, approve: {stage: canary2, when: after}}]",
+            "there is no stage `canary2`",
+        ),
+        (
+            "{external: {command: [x]}}",
+            "[{after: 1 min, deselect: {matchLabels: {ring: x}}}]",
+            "matches no cluster",
+        ),
+        (
+            "{cloudFoundry: {}}",
+            "[{after: 1 min, stop: true}]",
+            "its rollouts take no acts of people",
+        ),
     ];
     for (strategy, changes, wanted) in cases {
         let folder = folder_with(&[("experiment.yaml", &experiment(strategy, changes))]);
-        let output = fleetsim(folder.path()).args(["check", "."]).assert().code(2).get_output().clone();
+        let output = fleetsim(folder.path())
+            .args(["check", "."])
+            .assert()
+            .code(2)
+            .get_output()
+            .clone();
         let found = text(&output.stderr);
-        assert!(found.contains(wanted), "{changes}\n{found}\nlacks: {wanted}");
+        assert!(
+            found.contains(wanted),
+            "{changes}\n{found}\nlacks: {wanted}"
+        );
     }
 }
 
@@ -281,12 +449,27 @@ fn people_take_equally_long_under_all_products() {
     let folder = folder_with(&[("experiment.yaml", &text)]);
     let experiment = loaded(folder.path());
     let times = |variant: usize| -> Vec<f64> {
-        let run = |replicate| sim::run(&experiment.variants[variant], 1, replicate).expect("no process").run;
-        (0..20).map(|replicate| run(replicate).reachable_ready_s.expect("complete")).collect()
+        let run = |replicate| {
+            sim::run(&experiment.variants[variant], 1, replicate)
+                .expect("no process")
+                .run
+        };
+        (0..20)
+            .map(|replicate| run(replicate).reachable_ready_s.expect("complete"))
+            .collect()
     };
     let (staged, canary) = (times(0), times(1));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| (x - mean(a)) * (y - mean(b))).sum() };
-    let correlation = product(&staged, &canary) / (product(&staged, &staged) * product(&canary, &canary)).sqrt();
-    assert!(correlation > 0.99, "correlation {correlation}: {staged:?} {canary:?}");
+    let product = |a: &[f64], b: &[f64]| -> f64 {
+        a.iter()
+            .zip(b)
+            .map(|(x, y)| (x - mean(a)) * (y - mean(b)))
+            .sum()
+    };
+    let correlation =
+        product(&staged, &canary) / (product(&staged, &staged) * product(&canary, &canary)).sqrt();
+    assert!(
+        correlation > 0.99,
+        "correlation {correlation}: {staged:?} {canary:?}"
+    );
 }

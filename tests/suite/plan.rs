@@ -1,5 +1,8 @@
 //! `fleetsim plan`: it finds what algebra, an exhaustive search and recorded results say is the answer, with few runs.
-#![expect(clippy::print_stdout, reason = "`--nocapture` tells the numbers of docs/plan.md")]
+#![expect(
+    clippy::print_stdout,
+    reason = "`--nocapture` tells the numbers of docs/plan.md"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +18,8 @@ use super::common::{fleetsim, folder_with, root, text};
 
 fn planned(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
     let folder = folder_with(&[("experiment.yaml", text)]);
-    let experiment = load_plan(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let experiment =
+        load_plan(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     let plan = experiment.plan.clone().expect("it has one");
     (folder, experiment, plan)
 }
@@ -23,12 +27,25 @@ fn planned(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
 fn searched(text: &str, exhaustive: bool) -> SearchResult {
     let (folder, experiment, plan) = planned(text);
     let journal = Journal::open(&folder.path().join("results"), b"test").expect("a journal");
-    search(&experiment, &plan, exhaustive, &journal, |_| {}, &AtomicBool::new(false)).expect("nobody stops it")
+    search(
+        &experiment,
+        &plan,
+        exhaustive,
+        &journal,
+        |_| {},
+        &AtomicBool::new(false),
+    )
+    .expect("nobody stops it")
 }
 
 fn standing(plan: &PlanRecord, setting: &str) -> (CandidateStatus, u64, f64) {
-    let mut candidates = plan.questions.iter().flat_map(|question| &question.candidates);
-    let found = candidates.find(|candidate| candidate.setting() == setting).expect(setting);
+    let mut candidates = plan
+        .questions
+        .iter()
+        .flat_map(|question| &question.candidates);
+    let found = candidates
+        .find(|candidate| candidate.setting() == setting)
+        .expect(setting);
     (found.standing, found.runs, found.load.value)
 }
 
@@ -64,7 +81,10 @@ fn plan_finds_the_setting_that_algebra_predicts() {
         "manifest: {layers: [{digest: new, size: 125 MB}]}, previous: {layers: [{digest: old, size: 125 MB}]}",
     );
     let plan = searched(&text, true).plan;
-    assert_eq!(plan.questions[0].best.as_deref(), Some("it maxUnavailable=5"));
+    assert_eq!(
+        plan.questions[0].best.as_deref(),
+        Some("it maxUnavailable=5")
+    );
     assert!(plan.questions[0].answers[0].is_decided);
     for (clusters, expected) in [
         (1, CandidateStatus::Slower),
@@ -83,14 +103,26 @@ fn plan_finds_the_setting_that_algebra_predicts() {
             CandidateStatus::Best => 59,
             _ => 10,
         };
-        assert_eq!(runs, expected, "a run beyond the limit is proof, ten runs compare, 59 show 95% of all runs");
+        assert_eq!(
+            runs, expected,
+            "a run beyond the limit is proof, ten runs compare, 59 show 95% of all runs"
+        );
         // 100 Mbit/s = 12.5 MB/s each, up to the link's 125 MB/s.
         let by_hand = (12.5e6 * f64::from(clusters)).min(125e6);
-        assert!((egress / by_hand - 1.0).abs() < 0.01, "{clusters} at once: {egress} bytes/s, by hand {by_hand}");
+        assert!(
+            (egress / by_hand - 1.0).abs() < 0.01,
+            "{clusters} at once: {egress} bytes/s, by hand {by_hand}"
+        );
     }
     let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
-    assert_eq!(exhaustive.answers, [(Some("it maxUnavailable=5".to_owned()), true)]);
-    println!("by hand: {} runs, exhaustively {}", plan.runs, exhaustive.runs);
+    assert_eq!(
+        exhaustive.answers,
+        [(Some("it maxUnavailable=5".to_owned()), true)]
+    );
+    println!(
+        "by hand: {} runs, exhaustively {}",
+        plan.runs, exhaustive.runs
+    );
 }
 
 #[test]
@@ -98,7 +130,9 @@ fn plan_finds_the_smallest_link_that_meets_a_limit() {
     // By hand: five clusters at a time ask for 5 * 100 Mbit/s. A link of 500 Mbit/s or more does not slow them, one of
     // 250 Mbit/s doubles the 10 s of a pull in each of eight waves: 80 s more.
     let plan = BY_HAND.find("plan:").expect("a plan");
-    let base = BY_HAND[..plan].replace("maxNew: 1000", "maxNew: 1000, maxUnavailable: 5").replace("initial", "update");
+    let base = BY_HAND[..plan]
+        .replace("maxNew: 1000", "maxNew: 1000, maxUnavailable: 5")
+        .replace("initial", "update");
     let base = base.replace(
         "manifest: {layers: [{size: 125 MB}]}",
         "manifest: {layers: [{digest: new, size: 125 MB}]}, previous: {layers: [{digest: old, size: 125 MB}]}",
@@ -110,7 +144,10 @@ fn plan_finds_the_smallest_link_that_meets_a_limit() {
         ),
         false,
     );
-    let time = unhindered.plan.questions[0].candidates[0].time.expect("it completes").value;
+    let time = unhindered.plan.questions[0].candidates[0]
+        .time
+        .expect("it completes")
+        .value;
     let limit = format!("completion_p95 < {:.0}s", time + 20.0);
     let text = format!(
         "{base}plan: {{minimise: registry.egress, limits: [{limit}],\n  search: {{registry.egress: [1 Gbit/s, 250 \
@@ -118,7 +155,10 @@ fn plan_finds_the_smallest_link_that_meets_a_limit() {
     );
     let plan = searched(&text, true).plan;
     assert_eq!(plan.questions.len(), 1, "links are candidates, not worlds");
-    assert_eq!(plan.questions[0].best.as_deref(), Some("it egress=550 Mbit/s"));
+    assert_eq!(
+        plan.questions[0].best.as_deref(),
+        Some("it egress=550 Mbit/s")
+    );
     assert!(plan.questions[0].answers[0].is_decided && agrees(&plan));
     let state = |setting: &str| standing(&plan, setting).0;
     assert_eq!(state("egress=100 Mbit/s"), CandidateStatus::Breaks);
@@ -149,13 +189,33 @@ fn plan_finds_the_largest_fleet_that_is_done_in_time_in_99_percent_of_runs() {
     let plan: PlanRecord = serde_json::from_slice(&plan).expect("JSON");
     let candidates = &plan.questions[0].candidates;
     let in_time = |clusters: &str| {
-        let found = candidates.iter().find(|candidate| candidate.setting() == format!("clusters={clusters}"));
-        found.and_then(|found| found.time).is_some_and(|time| time.value < 480.0)
+        let found = candidates
+            .iter()
+            .find(|candidate| candidate.setting() == format!("clusters={clusters}"));
+        found
+            .and_then(|found| found.time)
+            .is_some_and(|time| time.value < 480.0)
     };
-    let best = plan.questions[0].answers[0].variant.clone().expect("an answer");
-    let largest = ["40", "20", "10", "5"].into_iter().find(|clusters| in_time(clusters)).expect("one is in time");
-    assert_eq!(best, format!("oneByOne clusters={largest}").replace("oneByOne", "it"));
-    assert!(plan.questions[0].answers[0].kept.expect("it was found").runs >= 299, "99% takes 299 runs");
+    let best = plan.questions[0].answers[0]
+        .variant
+        .clone()
+        .expect("an answer");
+    let largest = ["40", "20", "10", "5"]
+        .into_iter()
+        .find(|clusters| in_time(clusters))
+        .expect("one is in time");
+    assert_eq!(
+        best,
+        format!("oneByOne clusters={largest}").replace("oneByOne", "it")
+    );
+    assert!(
+        plan.questions[0].answers[0]
+            .kept
+            .expect("it was found")
+            .runs
+            >= 299,
+        "99% takes 299 runs"
+    );
 }
 
 /// A small world with all the luck there is, in two sizes of link and with two strategies.
@@ -188,12 +248,29 @@ plan: {limits: [peak_pulls <= 12], confirm: 20}
 fn an_exhaustive_search_agrees_and_needs_more_runs() {
     let plan = searched(NOISY, true).plan;
     let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
-    println!("noisy: {} runs, exhaustively {}", plan.runs, exhaustive.runs);
+    println!(
+        "noisy: {} runs, exhaustively {}",
+        plan.runs, exhaustive.runs
+    );
     assert_eq!(plan.questions.len(), 2, "a question for each link");
-    assert!(plan.questions.iter().all(|question| question.answers.len() == 2), "an answer for each strategy");
-    assert!(exhaustive.answers.iter().all(|(_, agrees)| *agrees), "{:?}", exhaustive.answers);
+    assert!(
+        plan.questions
+            .iter()
+            .all(|question| question.answers.len() == 2),
+        "an answer for each strategy"
+    );
+    assert!(
+        exhaustive.answers.iter().all(|(_, agrees)| *agrees),
+        "{:?}",
+        exhaustive.answers
+    );
     assert_eq!(exhaustive.runs, 2 * (6 + 5) * 20);
-    assert!(plan.runs < exhaustive.runs, "{} of {}", plan.runs, exhaustive.runs);
+    assert!(
+        plan.runs < exhaustive.runs,
+        "{} of {}",
+        plan.runs,
+        exhaustive.runs
+    );
 }
 
 /// A search among the recorded runs of an experiment's strategy `from-git`, and the choice from all of them.
@@ -202,7 +279,9 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     let experiment = load(&root.join("experiments").join(name), &Overrides::default());
     let mut experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
     // The bounds of what pacing can do are no settings.
-    experiment.variants.retain(|variant| variant.strategy == "from-git");
+    experiment
+        .variants
+        .retain(|variant| variant.strategy == "from-git");
     let mut rows: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
     let mut table = csv_rows(&root.join("results").join(name).join("runs.csv"));
     table.sort_by_key(|row| row.replicate);
@@ -224,75 +303,147 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
         let runs = &rows[&experiment.variants[variant].label];
         Ok(runs[replicate as usize].clone())
     };
-    let plan = search_among(&experiment, &plan, true, recorded, &AtomicBool::new(false)).expect("nobody stops it").plan;
+    let plan = search_among(&experiment, &plan, true, recorded, &AtomicBool::new(false))
+        .expect("nobody stops it")
+        .plan;
     let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
-    let best: Vec<&str> = plan.questions.iter().map(|question| question.best.as_deref().unwrap_or("none")).collect();
-    println!("{name}, {limit}: {} runs, exhaustively {}: {}", plan.runs, exhaustive.runs, best.join("; "));
+    let best: Vec<&str> = plan
+        .questions
+        .iter()
+        .map(|question| question.best.as_deref().unwrap_or("none"))
+        .collect();
+    println!(
+        "{name}, {limit}: {} runs, exhaustively {}: {}",
+        plan.runs,
+        exhaustive.runs,
+        best.join("; ")
+    );
     plan
 }
 
 fn agrees(plan: &PlanRecord) -> bool {
-    plan.exhaustive.iter().flat_map(|exhaustive| &exhaustive.answers).all(|(_, agrees)| *agrees)
+    plan.exhaustive
+        .iter()
+        .flat_map(|exhaustive| &exhaustive.answers)
+        .all(|(_, agrees)| *agrees)
 }
 
 #[test]
 fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them() {
-    for (limit, expected) in
-        [("peak_pulls < 200", "from-git maxUnavailable=10%"), ("peak_pulls < 100", "from-git maxUnavailable=5%")]
-    {
+    for (limit, expected) in [
+        ("peak_pulls < 200", "from-git maxUnavailable=10%"),
+        ("peak_pulls < 100", "from-git maxUnavailable=5%"),
+    ] {
         let plan = among_recorded("01-max-unavailable", limit);
         assert_eq!(plan.questions[0].best.as_deref(), Some(expected), "{limit}");
-        assert!(plan.questions[0].answers[0].is_decided && agrees(&plan), "{limit}");
-        assert!(2 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
+        assert!(
+            plan.questions[0].answers[0].is_decided && agrees(&plan),
+            "{limit}"
+        );
+        assert!(
+            2 * plan.runs <= plan.exhaustive_runs,
+            "{limit}: {} of {} runs",
+            plan.runs,
+            plan.exhaustive_runs
+        );
     }
     // Twenty runs cannot show a 95th percentile, whatever they are.
     let plan = among_recorded("01-max-unavailable", "peak_pulls_p95 < 500");
     assert_eq!(plan.questions[0].best, None);
     let candidates = &plan.questions[0].candidates;
-    assert!(candidates.iter().any(|candidate| candidate.standing == CandidateStatus::Undecided));
+    assert!(
+        candidates
+            .iter()
+            .any(|candidate| candidate.standing == CandidateStatus::Undecided)
+    );
 }
 
 #[test]
 fn planning_three_sizes_of_fleet_needs_at_most_half_of_the_runs() {
-    for limit in ["peak_pulls < 200", "peak_pulls < 500", "egress_busy_share < 10%"] {
+    for limit in [
+        "peak_pulls < 200",
+        "peak_pulls < 500",
+        "egress_busy_share < 10%",
+    ] {
         let plan = among_recorded("06-max-unavailable-sweep", limit);
         assert_eq!(plan.questions.len(), 3, "a question for each size");
-        assert!(plan.questions.iter().all(|question| question.answers[0].is_decided) && agrees(&plan), "{limit}");
-        assert!(2 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
+        assert!(
+            plan.questions
+                .iter()
+                .all(|question| question.answers[0].is_decided)
+                && agrees(&plan),
+            "{limit}"
+        );
+        assert!(
+            2 * plan.runs <= plan.exhaustive_runs,
+            "{limit}: {} of {} runs",
+            plan.runs,
+            plan.exhaustive_runs
+        );
     }
 }
 
 fn csv_rows(path: &Path) -> Vec<RunRow> {
     let mut reader = csv::Reader::from_path(path).expect("recorded results");
-    reader.deserialize().collect::<Result<_, _>>().expect("rows")
+    reader
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .expect("rows")
 }
 
 fn output(command: &mut Command) -> (i32, String, String) {
     let output = command.output().expect("it runs");
-    (output.status.code().expect("it ends by itself"), text(&output.stdout), text(&output.stderr))
+    (
+        output.status.code().expect("it ends by itself"),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
 }
 
 #[test]
 fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_again() {
-    let folder = folder_with(&[("noisy.yaml", &NOISY.replace("replicates: 20", "replicates: 6"))]);
-    let (code, told, _) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "1"]));
+    let folder = folder_with(&[(
+        "noisy.yaml",
+        &NOISY.replace("replicates: 20", "replicates: 6"),
+    )]);
+    let (code, told, _) =
+        output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "1"]));
     assert_eq!(code, 0, "{told}");
     let results = folder.path().join("results/noisy-plan");
-    for file in
-        ["plan.txt", "plan.csv", "plan.json", "runs.csv", "charts/front.svg", "charts/front.png", "provenance.json"]
-    {
+    for file in [
+        "plan.txt",
+        "plan.csv",
+        "plan.json",
+        "runs.csv",
+        "charts/front.svg",
+        "charts/front.png",
+        "provenance.json",
+    ] {
         assert!(results.join(file).is_file(), "{file}");
     }
-    assert_eq!(fs::read_to_string(results.join("plan.txt")).expect("text"), told, "what is printed is kept");
-    assert!(told.lines().all(|line| line.chars().count() <= 100), "{told}");
-    assert!(told.contains("rolloutStrategy:\n  maxUnavailable: "), "{told}");
-    let (code, again, place) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "4"]));
+    assert_eq!(
+        fs::read_to_string(results.join("plan.txt")).expect("text"),
+        told,
+        "what is printed is kept"
+    );
+    assert!(
+        told.lines().all(|line| line.chars().count() <= 100),
+        "{told}"
+    );
+    assert!(
+        told.contains("rolloutStrategy:\n  maxUnavailable: "),
+        "{told}"
+    );
+    let (code, again, place) =
+        output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "4"]));
     assert_eq!((code, again), (0, told.clone()));
     assert!(place.contains("reproduced byte for byte"), "{place}");
-    let (code, report, place) = output(fleetsim(folder.path()).args(["report", "results/noisy-plan"]));
+    let (code, report, place) =
+        output(fleetsim(folder.path()).args(["report", "results/noisy-plan"]));
     assert_eq!((code, report), (0, told));
     assert!(place.contains("reproduced byte for byte"), "{place}");
-    let (_, json, _) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--format", "json"]));
+    let (_, json, _) =
+        output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--format", "json"]));
     let plan: PlanRecord = serde_json::from_str(&json).expect("JSON and nothing else");
     assert!(plan.is_answered());
 }
@@ -316,14 +467,18 @@ strategies: {it: {rancherFleet: {}}}
 #[test]
 fn a_limit_on_completion_leaves_out_paused_clusters_as_the_tables_do() {
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 5, 20]}";
-    let plan =
-        format!("{PAUSED}plan: {{limits: [peak_pulls < 10, completion_p95 < 2h, completion_s < 2h], {search}}}\n");
+    let plan = format!(
+        "{PAUSED}plan: {{limits: [peak_pulls < 10, completion_p95 < 2h, completion_s < 2h], {search}}}\n"
+    );
     let folder = folder_with(&[("experiment.yaml", &plan)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
     assert_eq!(code, 0, "{told}{error}");
     assert!(told.contains("it maxUnavailable=5: "), "{told}");
     // The table shows the statistic of each limit, with its unit.
-    assert!(told.contains("[1]") && told.contains("5 pulls") && told.contains("[3]"), "{told}");
+    assert!(
+        told.contains("[1]") && told.contains("5 pulls") && told.contains("[3]"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -331,21 +486,34 @@ fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
     // One cluster goes offline for good, and holds a rollout that waits for every one.
     let fleet = PAUSED.replace("horizon", "faults: {offline: {share: 20%}}\nhorizon");
-    let plan = format!("{fleet}plan: {{limits: [peak_pulls < 10, completion_p95 < 2h], {search}}}\n");
+    let plan =
+        format!("{fleet}plan: {{limits: [peak_pulls < 10, completion_p95 < 2h], {search}}}\n");
     let folder = folder_with(&[("experiment.yaml", &plan)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, 99, "{told}{error}");
     for setting in ["1", "2"] {
-        let reason = format!("maxUnavailable={setting}: 1 of 1 run did not finish, blocked by maxUnavailable.");
+        let reason = format!(
+            "maxUnavailable={setting}: 1 of 1 run did not finish, blocked by maxUnavailable."
+        );
         assert!(words.contains(&reason), "{told}");
     }
-    let slow = fleet
-        .replace("{it: {rancherFleet: {}}}", "{it: {rancherFleet: {}}, slow: {rancherFleet: {maxUnavailable: 1}}}");
-    let folder = folder_with(&[("experiment.yaml", &format!("{slow}plan: {{limits: [peak_pulls < 10]}}\n"))]);
+    let slow = fleet.replace(
+        "{it: {rancherFleet: {}}}",
+        "{it: {rancherFleet: {}}, slow: {rancherFleet: {maxUnavailable: 1}}}",
+    );
+    let folder = folder_with(&[(
+        "experiment.yaml",
+        &format!("{slow}plan: {{limits: [peak_pulls < 10]}}\n"),
+    )]);
     let (_, told, _) = output(fleetsim(folder.path()).args(["plan", "."]));
     // The answer, and the list below the table.
-    assert_eq!(told.matches("\nslow: 1 of 1 run did not finish, blocked by maxUnavailable.").count(), 2, "{told}");
+    assert_eq!(
+        told.matches("\nslow: 1 of 1 run did not finish, blocked by maxUnavailable.")
+            .count(),
+        2,
+        "{told}"
+    );
 }
 
 #[test]
@@ -354,13 +522,24 @@ fn an_answer_that_is_not_certain_is_not_offered_for_pasting_and_exits_with_99() 
     let folder = folder_with(&[("experiment.yaml", &text)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
     assert_eq!(code, 99, "{told}{error}");
-    assert!(error.contains("the runs do not show which setting is the best"), "{error}");
+    assert!(
+        error.contains("the runs do not show which setting is the best"),
+        "{error}"
+    );
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("not certain after") && words.contains("raise `plan.runs`"), "{told}");
+    assert!(
+        words.contains("not certain after") && words.contains("raise `plan.runs`"),
+        "{told}"
+    );
     assert!(!told.contains("rolloutStrategy:"), "{told}");
     let plan = fs::read(folder.path().join("results/noisy-plan/plan.json")).expect("written");
     let plan: PlanRecord = serde_json::from_slice(&plan).expect("JSON");
-    assert!(plan.questions.iter().all(|question| !question.is_best_shown), "the record says so too");
+    assert!(
+        plan.questions
+            .iter()
+            .all(|question| !question.is_best_shown),
+        "the record says so too"
+    );
     let answers = || plan.questions.iter().flat_map(|question| &question.answers);
     assert!(answers().all(|answer| answer.is_decided || answer.snippet.is_none()));
     // Fewer runs than `confirm` confirm nothing.
@@ -374,22 +553,35 @@ fn an_answer_that_is_not_certain_is_not_offered_for_pasting_and_exits_with_99() 
 #[test]
 fn a_statement_on_a_mean_names_the_rarest_events_that_it_covers() {
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 5]}";
-    let plan = format!("{PAUSED}plan: {{minimise: completion_mean, limits: [peak_pulls < 10], {search}}}\n");
+    let plan = format!(
+        "{PAUSED}plan: {{minimise: completion_mean, limits: [peak_pulls < 10], {search}}}\n"
+    );
     let folder = folder_with(&[("experiment.yaml", &plan)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
     assert_eq!(code, 0, "{told}{error}");
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    let promise = words.split(". ").find(|sentence| sentence.contains("no setting")).expect("a promise");
-    assert!(promise.contains("as far as events in at least 5% of the runs decide it"), "{promise}");
+    let promise = words
+        .split(". ")
+        .find(|sentence| sentence.contains("no setting"))
+        .expect("a promise");
+    assert!(
+        promise.contains("as far as events in at least 5% of the runs decide it"),
+        "{promise}"
+    );
 }
 
 #[test]
 fn plan_reports_the_closest_setting_and_exits_with_99_when_none_meets_the_limits() {
-    let text = BY_HAND.replace("< 550 Mbit/s", "< 50 Mbit/s").replace("[1, 2, 4, 5, 6, 8, 20, 40]", "[2, 4, 40]");
+    let text = BY_HAND
+        .replace("< 550 Mbit/s", "< 50 Mbit/s")
+        .replace("[1, 2, 4, 5, 6, 8, 20, 40]", "[2, 4, 40]");
     let folder = folder_with(&[("experiment.yaml", &text)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
     assert_eq!(code, 99, "{told}{error}");
-    assert!(told.contains("no setting meets all limits; the closest, it maxUnavailable=2"), "{told}");
+    assert!(
+        told.contains("no setting meets all limits; the closest, it maxUnavailable=2"),
+        "{told}"
+    );
     assert!(error.contains("no setting meets every limit"), "{error}");
 }
 

@@ -18,21 +18,37 @@ strategies: {once: {allAtOnce: {}}}
 
 /// The exit code, and what is printed from the verdicts on.
 fn judged(limit: &str, replicates: &str) -> (Option<i32>, String) {
-    let folder = folder_with(&[("experiment.yaml", &format!("{EXPERIMENT}assert: [\"{limit}\"]\n"))]);
+    let folder = folder_with(&[(
+        "experiment.yaml",
+        &format!("{EXPERIMENT}assert: [\"{limit}\"]\n"),
+    )]);
     let mut command = fleetsim(folder.path());
-    let output = command.args(["run", ".", "--replicates", replicates]).output().expect("it runs");
+    let output = command
+        .args(["run", ".", "--replicates", replicates])
+        .output()
+        .expect("it runs");
     let told = text(&output.stdout);
-    (output.status.code(), told.find("\nassert").map_or(String::new(), |at| told[at..].to_owned()))
+    (
+        output.status.code(),
+        told.find("\nassert")
+            .map_or(String::new(), |at| told[at..].to_owned()),
+    )
 }
 
 #[test]
 fn a_risk_holds_fails_or_is_undecided_and_the_exit_code_says_so() {
     let (code, told) = judged("P(completion <= Sat 06:00) >= 95%", "59");
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("assert P(completion <= 8h (Sat 06:00)) >= 95%: holds"), "{told}");
+    assert!(
+        told.contains("assert P(completion <= 8h (Sat 06:00)) >= 95%: holds"),
+        "{told}"
+    );
     let (code, told) = judged("P(completion <= 06:00) >= 95%", "20");
     assert_eq!(code, Some(99), "{told}");
-    assert!(told.contains("UNDECIDED") && told.contains("59 runs show"), "{told}");
+    assert!(
+        told.contains("UNDECIDED") && told.contains("59 runs show"),
+        "{told}"
+    );
     let (code, told) = judged("P(completion <= 1s) >= 95%", "20");
     assert_eq!(code, Some(99), "{told}");
     assert!(told.contains("FAIL"), "{told}");
@@ -44,14 +60,32 @@ fn stratified_failures_hit_as_many_runs_as_they_should() {
     // of all studies.
     let hit = |seed: u32, threads: &str| {
         let faults = "faults: {draws: stratified, offline: {share: 1%}}\n";
-        let folder = folder_with(&[("experiment.yaml", &format!("{EXPERIMENT}seed: {seed}\n{faults}"))]);
-        fleetsim(folder.path()).args(["run", ".", "--threads", threads]).assert().success();
-        let runs = fs::read_to_string(folder.path().join("results/risk/runs.csv")).expect("a table");
+        let folder = folder_with(&[(
+            "experiment.yaml",
+            &format!("{EXPERIMENT}seed: {seed}\n{faults}"),
+        )]);
+        fleetsim(folder.path())
+            .args(["run", ".", "--threads", threads])
+            .assert()
+            .success();
+        let runs =
+            fs::read_to_string(folder.path().join("results/risk/runs.csv")).expect("a table");
         let mut reader = csv::Reader::from_reader(runs.as_bytes());
-        let column = reader.headers().expect("a header").iter().position(|name| name == "offline_at_start");
+        let column = reader
+            .headers()
+            .expect("a header")
+            .iter()
+            .position(|name| name == "offline_at_start");
         let column = column.expect("a measure");
         let is_hit = |row: &csv::StringRecord| row[column] != *"0";
-        (reader.records().map(|row| row.expect("a row")).filter(is_hit).count(), runs)
+        (
+            reader
+                .records()
+                .map(|row| row.expect("a row"))
+                .filter(is_hit)
+                .count(),
+            runs,
+        )
     };
     for seed in 1..=3 {
         let (count, _) = hit(seed, "1");

@@ -90,7 +90,9 @@ strategies:
 #[track_caller]
 fn no_secret_in(folder: &Path) {
     for (name, bytes) in contents(folder) {
-        let found = bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
+        let found = bytes
+            .windows(SECRET.len())
+            .any(|part| part == SECRET.as_bytes());
         assert!(!found, "{name}: {}", String::from_utf8_lossy(&bytes));
     }
 }
@@ -108,25 +110,43 @@ fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
         ("clusters.json", CLUSTERS),
     ]);
     let at = folder.path();
-    let run = fleetsim(at).args(["run", ".", "--out", "out"]).output().expect("run");
+    let run = fleetsim(at)
+        .args(["run", ".", "--out", "out"])
+        .output()
+        .expect("run");
     let stderr = text(&run.stderr);
     assert!(run.status.success(), "{stderr}");
     assert!(
-        stderr.contains("note: inputs/fleet.yaml leaves out what is not simulated: helm.chart, helm.repo"),
+        stderr.contains(
+            "note: inputs/fleet.yaml leaves out what is not simulated: helm.chart, helm.repo"
+        ),
         "{stderr}"
     );
     no_secret_in(&at.join("out"));
     // Helm values decide how often Fleet's agent asks, so a copy without them would have another rollout.
-    let again = fleetsim(at).args(["run", "out/inputs", "--out", "again"]).output().expect("run");
+    let again = fleetsim(at)
+        .args(["run", "out/inputs", "--out", "again"])
+        .output()
+        .expect("run");
     assert!(again.status.success(), "{}", text(&again.stderr));
-    for table in ["runs.csv", "clusters.csv", "timeline.csv", "passes.csv", "statuses.csv"] {
+    for table in [
+        "runs.csv",
+        "clusters.csv",
+        "timeline.csv",
+        "passes.csv",
+        "statuses.csv",
+    ] {
         let bytes = |out: &str| fs::read(at.join(out).join(table)).expect("written");
         assert!(bytes("out") == bytes("again"), "{table}");
     }
-    let without =
-        FLEET_YAML.replace("  values:", "  force: true\n  noValues:").replace("  valuesFrom:", "  noValuesFrom:");
+    let without = FLEET_YAML
+        .replace("  values:", "  force: true\n  noValues:")
+        .replace("  valuesFrom:", "  noValuesFrom:");
     fs::write(at.join("fleet.yaml"), without).expect("written");
-    fleetsim(at).args(["run", ".", "--out", "without"]).assert().success();
+    fleetsim(at)
+        .args(["run", ".", "--out", "without"])
+        .assert()
+        .success();
     let runs = |out: &str| fs::read_to_string(at.join(out).join("runs.csv")).expect("written");
     assert_ne!(runs("out"), runs("without"), "values decide");
 }
@@ -144,8 +164,10 @@ fn no_secret_is_in_an_imported_experiment() {
         "{clusters: {values: {t: s3cr3t}}}",
     );
     let process = "{\"pagination\": {}, \"resources\": [{\"guid\": \"g\", \"type\": \"web\", \"instances\": 3, \"command\": \"s3cr3t\"}]}";
-    let deployed =
-        DEPLOYMENT.replace("{\"strategy\"", "{\"guid\": \"d\", \"droplet\": {\"guid\": \"s3cr3t\"}, \"strategy\"");
+    let deployed = DEPLOYMENT.replace(
+        "{\"strategy\"",
+        "{\"guid\": \"d\", \"droplet\": {\"guid\": \"s3cr3t\"}, \"strategy\"",
+    );
     let folder = folder_with(&[
         (
             "clusters.json",
@@ -170,15 +192,47 @@ fn no_secret_is_in_an_imported_experiment() {
     ]);
     let at = folder.path();
     for (name, options) in [
-        ("fleet", &["--fleet", "clusters.json", "--strategy", "fleet.yaml"][..]),
-        ("kubefleet", &["--members", "members.json", "--placement", "placement.yaml", "--strategy", "staged.yaml"]),
-        ("argo", &["--clusters", "secrets.json", "--strategy", "set.yaml"]),
-        ("cf", &["--process", "process.json", "--deployment", "deployment.json"]),
+        (
+            "fleet",
+            &["--fleet", "clusters.json", "--strategy", "fleet.yaml"][..],
+        ),
+        (
+            "kubefleet",
+            &[
+                "--members",
+                "members.json",
+                "--placement",
+                "placement.yaml",
+                "--strategy",
+                "staged.yaml",
+            ],
+        ),
+        (
+            "argo",
+            &["--clusters", "secrets.json", "--strategy", "set.yaml"],
+        ),
+        (
+            "cf",
+            &[
+                "--process",
+                "process.json",
+                "--deployment",
+                "deployment.json",
+            ],
+        ),
     ] {
-        let arguments = [&["import", "--image", "manifest.json", "-o", name][..], options].concat();
+        let arguments = [
+            &["import", "--image", "manifest.json", "-o", name][..],
+            options,
+        ]
+        .concat();
         let output = fleetsim(at).args(arguments).output().expect("run");
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
-        assert!(text(&output.stdout).contains("left out what is not simulated"), "{name}: {}", text(&output.stdout));
+        assert!(
+            text(&output.stdout).contains("left out what is not simulated"),
+            "{name}: {}",
+            text(&output.stdout)
+        );
         no_secret_in(&at.join(name));
         fleetsim(at).args(["check", name]).assert().success();
     }
@@ -187,9 +241,14 @@ fn no_secret_is_in_an_imported_experiment() {
 /// The lists of fields have all that any of our experiments needs.
 #[test]
 fn the_copies_of_all_experiments_have_the_same_rollout() {
-    let folders = ["experiments", "examples"].map(|folder| fs::read_dir(root().join(folder)).expect("a folder"));
+    let folders = ["experiments", "examples"]
+        .map(|folder| fs::read_dir(root().join(folder)).expect("a folder"));
     let mut compared = 0;
-    for folder in folders.into_iter().flatten().map(|entry| entry.expect("an entry").path()) {
+    for folder in folders
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.expect("an entry").path())
+    {
         if !folder.join("experiment.yaml").exists() {
             continue;
         }
@@ -197,7 +256,11 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
         // The name of an experiment may be that of its folder.
         let home = tempfile::tempdir().expect("a folder");
         let copy = home.path().join(folder.file_name().expect("a name"));
-        if original.inputs.iter().any(|input| input.path.starts_with("..")) {
+        if original
+            .inputs
+            .iter()
+            .any(|input| input.path.starts_with(".."))
+        {
             continue;
         }
         for input in &original.inputs {
@@ -206,13 +269,25 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
             fs::write(to, &*input.copy().0).expect("written");
         }
         let copied = loaded(&copy);
-        assert_eq!(original.resolved(), copied.resolved(), "{}", folder.display());
+        assert_eq!(
+            original.resolved(),
+            copied.resolved(),
+            "{}",
+            folder.display()
+        );
         // The products' own programs get the whole file.
         let scenarios = |experiment: &Experiment| {
-            let native = experiment.variants.iter().filter(|variant| variant.scenario.strategy.command().is_none());
+            let native = experiment
+                .variants
+                .iter()
+                .filter(|variant| variant.scenario.strategy.command().is_none());
             format!("{:?}", native.collect::<Vec<_>>())
         };
-        assert!(scenarios(&original) == scenarios(&copied), "{}", folder.display());
+        assert!(
+            scenarios(&original) == scenarios(&copied),
+            "{}",
+            folder.display()
+        );
         compared += 1;
     }
     assert!(compared >= 8, "{compared}");

@@ -27,13 +27,22 @@ assert: [{strategy: careful, limit: completion < 3 min}]
 fn experiment(more: &str) -> TempDir {
     let home = folder_with(&[]);
     fs::create_dir(home.path().join("small")).expect("made");
-    fs::write(home.path().join("small/experiment.yaml"), format!("{EXPERIMENT}{more}")).expect("written");
+    fs::write(
+        home.path().join("small/experiment.yaml"),
+        format!("{EXPERIMENT}{more}"),
+    )
+    .expect("written");
     home
 }
 
 /// Standard output of a call that succeeds.
 fn said(folder: &Path, args: &[&str]) -> String {
-    let output = fleetsim(folder).args(args).assert().success().get_output().clone();
+    let output = fleetsim(folder)
+        .args(args)
+        .assert()
+        .success()
+        .get_output()
+        .clone();
     text(&output.stdout)
 }
 
@@ -53,18 +62,39 @@ fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_
     let home = experiment("");
     let [one, three] = ["1", "3"].map(|threads| {
         let out = format!("out-{threads}");
-        let said = said(home.path(), &[&ONLY[..], &["--threads", threads, "--out", &out]].concat());
+        let said = said(
+            home.path(),
+            &[&ONLY[..], &["--threads", threads, "--out", &out]].concat(),
+        );
         (said, contents(&home.path().join(out)))
     });
     assert!(one == three, "the number of threads does not show");
     let (said, files) = one;
-    assert!(said.contains("careful: completion < 3 min: holds"), "{said}");
-    assert!(said.contains("if fleet[*].downlink < "), "a slow link exceeds the limit:\n{said}");
-    let runs = said.lines().find_map(|line| line.split_once(" runs, ")).and_then(|(runs, _)| runs.parse::<u64>().ok());
-    assert!(runs.is_some_and(|runs| (100..=400).contains(&runs)), "the budget is that of all parts: {said}");
-    let few = fleetsim(home.path()).args(["sensitivity", "small", "--budget", "9"]).assert().code(2);
+    assert!(
+        said.contains("careful: completion < 3 min: holds"),
+        "{said}"
+    );
+    assert!(
+        said.contains("if fleet[*].downlink < "),
+        "a slow link exceeds the limit:\n{said}"
+    );
+    let runs = said
+        .lines()
+        .find_map(|line| line.split_once(" runs, "))
+        .and_then(|(runs, _)| runs.parse::<u64>().ok());
+    assert!(
+        runs.is_some_and(|runs| (100..=400).contains(&runs)),
+        "the budget is that of all parts: {said}"
+    );
+    let few = fleetsim(home.path())
+        .args(["sensitivity", "small", "--budget", "9"])
+        .assert()
+        .code(2);
     let error = text(&few.get_output().stderr).replace('\n', " ");
-    assert!(error.contains("one constant at a time takes ") && error.contains("`--budget` allows 9"), "{error}");
+    assert!(
+        error.contains("one constant at a time takes ") && error.contains("`--budget` allows 9"),
+        "{error}"
+    );
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     for name in [
         "sensitivity.csv",
@@ -76,31 +106,54 @@ fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_
     ] {
         assert!(names.contains(&name), "{name} is missing: {names:?}");
     }
-    fleetsim(home.path()).args(["reproduce", "out-1"]).assert().success();
+    fleetsim(home.path())
+        .args(["reproduce", "out-1"])
+        .assert()
+        .success();
     assert!(self::said(home.path(), &["report", "out-1"]).contains("if fleet[*].downlink < "));
 }
 
 #[test]
 fn an_unknown_constant_is_refused_with_the_known_ones() {
     let home = experiment("");
-    let call = fleetsim(home.path()).args(["sensitivity", "small", "--constant", "fleet.downlink"]).assert();
+    let call = fleetsim(home.path())
+        .args(["sensitivity", "small", "--constant", "fleet.downlink"])
+        .assert();
     let error = text(&call.code(2).get_output().stderr);
-    assert!(error.contains("`fleet.downlink` takes no part") && error.contains("fleet[*].downlink"), "{error}");
+    assert!(
+        error.contains("`fleet.downlink` takes no part") && error.contains("fleet[*].downlink"),
+        "{error}"
+    );
     let known = experiment("uncertainty: {known: [\"fleet[*].downlink\", node.nik]}\n");
     let call = fleetsim(known.path()).args(["check", "small"]).assert();
     let error = text(&call.code(2).get_output().stderr);
-    assert!(error.contains("there is no constant `node.nik`") && error.contains("did you mean `node.nic`?"), "{error}");
+    assert!(
+        error.contains("there is no constant `node.nik`")
+            && error.contains("did you mean `node.nic`?"),
+        "{error}"
+    );
 }
 
 #[test]
 fn assumptions_are_those_of_the_model_or_of_an_experiment() {
-    let home = experiment("uncertainty: {known: [\"node.nic\"], ranges: {\"agent.apply\": {low: 2 s, high: 6 s}}}\n");
+    let home = experiment(
+        "uncertainty: {known: [\"node.nic\"], ranges: {\"agent.apply\": {low: 2 s, high: 6 s}}}\n",
+    );
     let all = said(home.path(), &["assumptions"]);
-    assert!(all.contains("distribution.cache.rtt") && all.contains("node.nic"), "{all}");
+    assert!(
+        all.contains("distribution.cache.rtt") && all.contains("node.nic"),
+        "{all}"
+    );
     let own = said(home.path(), &["assumptions", "small"]);
-    assert!(!own.contains("distribution.cache.rtt"), "there is no cache:\n{own}");
+    assert!(
+        !own.contains("distribution.cache.rtt"),
+        "there is no cache:\n{own}"
+    );
     assert!(!own.contains("node.nic"), "it is known:\n{own}");
-    assert!(own.contains("2.8 s, from 2 s to 6 s"), "a range of the user's own:\n{own}");
+    assert!(
+        own.contains("2.8 s, from 2 s to 6 s"),
+        "a range of the user's own:\n{own}"
+    );
 }
 
 #[test]
@@ -108,16 +161,32 @@ fn drawn_constants_give_total_intervals_beside_those_of_luck() {
     let home = experiment("uncertainty: {draws: 9}\n");
     let said = said(home.path(), &["run", "small", "--out", "out"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("luck alone with 33.3%, total with 80% (9 draws"), "{said}");
-    assert!(words.contains("`quick` is the first in 9 of 9 draws, and it completes after "), "{said}");
+    assert!(
+        words.contains("luck alone with 33.3%, total with 80% (9 draws"),
+        "{said}"
+    );
+    assert!(
+        words.contains("`quick` is the first in 9 of 9 draws, and it completes after "),
+        "{said}"
+    );
     let page = fs::read_to_string(home.path().join("out/report.html")).expect("a page");
-    assert!(page.contains("<h2 id=\"uncertainty-title\">Uncertainty</h2>"), "the page has a section");
-    let constants = fs::read_to_string(home.path().join("out/constants.csv")).expect("the drawn constants");
-    let links = constants.lines().filter(|line| line.contains("fleet[*].downlink,"));
+    assert!(
+        page.contains("<h2 id=\"uncertainty-title\">Uncertainty</h2>"),
+        "the page has a section"
+    );
+    let constants =
+        fs::read_to_string(home.path().join("out/constants.csv")).expect("the drawn constants");
+    let links = constants
+        .lines()
+        .filter(|line| line.contains("fleet[*].downlink,"));
     assert_eq!(links.count(), 9, "one for each draw");
-    let draws = fs::read_to_string(home.path().join("out/draws.csv")).expect("the runs with drawn constants");
+    let draws = fs::read_to_string(home.path().join("out/draws.csv"))
+        .expect("the runs with drawn constants");
     assert_eq!(draws.lines().count(), 1 + 2 * 9);
-    fleetsim(home.path()).args(["reproduce", "out"]).assert().success();
+    fleetsim(home.path())
+        .args(["reproduce", "out"])
+        .assert()
+        .success();
 }
 
 #[test]
@@ -131,31 +200,67 @@ fn constants_have_the_names_of_the_users_file() {
     );
     fs::write(file, listed).expect("written");
     let names: String = (1..=12).map(|at| format!("store-{at}\n")).collect();
-    fs::write(home.path().join("small/clusters.csv"), format!("name\n{names}")).expect("written");
+    fs::write(
+        home.path().join("small/clusters.csv"),
+        format!("name\n{names}"),
+    )
+    .expect("written");
     let listed = said(home.path(), &["assumptions", "small"]);
-    assert!(listed.contains("\ninventory.default.downlink\n") && !listed.contains("fleet[*]"), "{listed}");
-    assert!(!listed.contains("inventory.default.rtt"), "it is known: {listed}");
+    assert!(
+        listed.contains("\ninventory.default.downlink\n") && !listed.contains("fleet[*]"),
+        "{listed}"
+    );
+    assert!(
+        !listed.contains("inventory.default.rtt"),
+        "it is known: {listed}"
+    );
     for name in ["inventory.default.downlink", "fleet[*].downlink"] {
-        let found = said(home.path(), &["sensitivity", "small", "--constant", name, "--budget", "0", "--replace"]);
-        assert!(found.contains("inventory.default.downlink") && !found.contains("fleet[*]"), "{found}");
+        let found = said(
+            home.path(),
+            &[
+                "sensitivity",
+                "small",
+                "--constant",
+                name,
+                "--budget",
+                "0",
+                "--replace",
+            ],
+        );
+        assert!(
+            found.contains("inventory.default.downlink") && !found.contains("fleet[*]"),
+            "{found}"
+        );
     }
 }
 
 #[test]
 fn a_run_says_whether_links_that_nobody_stated_decide_its_answer() {
     let run = |limit: &str, more: &[&str]| {
-        let text = EXPERIMENT.replace(", downlink: 100 Mbit/s", "").replace("completion < 3 min", limit);
+        let text = EXPERIMENT
+            .replace(", downlink: 100 Mbit/s", "")
+            .replace("completion < 3 min", limit);
         let home = folder_with(&[("experiment.yaml", &text)]);
-        let out = fleetsim(home.path()).args(["run", ".", "--replicates", "10"]).args(more).output().expect("run");
+        let out = fleetsim(home.path())
+            .args(["run", ".", "--replicates", "10"])
+            .args(more)
+            .output()
+            .expect("run");
         super::common::text(&out.stdout)
     };
     let decides = run("completion < 3 min", &[]);
-    let sentence = "`fleet[*].downlink` is a guess and decides here: at 20 Mbit/s, careful: completion <";
+    let sentence =
+        "`fleet[*].downlink` is a guess and decides here: at 20 Mbit/s, careful: completion <";
     assert!(decides.replace('\n', " ").contains(sentence), "{decides}");
     let holds = run("completion < 3h", &[]);
-    let sentence =
-        "The answer stays the same for `fleet[*].downlink` from 20 Mbit/s to 500 Mbit/s, which nobody stated";
+    let sentence = "The answer stays the same for `fleet[*].downlink` from 20 Mbit/s to 500 Mbit/s, which nobody stated";
     assert!(holds.replace('\n', " ").contains(sentence), "{holds}");
-    let stated = run("completion < 3 min", &["--set", "fleet[0].downlink=100 Mbit/s"]);
-    assert!(!stated.contains("nobody stated") && !stated.contains("decides here"), "{stated}");
+    let stated = run(
+        "completion < 3 min",
+        &["--set", "fleet[0].downlink=100 Mbit/s"],
+    );
+    assert!(
+        !stated.contains("nobody stated") && !stated.contains("decides here"),
+        "{stated}"
+    );
 }

@@ -40,28 +40,51 @@ fn experiment(text: &str) -> TempDir {
 fn run(at: &Path, args: &[&str]) -> String {
     let output = fleetsim(at).args(args).output().expect("it runs");
     let told = text(&output.stderr);
-    assert!([Some(0), Some(99)].contains(&output.status.code()), "{args:?}: {told}");
+    assert!(
+        [Some(0), Some(99)].contains(&output.status.code()),
+        "{args:?}: {told}"
+    );
     told
 }
 
 fn refused(at: &Path, args: &[&str], code: i32) -> String {
-    text(&fleetsim(at).args(args).assert().code(code).get_output().stderr)
+    text(
+        &fleetsim(at)
+            .args(args)
+            .assert()
+            .code(code)
+            .get_output()
+            .stderr,
+    )
 }
 
 /// Simulates all shards of a command into `shards`.
 fn simulate_shards(at: &Path, command: &[&str], of: u32, round: u32) {
     for number in 1..=of {
         let (shard, round) = (format!("{number}/{of}"), round.to_string());
-        run(at, &[command, &["--shard", &shard, "--round", &round, "--out", "shards"]].concat());
+        run(
+            at,
+            &[
+                command,
+                &["--shard", &shard, "--round", &round, "--out", "shards"],
+            ]
+            .concat(),
+        );
     }
 }
 
 /// Every file and its bytes, compared with a message that names the files and not their bytes.
 fn assert_same(at: &Path, one: &str, other: &str) {
     let (one, other) = (contents(&at.join(one)), contents(&at.join(other)));
-    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|file| file.0.clone()).collect::<Vec<_>>();
+    let names =
+        |files: &[(String, Vec<u8>)]| files.iter().map(|file| file.0.clone()).collect::<Vec<_>>();
     assert_eq!(names(&one), names(&other));
-    let different: Vec<&String> = one.iter().zip(&other).filter(|(a, b)| a != b).map(|(file, _)| &file.0).collect();
+    let different: Vec<&String> = one
+        .iter()
+        .zip(&other)
+        .filter(|(a, b)| a != b)
+        .map(|(file, _)| &file.0)
+        .collect();
     assert!(different.is_empty(), "{different:?}");
 }
 
@@ -76,7 +99,11 @@ impl StudyObserver for Counted {
     fn round(&self, _at_hand: &[u32], _wanted: &[u32], _firsts: &[&RunRecord], _again: &[bool]) {}
 
     fn begins(&self, job: Job) {
-        let counter = if matches!(job, Job::Run(_)) { &self.runs } else { &self.details };
+        let counter = if matches!(job, Job::Run(_)) {
+            &self.runs
+        } else {
+            &self.details
+        };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -86,11 +113,16 @@ impl StudyObserver for Counted {
 /// The records of a study whose known runs are those of the shards, the runs with drawn constants, and how many runs
 /// and details were simulated.
 fn records(at: &Path, shards: Option<&str>) -> (Vec<VariantRecord>, DrawnRuns, [usize; 2]) {
-    let varied = VariedExperiment::load(&at.join("luck.yaml"), &Overrides::default()).expect("valid");
+    let varied =
+        VariedExperiment::load(&at.join("luck.yaml"), &Overrides::default()).expect("valid");
     let home = tempfile::tempdir().expect("a temporary folder");
     let journal = Journal::open(&home.path().join("out"), b"key").expect("a journal");
     if let Some(shards) = shards {
-        journal.add(ShardSet::read(&[at.join(shards)]).and_then(|set| set.runs()).expect("whole"));
+        journal.add(
+            ShardSet::read(&[at.join(shards)])
+                .and_then(|set| set.runs())
+                .expect("whole"),
+        );
     }
     let (counted, stop) = (Counted::default(), AtomicBool::new(false));
     let variants = simulate(varied.base(), &journal, &counted, &stop).expect("simulated");
@@ -108,7 +140,10 @@ fn the_merged_folder_has_the_bytes_of_a_single_run() {
     simulate_shards(at, &["run", "luck.yaml"], 3, 1);
     let told = run(at, &["merge", "shards", "--out", "merged"]);
     // Five replicates and three draws of four variants.
-    assert!(told.starts_with("merging 3 shards with 32 runs\n"), "{told}");
+    assert!(
+        told.starts_with("merging 3 shards with 32 runs\n"),
+        "{told}"
+    );
     assert!(told.ends_with("results: merged\n"), "{told}");
     assert_same(at, "single", "merged");
 }
@@ -124,7 +159,10 @@ fn any_number_of_shards_gives_the_records_of_a_single_run() {
         simulate_shards(at, &["run", "luck.yaml"], of, 1);
         let (merged, merged_drawn, simulated) = records(at, Some("shards"));
         assert!(merged == single, "{of} shards: the same records");
-        assert_eq!((merged_drawn.runs, merged_drawn.constants), (drawn.runs.clone(), drawn.constants.clone()));
+        assert_eq!(
+            (merged_drawn.runs, merged_drawn.constants),
+            (drawn.runs.clone(), drawn.constants.clone())
+        );
         assert_eq!(simulated, [0, details], "{of}");
         fs::remove_dir_all(at.join("shards")).expect("removed");
     }
@@ -133,13 +171,17 @@ fn any_number_of_shards_gives_the_records_of_a_single_run() {
 #[test]
 fn after_a_second_round_or_with_few_replicates_nothing_is_left_to_simulate() {
     for (replicates, rounds) in [(5, 2), (2, 1)] {
-        let folder = experiment(&EXPERIMENT.replace("replicates: 5", &format!("replicates: {replicates}")));
+        let folder =
+            experiment(&EXPERIMENT.replace("replicates: 5", &format!("replicates: {replicates}")));
         let at = folder.path();
         for round in 1..=rounds {
             simulate_shards(at, &["run", "luck.yaml"], 3, round);
         }
         let (merged, _, simulated) = records(at, Some("shards"));
-        assert!(merged == records(at, None).0, "{replicates}: the same records");
+        assert!(
+            merged == records(at, None).0,
+            "{replicates}: the same records"
+        );
         assert_eq!(simulated, [0, 0], "{replicates}");
     }
 }
@@ -164,22 +206,65 @@ fn a_precision_is_reached_after_one_round_or_several() {
 fn a_shard_has_the_same_bytes_every_time_and_is_not_simulated_twice() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
-    let shard =
-        |out: &str, threads: &str| run(at, &["run", "luck.yaml", "--shard", "2/3", "--out", out, "--threads", threads]);
+    let shard = |out: &str, threads: &str| {
+        run(
+            at,
+            &[
+                "run",
+                "luck.yaml",
+                "--shard",
+                "2/3",
+                "--out",
+                out,
+                "--threads",
+                threads,
+            ],
+        )
+    };
     assert_eq!(shard("shards", "2"), "shard: shards/2-of-3 (11 runs)\n");
     let first = contents(&at.join("shards"));
-    assert_eq!(shard("shards", "2"), "shard: shards/2-of-3 (complete already)\n");
+    assert_eq!(
+        shard("shards", "2"),
+        "shard: shards/2-of-3 (complete already)\n"
+    );
     assert!(contents(&at.join("shards")) == first, "left as it is");
     shard("again", "1");
-    assert!(contents(&at.join("again")) == first, "on any number of threads");
+    assert!(
+        contents(&at.join("again")) == first,
+        "on any number of threads"
+    );
     fs::remove_file(at.join("again/2-of-3/runs.bin")).expect("removed");
-    assert_eq!(shard("again", "1"), "shard: again/2-of-3 (11 runs)\n", "a damaged shard is simulated again");
+    assert_eq!(
+        shard("again", "1"),
+        "shard: again/2-of-3 (11 runs)\n",
+        "a damaged shard is simulated again"
+    );
     let told = refused(at, &["report", "again/2-of-3"], 2);
-    assert!(told.contains("is a shard, a part of a study's runs; run `fleetsim merge`"), "{told}");
+    assert!(
+        told.contains("is a shard, a part of a study's runs; run `fleetsim merge`"),
+        "{told}"
+    );
     let told = refused(at, &["reproduce", "again/2-of-3"], 2);
-    assert!(told.ends_with("run `fleetsim run luck.yaml --shard 2/3` again instead\n"), "{told}");
-    let told = refused(at, &["run", "luck.yaml", "--shard", "1/3", "--out", "again/2-of-3"], 2);
-    assert!(told.contains("is itself a results folder or a shard"), "{told}");
+    assert!(
+        told.ends_with("run `fleetsim run luck.yaml --shard 2/3` again instead\n"),
+        "{told}"
+    );
+    let told = refused(
+        at,
+        &[
+            "run",
+            "luck.yaml",
+            "--shard",
+            "1/3",
+            "--out",
+            "again/2-of-3",
+        ],
+        2,
+    );
+    assert!(
+        told.contains("is itself a results folder or a shard"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -188,11 +273,26 @@ fn the_index_of_a_job_or_an_array_names_the_shard() {
     let at = folder.path();
     let auto = |name: &str, index: &str| {
         let mut command = fleetsim(at);
-        command.env_remove("JOB_COMPLETION_INDEX").env_remove("SLURM_ARRAY_TASK_ID").env(name, index);
-        text(&command.args(["run", "luck.yaml", "--shard", "auto/7"]).output().expect("it runs").stderr)
+        command
+            .env_remove("JOB_COMPLETION_INDEX")
+            .env_remove("SLURM_ARRAY_TASK_ID")
+            .env(name, index);
+        text(
+            &command
+                .args(["run", "luck.yaml", "--shard", "auto/7"])
+                .output()
+                .expect("it runs")
+                .stderr,
+        )
     };
-    assert_eq!(auto("JOB_COMPLETION_INDEX", "0"), "shard: results/luck.shards/1-of-7 (5 runs)\n");
-    assert_eq!(auto("SLURM_ARRAY_TASK_ID", "7"), "shard: results/luck.shards/7-of-7 (5 runs)\n");
+    assert_eq!(
+        auto("JOB_COMPLETION_INDEX", "0"),
+        "shard: results/luck.shards/1-of-7 (5 runs)\n"
+    );
+    assert_eq!(
+        auto("SLURM_ARRAY_TASK_ID", "7"),
+        "shard: results/luck.shards/7-of-7 (5 runs)\n"
+    );
     assert!(auto("SLURM_ARRAY_TASK_ID", "0").contains("submit the array with --array=1-N"));
     assert!(auto("OTHER", "0").contains("auto/N needs JOB_COMPLETION_INDEX"));
 }
@@ -202,22 +302,57 @@ fn shards_that_do_not_make_up_the_study_are_refused() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
     let merge = ["merge", "shards", "--out", "merged"];
-    run(at, &["run", "luck.yaml", "--shard", "1/2", "--out", "shards"]);
+    run(
+        at,
+        &["run", "luck.yaml", "--shard", "1/2", "--out", "shards"],
+    );
     let told = refused(at, &merge, 2);
     assert_eq!(
         told,
         "error: all 2 shards are needed, but 2-of-2 is missing; run `fleetsim run luck.yaml --shard 2/2 --out shards`\n"
     );
-    run(at, &["run", "luck.yaml", "--seed", "9", "--shard", "2/2", "--out", "shards"]);
+    run(
+        at,
+        &[
+            "run",
+            "luck.yaml",
+            "--seed",
+            "9",
+            "--shard",
+            "2/2",
+            "--out",
+            "shards",
+        ],
+    );
     let told = refused(at, &merge, 2);
-    assert!(told.starts_with("error: all shards must have the same command, but it is "), "{told}");
-    run(at, &["run", "luck.yaml", "--shard", "2/2", "--out", "shards", "--replace"]);
+    assert!(
+        told.starts_with("error: all shards must have the same command, but it is "),
+        "{told}"
+    );
+    run(
+        at,
+        &[
+            "run",
+            "luck.yaml",
+            "--shard",
+            "2/2",
+            "--out",
+            "shards",
+            "--replace",
+        ],
+    );
     fs::write(at.join("luck.yaml"), EXPERIMENT.replace("40 MB", "41 MB")).expect("written");
     let told = refused(at, &merge, 2);
-    assert!(told.contains("the same inputs") && told.contains("in this experiment and program"), "{told}");
+    assert!(
+        told.contains("the same inputs") && told.contains("in this experiment and program"),
+        "{told}"
+    );
     fs::rename(at.join("luck.yaml"), at.join("moved.yaml")).expect("moved");
     let told = refused(at, &merge, 2);
-    assert!(told.contains("luck.yaml must be there; add `--experiment EXPERIMENT`"), "{told}");
+    assert!(
+        told.contains("luck.yaml must be there; add `--experiment EXPERIMENT`"),
+        "{told}"
+    );
     assert!(!at.join("merged").exists(), "nothing was written");
 }
 
@@ -240,10 +375,14 @@ fn plans_and_sensitivity_studies_are_merged_after_one_round_or_two() {
         run(at, &["merge", "shards", "--out", "merged"]);
         assert_same(at, "single", "merged");
         let second = fs::read_dir(at.join("shards")).expect("a folder").flatten();
-        for shard in second.filter(|entry| entry.file_name().to_string_lossy().ends_with("round-2")) {
+        for shard in second.filter(|entry| entry.file_name().to_string_lossy().ends_with("round-2"))
+        {
             fs::remove_dir_all(shard.path()).expect("removed");
         }
         let told = run(at, &["merge", "shards", "--out", "merged"]);
-        assert!(told.contains("results: merged (reproduced byte for byte)\n"), "{told}");
+        assert!(
+            told.contains("results: merged (reproduced byte for byte)\n"),
+            "{told}"
+        );
     }
 }

@@ -41,7 +41,11 @@ fn results() -> TempDir {
 
 /// What the program did; it may not wait for anybody.
 fn called(at: &Path, args: &[&str]) -> Output {
-    fleetsim(at).args(args).timeout(Duration::from_secs(120)).output().expect("run")
+    fleetsim(at)
+        .args(args)
+        .timeout(Duration::from_secs(120))
+        .output()
+        .expect("run")
 }
 
 /// Asserts the exit code and a part of the error. Returns the error.
@@ -57,20 +61,31 @@ fn refused(at: &Path, args: &[&str], code: i32, part: &str) -> String {
 /// Changes the provenance of results or a shard.
 fn forge(folder: &Path, change: impl FnOnce(&mut Value)) {
     let path = folder.join("provenance.json");
-    let mut provenance: Value = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
+    let mut provenance: Value =
+        serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
     change(&mut provenance);
     fs::write(path, provenance.to_string()).expect("written");
 }
 
 #[track_caller]
 fn unharmed(at: &Path) {
-    assert_eq!(fs::read_to_string(at.join("victim.csv")).expect("there"), VICTIM);
+    assert_eq!(
+        fs::read_to_string(at.join("victim.csv")).expect("there"),
+        VICTIM
+    );
 }
 
 fn names(at: &Path) -> Vec<String> {
     let entries = fs::read_dir(at).expect("a folder");
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     names.sort();
     names
 }
@@ -79,13 +94,28 @@ fn names(at: &Path) -> Vec<String> {
 fn a_recorded_command_writes_nowhere_but_into_the_results() {
     let home = results();
     let at = home.path();
-    for option in ["--junit victim.csv", "--junit=victim.csv", "--out victim.csv", "--threads 1024", "--replace"] {
-        forge(&at.join("out"), |provenance| provenance["command"] = json!(format!("fleetsim run small {option}")));
+    for option in [
+        "--junit victim.csv",
+        "--junit=victim.csv",
+        "--out victim.csv",
+        "--threads 1024",
+        "--replace",
+    ] {
+        forge(&at.join("out"), |provenance| {
+            provenance["command"] = json!(format!("fleetsim run small {option}"))
+        });
         refused(at, &["reproduce", "out"], 2, "must not have `--");
         unharmed(at);
     }
-    for command in ["fleetsim export out --to trace", "fleetsim import -o x", "rm victim.csv", ""] {
-        forge(&at.join("out"), |provenance| provenance["command"] = json!(command));
+    for command in [
+        "fleetsim export out --to trace",
+        "fleetsim import -o x",
+        "rm victim.csv",
+        "",
+    ] {
+        forge(&at.join("out"), |provenance| {
+            provenance["command"] = json!(command)
+        });
         refused(at, &["reproduce", "out"], 2, "recorded command");
     }
     assert_eq!(names(at), ["out", "small", "victim.csv"]);
@@ -99,15 +129,28 @@ fn paths_and_links_in_results_lead_nowhere_else() {
     fs::create_dir_all(at.join("deep/er")).expect("made");
     symlink(at.join("deep/er"), out.join("l")).expect("linked");
     let original = fs::read(out.join("provenance.json")).expect("readable");
-    for path in ["l/../../victim.csv", "../victim.csv", "l", &at.join("victim.csv").display().to_string()] {
+    for path in [
+        "l/../../victim.csv",
+        "../victim.csv",
+        "l",
+        &at.join("victim.csv").display().to_string(),
+    ] {
         forge(&out, |provenance| {
             let files = provenance["files"].as_array_mut().expect("a list");
             files.push(json!({"path": format!("{path}.csv").replace(".csv.csv", ".csv"), "sha256": sha256}));
             files.push(json!({"path": "l", "sha256": sha256}));
         });
-        for command in [&["report", "out"][..], &["export", "out", "--to", "trace", "-o", "trace.json"]] {
+        for command in [
+            &["report", "out"][..],
+            &["export", "out", "--to", "trace", "-o", "trace.json"],
+        ] {
             let output = called(at, command);
-            assert_eq!(output.status.code(), Some(2), "{path}, {command:?}: {}", text(&output.stderr));
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{path}, {command:?}: {}",
+                text(&output.stderr)
+            );
             unharmed(at);
         }
         fs::write(out.join("provenance.json"), &original).expect("written");
@@ -117,15 +160,35 @@ fn paths_and_links_in_results_lead_nowhere_else() {
     // A table that is a link would be copied to where the results are shared.
     fs::rename(out.join("runs.csv"), at.join("runs.csv")).expect("moved");
     symlink(at.join("runs.csv"), out.join("runs.csv")).expect("linked");
-    refused(at, &["report", "out"], 2, "links in a results folder are not followed");
-    refused(at, &["export", "out", "--to", "trace"], 2, "links in a results folder are not followed");
+    refused(
+        at,
+        &["report", "out"],
+        2,
+        "links in a results folder are not followed",
+    );
+    refused(
+        at,
+        &["export", "out", "--to", "trace"],
+        2,
+        "links in a results folder are not followed",
+    );
     fs::rename(at.join("runs.csv"), out.join("runs.csv")).expect("moved back");
 
     // So would a copy of an input.
     fs::remove_file(out.join("inputs/experiment.yaml")).expect("removed");
     symlink(at.join("victim.csv"), out.join("inputs/experiment.yaml")).expect("linked");
-    refused(at, &["report", "out"], 2, "links in a results folder are not followed");
-    refused(at, &["reproduce", "out"], 2, "links in a results folder are not followed");
+    refused(
+        at,
+        &["report", "out"],
+        2,
+        "links in a results folder are not followed",
+    );
+    refused(
+        at,
+        &["reproduce", "out"],
+        2,
+        "links in a results folder are not followed",
+    );
 }
 
 #[test]
@@ -143,18 +206,36 @@ fn an_export_keeps_devices_links_and_files_of_others() {
     let at = home.path();
     let export = |to: &str| called(at, &["export", "out", "--to", "openmetrics", "-o", to]);
     let stdout = called(at, &["export", "out", "--to", "openmetrics"]).stdout;
-    assert_eq!(called(at, &["export", "out", "--to", "openmetrics", "-o", "-"]).stdout, stdout, "- is standard output");
+    assert_eq!(
+        called(at, &["export", "out", "--to", "openmetrics", "-o", "-"]).stdout,
+        stdout,
+        "- is standard output"
+    );
     assert!(!at.join("-").exists());
 
     // A pipe gets the bytes and stays a pipe, as a device would.
-    assert!(Command::new("mkfifo").arg(at.join("pipe")).status().expect("mkfifo").success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(at.join("pipe"))
+            .status()
+            .expect("mkfifo")
+            .success()
+    );
     let pipe = at.join("pipe");
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        File::open(pipe).expect("opened").read_to_end(&mut bytes).map(|_| bytes)
+        File::open(pipe)
+            .expect("opened")
+            .read_to_end(&mut bytes)
+            .map(|_| bytes)
     });
     assert!(export("pipe").status.success());
-    assert!(fs::symlink_metadata(at.join("pipe")).expect("there").file_type().is_fifo());
+    assert!(
+        fs::symlink_metadata(at.join("pipe"))
+            .expect("there")
+            .file_type()
+            .is_fifo()
+    );
     assert_eq!(reader.join().expect("read").expect("bytes"), stdout);
 
     symlink("target.txt", at.join("link.txt")).expect("linked");
@@ -163,14 +244,28 @@ fn an_export_keeps_devices_links_and_files_of_others() {
     assert!(export("link.txt").status.success());
     assert!(at.join("link.txt").is_symlink(), "a link stays a link");
     assert_eq!(fs::read(at.join("target.txt")).expect("there"), stdout);
-    assert_eq!(fs::read_to_string(at.join("link.txt.partial")).expect("there"), "mine");
+    assert_eq!(
+        fs::read_to_string(at.join("link.txt.partial")).expect("there"),
+        "mine"
+    );
 
     let before = contents(&at.join("out"));
-    for taken in ["out/runs.csv", "out/new.json", "out", "small/../out/charts/x"] {
+    for taken in [
+        "out/runs.csv",
+        "out/new.json",
+        "out",
+        "small/../out/charts/x",
+    ] {
         assert_eq!(export(taken).status.code(), Some(1), "{taken}");
     }
-    assert!(contents(&at.join("out")) == before, "the results are as they were");
-    for (option, taken) in [("out/limits.xml", "out"), ("small/experiment.yaml", "small")] {
+    assert!(
+        contents(&at.join("out")) == before,
+        "the results are as they were"
+    );
+    for (option, taken) in [
+        ("out/limits.xml", "out"),
+        ("small/experiment.yaml", "small"),
+    ] {
         let before = contents(&at.join(taken));
         refused(
             at,
@@ -180,14 +275,24 @@ fn an_export_keeps_devices_links_and_files_of_others() {
         );
         assert!(contents(&at.join(taken)) == before, "{option}");
     }
-    refused(at, &["report", "out", "--junit", "out/runs.csv"], 1, "must not be an input or in a results folder");
+    refused(
+        at,
+        &["report", "out", "--junit", "out/runs.csv"],
+        1,
+        "must not be an input or in a results folder",
+    );
 }
 
 #[test]
 fn an_export_removes_what_a_killed_one_has_left() {
     let home = results();
     let at = home.path();
-    let hidden = [".t.json.fleetsim-99-0", ".t.json.fleetsim-98-12", ".t.json.fleetsim-mine", ".t.json.fleetsim-1-0"];
+    let hidden = [
+        ".t.json.fleetsim-99-0",
+        ".t.json.fleetsim-98-12",
+        ".t.json.fleetsim-mine",
+        ".t.json.fleetsim-1-0",
+    ];
     for name in hidden {
         fs::write(at.join(name), VICTIM).expect("written");
     }
@@ -195,26 +300,43 @@ fn an_export_removes_what_a_killed_one_has_left() {
     writing.lock().expect("another process writes it");
     let export = called(at, &["export", "out", "--to", "trace", "-o", "t.json"]);
     assert!(export.status.success(), "{}", text(&export.stderr));
-    assert_eq!(names(at), [hidden[3], hidden[2], "out", "small", "t.json", "victim.csv"]);
+    assert_eq!(
+        names(at),
+        [hidden[3], hidden[2], "out", "small", "t.json", "victim.csv"]
+    );
 }
 
 #[test]
 fn an_export_of_modified_tables_is_refused() {
     let home = results();
     let table = home.path().join("out/runs.csv");
-    let changed = fs::read_to_string(&table).expect("readable").replace("bound", "other");
+    let changed = fs::read_to_string(&table)
+        .expect("readable")
+        .replace("bound", "other");
     fs::write(table, changed).expect("written");
     let at = home.path();
-    refused(at, &["export", "out", "--to", "trace", "-o", "trace.json"], 2, "was modified after fleetsim wrote it");
+    refused(
+        at,
+        &["export", "out", "--to", "trace", "-o", "trace.json"],
+        2,
+        "was modified after fleetsim wrote it",
+    );
     assert_eq!(names(at), ["out", "small", "victim.csv"]);
 }
 
 #[test]
 fn a_table_without_a_hash_is_refused() {
     let home = results();
-    forge(&home.path().join("out"), |provenance| provenance["files"] = json!([]));
+    forge(&home.path().join("out"), |provenance| {
+        provenance["files"] = json!([])
+    });
     for command in [&["report", "out"][..], &["export", "out", "--to", "trace"]] {
-        refused(home.path(), command, 2, "out/variants.csv is not listed in provenance.json");
+        refused(
+            home.path(),
+            command,
+            2,
+            "out/variants.csv is not listed in provenance.json",
+        );
     }
 }
 
@@ -224,18 +346,27 @@ fn an_invalid_table_is_named_with_line_and_column() {
     let table = home.path().join("out/summary.csv");
     let mut rows = csv::Reader::from_path(&table).expect("a table");
     let header = rows.headers().expect("a header").clone();
-    let median = header.iter().position(|column| column == "median").expect("a column");
+    let median = header
+        .iter()
+        .position(|column| column == "median")
+        .expect("a column");
     let mut changed = csv::Writer::from_writer(Vec::new());
     changed.write_record(&header).expect("written");
     for row in rows.records() {
         let row = row.expect("a row");
-        let cells = row.iter().enumerate().map(|(index, cell)| if index == median { "NaN" } else { cell });
+        let cells = row
+            .iter()
+            .enumerate()
+            .map(|(index, cell)| if index == median { "NaN" } else { cell });
         changed.write_record(cells).expect("written");
     }
     let changed = changed.into_inner().expect("written");
     forge(&home.path().join("out"), |provenance| {
         let files = provenance["files"].as_array_mut().expect("a list");
-        let listed = files.iter_mut().find(|file| file["path"] == "summary.csv").expect("listed");
+        let listed = files
+            .iter_mut()
+            .find(|file| file["path"] == "summary.csv")
+            .expect("listed");
         listed["sha256"] = json!(fleetsim::results::sha256(&changed));
     });
     fs::write(table, changed).expect("written");
@@ -251,19 +382,55 @@ fn inputs_that_are_missing_or_damaged_exit_with_2() {
     let at = home.path();
     fs::create_dir(at.join("empty")).expect("made");
     for folder in ["nothing", "empty", "victim.csv"] {
-        for command in [&["report"][..], &["reproduce"], &["export", "--to", "trace"], &["merge"]] {
+        for command in [
+            &["report"][..],
+            &["reproduce"],
+            &["export", "--to", "trace"],
+            &["merge"],
+        ] {
             let output = called(at, &[command, &[folder]].concat());
-            assert_eq!(output.status.code(), Some(2), "{command:?} {folder}: {}", text(&output.stderr));
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{command:?} {folder}: {}",
+                text(&output.stderr)
+            );
         }
     }
-    fs::write(at.join("out/provenance.json"), "{\"program\": \"fleetsim\", \"schema_version\": 2}").expect("written");
-    for command in [&["report"][..], &["reproduce"], &["export", "--to", "trace"], &["merge"]] {
+    fs::write(
+        at.join("out/provenance.json"),
+        "{\"program\": \"fleetsim\", \"schema_version\": 2}",
+    )
+    .expect("written");
+    for command in [
+        &["report"][..],
+        &["reproduce"],
+        &["export", "--to", "trace"],
+        &["merge"],
+    ] {
         let output = called(at, &[command, &["out"]].concat());
-        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", text(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{command:?}: {}",
+            text(&output.stderr)
+        );
     }
-    fs::write(at.join("small/experiment.yaml"), b"name: small\nquestion: caf\xe9\n").expect("written");
-    let error = refused(at, &["check", "small"], 2, "line 2 has an invalid byte; save the file as UTF-8");
-    assert!(!error.contains("EXPERIMENT is a folder"), "the path is right: {error}");
+    fs::write(
+        at.join("small/experiment.yaml"),
+        b"name: small\nquestion: caf\xe9\n",
+    )
+    .expect("written");
+    let error = refused(
+        at,
+        &["check", "small"],
+        2,
+        "line 2 has an invalid byte; save the file as UTF-8",
+    );
+    assert!(
+        !error.contains("EXPERIMENT is a folder"),
+        "the path is right: {error}"
+    );
 }
 
 #[test]
@@ -282,7 +449,9 @@ fn forged_numbers_of_shards_are_found_before_anything_is_collected() {
         ("of", u32::MAX, "and 4294967274 more are missing"),
         ("round", 1000, "and 1979 more are missing"),
     ] {
-        forge(&folder, |provenance| provenance["shard"][field] = json!(number));
+        forge(&folder, |provenance| {
+            provenance["shard"][field] = json!(number)
+        });
         let error = refused(at, &["merge", "shards"], 2, part);
         assert!(error.len() < 2_000, "{field}: {error}");
         fs::write(folder.join("provenance.json"), &original).expect("written");
@@ -293,11 +462,19 @@ fn forged_numbers_of_shards_are_found_before_anything_is_collected() {
             let again = called(at, &["run", "small", "--shard", &shard, "--out", "shards"]);
             assert!(again.status.success(), "{}", text(&again.stderr));
             forge(&at.join(format!("shards/{number}-of-2")), |provenance| {
-                let command = provenance["shard"]["whole_command"].as_str().expect("text").to_owned();
+                let command = provenance["shard"]["whole_command"]
+                    .as_str()
+                    .expect("text")
+                    .to_owned();
                 provenance["shard"]["whole_command"] = json!(command + option);
             });
         }
-        refused(at, &["merge", "shards", "--experiment", "small"], 2, "must not have `--");
+        refused(
+            at,
+            &["merge", "shards", "--experiment", "small"],
+            2,
+            "must not have `--",
+        );
         unharmed(at);
         fs::remove_dir_all(at.join("shards")).expect("removed");
     }
@@ -309,18 +486,29 @@ fn no_terminal_obeys_a_name_a_question_or_an_error() {
     let at = home.path();
     let obeyed = |output: &Output| {
         let all = [text(&output.stdout), text(&output.stderr)].concat();
-        assert!(!all.contains(|letter: char| letter.is_control() && letter != '\n' && letter != '\t'), "{all:?}");
+        assert!(
+            !all.contains(|letter: char| letter.is_control() && letter != '\n' && letter != '\t'),
+            "{all:?}"
+        );
         all
     };
-    assert!(obeyed(&called(at, &["explain", "small"])).contains("\\u001b[2JWho wrote \\u009b31m this?"));
+    assert!(
+        obeyed(&called(at, &["explain", "small"])).contains("\\u001b[2JWho wrote \\u009b31m this?")
+    );
     let json = called(at, &["run", "small", "--out", "json", "--format", "json"]);
     obeyed(&json);
     serde_json::from_slice::<Value>(&json.stdout).expect("still JSON");
-    let bad = EXPERIMENT.replace("bound:", "\"\\e]0;title\\a\":").replace("horizon: 2h", "horizon: \"\\e[5m\"");
+    let bad = EXPERIMENT
+        .replace("bound:", "\"\\e]0;title\\a\":")
+        .replace("horizon: 2h", "horizon: \"\\e[5m\"");
     fs::create_dir(at.join("bad\u{1b}[31m")).expect("made");
     fs::write(at.join("bad\u{1b}[31m/experiment.yaml"), bad).expect("written");
-    assert!(obeyed(&called(at, &["check", "bad\u{1b}[31m"])).contains("bad\\u001b[31m/experiment.yaml"));
-    forge(&at.join("out"), |provenance| provenance["command"] = json!("fleetsim \u{1b}[2J"));
+    assert!(
+        obeyed(&called(at, &["check", "bad\u{1b}[31m"])).contains("bad\\u001b[31m/experiment.yaml")
+    );
+    forge(&at.join("out"), |provenance| {
+        provenance["command"] = json!("fleetsim \u{1b}[2J")
+    });
     obeyed(&called(at, &["reproduce", "out"]));
 }
 
@@ -339,15 +527,28 @@ fn a_signal_leaves_nothing_whenever_it_comes() {
     for command in commands {
         for delay in [0, 10, 40, 160, 640] {
             let mut child = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-            child.current_dir(at).args(command).stdout(Stdio::null()).stderr(Stdio::null());
+            child
+                .current_dir(at)
+                .args(command)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             let mut child = child.spawn().expect("started");
             std::thread::sleep(Duration::from_millis(delay));
-            Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
+            Command::new("kill")
+                .args(["-TERM", &child.id().to_string()])
+                .status()
+                .expect("kill");
             child.wait().expect("ended");
             // Runs that are saved stay for the next attempt.
-            let left: Vec<String> = names(at).into_iter().filter(|name| name != ".out.fleetsim-runs").collect();
+            let left: Vec<String> = names(at)
+                .into_iter()
+                .filter(|name| name != ".out.fleetsim-runs")
+                .collect();
             assert_eq!(left, all, "{command:?} after {delay} ms");
-            assert!(contents(&at.join("out")) == results, "{command:?} after {delay} ms");
+            assert!(
+                contents(&at.join("out")) == results,
+                "{command:?} after {delay} ms"
+            );
         }
     }
 }
@@ -357,12 +558,18 @@ fn results_that_a_killed_process_moved_aside_come_back() {
     let home = results();
     let at = home.path();
     let results = contents(&at.join("out"));
-    for command in
-        [&["report", "out"][..], &["export", "out", "--to", "trace", "-o", "trace.json"], &["reproduce", "out"]]
-    {
+    for command in [
+        &["report", "out"][..],
+        &["export", "out", "--to", "trace", "-o", "trace.json"],
+        &["reproduce", "out"],
+    ] {
         fs::rename(at.join("out"), at.join(".out.fleetsim-old")).expect("moved aside");
         let output = called(at, command);
-        assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{command:?}: {}",
+            text(&output.stderr)
+        );
         assert!(contents(&at.join("out")) == results, "{command:?}");
         assert!(!at.join(".out.fleetsim-old").exists(), "{command:?}");
     }
@@ -372,15 +579,31 @@ fn results_that_a_killed_process_moved_aside_come_back() {
 fn inputs_must_be_regular_files_of_a_limited_size() {
     let home = folder_with(&[(
         "experiment.yaml",
-        &EXPERIMENT.replace("bound: {allAtOnce: {}}", "fleet: {rancherFleet: {file: fleet.yaml}}"),
+        &EXPERIMENT.replace(
+            "bound: {allAtOnce: {}}",
+            "fleet: {rancherFleet: {file: fleet.yaml}}",
+        ),
     )]);
     let at = home.path();
-    assert!(Command::new("mkfifo").arg(at.join("fleet.yaml")).status().expect("mkfifo").success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(at.join("fleet.yaml"))
+            .status()
+            .expect("mkfifo")
+            .success()
+    );
     refused(at, &["check", "."], 2, "not a regular file");
     for file in ["fleet.yaml", "/dev/zero", "/dev/tty"] {
-        refused(at, &["import", "--fleet", file, "-o", "imported"], 2, "not a regular file");
+        refused(
+            at,
+            &["import", "--fleet", file, "-o", "imported"],
+            2,
+            "not a regular file",
+        );
     }
     fs::remove_file(at.join("fleet.yaml")).expect("removed");
-    File::create(at.join("fleet.yaml")).and_then(|file| file.set_len(256_000_001)).expect("a sparse file");
+    File::create(at.join("fleet.yaml"))
+        .and_then(|file| file.set_len(256_000_001))
+        .expect("a sparse file");
     refused(at, &["check", "."], 2, "it has more than 256000000 bytes");
 }

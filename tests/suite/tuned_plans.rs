@@ -12,11 +12,20 @@ use super::common::{blocks, fleetsim, folder_with, root, text, with_outputs};
 
 fn searched(written: &str, exhaustive: bool) -> PlanRecord {
     let folder = folder_with(&[("experiment.yaml", written)]);
-    let experiment =
-        load_plan(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let experiment = load_plan(folder.path(), &Overrides::default())
+        .unwrap_or_else(|error| panic!("{}", error.render(false)));
     let plan = experiment.plan.clone().expect("it has one");
     let journal = Journal::open(&folder.path().join("results"), b"test").expect("a journal");
-    search(&experiment, &plan, exhaustive, &journal, |_| {}, &AtomicBool::new(false)).expect("nobody stops it").plan
+    search(
+        &experiment,
+        &plan,
+        exhaustive,
+        &journal,
+        |_| {},
+        &AtomicBool::new(false),
+    )
+    .expect("nobody stops it")
+    .plan
 }
 
 /// Two stages of 20 clusters, each behind 100 Mbit/s, one new layer of 125 MB, and no spread.
@@ -59,45 +68,89 @@ plan:
 "#;
 
 fn values(candidate: &Candidate) -> Vec<&str> {
-    candidate.settings.iter().map(|setting| setting.value.as_str()).collect()
+    candidate
+        .settings
+        .iter()
+        .map(|setting| setting.value.as_str())
+        .collect()
 }
 
 fn best(plan: &PlanRecord) -> &Candidate {
     let mut all = plan.questions[0].candidates.iter();
-    all.find(|candidate| candidate.standing == CandidateStatus::Best).expect("some setting meets the limit")
+    all.find(|candidate| candidate.standing == CandidateStatus::Best)
+        .expect("some setting meets the limit")
 }
 
 #[test]
 fn two_settings_together_are_those_of_the_algebra_and_of_an_exhaustive_search() {
     let plan = searched(TWO_STAGES, true);
     assert_eq!(values(best(&plan)), ["5", "5"]);
-    assert!(plan.questions[0].answers[0].is_decided, "{:?}", plan.questions[0].answers);
+    assert!(
+        plan.questions[0].answers[0].is_decided,
+        "{:?}",
+        plan.questions[0].answers
+    );
     let exhaustive = plan.exhaustive.as_ref().expect("asked for");
-    assert!(exhaustive.answers.iter().all(|(_, agrees)| *agrees), "{exhaustive:?}");
+    assert!(
+        exhaustive.answers.iter().all(|(_, agrees)| *agrees),
+        "{exhaustive:?}"
+    );
     let tuned = plan.tuned.as_ref().expect("it has tries");
-    assert_eq!((tuned.tries, tuned.settings), (24, 65), "8 · 8, and the present setting");
+    assert_eq!(
+        (tuned.tries, tuned.settings),
+        (24, 65),
+        "8 · 8, and the present setting"
+    );
     assert_eq!(plan.questions[0].candidates.len(), 24);
 
     let all = searched(&TWO_STAGES.replace("tries: 24", "tries: 1000"), false);
     let untuned = searched(&TWO_STAGES.replace("  tries: 24\n", ""), false);
-    assert_eq!(all.questions[0].candidates.len(), 64, "a small space is tried as a whole");
-    assert_eq!(best(&all).variant, best(&untuned).variant, "which is the search without tries");
-    assert!(untuned.tuned.is_none() && untuned.questions[0].candidates.iter().all(|one| one.front.is_none()));
+    assert_eq!(
+        all.questions[0].candidates.len(),
+        64,
+        "a small space is tried as a whole"
+    );
+    assert_eq!(
+        best(&all).variant,
+        best(&untuned).variant,
+        "which is the search without tries"
+    );
+    assert!(
+        untuned.tuned.is_none()
+            && untuned.questions[0]
+                .candidates
+                .iter()
+                .all(|one| one.front.is_none())
+    );
 }
 
 #[test]
 fn the_front_holds_the_best_and_nothing_that_another_beats() {
     let plan = searched(TWO_STAGES, false);
-    let places: Vec<_> = plan.questions[0].candidates.iter().filter_map(|one| one.front.map(|at| (one, at))).collect();
+    let places: Vec<_> = plan.questions[0]
+        .candidates
+        .iter()
+        .filter_map(|one| one.front.map(|at| (one, at)))
+        .collect();
     let time = |at: &fleetsim::results::FrontPlace| at.time.unwrap_or(f64::INFINITY);
     for (one, at) in places.iter().filter(|(_, at)| at.is_optimal) {
         let beats = |other: &fleetsim::results::FrontPlace| {
             time(other) < 0.98 * time(at) && other.load <= at.load && other.exposure <= at.exposure
         };
-        assert!(!places.iter().any(|(_, other)| beats(other)), "{} is beaten", one.variant);
+        assert!(
+            !places.iter().any(|(_, other)| beats(other)),
+            "{} is beaten",
+            one.variant
+        );
     }
-    assert!(best(&plan).front.is_some_and(|at| at.is_optimal), "nothing that takes less is faster");
-    let (present, at) = places.iter().find(|(_, at)| at.is_present).expect("it is tried first");
+    assert!(
+        best(&plan).front.is_some_and(|at| at.is_optimal),
+        "nothing that takes less is faster"
+    );
+    let (present, at) = places
+        .iter()
+        .find(|(_, at)| at.is_present)
+        .expect("it is tried first");
     assert_eq!((present.variant.as_str(), values(present).len()), ("it", 0));
     assert!(!at.is_optimal, "2, 2 is faster at the same load");
 }
@@ -109,7 +162,12 @@ fn runs_and_tries_are_kept() {
         let plan = searched(&written, false);
         assert!(plan.runs <= runs, "{} of {runs}", plan.runs);
         assert_eq!(plan.questions[0].candidates.len(), tries);
-        assert!(plan.questions[0].candidates.iter().all(|candidate| candidate.runs >= 5));
+        assert!(
+            plan.questions[0]
+                .candidates
+                .iter()
+                .all(|candidate| candidate.runs >= 5)
+        );
     }
 }
 
@@ -128,8 +186,16 @@ const PRODUCTS: [(&str, &str, &str); 6] = [
         "kubeFleetStaged",
         "",
     ),
-    ("kubeFleetRolling: {maxUnavailable: 1}", "kubeFleetRolling", ""),
-    ("cloudFoundry: {strategy: rolling, maxInFlight: 1}", "cloudFoundry", ""),
+    (
+        "kubeFleetRolling: {maxUnavailable: 1}",
+        "kubeFleetRolling",
+        "",
+    ),
+    (
+        "cloudFoundry: {strategy: rolling, maxInFlight: 1}",
+        "cloudFoundry",
+        "",
+    ),
     (
         "argoCd: {strategy: {type: RollingSync, rollingSync: {steps: [{matchExpressions: [{key: ring, operator: In, \
          values: [canary]}]}, {matchExpressions: [{key: ring, operator: In, values: [rest]}], maxUpdate: 1}]}}}",
@@ -142,28 +208,58 @@ const PRODUCTS: [(&str, &str, &str); 6] = [
 fn what_is_proposed_is_the_strategy_that_was_tried() {
     for (strategy, product, around) in PRODUCTS {
         let plan = "plan: {limits: [peak_not_ready <= 4], tries: 12, confirm: 5, search: {strategies.it: auto}}";
-        let written = super::common::canaries_and_stores(5, &format!("{{it: {{{strategy}}}}}"), plan);
+        let written =
+            super::common::canaries_and_stores(5, &format!("{{it: {{{strategy}}}}}"), plan);
         let written = written.replace("release:\n", "release:\n  kind: update\n").replace(
             "{layers: [{size: 10 MB}]}",
             "{layers: [{digest: new, size: 10 MB}]}, previous: {layers: [{digest: old, size: 10 MB}]}",
         );
         let found = searched(&written, false);
         let answer = &found.questions[0].answers[0];
-        let snippet = answer.snippet.as_ref().unwrap_or_else(|| panic!("{product}: {answer:?}"));
-        let kind = if around.is_empty() { "" } else { "kind: ApplicationSet\n" };
+        let snippet = answer
+            .snippet
+            .as_ref()
+            .unwrap_or_else(|| panic!("{product}: {answer:?}"));
+        let kind = if around.is_empty() {
+            ""
+        } else {
+            "kind: ApplicationSet\n"
+        };
         let own = format!("{kind}{}{around}", snippet.text);
         let from_file = written.replace(strategy, &format!("{product}: {{file: own.yaml}}"));
-        let folder = folder_with(&[("set.yaml", &written), ("file.yaml", &from_file), ("own.yaml", &own)]);
+        let folder = folder_with(&[
+            ("set.yaml", &written),
+            ("file.yaml", &from_file),
+            ("own.yaml", &own),
+        ]);
         let settings = &best(&found).settings;
-        assert!(!settings.is_empty(), "{product}: one at a time is not the fastest");
-        let set = settings.iter().map(|setting| format!("{}={}", setting.path, setting.value)).collect();
+        assert!(
+            !settings.is_empty(),
+            "{product}: one at a time is not the fastest"
+        );
+        let set = settings
+            .iter()
+            .map(|setting| format!("{}={}", setting.path, setting.value))
+            .collect();
         let strategy_of = |file: &str, set: Vec<String>| {
-            let overrides = Overrides { set, ..Overrides::default() };
-            let experiment = load(&folder.path().join(file), &overrides).unwrap_or_else(|error| panic!("{error}"));
+            let overrides = Overrides {
+                set,
+                ..Overrides::default()
+            };
+            let experiment = load(&folder.path().join(file), &overrides)
+                .unwrap_or_else(|error| panic!("{error}"));
             experiment.variants[0].scenario.strategy.snippet()
         };
-        assert_eq!(strategy_of("set.yaml", set), Some(snippet.clone()), "{product}: by --set");
-        assert_eq!(strategy_of("file.yaml", Vec::new()), Some(snippet.clone()), "{product}: by its own file");
+        assert_eq!(
+            strategy_of("set.yaml", set),
+            Some(snippet.clone()),
+            "{product}: by --set"
+        );
+        assert_eq!(
+            strategy_of("file.yaml", Vec::new()),
+            Some(snippet.clone()),
+            "{product}: by its own file"
+        );
     }
 }
 
@@ -171,8 +267,10 @@ fn what_is_proposed_is_the_strategy_that_was_tried() {
 fn the_program_writes_the_same_bytes_on_any_number_of_threads() {
     let folder = folder_with(&[("two.yaml", TWO_STAGES)]);
     let plan = |threads: &str| {
-        let output =
-            fleetsim(folder.path()).args(["plan", "two.yaml", "--threads", threads]).output().expect("it runs");
+        let output = fleetsim(folder.path())
+            .args(["plan", "two.yaml", "--threads", threads])
+            .output()
+            .expect("it runs");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         (text(&output.stdout), text(&output.stderr))
     };
@@ -180,8 +278,15 @@ fn the_program_writes_the_same_bytes_on_any_number_of_threads() {
     let (again, place) = plan("3");
     assert_eq!(told, again);
     assert!(place.contains("reproduced byte for byte"), "{place}");
-    assert!(told.lines().all(|line| line.chars().count() <= 100), "{told}");
-    for part in ["present, slower", "The present setting of it is not on the front", "less time: it stages[0]"] {
+    assert!(
+        told.lines().all(|line| line.chars().count() <= 100),
+        "{told}"
+    );
+    for part in [
+        "present, slower",
+        "The present setting of it is not on the front",
+        "less time: it stages[0]",
+    ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     let results = folder.path().join("results/two-stages-plan");
@@ -189,18 +294,31 @@ fn the_program_writes_the_same_bytes_on_any_number_of_threads() {
         assert!(results.join(file).is_file(), "{file}");
     }
     let front = fs::read_to_string(results.join("front.csv")).expect("text");
-    assert_eq!(front.lines().count(), 25, "a row for each setting that was tried");
+    assert_eq!(
+        front.lines().count(),
+        25,
+        "a row for each setting that was tried"
+    );
 }
 
 #[test]
 fn the_page_shows_what_the_program_prints() {
     let path = root().join("docs/plan.md");
     let page = fs::read_to_string(&path).expect("the page");
-    let file = blocks(&page).into_iter().find(|block| block.text.starts_with("name: tiers")).expect("its file").text;
+    let file = blocks(&page)
+        .into_iter()
+        .find(|block| block.text.starts_with("name: tiers"))
+        .expect("its file")
+        .text;
     let folder = folder_with(&[("tiers.yaml", &file)]);
     let printed = |language: &str, command: &str| {
-        let arguments = command.strip_prefix("fleetsim ").filter(|_| language == "console")?;
-        let output = fleetsim(folder.path()).args(arguments.split(' ')).output().expect("it runs");
+        let arguments = command
+            .strip_prefix("fleetsim ")
+            .filter(|_| language == "console")?;
+        let output = fleetsim(folder.path())
+            .args(arguments.split(' '))
+            .output()
+            .expect("it runs");
         assert!(output.status.success(), "{}", text(&output.stderr));
         Some(text(&output.stdout))
     };
@@ -209,22 +327,43 @@ fn the_page_shows_what_the_program_prints() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, now).expect("written");
     } else {
-        assert!(now == page, "UPDATE_DOCS=1 writes the page anew. Now:\n{now}");
+        assert!(
+            now == page,
+            "UPDATE_DOCS=1 writes the page anew. Now:\n{now}"
+        );
     }
     // The settings of a file of the product are the same as those in place.
-    let in_place = file.split("      maxUnavailablePartitions").nth(1).and_then(|rest| rest.split("plan:").next());
-    let own = format!("rolloutStrategy:\n  maxUnavailablePartitions{}", in_place.expect("its strategy"));
+    let in_place = file
+        .split("      maxUnavailablePartitions")
+        .nth(1)
+        .and_then(|rest| rest.split("plan:").next());
+    let own = format!(
+        "rolloutStrategy:\n  maxUnavailablePartitions{}",
+        in_place.expect("its strategy")
+    );
     let own = own.replace("\n      partitions", "\n  partitions");
     let (before, after) = file.split_once("rancherFleet:\n").expect("its strategy");
     let after = after.split_once("plan:").expect("its plan").1;
     let named = format!("{before}rancherFleet: {{file: fleet.yaml}}\nplan:{after}");
-    let folder = folder_with(&[("place.yaml", &file), ("file.yaml", &named), ("fleet.yaml", &own)]);
+    let folder = folder_with(&[
+        ("place.yaml", &file),
+        ("file.yaml", &named),
+        ("fleet.yaml", &own),
+    ]);
     let settings = |name: &str| {
         let experiment = load_plan(&folder.path().join(name), &Overrides::default());
         let experiment = experiment.unwrap_or_else(|error| panic!("{}", error.render(false)));
-        experiment.variants.into_iter().map(|variant| variant.label).collect::<Vec<_>>()
+        experiment
+            .variants
+            .into_iter()
+            .map(|variant| variant.label)
+            .collect::<Vec<_>>()
     };
-    assert_eq!(settings("file.yaml").len(), 865, "6 · 6 · 6 · 4, and the present setting");
+    assert_eq!(
+        settings("file.yaml").len(),
+        865,
+        "6 · 6 · 6 · 4, and the present setting"
+    );
     assert_eq!(settings("file.yaml"), settings("place.yaml"));
 }
 
@@ -233,27 +372,55 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
     let two = "strategies.it.kubeFleetStaged.stages.1.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]";
     for (from, to, message) in [
         (two, "strategies.if: auto", "there is no strategy `if`"),
-        (two, "strategies.it.kubeFleetStaged.approvals: auto", "`auto` is for a strategy as a whole"),
-        (two, "strategies.it: automatic", "or `auto` for a strategy, found the text `automatic`"),
+        (
+            two,
+            "strategies.it.kubeFleetStaged.approvals: auto",
+            "`auto` is for a strategy as a whole",
+        ),
+        (
+            two,
+            "strategies.it: automatic",
+            "or `auto` for a strategy, found the text `automatic`",
+        ),
         (
             two,
             "strategies.it.kubeFleetStaged.stages.7.maxConcurrency: [1]",
             "there is no `strategies.it.kubeFleetStaged.stages[7]`",
         ),
         ("tries: 24", "tries: 2", "`tries` must be at least 5"),
-        ("tries: 24", "tries: 24\n  runs: 100", "`runs` is 100, but 24 tries take 120"),
+        (
+            "tries: 24",
+            "tries: 24\n  runs: 100",
+            "`runs` is 100, but 24 tries take 120",
+        ),
     ] {
         let folder = folder_with(&[("experiment.yaml", &TWO_STAGES.replace(from, to))]);
-        let error = load_plan(folder.path(), &Overrides::default()).expect_err(to).render(false);
-        assert!(error.contains(message) && error.contains("experiment.yaml:"), "{to}: {error}");
-        assert!(to.ends_with("automatic") || error.contains("help: "), "{to}: {error}");
+        let error = load_plan(folder.path(), &Overrides::default())
+            .expect_err(to)
+            .render(false);
+        assert!(
+            error.contains(message) && error.contains("experiment.yaml:"),
+            "{to}: {error}"
+        );
+        assert!(
+            to.ends_with("automatic") || error.contains("help: "),
+            "{to}: {error}"
+        );
     }
-    let bare = TWO_STAGES.replace("kubeFleetStaged:", "argoCd: {}\n  other:\n    kubeFleetStaged:");
+    let bare = TWO_STAGES.replace(
+        "kubeFleetStaged:",
+        "argoCd: {}\n  other:\n    kubeFleetStaged:",
+    );
     let bare = bare.replace(
         "strategies.it.kubeFleetStaged.stages.0.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]",
         "strategies.it: auto",
     );
     let folder = folder_with(&[("experiment.yaml", &bare.replace(two, ""))]);
-    let error = load_plan(folder.path(), &Overrides::default()).expect_err("no steps").render(false);
-    assert!(error.contains("`it` has no `strategy.rollingSync.steps.*.maxUpdate` to search"), "{error}");
+    let error = load_plan(folder.path(), &Overrides::default())
+        .expect_err("no steps")
+        .render(false);
+    assert!(
+        error.contains("`it` has no `strategy.rollingSync.steps.*.maxUpdate` to search"),
+        "{error}"
+    );
 }

@@ -47,30 +47,38 @@ pub extern "C" fn answer_length() -> usize {
 /// Reads the experiment. 0: the answer says why it cannot.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(_bytes: usize) -> u32 {
-    with(|engine| match Explorer::of_files(&String::from_utf8_lossy(&engine.text)) {
-        Ok(explorer) => {
-            engine.explorer = Some(explorer);
-            1
-        }
-        Err(message) => {
-            engine.answer = message;
-            0
-        }
-    })
+    with(
+        |engine| match Explorer::of_files(&String::from_utf8_lossy(&engine.text)) {
+            Ok(explorer) => {
+                engine.explorer = Some(explorer);
+                1
+            }
+            Err(message) => {
+                engine.answer = message;
+                0
+            }
+        },
+    )
 }
 
 /// Takes a question, which ends the one before. 0: the answer says what is wrong with it.
 #[unsafe(no_mangle)]
 pub extern "C" fn ask(_bytes: usize) -> u32 {
     with(|engine| {
-        let Some(explorer) = &engine.explorer else { return 0 };
+        let Some(explorer) = &engine.explorer else {
+            return 0;
+        };
         if let Some(older) = engine.exploration.take() {
             explorer.keep(older);
         }
         let (id, begun) = match serde_json::from_slice::<PageQuestion>(&engine.text) {
             Ok(question) => (question.id, explorer.begin(&question)),
             Err(error) => {
-                let trouble = Trouble { at: String::new(), message: error.to_string(), fix: String::new() };
+                let trouble = Trouble {
+                    at: String::new(),
+                    message: error.to_string(),
+                    fix: String::new(),
+                };
                 (0, Err(vec![trouble]))
             }
         };
@@ -91,7 +99,9 @@ pub extern "C" fn ask(_bytes: usize) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn step() -> u32 {
     with(|engine| {
-        let Some(exploration) = &mut engine.exploration else { return 2 };
+        let Some(exploration) = &mut engine.exploration else {
+            return 2;
+        };
         let missing = exploration.missing();
         if let Some(run) = missing.first() {
             let record = exploration.simulate(*run);

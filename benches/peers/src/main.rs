@@ -41,8 +41,13 @@ impl Increments {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
         };
-        let all = (0..65_536).map(|_| (-libm::log(1.0 - unit()) * 1e9).floor() as u64 + 1).collect();
-        Self { all: Rc::new(all), used: 0 }
+        let all = (0..65_536)
+            .map(|_| (-libm::log(1.0 - unit()) * 1e9).floor() as u64 + 1)
+            .collect();
+        Self {
+            all: Rc::new(all),
+            used: 0,
+        }
     }
 
     fn next(&mut self) -> u64 {
@@ -64,12 +69,17 @@ pub(crate) fn cpu_seconds() -> f64 {
 /// CPU seconds of a bare heap.
 fn heap(pending: u32, events: u32) -> f64 {
     let mut increments = Increments::new();
-    let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> =
-        (0..pending).map(|item| Reverse((increments.next(), item, item))).collect();
+    let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> = (0..pending)
+        .map(|item| Reverse((increments.next(), item, item)))
+        .collect();
     let start = cpu_seconds();
     for number in 0..events {
         let Reverse((at, _, item)) = heap.pop().expect("each is replaced");
-        heap.push(Reverse((at + increments.next(), pending.wrapping_add(number), item)));
+        heap.push(Reverse((
+            at + increments.next(),
+            pending.wrapping_add(number),
+            item,
+        )));
     }
     cpu_seconds() - start
 }
@@ -77,7 +87,11 @@ fn heap(pending: u32, events: u32) -> f64 {
 fn desru(pending: u32, events: u32) -> f64 {
     use desru::{Event, EventScheduler};
 
-    fn again(scheduler: &mut EventScheduler, increments: Rc<RefCell<Increments>>, fired: Rc<RefCell<u32>>) {
+    fn again(
+        scheduler: &mut EventScheduler,
+        increments: Rc<RefCell<Increments>>,
+        fired: Rc<RefCell<u32>>,
+    ) {
         let at = scheduler.current_time + increments.borrow_mut().seconds();
         let action = move |scheduler: &mut EventScheduler| {
             *fired.borrow_mut() += 1;
@@ -87,7 +101,10 @@ fn desru(pending: u32, events: u32) -> f64 {
         scheduler.schedule(Event::new(at, Some(Box::new(action)), None));
     }
     let mut scheduler = EventScheduler::new();
-    let (increments, fired) = (Rc::new(RefCell::new(Increments::new())), Rc::new(RefCell::new(0)));
+    let (increments, fired) = (
+        Rc::new(RefCell::new(Increments::new())),
+        Rc::new(RefCell::new(0)),
+    );
     for _ in 0..pending {
         again(&mut scheduler, Rc::clone(&increments), Rc::clone(&fired));
     }
@@ -123,7 +140,13 @@ fn simcore(pending: u32, events: u32) -> f64 {
     for _ in 0..pending {
         context.emit_self(Fires {}, increments.seconds());
     }
-    simulation.add_handler("component", Rc::new(RefCell::new(Component { context, increments })));
+    simulation.add_handler(
+        "component",
+        Rc::new(RefCell::new(Component {
+            context,
+            increments,
+        })),
+    );
     let start = cpu_seconds();
     simulation.steps(u64::from(events));
     cpu_seconds() - start
@@ -133,7 +156,11 @@ fn main() {
     println!("simulator,pending,ns,heap_ns,ratio");
     type Peer = (&'static str, fn(u32, u32) -> f64, u32);
     // The largest load that each is measured with.
-    let peers: [Peer; 3] = [("desru", desru, 100_000), ("simcore", simcore, 1_000_000), ("nexosim", nexo::run, 10_000)];
+    let peers: [Peer; 3] = [
+        ("desru", desru, 100_000),
+        ("simcore", simcore, 1_000_000),
+        ("nexosim", nexo::run, 10_000),
+    ];
     for pending in [1_000, 10_000, 100_000, 1_000_000] {
         for (name, run, _) in peers.iter().filter(|(_, _, most)| pending <= *most) {
             let events = 200_000;

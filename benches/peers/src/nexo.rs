@@ -31,7 +31,9 @@ impl Firing {
     fn again(&mut self, context: &Context<Self>) {
         self.used += 1;
         let wait = Duration::from_nanos(self.waits[self.used % self.waits.len()]);
-        context.schedule_event(wait, schedulable!(Self::fire), ()).expect("a wait is positive");
+        context
+            .schedule_event(wait, schedulable!(Self::fire), ())
+            .expect("a wait is positive");
     }
 }
 
@@ -41,9 +43,15 @@ pub(crate) fn run(pending: u32, events: u32) -> f64 {
     let mut bench = SimInit::with_num_threads(1);
     for at in 0..pending {
         let waits = (0..16).map(|_| increments.next()).collect();
-        bench = bench.add_model(Firing { waits, used: 0 }, Mailbox::new(), &format!("model {at}"));
+        bench = bench.add_model(
+            Firing { waits, used: 0 },
+            Mailbox::new(),
+            &format!("model {at}"),
+        );
     }
-    let mut simulation = bench.init(MonotonicTime::EPOCH).expect("the bench is valid");
+    let mut simulation = bench
+        .init(MonotonicTime::EPOCH)
+        .expect("the bench is valid");
     let start = cpu_seconds();
     for _ in 0..events {
         simulation.step().expect("each model has an event");

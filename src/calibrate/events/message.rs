@@ -38,35 +38,65 @@ pub(super) fn read(message: &str) -> Option<ImageMessage> {
     if let Some(rest) = strip_any(message, &["Pulling image ", "pulling image "]) {
         return quoted(rest).map(|_| ImageMessage::Pulling);
     }
-    if let Some(rest) = strip_any(message, &["Successfully pulled image ", "successfully pulled image "]) {
+    if let Some(rest) = strip_any(
+        message,
+        &["Successfully pulled image ", "successfully pulled image "],
+    ) {
         return pulled(rest).map(ImageMessage::Pulled);
     }
     if let Some(rest) = strip_any(message, &["Container image ", "container image "]) {
         let (image, rest) = quoted(rest)?;
-        let present = PulledMessage { image: image.to_owned(), was_present: true, ..PulledMessage::default() };
-        return rest.contains("already present").then_some(ImageMessage::Pulled(present));
+        let present = PulledMessage {
+            image: image.to_owned(),
+            was_present: true,
+            ..PulledMessage::default()
+        };
+        return rest
+            .contains("already present")
+            .then_some(ImageMessage::Pulled(present));
     }
-    let rest = strip_any(message, &["Failed to pull image ", "Back-off pulling image "])?;
+    let rest = strip_any(
+        message,
+        &["Failed to pull image ", "Back-off pulling image "],
+    )?;
     quoted(rest).map(|_| ImageMessage::Failed)
 }
 
 fn pulled(rest: &str) -> Option<PulledMessage> {
     let (image, rest) = quoted(rest)?;
-    let mut read = PulledMessage { image: image.to_owned(), ..PulledMessage::default() };
-    let (times, size) = rest.split_once("Image size:").map_or((rest, None), |(times, size)| (times, Some(size)));
-    read.size = size.and_then(|size| size.split_whitespace().next()?.parse().ok()).filter(|size| *size > 0);
-    let Some(times) = times.trim().strip_prefix("in ") else { return Some(read) };
-    let (took, waiting) = times.split_once('(').map_or((times, None), |(took, rest)| (took, Some(rest)));
+    let mut read = PulledMessage {
+        image: image.to_owned(),
+        ..PulledMessage::default()
+    };
+    let (times, size) = rest
+        .split_once("Image size:")
+        .map_or((rest, None), |(times, size)| (times, Some(size)));
+    read.size = size
+        .and_then(|size| size.split_whitespace().next()?.parse().ok())
+        .filter(|size| *size > 0);
+    let Some(times) = times.trim().strip_prefix("in ") else {
+        return Some(read);
+    };
+    let (took, waiting) = times
+        .split_once('(')
+        .map_or((times, None), |(took, rest)| (took, Some(rest)));
     read.took_s = seconds(took.trim().trim_end_matches('.'));
-    read.with_waiting_s =
-        waiting.and_then(|rest| seconds(rest.split_once("including waiting").map_or("", |(time, _)| time)));
+    read.with_waiting_s = waiting.and_then(|rest| {
+        seconds(
+            rest.split_once("including waiting")
+                .map_or("", |(time, _)| time),
+        )
+    });
     Some(read)
 }
 
 /// A duration as Go prints it: `1m6.852s`, `874ms`.
 fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
-    (!text.is_empty()).then(|| SimDuration::parse(text).ok()).flatten().map(SimDuration::as_secs_f64)
+    (!text.is_empty())
+        .then(|| SimDuration::parse(text).ok())
+        .flatten()
+        .map(SimDuration::as_secs_f64)
 }
 
 fn strip_any<'t>(text: &'t str, starts: &[&str]) -> Option<&'t str> {
@@ -75,7 +105,9 @@ fn strip_any<'t>(text: &'t str, starts: &[&str]) -> Option<&'t str> {
 
 /// The text in quotes at the start, and what follows.
 fn quoted(text: &str) -> Option<(&str, &str)> {
-    text.strip_prefix('"')?.split_once('"').filter(|(inner, _)| !inner.is_empty())
+    text.strip_prefix('"')?
+        .split_once('"')
+        .filter(|(inner, _)| !inner.is_empty())
 }
 
 #[cfg(test)]
@@ -86,12 +118,30 @@ mod tests {
     fn messages_of_all_versions_are_read() {
         let pulled = |took_s, with_waiting_s, size| {
             let (image, was_present) = ("a/b:1".to_owned(), false);
-            Some(ImageMessage::Pulled(PulledMessage { image, was_present, took_s, with_waiting_s, size }))
+            Some(ImageMessage::Pulled(PulledMessage {
+                image,
+                was_present,
+                took_s,
+                with_waiting_s,
+                size,
+            }))
         };
-        let present = PulledMessage { image: "a/b:1".to_owned(), was_present: true, ..PulledMessage::default() };
+        let present = PulledMessage {
+            image: "a/b:1".to_owned(),
+            was_present: true,
+            ..PulledMessage::default()
+        };
         for (message, expected, version) in [
-            ("Successfully pulled image \"a/b:1\"", pulled(None, None, None), "1.18"),
-            ("Successfully pulled image \"a/b:1\" in 1m2.5s", pulled(Some(62.5), None, None), "1.26"),
+            (
+                "Successfully pulled image \"a/b:1\"",
+                pulled(None, None, None),
+                "1.18",
+            ),
+            (
+                "Successfully pulled image \"a/b:1\" in 1m2.5s",
+                pulled(Some(62.5), None, None),
+                "1.26",
+            ),
             (
                 "Successfully pulled image \"a/b:1\" in 874ms (2.5s including waiting)",
                 pulled(Some(0.874), Some(2.5), None),
@@ -107,8 +157,16 @@ mod tests {
                 pulled(Some(0.000_350_5), Some(1.0), None),
                 "a size of 0 is unknown",
             ),
-            ("pulling image \"a/b:1\"", Some(ImageMessage::Pulling), "1.13"),
-            ("Container image \"a/b:1\" already present on machine", Some(ImageMessage::Pulled(present)), "all"),
+            (
+                "pulling image \"a/b:1\"",
+                Some(ImageMessage::Pulling),
+                "1.13",
+            ),
+            (
+                "Container image \"a/b:1\" already present on machine",
+                Some(ImageMessage::Pulled(present)),
+                "all",
+            ),
             (
                 "Failed to pull image \"a/b:1\": rpc error: code = Unknown desc = in 5s",
                 Some(ImageMessage::Failed),

@@ -19,7 +19,11 @@ pub(super) use read::{ITEMS, PodEvents, read};
 pub(super) use tally::Tally;
 
 /// The containers of events. `only`: those whose pod's namespace and name contain it.
-pub(super) fn containers(read: PodEvents, only: Option<&str>, tally: &mut Tally) -> Vec<ContainerStart> {
+pub(super) fn containers(
+    read: PodEvents,
+    only: Option<&str>,
+    tally: &mut Tally,
+) -> Vec<ContainerStart> {
     let mut events = read.events;
     if let Some(only) = only {
         let all = events.len();

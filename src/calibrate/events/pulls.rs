@@ -84,24 +84,40 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
     let mut scheduled: BTreeMap<String, (Stamp, String)> = BTreeMap::new();
     let mut open: BTreeMap<(String, String), Open> = BTreeMap::new();
     for event in events {
-        let stamp = Stamp { at: event.at, is_exact: event.is_exact };
+        let stamp = Stamp {
+            at: event.at,
+            is_exact: event.is_exact,
+        };
         if event.happening == Happening::Scheduled {
             scheduled.entry(event.pod_id).or_insert((stamp, event.node));
             continue;
         }
-        let container = open.entry((event.pod_id.clone(), event.container.clone())).or_default();
+        let container = open
+            .entry((event.pod_id.clone(), event.container.clone()))
+            .or_default();
         take(container, event, stamp, tally);
     }
-    let with_init: BTreeSet<String> =
-        open.keys().filter(|(_, container)| container.starts_with(INIT)).map(|(pod, _)| pod.clone()).collect();
+    let with_init: BTreeSet<String> = open
+        .keys()
+        .filter(|(_, container)| container.starts_with(INIT))
+        .map(|(pod, _)| pod.clone())
+        .collect();
     let mut starts: Vec<ContainerStart> = Vec::new();
     for ((pod_id, container), found) in open {
         let placed = scheduled.get(&pod_id);
         starts.extend(closed(pod_id, container, found, placed, tally));
     }
     starts.sort_by(|a, b| {
-        let key = |start: &ContainerStart| start.pulling.or(start.pulled).map_or(Nanos::MAX, |stamp| stamp.at);
-        key(a).cmp(&key(b)).then_with(|| a.pod.cmp(&b.pod)).then_with(|| a.container.cmp(&b.container))
+        let key = |start: &ContainerStart| {
+            start
+                .pulling
+                .or(start.pulled)
+                .map_or(Nanos::MAX, |stamp| stamp.at)
+        };
+        key(a)
+            .cmp(&key(b))
+            .then_with(|| a.pod.cmp(&b.pod))
+            .then_with(|| a.container.cmp(&b.container))
     });
     let mut pods = std::collections::BTreeSet::new();
     for start in &mut starts {
@@ -114,7 +130,11 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
 
 /// A pod has an init container if another pod of the same image has one. Where its events are lost, the time from the
 /// schedule to the first known pull includes its run, so that pull is not the first.
-fn mark_after_lost_ones(starts: &mut [ContainerStart], with_init: &BTreeSet<String>, tally: &mut Tally) {
+fn mark_after_lost_ones(
+    starts: &mut [ContainerStart],
+    with_init: &BTreeSet<String>,
+    tally: &mut Tally,
+) {
     let is_init = |start: &ContainerStart| start.container.starts_with(INIT);
     let after_init: BTreeSet<String> = starts
         .iter()
@@ -124,7 +144,9 @@ fn mark_after_lost_ones(starts: &mut [ContainerStart], with_init: &BTreeSet<Stri
     for start in starts.iter_mut().filter(|start| start.is_first) {
         if !is_init(start) && after_init.contains(&start.image) {
             start.is_first = false;
-            tally.add("container after an init container whose events are missing (no start overhead)");
+            tally.add(
+                "container after an init container whose events are missing (no start overhead)",
+            );
         }
     }
 }
@@ -164,7 +186,9 @@ fn closed(
         return tally.skip(match (&found.pulling, found.failures) {
             (_, 1..) => "container whose pull had not succeeded",
             (Some(_), 0) => "container whose pull had not ended",
-            (None, 0) => "container whose pull is not in the events (discarded, or before they begin)",
+            (None, 0) => {
+                "container whose pull is not in the events (discarded, or before they begin)"
+            }
         });
     };
     let attempts = found.pulling.map_or(1, |(_, count)| count);
@@ -182,7 +206,9 @@ fn closed(
         scheduled: scheduled.map(|(stamp, _)| *stamp),
         pulling: found.pulling.map(|(stamp, _)| stamp),
         pulled: Some(pulled),
-        started: found.started.filter(|started| started.at >= pulled.at || !started.is_exact),
+        started: found
+            .started
+            .filter(|started| started.at >= pulled.at || !started.is_exact),
         is_first: false,
         was_present: message.was_present,
         failures: found.failures,
@@ -208,7 +234,9 @@ fn closed(
             tally.add("pull without a duration in its message: taken from the times of its events");
         }
         (None, _, None) => {
-            start.unused = Some("pull without a duration in its message, and without exact times of its events");
+            start.unused = Some(
+                "pull without a duration in its message, and without exact times of its events",
+            );
         }
     }
     if message.size.is_none() {
@@ -239,10 +267,21 @@ struct Span {
 fn mark_waiting(starts: &mut [ContainerStart]) {
     let mut of_nodes: BTreeMap<&str, Vec<Span>> = BTreeMap::new();
     for (at, start) in starts.iter().enumerate() {
-        let Some((end, length)) = start.pulled.zip(start.pull_s) else { continue };
+        let Some((end, length)) = start.pulled.zip(start.pull_s) else {
+            continue;
+        };
         let from = end.at - (length * 1e9) as Nanos;
-        let tolerance = if end.is_exact { 50_000_000 } else { 1_100_000_000 };
-        of_nodes.entry(&start.node).or_default().push(Span { start: at, from, to: end.at, tolerance });
+        let tolerance = if end.is_exact {
+            50_000_000
+        } else {
+            1_100_000_000
+        };
+        of_nodes.entry(&start.node).or_default().push(Span {
+            start: at,
+            from,
+            to: end.at,
+            tolerance,
+        });
     }
     let mut marks = Vec::new();
     for spans in of_nodes.values_mut() {
@@ -253,7 +292,9 @@ fn mark_waiting(starts: &mut [ContainerStart]) {
             for other in &active {
                 let shared = other.to.min(span.to) - span.from;
                 let shorter = (span.to - span.from).min(other.to - other.from);
-                if shared <= span.tolerance.max(other.tolerance) || (shared as f64) < 0.1 * shorter as f64 {
+                if shared <= span.tolerance.max(other.tolerance)
+                    || (shared as f64) < 0.1 * shorter as f64
+                {
                     continue;
                 }
                 let (earlier, later) = (&starts[other.start], &starts[span.start]);

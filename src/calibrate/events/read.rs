@@ -16,7 +16,8 @@ use crate::document::problem::{OrProblem, Problem};
 use crate::scenario::import::object::OrDefault;
 
 /// The command that writes the events of a cluster.
-const COMMAND: &str = "write the file with `kubectl get events -A -o json`, or name the log of an event exporter";
+const COMMAND: &str =
+    "write the file with `kubectl get events -A -o json`, or name the log of an event exporter";
 
 /// Why an event is left out that says nothing about a start.
 const UNUSED: &str = "event with a reason that is not used here";
@@ -124,14 +125,20 @@ const OTHER_LINE: &str = "line that is not an event (such as a log line of the e
 ///
 /// # Errors
 /// When it is not JSON, is cut off, or has no event.
-pub(in crate::calibrate) fn read(stream: &mut JsonStream, all: &mut PodEvents, tally: &mut Tally) -> OrProblem<()> {
+pub(in crate::calibrate) fn read(
+    stream: &mut JsonStream,
+    all: &mut PodEvents,
+    tally: &mut Tally,
+) -> OrProblem<()> {
     let mut seen = 0;
     let mut foreign = None;
     stream.each(|piece| {
         let mut object: ObjectJson = match piece.read() {
             Ok(object) => object,
             // Others are log lines in JSON.
-            Err(error) if piece.is_element() || piece.has_any(&OF_EVENTS) => return Err(piece.refused(&error)),
+            Err(error) if piece.is_element() || piece.has_any(&OF_EVENTS) => {
+                return Err(piece.refused(&error));
+            }
             Err(_) => {
                 tally.add(OTHER_LINE);
                 return Ok(());
@@ -185,13 +192,20 @@ impl PodEvents {
 /// Why a file has no events: the first object is something else.
 fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
     if object.data.is_some() {
-        let help = "name it with `--prometheus KIND=FILE`; KIND is `egress`, `requests` or `durations`";
-        return piece.at("data", "this is a response of Prometheus, not a list of events", help);
+        let help =
+            "name it with `--prometheus KIND=FILE`; KIND is `egress`, `requests` or `durations`";
+        return piece.at(
+            "data",
+            "this is a response of Prometheus, not a list of events",
+            help,
+        );
     }
     match object.kind {
-        Some(kind) if kind != "Event" && kind != "List" => {
-            piece.at("kind", format!("this is a {kind} of Kubernetes, not an event"), COMMAND)
-        }
+        Some(kind) if kind != "Event" && kind != "List" => piece.at(
+            "kind",
+            format!("this is a {kind} of Kubernetes, not an event"),
+            COMMAND,
+        ),
         _ => piece.at("items", "the file has no Kubernetes events", COMMAND),
     }
 }
@@ -200,17 +214,31 @@ fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
 fn no_objects(stream: &JsonStream) -> Box<Problem> {
     let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
-        return stream.input.whole("this is the table that kubectl prints for people", "add `-o json` to the command");
+        return stream.input.whole(
+            "this is the table that kubectl prints for people",
+            "add `-o json` to the command",
+        );
     }
     if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") {
-        return stream.input.whole("this is YAML; events are read as JSON", "write the file again with `-o json`");
+        return stream.input.whole(
+            "this is YAML; events are read as JSON",
+            "write the file again with `-o json`",
+        );
     }
-    stream.input.whole("the file has no JSON object, so no Kubernetes events", COMMAND)
+    stream.input.whole(
+        "the file has no JSON object, so no Kubernetes events",
+        COMMAND,
+    )
 }
 
 /// Identifies an event. An event that is updated keeps it.
 fn identity(object: &ObjectJson) -> String {
-    let NamedJson { uid, name, namespace, .. } = &*object.metadata;
+    let NamedJson {
+        uid,
+        name,
+        namespace,
+        ..
+    } = &*object.metadata;
     match (uid, name) {
         (Some(uid), _) => uid.clone(),
         (None, Some(name)) => format!("{}/{name}", namespace.as_deref().unwrap_or_default()),
@@ -227,10 +255,15 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     }
     let message = object.message.as_deref().unwrap_or_default();
     let host = object.source.host.clone().filter(|host| !host.is_empty());
-    let mut node = host.or_else(|| object.reporting_instance.clone()).unwrap_or_default();
+    let mut node = host
+        .or_else(|| object.reporting_instance.clone())
+        .unwrap_or_default();
     let happening = match reason.as_str() {
         "Scheduled" => {
-            node = message.rsplit_once(" to ").map(|(_, node)| node.trim().to_owned()).unwrap_or_default();
+            node = message
+                .rsplit_once(" to ")
+                .map(|(_, node)| node.trim().to_owned())
+                .unwrap_or_default();
             Happening::Scheduled
         }
         "Started" => Happening::Started,
@@ -241,11 +274,17 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         },
         _ => return tally.skip(UNUSED),
     };
-    let Some((at, is_exact)) = time_of(object) else { return tally.skip("event without a time") };
+    let Some((at, is_exact)) = time_of(object) else {
+        return tally.skip("event without a time");
+    };
     let space = involved.namespace.as_deref().unwrap_or("default");
     let pod = format!("{space}/{}", involved.name.as_deref().unwrap_or_default());
     Some(PodEvent {
-        pod_id: involved.uid.clone().filter(|uid| !uid.is_empty()).unwrap_or_else(|| pod.clone()),
+        pod_id: involved
+            .uid
+            .clone()
+            .filter(|uid| !uid.is_empty())
+            .unwrap_or_else(|| pod.clone()),
         pod,
         container: involved.field_path.clone().unwrap_or_default(),
         node,
@@ -262,10 +301,15 @@ fn time_of(object: &ObjectJson) -> Option<(Nanos, bool)> {
     let first = read(&object.first_timestamp);
     let event_time = read(&object.event_time);
     let created = read(&object.metadata.creation_timestamp);
-    let stamped = first.or(event_time).or(created).or_else(|| read(&object.last_timestamp));
+    let stamped = first
+        .or(event_time)
+        .or(created)
+        .or_else(|| read(&object.last_timestamp));
     let named = object.metadata.name.as_deref().and_then(of_event_name);
     match (named, stamped) {
-        (Some(named), Some((stamped, _))) if (named - stamped).abs() <= NAME_TOLERANCE => Some((named, true)),
+        (Some(named), Some((stamped, _))) if (named - stamped).abs() <= NAME_TOLERANCE => {
+            Some((named, true))
+        }
         (Some(named), None) => Some((named, true)),
         _ => event_time.filter(|(_, is_exact)| *is_exact).or(stamped),
     }

@@ -31,6 +31,8 @@ impl Tally {
 
     /// The reasons with their counts, in the order of the alphabet.
     pub(in crate::calibrate) fn left_out(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.left_out.iter().map(|(reason, count)| (*reason, *count))
+        self.left_out
+            .iter()
+            .map(|(reason, count)| (*reason, *count))
     }
 }

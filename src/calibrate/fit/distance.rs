@@ -33,7 +33,10 @@ pub(super) fn distances(law: &FittedLaw, sorted: &[f64]) -> Distances {
         let above = tails[tails.len() - 1 - at].1;
         sum += (2 * at + 1) as f64 * (libm::log(below.max(1e-300)) + libm::log(above.max(1e-300)));
     }
-    Distances { ks, ad: -n - sum / n }
+    Distances {
+        ks,
+        ad: -n - sum / n,
+    }
 }
 
 /// The results of a parametric bootstrap: the p-values, and the refitted parameters in the order of the resamples.
@@ -45,11 +48,20 @@ pub(super) struct Resampled {
 }
 
 /// Resamples a fitted law. `None` when no resample can be fitted. Of a long sample, a part is tested.
-pub(super) fn resample(law: &FittedLaw, sorted: &[f64], resamples: u32, seed: u64) -> Option<Resampled> {
+pub(super) fn resample(
+    law: &FittedLaw,
+    sorted: &[f64],
+    resamples: u32,
+    seed: u64,
+) -> Option<Resampled> {
     let streams = Streams::new(seed, 0);
     let key = EntityKey::of(law.family.name());
     let tested = thinned(sorted, &streams, key);
-    let law = if tested.len() < sorted.len() { law.family.fit(&tested)? } else { *law };
+    let law = if tested.len() < sorted.len() {
+        law.family.fit(&tested)?
+    } else {
+        *law
+    };
     let found = distances(&law, &tested);
     let (mut ks, mut ad) = (0_u32, 0_u32);
     let (mut sizes, mut shapes) = (Vec::new(), Vec::new());
@@ -57,7 +69,9 @@ pub(super) fn resample(law: &FittedLaw, sorted: &[f64], resamples: u32, seed: u6
         let mut rng = streams.stream_nth(key, "calibration resample", u64::from(nth));
         let mut values: Vec<f64> = (0..tested.len()).map(|_| law.draw(&mut rng)).collect();
         values.sort_by(f64::total_cmp);
-        let Some(refitted) = law.family.fit(&values) else { continue };
+        let Some(refitted) = law.family.fit(&values) else {
+            continue;
+        };
         let drawn = distances(&refitted, &values);
         ks += u32::from(drawn.ks >= found.ks);
         ad += u32::from(drawn.ad >= found.ad);
@@ -66,7 +80,12 @@ pub(super) fn resample(law: &FittedLaw, sorted: &[f64], resamples: u32, seed: u6
     }
     let share = |count: u32| f64::from(count + 1) / (sizes.len() + 1) as f64;
     let (ks_p, ad_p) = (share(ks), share(ad));
-    (!sizes.is_empty()).then_some(Resampled { ks_p, ad_p, sizes, shapes })
+    (!sizes.is_empty()).then_some(Resampled {
+        ks_p,
+        ad_p,
+        sizes,
+        shapes,
+    })
 }
 
 /// At most [`MOST_RESAMPLED`] of the values, drawn without replacement.

@@ -26,7 +26,12 @@ pub(in crate::calibrate) struct FittedLaw {
 }
 
 impl Family {
-    pub(in crate::calibrate) const ALL: [Self; 4] = [Self::Lognormal, Self::Weibull, Self::Gamma, Self::Exponential];
+    pub(in crate::calibrate) const ALL: [Self; 4] = [
+        Self::Lognormal,
+        Self::Weibull,
+        Self::Gamma,
+        Self::Exponential,
+    ];
 
     pub(in crate::calibrate) const fn name(self) -> &'static str {
         match self {
@@ -56,14 +61,22 @@ impl Family {
         }
         let mean = values.iter().sum::<f64>() / n;
         if self == Self::Exponential {
-            return (mean > 0.0).then_some(FittedLaw { family: self, size: mean, shape: 1.0 });
+            return (mean > 0.0).then_some(FittedLaw {
+                family: self,
+                size: mean,
+                shape: 1.0,
+            });
         }
         if values.iter().any(|value| *value <= 0.0) {
             return None;
         }
         let logs: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
         let mean_log = logs.iter().sum::<f64>() / n;
-        let variance = logs.iter().map(|log| (log - mean_log) * (log - mean_log)).sum::<f64>() / n;
+        let variance = logs
+            .iter()
+            .map(|log| (log - mean_log) * (log - mean_log))
+            .sum::<f64>()
+            / n;
         // Equal values have no spread to fit.
         if variance < 1e-16 {
             return None;
@@ -75,7 +88,11 @@ impl Family {
             Self::Exponential => unreachable!("returned above"),
         };
         let is_usable = size.is_finite() && size > 0.0 && shape.is_finite() && shape > 0.0;
-        is_usable.then_some(FittedLaw { family: self, size, shape })
+        is_usable.then_some(FittedLaw {
+            family: self,
+            size,
+            shape,
+        })
     }
 }
 

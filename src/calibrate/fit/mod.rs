@@ -66,9 +66,14 @@ impl Measurements {
             ..SampleRecord::default()
         };
         if sorted.len() >= FEWEST {
-            let fits = Family::ALL.into_iter().filter_map(|family| fit(family, &sorted, resamples, seed));
+            let fits = Family::ALL
+                .into_iter()
+                .filter_map(|family| fit(family, &sorted, resamples, seed));
             record.fits = fits.collect();
-            record.fits.sort_by(|a, b| a.ad.unwrap_or(f64::MAX).total_cmp(&b.ad.unwrap_or(f64::MAX)));
+            record.fits.sort_by(|a, b| {
+                a.ad.unwrap_or(f64::MAX)
+                    .total_cmp(&b.ad.unwrap_or(f64::MAX))
+            });
         }
         self.choose(&mut record, &sorted);
         Some(record)
@@ -82,13 +87,25 @@ impl Measurements {
             return;
         }
         "empirical".clone_into(&mut record.chosen);
-        record.expression = format!("{{file: samples/{}.csv, column: {}}}", self.name, self.column());
+        record.expression = format!(
+            "{{file: samples/{}.csv, column: {}}}",
+            self.name,
+            self.column()
+        );
         let zeros = sorted.iter().filter(|value| **value <= 0.0).count();
-        let spread = sorted.last().zip(sorted.first()).is_some_and(|(last, first)| last > first);
+        let spread = sorted
+            .last()
+            .zip(sorted.first())
+            .is_some_and(|(last, first)| last > first);
         record.warning = Some(match &record.fits[..] {
-            _ if sorted.len() == 1 => format!("1 value is too few to fit a distribution; at least {FEWEST} are needed"),
+            _ if sorted.len() == 1 => {
+                format!("1 value is too few to fit a distribution; at least {FEWEST} are needed")
+            }
             _ if sorted.len() < FEWEST => {
-                format!("{} values are too few to fit a distribution; at least {FEWEST} are needed", sorted.len())
+                format!(
+                    "{} values are too few to fit a distribution; at least {FEWEST} are needed",
+                    sorted.len()
+                )
             }
             _ if !spread => "all values are equal, so there is no distribution to fit".to_owned(),
             _ if zeros > 0 => format!(
@@ -96,7 +113,9 @@ impl Measurements {
                  values are used as they are",
                 sorted.len()
             ),
-            [] => "no distribution can be fitted; the measured values are used as they are".to_owned(),
+            [] => {
+                "no distribution can be fitted; the measured values are used as they are".to_owned()
+            }
             [best, ..] => format!(
                 "no distribution fits: the closest, {}, differs by up to {:.0} percentage points; the measured values are \
                  used as they are, and values beyond them do not occur",
@@ -116,10 +135,17 @@ fn fit(family: Family, sorted: &[f64], resamples: u32, seed: u64) -> Option<FitR
     let verdict = verdict(ad_p, found.ks);
     let spread = |values: &[f64]| {
         let sorted = stats::sorted(values);
-        Some((stats::quantile_of_sorted(&sorted, 0.025)?, stats::quantile_of_sorted(&sorted, 0.975)?))
+        Some((
+            stats::quantile_of_sorted(&sorted, 0.025)?,
+            stats::quantile_of_sorted(&sorted, 0.975)?,
+        ))
     };
-    let sizes = resampled.as_ref().and_then(|resampled| spread(&resampled.sizes));
-    let shapes = resampled.as_ref().and_then(|resampled| spread(&resampled.shapes));
+    let sizes = resampled
+        .as_ref()
+        .and_then(|resampled| spread(&resampled.sizes));
+    let shapes = resampled
+        .as_ref()
+        .and_then(|resampled| spread(&resampled.shapes));
     Some(FitRecord {
         distribution: family.name().to_owned(),
         parameters: parameters(&law, sizes, shapes),
@@ -143,17 +169,24 @@ pub(super) fn verdict(p: Option<f64>, ks: f64) -> &'static str {
 }
 
 /// The parameters with their intervals.
-pub(super) fn parameters(law: &FittedLaw, sizes: Option<(f64, f64)>, shapes: Option<(f64, f64)>) -> Vec<FitParameter> {
+pub(super) fn parameters(
+    law: &FittedLaw,
+    sizes: Option<(f64, f64)>,
+    shapes: Option<(f64, f64)>,
+) -> Vec<FitParameter> {
     let (size, shape) = law.family.parameters();
-    let parameter = |name: &str, unit: &str, value: f64, interval: Option<(f64, f64)>| FitParameter {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        value,
-        low: interval.map(|(low, _)| low),
-        high: interval.map(|(_, high)| high),
-    };
+    let parameter =
+        |name: &str, unit: &str, value: f64, interval: Option<(f64, f64)>| FitParameter {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+        };
     let shape = shape.map(|name| parameter(name, "", law.shape, shapes));
-    std::iter::once(parameter(size, "s", law.size, sizes)).chain(shape).collect()
+    std::iter::once(parameter(size, "s", law.size, sizes))
+        .chain(shape)
+        .collect()
 }
 
 /// The law as the experiment file has it.
@@ -184,10 +217,16 @@ fn curve(sorted: &[f64]) -> Vec<(f64, f64)> {
     let n = sorted.len();
     let share = |at: usize| (at + 1) as f64 / n as f64;
     if n <= CURVE_POINTS {
-        return sorted.iter().enumerate().map(|(at, value)| (*value, share(at))).collect();
+        return sorted
+            .iter()
+            .enumerate()
+            .map(|(at, value)| (*value, share(at)))
+            .collect();
     }
     let at = |nth: usize| nth * (n - 1) / (CURVE_POINTS - 1);
-    (0..CURVE_POINTS).map(|nth| (sorted[at(nth)], share(at(nth)))).collect()
+    (0..CURVE_POINTS)
+        .map(|nth| (sorted[at(nth)], share(at(nth))))
+        .collect()
 }
 
 /// Points of a law's distribution function over the range of the values and a little beyond.
@@ -196,5 +235,7 @@ pub(super) fn law_curve(law: &FittedLaw, low: f64, high: f64) -> Vec<(f64, f64)>
     let (low, high) = (low.max(high / 1e6) * 0.8, high * 1.2);
     let ratio = libm::log(high / low);
     let x = |nth: u32| low * libm::exp(ratio * f64::from(nth) / f64::from(POINTS));
-    (0..=POINTS).map(|nth| (x(nth), law.tails(x(nth)).0)).collect()
+    (0..=POINTS)
+        .map(|nth| (x(nth), law.tails(x(nth)).0))
+        .collect()
 }

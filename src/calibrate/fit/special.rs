@@ -11,7 +11,8 @@ pub(super) fn digamma(mut x: f64) -> f64 {
         x += 1.0;
     }
     let y = 1.0 / (x * x);
-    let series = y * (1.0 / 12.0 - y * (1.0 / 120.0 - y * (1.0 / 252.0 - y * (1.0 / 240.0 - y / 132.0))));
+    let series =
+        y * (1.0 / 12.0 - y * (1.0 / 120.0 - y * (1.0 / 252.0 - y * (1.0 / 240.0 - y / 132.0))));
     below + libm::log(x) - 0.5 / x - series
 }
 
@@ -80,20 +81,37 @@ mod tests {
     #[test]
     fn values_are_the_published_ones() {
         // -Euler's constant; ψ(1/2) = -γ - 2 ln 2; table 6.1 of Abramowitz and Stegun.
-        for (x, expected) in [(1.0, -0.577_215_664_9), (0.5, -1.963_510_026_0), (2.0, 0.422_784_335_1)] {
-            assert!((digamma(x) - expected).abs() < 1e-9, "digamma({x}) = {}", digamma(x));
+        for (x, expected) in [
+            (1.0, -0.577_215_664_9),
+            (0.5, -1.963_510_026_0),
+            (2.0, 0.422_784_335_1),
+        ] {
+            assert!(
+                (digamma(x) - expected).abs() < 1e-9,
+                "digamma({x}) = {}",
+                digamma(x)
+            );
         }
         // π²/6, π²/2
         for (x, expected) in [(1.0, 1.644_934_066_8), (0.5, 4.934_802_200_5)] {
-            assert!((trigamma(x) - expected).abs() < 1e-9, "trigamma({x}) = {}", trigamma(x));
+            assert!(
+                (trigamma(x) - expected).abs() < 1e-9,
+                "trigamma({x}) = {}",
+                trigamma(x)
+            );
         }
         // P(1, x) = 1 - exp(-x); P(1/2, x) = erf(√x); P(2, x) = 1 - (1 + x) exp(-x).
         for x in [0.01, 0.3, 1.0, 2.5, 9.0, 30.0] {
-            for (a, expected) in
-                [(1.0, 1.0 - libm::exp(-x)), (0.5, libm::erf(x.sqrt())), (2.0, 1.0 - (1.0 + x) * libm::exp(-x))]
-            {
+            for (a, expected) in [
+                (1.0, 1.0 - libm::exp(-x)),
+                (0.5, libm::erf(x.sqrt())),
+                (2.0, 1.0 - (1.0 + x) * libm::exp(-x)),
+            ] {
                 let (p, q) = incomplete_gamma(a, x);
-                assert!((p - expected).abs() < 1e-13, "P({a}, {x}) = {p}, not {expected}");
+                assert!(
+                    (p - expected).abs() < 1e-13,
+                    "P({a}, {x}) = {p}, not {expected}"
+                );
                 assert!((p + q - 1.0).abs() < 1e-15);
             }
         }

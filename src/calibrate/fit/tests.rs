@@ -10,7 +10,11 @@ fn drawn(law: FittedLaw, n: usize, nth: u64) -> Vec<f64> {
 }
 
 fn law(family: Family, size: f64, shape: f64) -> FittedLaw {
-    FittedLaw { family, size, shape }
+    FittedLaw {
+        family,
+        size,
+        shape,
+    }
 }
 
 /// Relative standard errors of size and shape of the maximum likelihood estimates of `n` values, from the inverse of
@@ -21,7 +25,10 @@ fn standard_errors(law: &FittedLaw, n: f64) -> (f64, f64) {
         Family::Lognormal => (k / n.sqrt(), 1.0 / (2.0 * n).sqrt()),
         // Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions" 1 (1994), 21.5.
         Family::Weibull => (1.053 / (k * n.sqrt()), 0.780 / n.sqrt()),
-        Family::Gamma => (1.0 / (k * n).sqrt(), 1.0 / (n * k * (k * trigamma(k) - 1.0)).sqrt()),
+        Family::Gamma => (
+            1.0 / (k * n).sqrt(),
+            1.0 / (n * k * (k * trigamma(k) - 1.0)).sqrt(),
+        ),
         Family::Exponential => (1.0 / n.sqrt(), 0.0),
     }
 }
@@ -40,9 +47,16 @@ fn parameters_of_generated_values_are_recovered_within_three_standard_errors() {
         for n in [200, 2_000] {
             let found = truth.family.fit(&drawn(truth, n, n as u64)).expect("a fit");
             let (size, shape) = standard_errors(&truth, n as f64);
-            let off = |found: f64, truth: f64, error: f64| (found / truth - 1.0).abs() / error.max(1e-12);
-            assert!(off(found.size, truth.size, size) < 3.0, "{n}: {found:?}, not {truth:?}");
-            assert!((found.shape / truth.shape - 1.0).abs() <= 3.0 * shape, "{n}: {found:?}, not {truth:?}");
+            let off =
+                |found: f64, truth: f64, error: f64| (found / truth - 1.0).abs() / error.max(1e-12);
+            assert!(
+                off(found.size, truth.size, size) < 3.0,
+                "{n}: {found:?}, not {truth:?}"
+            );
+            assert!(
+                (found.shape / truth.shape - 1.0).abs() <= 3.0 * shape,
+                "{n}: {found:?}, not {truth:?}"
+            );
         }
     }
 }
@@ -54,14 +68,38 @@ fn the_family_of_generated_values_is_found_and_the_others_refused() {
         (law(Family::Lognormal, 4.0, 1.0), ["gamma", "exponential"]),
         (law(Family::Weibull, 3.0, 4.0), ["lognormal", "exponential"]),
         (law(Family::Gamma, 6.0, 4.0), ["weibull", "exponential"]),
-        (law(Family::Exponential, 12.0, 1.0), ["lognormal", "lognormal"]),
+        (
+            law(Family::Exponential, 12.0, 1.0),
+            ["lognormal", "lognormal"],
+        ),
     ] {
         let values = drawn(truth, 800, 5);
-        let record = Measurements { values, ..Measurements::default() }.fitted(99, 1).expect("values");
-        let of = |name: &str| record.fits.iter().find(|fit| fit.distribution == name).expect(name);
-        assert_eq!(of(truth.family.name()).verdict, "fits", "{truth:?}: {:?}", of(truth.family.name()).ad_p);
+        let record = Measurements {
+            values,
+            ..Measurements::default()
+        }
+        .fitted(99, 1)
+        .expect("values");
+        let of = |name: &str| {
+            record
+                .fits
+                .iter()
+                .find(|fit| fit.distribution == name)
+                .expect(name)
+        };
+        assert_eq!(
+            of(truth.family.name()).verdict,
+            "fits",
+            "{truth:?}: {:?}",
+            of(truth.family.name()).ad_p
+        );
         for name in refused {
-            assert_ne!(of(name).verdict, "fits", "{truth:?}: {name} {:?}", of(name).ad_p);
+            assert_ne!(
+                of(name).verdict,
+                "fits",
+                "{truth:?}: {name} {:?}",
+                of(name).ad_p
+            );
         }
         assert!(record.warning.is_none() && record.chosen != "empirical");
     }
@@ -74,7 +112,10 @@ fn a_true_family_is_refused_as_rarely_as_the_level_says() {
     let refused = (0..ROUNDS).filter(|round| {
         let sorted = crate::stats::sorted(&drawn(truth, 40, 100 + round));
         let fitted = Family::Weibull.fit(&sorted).expect("a fit");
-        distance::resample(&fitted, &sorted, 59, *round).expect("resamples").ad_p < ACCEPTED_P
+        distance::resample(&fitted, &sorted, 59, *round)
+            .expect("resamples")
+            .ad_p
+            < ACCEPTED_P
     });
     // 5% of 120 is 6, standard error sqrt(120 · 0.05 · 0.95) = 2.4; three of them are 7.2.
     let refused = refused.count();
@@ -87,7 +128,10 @@ fn the_distances_are_those_of_the_definition() {
     // [ln(1/2) + ln(1/4) + 3 (ln(3/4) + ln(1/2))] = -2 + (2.079442 + 2.942488) / 2 = 0.510965.
     let sorted = [std::f64::consts::LN_2, 2.0 * std::f64::consts::LN_2];
     let found = distance::distances(&law(Family::Exponential, 1.0, 1.0), &sorted);
-    assert!((found.ks - 0.5).abs() < 1e-12 && (found.ad - 0.510_965).abs() < 1e-5, "{found:?}");
+    assert!(
+        (found.ks - 0.5).abs() < 1e-12 && (found.ad - 0.510_965).abs() < 1e-5,
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -100,12 +144,30 @@ fn values_that_nothing_fits_are_used_as_they_are_with_a_warning() {
         (two_peaks, "no distribution fits"),
         (vec![1.0, 2.0, 3.0], "3 values are too few"),
         (vec![2.0; 20], "all values are equal"),
-        ((0..40).map(|at| if at % 4 == 0 { 1.0 + f64::from(at) } else { 0.0 }).collect(), "30 of 40 values are 0"),
+        (
+            (0..40)
+                .map(|at| {
+                    if at % 4 == 0 {
+                        1.0 + f64::from(at)
+                    } else {
+                        0.0
+                    }
+                })
+                .collect(),
+            "30 of 40 values are 0",
+        ),
     ] {
-        let sample = Measurements { name: "wait".to_owned(), values, ..Measurements::default() };
+        let sample = Measurements {
+            name: "wait".to_owned(),
+            values,
+            ..Measurements::default()
+        };
         let record = sample.fitted(39, 1).expect("values");
         assert_eq!(record.chosen, "empirical", "{warning}");
-        assert_eq!(record.expression, "{file: samples/wait.csv, column: wait_s}");
+        assert_eq!(
+            record.expression,
+            "{file: samples/wait.csv, column: wait_s}"
+        );
         let found = record.warning.expect(warning);
         assert!(found.contains(warning), "{found}");
     }
@@ -113,9 +175,13 @@ fn values_that_nothing_fits_are_used_as_they_are_with_a_warning() {
 
 #[test]
 fn numbers_are_written_with_four_digits_that_count() {
-    for (seconds, text) in
-        [(0.435_12, "435.1 ms"), (12.0, "12 s"), (0.000_05, "50 us"), (1234.56, "1235 s"), (0.0, "0 ms")]
-    {
+    for (seconds, text) in [
+        (0.435_12, "435.1 ms"),
+        (12.0, "12 s"),
+        (0.000_05, "50 us"),
+        (1234.56, "1235 s"),
+        (0.0, "0 ms"),
+    ] {
         assert_eq!(duration(seconds), text);
     }
 }

@@ -24,8 +24,10 @@ impl CalibratedNode {
     fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
         self.model.apply(node, registry);
         if !self.start_overhead.is_empty() {
-            let values: Vec<SimDuration> =
-                stats::sorted(&self.start_overhead).into_iter().map(SimDuration::from_secs_f64).collect();
+            let values: Vec<SimDuration> = stats::sorted(&self.start_overhead)
+                .into_iter()
+                .map(SimDuration::from_secs_f64)
+                .collect();
             node.start_overhead = Distribution::Empirical(values.into());
         }
     }
@@ -54,9 +56,14 @@ pub(in crate::calibrate) fn of_experiment(
     settings: &CalibratedNode,
     seed: u64,
 ) -> Result<Option<PredictionRecord>, String> {
-    let Some(first) = experiment.variants.first() else { return Ok(None) };
+    let Some(first) = experiment.variants.first() else {
+        return Ok(None);
+    };
     if first.scenario.strategy.command().is_some() {
-        return Err("its first variant starts a process; name an experiment whose first variant does not".to_owned());
+        return Err(
+            "its first variant starts a process; name an experiment whose first variant does not"
+                .to_owned(),
+        );
     }
     let mut variant = first.clone();
     let mut world = (*variant.scenario.world).clone();
@@ -65,12 +72,18 @@ pub(in crate::calibrate) fn of_experiment(
     let mut runs = Vec::new();
     for replicate in 0..RUNS.min(experiment.replicates.max(1)) {
         let mut started = Starts::default();
-        let record = sim::run_observed(&variant, seed, replicate, &mut started).map_err(|error| error.to_string())?;
-        let times = started.0.into_iter().map(|at| (at - record.run.release_s).max(0.0));
+        let record = sim::run_observed(&variant, seed, replicate, &mut started)
+            .map_err(|error| error.to_string())?;
+        let times = started
+            .0
+            .into_iter()
+            .map(|at| (at - record.run.release_s).max(0.0));
         runs.push(times.collect::<Vec<f64>>());
     }
     let pods = real_pods(starts);
-    let Some(mut record) = record(&pods, &runs, Vec::new()) else { return Ok(None) };
+    let Some(mut record) = record(&pods, &runs, Vec::new()) else {
+        return Ok(None);
+    };
     record.simulated = format!("{}, variant {}", experiment.name, first.label);
     Ok(Some(record))
 }

@@ -34,10 +34,17 @@ struct RealPod<'e> {
 
 /// The first container of each pod whose schedule and start are known, in the order of their schedules.
 fn real_pods(starts: &[ContainerStart]) -> Vec<RealPod<'_>> {
-    let known = starts.iter().filter(|start| start.is_first).filter_map(|start| {
-        let (scheduled, started) = (start.scheduled?, start.started?);
-        Some(RealPod { start, scheduled: scheduled.at, started: started.at })
-    });
+    let known = starts
+        .iter()
+        .filter(|start| start.is_first)
+        .filter_map(|start| {
+            let (scheduled, started) = (start.scheduled?, start.started?);
+            Some(RealPod {
+                start,
+                scheduled: scheduled.at,
+                started: started.at,
+            })
+        });
     let mut pods: Vec<RealPod<'_>> = known.filter(|pod| pod.started >= pod.scheduled).collect();
     pods.sort_by(|a, b| (a.scheduled, &a.start.pod).cmp(&(b.scheduled, &b.start.pod)));
     pods
@@ -45,10 +52,19 @@ fn real_pods(starts: &[ContainerStart]) -> Vec<RealPod<'_>> {
 
 /// Reality: seconds from the first schedule at which one more pod had started.
 fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
-    let Some(first) = pods.first().map(|pod| pod.scheduled) else { return Vec::new() };
-    let mut times: Vec<f64> = pods.iter().map(|pod| seconds_between(first, pod.started)).collect();
+    let Some(first) = pods.first().map(|pod| pod.scheduled) else {
+        return Vec::new();
+    };
+    let mut times: Vec<f64> = pods
+        .iter()
+        .map(|pod| seconds_between(first, pod.started))
+        .collect();
     times.sort_by(f64::total_cmp);
-    times.iter().enumerate().map(|(at, time)| (*time, (at + 1) as f64)).collect()
+    times
+        .iter()
+        .enumerate()
+        .map(|(at, time)| (*time, (at + 1) as f64))
+        .collect()
 }
 
 /// The prediction: for each number of started pods the time, as median and 5th and 95th percentile over runs. Each run
@@ -67,7 +83,11 @@ fn predicted_curve(runs: &[Vec<f64>]) -> Vec<(f64, f64, f64, f64)> {
 }
 
 /// The record without its texts. `rows` may be empty where pods cannot be told apart.
-fn record(pods: &[RealPod<'_>], runs: &[Vec<f64>], rows: Vec<PredictedPod>) -> Option<PredictionRecord> {
+fn record(
+    pods: &[RealPod<'_>],
+    runs: &[Vec<f64>],
+    rows: Vec<PredictedPod>,
+) -> Option<PredictionRecord> {
     let real = real_curve(pods);
     let predicted = predicted_curve(runs);
     let (completion_s, _) = *real.last()?;

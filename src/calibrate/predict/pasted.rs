@@ -30,16 +30,27 @@ pub(in crate::calibrate) fn seconds(
     images: &[Vec<LayerBytes>],
     (rtt, service): (SimDuration, SimDuration),
 ) -> Option<Vec<f64>> {
-    let source = Arc::new(Source { name: "snippet".to_owned(), text: snippet.to_owned() });
+    let source = Arc::new(Source {
+        name: "snippet".to_owned(),
+        text: snippet.to_owned(),
+    });
     let reading = reader::read(tree::parse(&source).ok()?);
     let PastedSettings { node, registry } = reading.value.filter(|_| reading.errors.is_empty())?;
     let endless = BytesPerSec::new(1e13);
     let pulled = |layers: &Vec<LayerBytes>| {
-        let layers = layers.iter().enumerate().map(|(at, layer)| (format!("layer {at}"), *layer));
+        let layers = layers
+            .iter()
+            .enumerate()
+            .map(|(at, layer)| (format!("layer {at}"), *layer));
         let image = replay::image_of("image", layers.collect());
         let mut world = replay::world(1, vec![image], false, &PullModel::default());
         world.clusters[0].rtt = rtt.into();
-        world.node = NodeSpec { nic: endless.into(), registry_pull_qps: 0, unpack_spread: 0.0, ..node.clone() };
+        world.node = NodeSpec {
+            nic: endless.into(),
+            registry_pull_qps: 0,
+            unpack_spread: 0.0,
+            ..node.clone()
+        };
         world.registry = RegistrySpec {
             per_connection: registry.per_connection,
             ..RegistrySpec::unlimited(endless, service.into())
@@ -63,8 +74,16 @@ mod tests {
         let found = seconds(text, &images, none).expect("it can be read")[0];
         assert!((found - 4.0).abs() < 0.01, "{found}");
         // Without the last lines, the model's own 88 MB/s and 25 ms for each layer count.
-        let partial = seconds("node:\n  pullConstant: 1 s\n  unpackRate: 100 MB/s\n", &images, none).expect("read")[0];
+        let partial = seconds(
+            "node:\n  pullConstant: 1 s\n  unpackRate: 100 MB/s\n",
+            &images,
+            none,
+        )
+        .expect("read")[0];
         assert!((partial - 4.05).abs() < 0.01, "{partial}");
-        assert_eq!(seconds("node: {pullConstant: a while}", &images, none), None);
+        assert_eq!(
+            seconds("node: {pullConstant: a while}", &images, none),
+            None
+        );
     }
 }

@@ -19,8 +19,9 @@ use crate::results::{PredictedPod, PredictionRecord};
 use crate::stats;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use crate::world::{
-    ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodId,
-    PodSpec, Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec,
+    PlatformSpec, PodId, PodSpec, Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind,
+    WorkloadSpec, World, WorldSpec,
 };
 
 /// The measured times around a pull, in ascending order.
@@ -61,16 +62,23 @@ pub(in crate::calibrate) fn of_events(
     seed: u64,
 ) -> Option<PredictionRecord> {
     let rollout = rollout(starts, images, ratio, model)?;
-    let runs: Vec<Vec<f64>> = (0..RUNS).map(|replicate| rollout.run(latencies, seed, replicate)).collect();
+    let runs: Vec<Vec<f64>> = (0..RUNS)
+        .map(|replicate| rollout.run(latencies, seed, replicate))
+        .collect();
     let first = rollout.pods.first()?.scheduled;
-    let rows = rollout.pods.iter().enumerate().map(|(at, pod)| PredictedPod {
-        pod: pod.start.pod.clone(),
-        node: pod.start.node.clone(),
-        image: pod.start.image.clone(),
-        scheduled_s: seconds_between(first, pod.scheduled),
-        started_s: seconds_between(first, pod.started),
-        predicted_s: stats::median(&runs.iter().map(|run| run[at]).collect::<Vec<_>>()).unwrap_or_default(),
-    });
+    let rows = rollout
+        .pods
+        .iter()
+        .enumerate()
+        .map(|(at, pod)| PredictedPod {
+            pod: pod.start.pod.clone(),
+            node: pod.start.node.clone(),
+            image: pod.start.image.clone(),
+            scheduled_s: seconds_between(first, pod.scheduled),
+            started_s: seconds_between(first, pod.started),
+            predicted_s: stats::median(&runs.iter().map(|run| run[at]).collect::<Vec<_>>())
+                .unwrap_or_default(),
+        });
     let sorted: Vec<Vec<f64>> = runs.iter().map(|run| stats::sorted(run)).collect();
     let mut record = record(&rollout.pods, &sorted, rows.collect())?;
     record.simulated = "nodes, images and schedule times of the events".to_owned();
@@ -90,7 +98,9 @@ fn rollout<'e>(
     let first = pods.first()?.scheduled;
     let mut kept: Vec<RealPod<'e>> = Vec::new();
     let mut pulls = Vec::new();
-    let others = starts.iter().filter(|start| !start.is_first && !start.was_present);
+    let others = starts
+        .iter()
+        .filter(|start| !start.is_first && !start.was_present);
     let of_pods = pods.iter().map(|pod| (pod.start, Some(*pod)));
     for (start, pod) in of_pods.chain(others.map(|start| (start, None))) {
         let node = position(&mut nodes, &start.node);
@@ -116,18 +126,30 @@ fn rollout<'e>(
                 None => continue,
             },
         };
-        pulls.push(ReplayedPull { node, image, pod: pod.map(|_| kept.len()), at });
+        pulls.push(ReplayedPull {
+            node,
+            image,
+            pod: pod.map(|_| kept.len()),
+            at,
+        });
         kept.extend(pod);
     }
     let world = world(nodes.len(), specs, is_parallel(starts), model);
-    (!kept.is_empty()).then_some(RecordedRollout { pods: kept, pulls, world })
+    (!kept.is_empty()).then_some(RecordedRollout {
+        pods: kept,
+        pulls,
+        world,
+    })
 }
 
 fn position<'n>(names: &mut Vec<&'n str>, name: &'n str) -> usize {
-    names.iter().position(|known| *known == name).unwrap_or_else(|| {
-        names.push(name);
-        names.len() - 1
-    })
+    names
+        .iter()
+        .position(|known| *known == name)
+        .unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
 }
 
 /// Whether a node had two pulls in progress at the same time.
@@ -138,28 +160,52 @@ pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
         .filter_map(|start| {
             let (end, length) = (start.pulled?.at, start.pull_s?);
             // Printed durations are shorter or longer by some milliseconds.
-            Some((start.node.as_str(), end - (length * 1e9) as i64 + 100_000_000, end - 100_000_000))
+            Some((
+                start.node.as_str(),
+                end - (length * 1e9) as i64 + 100_000_000,
+                end - 100_000_000,
+            ))
         })
         .filter(|(_, from, to)| from < to)
         .collect();
     spans.sort_unstable();
-    spans.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2)
+    spans
+        .windows(2)
+        .any(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2)
 }
 
 /// The layers of an image: known ones, or one of its size.
-fn image_spec(start: &ContainerStart, images: &KnownImages, ratio: f64, model: &PullModel) -> Option<ImageSpec> {
+fn image_spec(
+    start: &ContainerStart,
+    images: &KnownImages,
+    ratio: f64,
+    model: &PullModel,
+) -> Option<ImageSpec> {
     let layers = match images.layers(&start.image, start.size) {
         Some(layers) => {
             let known = |(at, layer): (usize, &KnownLayer)| {
-                let digest = layer.digest.clone().unwrap_or_else(|| format!("{}/{at}", start.image));
-                (digest, (layer.compressed, layer.uncompressed.unwrap_or(layer.compressed * ratio)))
+                let digest = layer
+                    .digest
+                    .clone()
+                    .unwrap_or_else(|| format!("{}/{at}", start.image));
+                (
+                    digest,
+                    (
+                        layer.compressed,
+                        layer.uncompressed.unwrap_or(layer.compressed * ratio),
+                    ),
+                )
             };
             layers.iter().enumerate().map(known).collect()
         }
         None => {
             let size = start.size? as f64;
             // With one rate for download and unpacking, nothing is left to unpack.
-            let on_disk = if model.unpack_rate.is_some() { size * ratio } else { 1.0 };
+            let on_disk = if model.unpack_rate.is_some() {
+                size * ratio
+            } else {
+                1.0
+            };
             vec![(start.image.clone(), (size, on_disk))]
         }
     };
@@ -185,7 +231,12 @@ pub(super) fn image_of(name: &str, layers: Vec<(String, LayerBytes)>) -> ImageSp
 }
 
 /// One cluster with these nodes, and nothing that limits pulls but the fitted model.
-pub(super) fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, model: &PullModel) -> WorldSpec {
+pub(super) fn world(
+    nodes: usize,
+    images: Vec<ImageSpec>,
+    is_parallel: bool,
+    model: &PullModel,
+) -> WorldSpec {
     let endless = BytesPerSec::new(1e13);
     let none = SimDuration::ZERO;
     let cluster = ClusterSpec {
@@ -211,7 +262,10 @@ pub(super) fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, mod
         min_ready: none,
         termination: none.into(),
     };
-    let mut registry = RegistrySpec { per_connection: None, ..RegistrySpec::unlimited(endless, none.into()) };
+    let mut registry = RegistrySpec {
+        per_connection: None,
+        ..RegistrySpec::unlimited(endless, none.into())
+    };
     let mut node = NodeSpec {
         nic: endless.into(),
         registry_pull_qps: 0,
@@ -254,7 +308,9 @@ impl Model for Replay<'_> {
         if event == Event::Driver(DriverEvent::Timer(0)) {
             let (_, pull) = self.ahead.pop().expect("one event for each pull");
             if let Some(image) = pull.image {
-                let id = self.world.pull_image(ClusterId::at(0), pull.node, image, queue);
+                let id = self
+                    .world
+                    .pull_image(ClusterId::at(0), pull.node, image, queue);
                 self.open.extend(pull.pod.map(|pod| (id, pod)));
             } else if let Some(pod) = pull.pod {
                 self.pulled[pod] = queue.now().as_secs_f64();
@@ -275,13 +331,26 @@ impl Model for Replay<'_> {
 
 /// When the images of so many real pods are there: `ahead` are pulls with the seconds at which they begin, the next one
 /// last.
-fn pulled(spec: &WorldSpec, ahead: Vec<(f64, ReplayedPull)>, pods: usize, (seed, replicate): (u64, u32)) -> Vec<f64> {
+fn pulled(
+    spec: &WorldSpec,
+    ahead: Vec<(f64, ReplayedPull)>,
+    pods: usize,
+    (seed, replicate): (u64, u32),
+) -> Vec<f64> {
     let mut queue = EventQueue::new();
     let world = World::new(spec, &PlatformSpec::INSTANT, seed, replicate, &mut queue);
     for (at, _) in ahead.iter().rev() {
-        queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(*at), Event::Driver(DriverEvent::Timer(0)));
+        queue.schedule(
+            SimTime::ZERO + SimDuration::from_secs_f64(*at),
+            Event::Driver(DriverEvent::Timer(0)),
+        );
     }
-    let mut replay = Replay { world, ahead, open: Vec::new(), pulled: vec![0.0; pods] };
+    let mut replay = Replay {
+        world,
+        ahead,
+        open: Vec::new(),
+        pulled: vec![0.0; pods],
+    };
     // Nothing fails here, so every pull ends.
     let end = SimTime::ZERO + SimDuration::from_hours(24 * 365);
     engine::run(&mut replay, &mut queue, &mut (), end, |_, _| false);
@@ -290,7 +359,20 @@ fn pulled(spec: &WorldSpec, ahead: Vec<(f64, ReplayedPull)>, pods: usize, (seed,
 
 /// The duration of the pull of a world's only image by its only node.
 pub(super) fn lone_pull(spec: &WorldSpec) -> f64 {
-    pulled(spec, vec![(0.0, ReplayedPull { node: 0, image: Some(0), pod: Some(0), at: 0.0 })], 1, (1, 0))[0]
+    pulled(
+        spec,
+        vec![(
+            0.0,
+            ReplayedPull {
+                node: 0,
+                image: Some(0),
+                pod: Some(0),
+                at: 0.0,
+            },
+        )],
+        1,
+        (1, 0),
+    )[0]
 }
 
 impl RecordedRollout<'_> {
@@ -300,16 +382,26 @@ impl RecordedRollout<'_> {
         let key = EntityKey::of("replay");
         let draw = |values: &[f64], purpose: &'static str, nth: usize| {
             let mut rng = streams.stream_nth(key, purpose, nth as u64);
-            if values.is_empty() { 0.0 } else { dist::empirical(&mut rng, values.len(), |at| values[at]) }
+            if values.is_empty() {
+                0.0
+            } else {
+                dist::empirical(&mut rng, values.len(), |at| values[at])
+            }
         };
         let begins = |(nth, pull): (usize, &ReplayedPull)| {
-            let before = if pull.pod.is_some() { draw(latencies.before, "before the pull", nth) } else { 0.0 };
+            let before = if pull.pod.is_some() {
+                draw(latencies.before, "before the pull", nth)
+            } else {
+                0.0
+            };
             (pull.at + before, *pull)
         };
-        let mut ahead: Vec<(f64, ReplayedPull)> = self.pulls.iter().enumerate().map(begins).collect();
+        let mut ahead: Vec<(f64, ReplayedPull)> =
+            self.pulls.iter().enumerate().map(begins).collect();
         ahead.sort_by(|a, b| b.0.total_cmp(&a.0));
         let pulled = pulled(&self.world, ahead, self.pods.len(), (seed, replicate));
-        let after = |(nth, pulled): (usize, &f64)| pulled + draw(latencies.after, "after the pull", nth);
+        let after =
+            |(nth, pulled): (usize, &f64)| pulled + draw(latencies.after, "after the pull", nth);
         pulled.iter().enumerate().map(after).collect()
     }
 }

@@ -9,7 +9,12 @@ const SECOND: i64 = 1_000_000_000;
 
 /// The first container of a pod that was scheduled after so many seconds.
 fn pod(name: &str, node: &str, image: &str, scheduled: i64) -> ContainerStart {
-    let stamp = |seconds: i64| Some(Stamp { at: seconds * SECOND, is_exact: true });
+    let stamp = |seconds: i64| {
+        Some(Stamp {
+            at: seconds * SECOND,
+            is_exact: true,
+        })
+    };
     ContainerStart {
         pod: name.to_owned(),
         pod_id: name.to_owned(),
@@ -33,7 +38,9 @@ fn pod(name: &str, node: &str, image: &str, scheduled: i64) -> ContainerStart {
 
 fn images() -> KnownImages {
     let mut images = KnownImages::default();
-    images.add_pattern("{layers}x{compressed}x{uncompressed}").expect("a pattern");
+    images
+        .add_pattern("{layers}x{compressed}x{uncompressed}")
+        .expect("a pattern");
     images
 }
 
@@ -49,21 +56,32 @@ fn model() -> PullModel {
 }
 
 fn predicted(starts: &[ContainerStart]) -> Vec<f64> {
-    let none = Latencies { before: &[0.0], after: &[0.0] };
+    let none = Latencies {
+        before: &[0.0],
+        after: &[0.0],
+    };
     let record = of_events(starts, &images(), 2.6, &model(), none, 1).expect("pods");
     record.rows.iter().map(|row| row.predicted_s).collect()
 }
 
 #[test]
 fn a_pull_in_the_world_takes_as_long_as_the_fitted_formula_says() {
-    for (count, compressed, uncompressed) in [(1, 60e6, 150e6), (4, 60e6, 150e6), (9, 90e6, 900e6), (7, 700e6, 70e6)] {
+    for (count, compressed, uncompressed) in [
+        (1, 60e6, 150e6),
+        (4, 60e6, 150e6),
+        (9, 90e6, 900e6),
+        (7, 700e6, 70e6),
+    ] {
         let image = format!("{count}x{compressed}x{uncompressed}");
         let found = predicted(&[pod("a", "n", &image, 0)])[0];
         let each = f64::from(count);
         let layers = vec![(compressed / each, uncompressed / each); count as usize];
         let expected = model().seconds(&layers);
         // Bytes are whole, and times are whole nanoseconds.
-        assert!((found - expected).abs() < 1e-3, "{image}: {found} in the world, {expected} by the formula");
+        assert!(
+            (found - expected).abs() < 1e-3,
+            "{image}: {found} in the world, {expected} by the formula"
+        );
     }
 }
 
@@ -75,11 +93,20 @@ fn pulls_of_one_node_wait_for_each_other_and_shared_images_are_pulled_once() {
     assert!(alone.iter().all(|at| (at - 1.75).abs() < 1e-3), "{alone:?}");
     // The second is scheduled after 1 s. In reality, one pull followed the other, so the kubelet pulls serially.
     let mut second = pod("b", "n", "1x20000000x40000001", 1);
-    second.pulled = Some(Stamp { at: 10 * SECOND, is_exact: true });
+    second.pulled = Some(Stamp {
+        at: 10 * SECOND,
+        is_exact: true,
+    });
     let queued = predicted(&[pod("a", "n", image, 0), second]);
-    assert!((queued[0] - 1.75).abs() < 1e-3 && (queued[1] - 3.5).abs() < 1e-3, "{queued:?}");
+    assert!(
+        (queued[0] - 1.75).abs() < 1e-3 && (queued[1] - 3.5).abs() < 1e-3,
+        "{queued:?}"
+    );
     let present = predicted(&[pod("a", "n", image, 0), pod("b", "n", image, 60)]);
-    assert!((present[1] - 60.0).abs() < 1e-3, "the image is there: {present:?}");
+    assert!(
+        (present[1] - 60.0).abs() < 1e-3,
+        "the image is there: {present:?}"
+    );
 }
 
 #[test]

@@ -47,8 +47,13 @@ impl RateProblem<'_> {
     }
 
     fn squares(&self, at: &Parameters) -> f64 {
-        let error = |group: &PullGroup| duration(at, &group.layers, self.requests, self.knee).0 / group.median - 1.0;
-        self.groups.iter().map(|group| error(group) * error(group)).sum()
+        let error = |group: &PullGroup| {
+            duration(at, &group.layers, self.requests, self.knee).0 / group.median - 1.0
+        };
+        self.groups
+            .iter()
+            .map(|group| error(group) * error(group))
+            .sum()
     }
 
     /// The weighted linear problem at these parameters: the matrix of normal equations, and the right side.
@@ -115,10 +120,12 @@ impl RateProblem<'_> {
             }
             let (matrix, right) = self.linear(&start, &free);
             let solved = solve_linear(matrix, right)?;
-            let worst = (0..free.len()).filter(|at| solved[*at] < 0.0).min_by(|a, b| {
-                let scaled = |at: usize| solved[at] * self.start[free[at]].max(1e-30).recip();
-                scaled(*a).total_cmp(&scaled(*b))
-            });
+            let worst = (0..free.len())
+                .filter(|at| solved[*at] < 0.0)
+                .min_by(|a, b| {
+                    let scaled = |at: usize| solved[at] * self.start[free[at]].max(1e-30).recip();
+                    scaled(*a).total_cmp(&scaled(*b))
+                });
             match worst {
                 Some(worst) => drop(free.remove(worst)),
                 None => {
@@ -150,7 +157,12 @@ impl RateProblem<'_> {
         let mean = (squares / n as f64).max(1e-12);
         let knee = f64::from(u8::from(self.knee.is_some()));
         let bic = n as f64 * libm::log(mean) + (free.len() as f64 + knee) * libm::log(n as f64);
-        Some(RateSolution { at, intervals, squares, bic })
+        Some(RateSolution {
+            at,
+            intervals,
+            squares,
+            bic,
+        })
     }
 
     /// The variance of the relative error of a median, and its degrees of freedom: from the errors of the fit, or where
@@ -162,7 +174,10 @@ impl RateProblem<'_> {
         }
         let (mut sum, mut degrees, mut weight) = (0.0, 0_usize, 0.0);
         for group in self.groups {
-            let errors = group.durations.iter().map(|duration| duration / group.median - 1.0);
+            let errors = group
+                .durations
+                .iter()
+                .map(|duration| duration / group.median - 1.0);
             sum += errors.map(|error| error * error).sum::<f64>();
             degrees += group.durations.len() - 1;
             weight += group.durations.len() as f64;
@@ -187,7 +202,10 @@ impl RateSolution {
 fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let size = right.len();
     let scale: Vec<f64> = (0..size).map(|at| matrix[at][at].sqrt()).collect();
-    if scale.iter().any(|scale| !(scale.is_finite() && *scale > 0.0)) {
+    if scale
+        .iter()
+        .any(|scale| !(scale.is_finite() && *scale > 0.0))
+    {
         return None;
     }
     for row in 0..size {
@@ -197,7 +215,8 @@ fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f6
         right[row] /= scale[row];
     }
     for at in 0..size {
-        let pivot = (at..size).max_by(|a, b| matrix[*a][at].abs().total_cmp(&matrix[*b][at].abs()))?;
+        let pivot =
+            (at..size).max_by(|a, b| matrix[*a][at].abs().total_cmp(&matrix[*b][at].abs()))?;
         // Columns that are this close to each other cannot be told apart.
         if matrix[pivot][at].abs() < 1e-9 {
             return None;
@@ -214,16 +233,26 @@ fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f6
         }
     }
     for at in (0..size).rev() {
-        let known: f64 = (at + 1..size).map(|column| matrix[at][column] * right[column]).sum();
+        let known: f64 = (at + 1..size)
+            .map(|column| matrix[at][column] * right[column])
+            .sum();
         right[at] = (right[at] - known) / matrix[at][at];
     }
-    Some(right.iter().zip(scale).map(|(value, scale)| value / scale).collect())
+    Some(
+        right
+            .iter()
+            .zip(scale)
+            .map(|(value, scale)| value / scale)
+            .collect(),
+    )
 }
 
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     let column = |at: usize| {
-        let unit = (0..size).map(|row| if row == at { 1.0 } else { 0.0 }).collect();
+        let unit = (0..size)
+            .map(|row| if row == at { 1.0 } else { 0.0 })
+            .collect();
         solve_linear(matrix.to_vec(), unit)
     };
     (0..size).map(column).collect()

@@ -77,7 +77,11 @@ impl PullModel {
         }
         node.disk = self.disk.map(|(rate, buffer)| {
             let buffer = Bytes::new(buffer.max(0.0) as u64);
-            DiskSpec { rate: BytesPerSec::new(rate).into(), buffer, ..DiskSpec::default() }
+            DiskSpec {
+                rate: BytesPerSec::new(rate).into(),
+                buffer,
+                ..DiskSpec::default()
+            }
         });
         if let Some(rate) = self.download_rate {
             registry.per_connection = Some(BytesPerSec::new(rate));
@@ -88,7 +92,13 @@ impl PullModel {
     #[cfg(test)]
     pub(super) fn seconds(&self, layers: &[LayerBytes]) -> f64 {
         let per_byte = |rate: Option<f64>| rate.map_or(0.0, f64::recip);
-        let at = [self.constant_s, self.per_layer_s, per_byte(self.unpack_rate), per_byte(self.download_rate), 0.0];
+        let at = [
+            self.constant_s,
+            self.per_layer_s,
+            per_byte(self.unpack_rate),
+            per_byte(self.download_rate),
+            0.0,
+        ];
         duration(&at, layers, RequestTimes::default(), None).0
     }
 }
@@ -116,9 +126,17 @@ struct Grouped {
 }
 
 /// Fits the rates. `None` without a pull of an image whose layers or size are known.
-pub(super) fn fit(starts: &[ContainerStart], settings: &RateSettings<'_>, source: &str) -> Option<FittedRates> {
+pub(super) fn fit(
+    starts: &[ContainerStart],
+    settings: &RateSettings<'_>,
+    source: &str,
+) -> Option<FittedRates> {
     let mut grouped = grouped(starts, settings, false);
-    let knowledge = if grouped.groups.is_empty() { Knowledge::Sizes } else { Knowledge::Layers };
+    let knowledge = if grouped.groups.is_empty() {
+        Knowledge::Sizes
+    } else {
+        Knowledge::Layers
+    };
     if knowledge == Knowledge::Sizes {
         grouped = self::grouped(starts, settings, true);
     }
@@ -128,8 +146,15 @@ pub(super) fn fit(starts: &[ContainerStart], settings: &RateSettings<'_>, source
     }
     // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and for each blob two
     // more round trips; the time of an answer is that of the API host.
-    let of_layer = if knowledge == Knowledge::Layers { 2.0 * settings.rtt + settings.service } else { 0.0 };
-    let requests = RequestTimes { of_pull: 13.0 * settings.rtt + 6.0 * settings.service, of_layer };
+    let of_layer = if knowledge == Knowledge::Layers {
+        2.0 * settings.rtt + settings.service
+    } else {
+        0.0
+    };
+    let requests = RequestTimes {
+        of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
+        of_layer,
+    };
     let chosen = choose(&groups, requests, knowledge)?;
     Some(report(&groups, &grouped, &chosen, knowledge, source))
 }
@@ -137,8 +162,17 @@ pub(super) fn fit(starts: &[ContainerStart], settings: &RateSettings<'_>, source
 fn group((key, pulls): (&PulledLayers, &Vec<(f64, String)>)) -> Option<PullGroup> {
     let durations: Vec<f64> = pulls.iter().map(|(duration, _)| *duration).collect();
     let median = stats::median(&durations).filter(|median| *median > 0.0)?;
-    let layers = key.1.iter().map(|(compressed, uncompressed)| (*compressed as f64, *uncompressed as f64)).collect();
-    Some(PullGroup { image: key.0.clone(), layers, durations, median })
+    let layers = key
+        .1
+        .iter()
+        .map(|(compressed, uncompressed)| (*compressed as f64, *uncompressed as f64))
+        .collect();
+    Some(PullGroup {
+        image: key.0.clone(),
+        layers,
+        durations,
+        median,
+    })
 }
 
 /// The pulls that can be used, with the layers that their nodes lacked. `by_size`: the layers are not known.
@@ -151,13 +185,31 @@ fn grouped(starts: &[ContainerStart], settings: &RateSettings<'_>, by_size: bool
             let Some(size) = start.size else { continue };
             vec![(size as f64, 0.0)]
         } else {
-            let Some(layers) = settings.images.layers(&start.image, start.size) else { continue };
+            let Some(layers) = settings.images.layers(&start.image, start.size) else {
+                continue;
+            };
             grouped.are_sizes_assumed |= layers.iter().any(|layer| layer.uncompressed.is_none());
-            missing(&layers, nodes.entry(&start.node).or_default(), settings.compression_ratio)
+            missing(
+                &layers,
+                nodes.entry(&start.node).or_default(),
+                settings.compression_ratio,
+            )
         };
-        let Some(seconds) = start.pull_s.filter(|_| start.unused.is_none() && !missing.is_empty()) else { continue };
-        let key = missing.iter().map(|(compressed, uncompressed)| (*compressed as u64, *uncompressed as u64)).collect();
-        grouped.groups.entry((start.image.clone(), key)).or_default().push((seconds, start.node.clone()));
+        let Some(seconds) = start
+            .pull_s
+            .filter(|_| start.unused.is_none() && !missing.is_empty())
+        else {
+            continue;
+        };
+        let key = missing
+            .iter()
+            .map(|(compressed, uncompressed)| (*compressed as u64, *uncompressed as u64))
+            .collect();
+        grouped
+            .groups
+            .entry((start.image.clone(), key))
+            .or_default()
+            .push((seconds, start.node.clone()));
     }
     grouped
 }
@@ -184,14 +236,33 @@ fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Ve
     lacking
 }
 
-fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: Knowledge, source: &str) -> FittedRates {
-    let pulls = groups.iter().map(|group| group.durations.len() as u64).sum();
-    let nodes: BTreeSet<&str> = grouped.groups.values().flatten().map(|(_, node)| node.as_str()).collect();
-    let mut rows: Vec<(ImageRow, Vec<LayerBytes>)> =
-        groups.iter().map(|group| (image_row(group, chosen), group.layers.clone())).collect();
+fn report(
+    groups: &[PullGroup],
+    grouped: &Grouped,
+    chosen: &Chosen,
+    knowledge: Knowledge,
+    source: &str,
+) -> FittedRates {
+    let pulls = groups
+        .iter()
+        .map(|group| group.durations.len() as u64)
+        .sum();
+    let nodes: BTreeSet<&str> = grouped
+        .groups
+        .values()
+        .flatten()
+        .map(|(_, node)| node.as_str())
+        .collect();
+    let mut rows: Vec<(ImageRow, Vec<LayerBytes>)> = groups
+        .iter()
+        .map(|group| (image_row(group, chosen), group.layers.clone()))
+        .collect();
     rows.sort_by(|(a, _), (b, _)| a.pull_s_median.total_cmp(&b.pull_s_median));
     let (images, layers): (Vec<ImageRow>, Vec<Vec<LayerBytes>>) = rows.into_iter().unzip();
-    let errors: Vec<f64> = images.iter().map(|row| (row.fitted_s / row.pull_s_median - 1.0).abs()).collect();
+    let errors: Vec<f64> = images
+        .iter()
+        .map(|row| (row.fitted_s / row.pull_s_median - 1.0).abs())
+        .collect();
     let spread = node_spread(grouped);
     let parameters = parameters(chosen, knowledge, grouped.are_sizes_assumed, spread);
     let record = RatesRecord {
@@ -203,12 +274,21 @@ fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: K
         images,
         ..RatesRecord::default()
     };
-    let mut values: Vec<CalibratedValue> =
-        record.parameters.iter().filter_map(|parameter| value_of(parameter, pulls, source)).collect();
+    let mut values: Vec<CalibratedValue> = record
+        .parameters
+        .iter()
+        .filter_map(|parameter| value_of(parameter, pulls, source))
+        .collect();
     values.extend(held(chosen, knowledge, pulls, source));
     if chosen.disk().is_none() && !values.is_empty() {
         let value = "{class: none}".to_owned();
-        values.push(of_pulls("node.disk", "disk", value, "the rates above include it", (pulls, source)));
+        values.push(of_pulls(
+            "node.disk",
+            "disk",
+            value,
+            "the rates above include it",
+            (pulls, source),
+        ));
     }
     if record.median_error > MOST_ERROR || is_streamed(chosen) {
         // Values of a model that does not describe the pulls are reported, and not pasted.
@@ -232,12 +312,19 @@ fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: K
                 .to_owned(),
         );
     }
-    FittedRates { record, values, warnings, model, layers }
+    FittedRates {
+        record,
+        values,
+        warnings,
+        model,
+        layers,
+    }
 }
 
 /// Returns true if bytes move faster than any disk writes them. Most of them were not there when the pull ended.
 fn is_streamed(chosen: &Chosen) -> bool {
-    let rates = [UNPACK, DOWNLOAD].map(|index| rate(chosen.solution.at[index]).filter(|_| chosen.free[index]));
+    let rates = [UNPACK, DOWNLOAD]
+        .map(|index| rate(chosen.solution.at[index]).filter(|_| chosen.free[index]));
     rates.into_iter().flatten().any(|rate| rate > FASTEST_DISK)
 }
 
@@ -245,22 +332,39 @@ fn is_streamed(chosen: &Chosen) -> bool {
 /// model's own defaults would come on top.
 fn held(chosen: &Chosen, knowledge: Knowledge, pulls: u64, source: &str) -> Vec<CalibratedValue> {
     let note = "these images do not determine it; the value that the fit used";
-    let value =
-        |setting: &str, quantity: &str, value: String| of_pulls(setting, quantity, value, note, (pulls, source));
+    let value = |setting: &str, quantity: &str, value: String| {
+        of_pulls(setting, quantity, value, note, (pulls, source))
+    };
     let at = &chosen.solution.at;
     let mut held = Vec::new();
     if !chosen.free[CONSTANT] {
-        held.push(value("node.pullConstant", "constant of a pull", in_words(at[CONSTANT])));
+        held.push(value(
+            "node.pullConstant",
+            "constant of a pull",
+            in_words(at[CONSTANT]),
+        ));
     }
     if !chosen.free[PER_LAYER] {
-        held.push(value("node.unpackPerLayer", "part of each layer", in_words(at[PER_LAYER])));
+        held.push(value(
+            "node.unpackPerLayer",
+            "part of each layer",
+            in_words(at[PER_LAYER]),
+        ));
     }
     match knowledge {
         Knowledge::Layers if !chosen.free[DOWNLOAD] => {
-            held.push(value("registry.perConnection", "download rate", "unlimited".to_owned()));
+            held.push(value(
+                "registry.perConnection",
+                "download rate",
+                "unlimited".to_owned(),
+            ));
         }
         Knowledge::Layers => {}
-        Knowledge::Sizes => held.push(value("node.unpackRate", "unpack rate", UNPACKED_ALREADY.to_owned())),
+        Knowledge::Sizes => held.push(value(
+            "node.unpackRate",
+            "unpack rate",
+            UNPACKED_ALREADY.to_owned(),
+        )),
     }
     held
 }
@@ -291,12 +395,25 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
 
 fn image_row(group: &PullGroup, chosen: &Chosen) -> ImageRow {
     let sorted = stats::sorted(&group.durations);
-    let (fitted_s, _) = duration(&chosen.solution.at, &group.layers, chosen.requests, chosen.knee);
+    let (fitted_s, _) = duration(
+        &chosen.solution.at,
+        &group.layers,
+        chosen.requests,
+        chosen.knee,
+    );
     ImageRow {
         image: group.image.clone(),
         layers: group.layers.len() as u64,
-        compressed_bytes: group.layers.iter().map(|(compressed, _)| *compressed as u64).sum(),
-        uncompressed_bytes: group.layers.iter().map(|(_, uncompressed)| *uncompressed as u64).sum(),
+        compressed_bytes: group
+            .layers
+            .iter()
+            .map(|(compressed, _)| *compressed as u64)
+            .sum(),
+        uncompressed_bytes: group
+            .layers
+            .iter()
+            .map(|(_, uncompressed)| *uncompressed as u64)
+            .sum(),
         pulls: sorted.len() as u64,
         pull_s_min: sorted[0],
         pull_s_median: group.median,
@@ -313,12 +430,20 @@ fn node_spread(grouped: &Grouped) -> Option<f64> {
         let durations: Vec<f64> = pulls.iter().map(|(duration, _)| *duration).collect();
         let median = stats::median(&durations)?;
         for (duration, node) in pulls {
-            nodes.entry(node).or_default().push(libm::log(duration / median));
+            nodes
+                .entry(node)
+                .or_default()
+                .push(libm::log(duration / median));
         }
     }
-    let of_nodes: Vec<f64> =
-        nodes.values().filter(|logs| logs.len() >= 3).filter_map(|logs| stats::median(logs)).collect();
-    (of_nodes.len() >= 3).then(|| stats::sample_sd(&of_nodes)).flatten()
+    let of_nodes: Vec<f64> = nodes
+        .values()
+        .filter(|logs| logs.len() >= 3)
+        .filter_map(|logs| stats::median(logs))
+        .collect();
+    (of_nodes.len() >= 3)
+        .then(|| stats::sample_sd(&of_nodes))
+        .flatten()
 }
 
 /// Bytes per second of seconds per byte.
@@ -326,31 +451,59 @@ fn rate(seconds_per_byte: f64) -> Option<f64> {
     (seconds_per_byte > 0.0).then(|| 1.0 / seconds_per_byte)
 }
 
-fn parameters(chosen: &Chosen, knowledge: Knowledge, assumed: bool, spread: Option<f64>) -> Vec<RateParameter> {
+fn parameters(
+    chosen: &Chosen,
+    knowledge: Knowledge,
+    assumed: bool,
+    spread: Option<f64>,
+) -> Vec<RateParameter> {
     let solution = &chosen.solution;
-    let parameter = |name: &str, unit: &str, value: Option<f64>, setting: &str, note: &str| RateParameter {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        value,
-        setting: setting.to_owned(),
-        note: note.to_owned(),
-        ..RateParameter::default()
-    };
+    let parameter =
+        |name: &str, unit: &str, value: Option<f64>, setting: &str, note: &str| RateParameter {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            setting: setting.to_owned(),
+            note: note.to_owned(),
+            ..RateParameter::default()
+        };
     let time = |index: usize, name: &str, setting: &str, note: &str| {
         let value = chosen.free[index].then_some(solution.at[index]);
         let (low, high) = solution.intervals[index].unzip();
-        RateParameter { low, high, ..parameter(name, "s", value, setting, note) }
+        RateParameter {
+            low,
+            high,
+            ..parameter(name, "s", value, setting, note)
+        }
     };
     // Fitted as seconds per byte, so the ends change places.
     let speed = |index: usize, name: &str, setting: &str, note: &str| {
-        let RateParameter { value, low, high, .. } = time(index, name, setting, note);
+        let RateParameter {
+            value, low, high, ..
+        } = time(index, name, setting, note);
         let [value, high, low] = [value, low, high].map(|seconds| seconds.and_then(rate));
-        RateParameter { unit: "bytes/s".to_owned(), value, low, high, ..time(index, name, setting, note) }
+        RateParameter {
+            unit: "bytes/s".to_owned(),
+            value,
+            low,
+            high,
+            ..time(index, name, setting, note)
+        }
     };
     if knowledge == Knowledge::Sizes {
         return vec![
-            time(CONSTANT, "constant of a pull", "node.pullConstant", "with its requests"),
-            speed(DOWNLOAD, "rate of a pull", "registry.perConnection", "compressed bytes, with unpacking"),
+            time(
+                CONSTANT,
+                "constant of a pull",
+                "node.pullConstant",
+                "with its requests",
+            ),
+            speed(
+                DOWNLOAD,
+                "rate of a pull",
+                "registry.perConnection",
+                "compressed bytes, with unpacking",
+            ),
         ];
     }
     let kept = "these images do not tell; the default is kept";
@@ -359,22 +512,61 @@ fn parameters(chosen: &Chosen, knowledge: Knowledge, assumed: bool, spread: Opti
     } else {
         "without its requests"
     };
-    let constant_note = if chosen.free[CONSTANT] { of_requests } else { kept };
+    let constant_note = if chosen.free[CONSTANT] {
+        of_requests
+    } else {
+        kept
+    };
     let layer_note = if chosen.free[PER_LAYER] { "" } else { kept };
-    let unpack_note = if assumed { "of bytes on disk, which are assumed" } else { "of bytes on disk" };
-    let download_note = if chosen.free[DOWNLOAD] { "of one connection" } else { "these pulls do not tell" };
+    let unpack_note = if assumed {
+        "of bytes on disk, which are assumed"
+    } else {
+        "of bytes on disk"
+    };
+    let download_note = if chosen.free[DOWNLOAD] {
+        "of one connection"
+    } else {
+        "these pulls do not tell"
+    };
     let mut all = vec![
-        time(CONSTANT, "constant of a pull", "node.pullConstant", constant_note),
-        time(PER_LAYER, "part of each layer", "node.unpackPerLayer", layer_note),
+        time(
+            CONSTANT,
+            "constant of a pull",
+            "node.pullConstant",
+            constant_note,
+        ),
+        time(
+            PER_LAYER,
+            "part of each layer",
+            "node.unpackPerLayer",
+            layer_note,
+        ),
         speed(UNPACK, "unpack rate", "node.unpackRate", unpack_note),
-        speed(DOWNLOAD, "download rate", "registry.perConnection", download_note),
+        speed(
+            DOWNLOAD,
+            "download rate",
+            "registry.perConnection",
+            download_note,
+        ),
     ];
     if let Some((disk, buffer)) = chosen.disk() {
         let note = format!("memory in front of it takes {:.1} GB", buffer / 1e9);
-        all.push(parameter("disk behind the memory", "bytes/s", Some(disk), "node.disk", &note));
+        all.push(parameter(
+            "disk behind the memory",
+            "bytes/s",
+            Some(disk),
+            "node.disk",
+            &note,
+        ));
     }
     if spread.is_some() {
-        all.push(parameter("spread between nodes", "", spread, "node.unpackSpread", "sigma of a lognormal factor"));
+        all.push(parameter(
+            "spread between nodes",
+            "",
+            spread,
+            "node.unpackSpread",
+            "sigma of a lognormal factor",
+        ));
     }
     all
 }
@@ -389,7 +581,11 @@ fn value_of(parameter: &RateParameter, pulls: u64, source: &str) -> Option<Calib
     };
     let text = match parameter.setting.as_str() {
         "node.disk" => {
-            let buffer: String = parameter.note.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+            let buffer: String = parameter
+                .note
+                .chars()
+                .filter(|c| c.is_ascii_digit() || *c == '.')
+                .collect();
             format!("{{rate: {}, buffer: {buffer} GB}}", written(value))
         }
         _ => written(value),
@@ -397,7 +593,13 @@ fn value_of(parameter: &RateParameter, pulls: u64, source: &str) -> Option<Calib
     Some(CalibratedValue {
         low: parameter.low.map(written).unwrap_or_default(),
         high: parameter.high.map(written).unwrap_or_default(),
-        ..of_pulls(&parameter.setting, &parameter.name, text, &parameter.note, (pulls, source))
+        ..of_pulls(
+            &parameter.setting,
+            &parameter.name,
+            text,
+            &parameter.note,
+            (pulls, source),
+        )
     })
 }
 

@@ -56,7 +56,9 @@ pub(super) fn duration(
     let mut unpacked = CriticalPath::default();
     let mut written = 0.0;
     for &(compressed, uncompressed) in layers {
-        let slot = (0..SLOTS).min_by(|a, b| slots[*a].length.total_cmp(&slots[*b].length)).expect("there are slots");
+        let slot = (0..SLOTS)
+            .min_by(|a, b| slots[*a].length.total_cmp(&slots[*b].length))
+            .expect("there are slots");
         let download = &mut slots[slot];
         if compressed > 0.0 {
             download.length += requests.of_layer + at[DOWNLOAD] * compressed;
@@ -73,7 +75,10 @@ pub(super) fn duration(
         unpacked.counts[BEYOND] += beyond;
     }
     unpacked.counts[CONSTANT] = 1.0;
-    (at[CONSTANT] + requests.of_pull + unpacked.length, unpacked.counts)
+    (
+        at[CONSTANT] + requests.of_pull + unpacked.length,
+        unpacked.counts,
+    )
 }
 
 #[cfg(test)]
@@ -89,19 +94,32 @@ mod tests {
         // One layer of 1 MB: 1 + 1 + 0.1 + 2.
         let (length, counts) = of(&[(1e6, 1e6)]);
         assert!((length - 4.1).abs() < 1e-9, "{length}");
-        assert_eq!(counts.map(|count| count as u64), [1, 1, 1000000, 1000000, 0]);
+        assert_eq!(
+            counts.map(|count| count as u64),
+            [1, 1, 1000000, 1000000, 0]
+        );
         // Four layers of 1 MB through three slots: unpacking is the bottleneck, 1 + 1 + 4 · 2.1.
         let (length, counts) = of(&[(1e6, 1e6); 4]);
         assert!((length - 10.4).abs() < 1e-9, "{length}");
-        assert_eq!(counts.map(|count| count as u64), [1, 4, 4000000, 1000000, 0]);
+        assert_eq!(
+            counts.map(|count| count as u64),
+            [1, 4, 4000000, 1000000, 0]
+        );
         // Four layers of 10 MB that are empty on disk: the fourth waits for a slot, 1 + 20 + 0.1.
         let (length, counts) = of(&[(10e6, 0.0); 4]);
         assert!((length - 21.1).abs() < 1e-9, "{length}");
         assert_eq!(counts.map(|count| count as u64), [1, 1, 0, 20000000, 0]);
         // The parameters times their counts are the length.
-        let sum: f64 = at.iter().zip(counts).map(|(value, count)| value * count).sum();
+        let sum: f64 = at
+            .iter()
+            .zip(counts)
+            .map(|(value, count)| value * count)
+            .sum();
         assert!((sum - length).abs() < 1e-9);
-        let requests = RequestTimes { of_pull: 0.5, of_layer: 0.25 };
+        let requests = RequestTimes {
+            of_pull: 0.5,
+            of_layer: 0.25,
+        };
         assert!((duration(&at, &[(1e6, 1e6)], requests, None).0 - 4.85).abs() < 1e-9);
     }
 
@@ -109,7 +127,12 @@ mod tests {
     fn bytes_beyond_the_knee_take_longer() {
         let at = [0.0, 0.0, 1e-6, 0.0, 3e-6];
         // 2 MB fit; the other 4 MB take 1 + 3 s each: 6 · 1 + 4 · 3.
-        let (length, counts) = duration(&at, &[(0.0, 3e6), (0.0, 3e6)], RequestTimes::default(), Some(2e6));
+        let (length, counts) = duration(
+            &at,
+            &[(0.0, 3e6), (0.0, 3e6)],
+            RequestTimes::default(),
+            Some(2e6),
+        );
         assert!((length - 18.0).abs() < 1e-9, "{length}");
         assert!((counts[BEYOND] - 4e6).abs() < 1e-6);
     }

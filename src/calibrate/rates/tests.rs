@@ -7,12 +7,25 @@ use super::*;
 use crate::engine::{EntityKey, Streams, dist};
 
 /// Pulls of an image with noise of this sigma, eight of them.
-fn pulls(name: &str, layers: &[LayerBytes], at: &[f64; 5], knee: Option<f64>, sigma: f64) -> PullGroup {
+fn pulls(
+    name: &str,
+    layers: &[LayerBytes],
+    at: &[f64; 5],
+    knee: Option<f64>,
+    sigma: f64,
+) -> PullGroup {
     let mut rng = Streams::new(3, 0).stream(EntityKey::of(name), "pulls");
     let (length, _) = duration(at, layers, RequestTimes::default(), knee);
-    let durations: Vec<f64> = (0..8).map(|_| dist::lognormal(&mut rng, length, sigma)).collect();
+    let durations: Vec<f64> = (0..8)
+        .map(|_| dist::lognormal(&mut rng, length, sigma))
+        .collect();
     let median = stats::median(&durations).expect("pulls");
-    PullGroup { image: name.to_owned(), layers: layers.to_vec(), durations, median }
+    PullGroup {
+        image: name.to_owned(),
+        layers: layers.to_vec(),
+        durations,
+        median,
+    }
 }
 
 fn fitted(groups: &[PullGroup]) -> Chosen {
@@ -20,7 +33,10 @@ fn fitted(groups: &[PullGroup]) -> Chosen {
 }
 
 fn assert_near(found: f64, expected: f64, bound: f64, name: &str) {
-    assert!((found / expected - 1.0).abs() <= bound, "{name}: {found}, not {expected} within {bound}");
+    assert!(
+        (found / expected - 1.0).abs() <= bound,
+        "{name}: {found}, not {expected} within {bound}"
+    );
 }
 
 #[test]
@@ -30,7 +46,13 @@ fn constant_layers_and_unpack_rate_are_recovered() {
     for count in [9_usize, 120] {
         for size in [50e6, 100e6, 200e6, 400e6, 800e6, 1.6e9, 3.2e9] {
             let name = format!("{count}-{size}");
-            groups.push(pulls(&name, &vec![(1000.0, size / count as f64); count], &truth, None, 0.05));
+            groups.push(pulls(
+                &name,
+                &vec![(1000.0, size / count as f64); count],
+                &truth,
+                None,
+                0.05,
+            ));
         }
     }
     let chosen = fitted(&groups);
@@ -38,10 +60,16 @@ fn constant_layers_and_unpack_rate_are_recovered() {
     assert_near(at[UNPACK], truth[UNPACK], 0.05, "unpack");
     assert_near(at[PER_LAYER], truth[PER_LAYER], 0.05, "per layer");
     assert_near(at[CONSTANT], truth[CONSTANT], 0.15, "constant");
-    assert!(!chosen.free[DOWNLOAD] && chosen.knee.is_none(), "these pulls tell nothing about downloads or a disk");
+    assert!(
+        !chosen.free[DOWNLOAD] && chosen.knee.is_none(),
+        "these pulls tell nothing about downloads or a disk"
+    );
     for index in [CONSTANT, PER_LAYER, UNPACK] {
         let (low, high) = chosen.solution.intervals[index].expect("an interval");
-        assert!(low <= truth[index] && truth[index] <= high, "{index}: {low} to {high}");
+        assert!(
+            low <= truth[index] && truth[index] <= high,
+            "{index}: {low} to {high}"
+        );
     }
 }
 
@@ -54,7 +82,13 @@ fn downloads_and_unpacking_are_told_apart_by_the_structure_of_images() {
         for count in [1_usize, 4, 12, 40] {
             let ratio = if count % 8 == 4 { 3.0 } else { 1.5 };
             let layer = (size / count as f64, ratio * size / count as f64);
-            groups.push(pulls(&format!("{count}-{size}"), &vec![layer; count], &truth, None, 0.04));
+            groups.push(pulls(
+                &format!("{count}-{size}"),
+                &vec![layer; count],
+                &truth,
+                None,
+                0.04,
+            ));
         }
     }
     let chosen = fitted(&groups);
@@ -70,21 +104,36 @@ fn published_pull_times_give_the_published_rates() {
     // The rates that pull times of container-chonks@fa06749 give with all their images (docs/model.md): nodes,
     // constant, milliseconds a layer, MB/s.
     let csv = include_str!("../../../tests/suite/validation/data/unpack-chonks.csv");
-    for (nodes, constant, per_layer, unpack) in
-        [("4", 0.09, 23.9, 198.0), ("8", 0.06, 21.1, 197.0), ("16", 0.12, 19.2, 199.0), ("32", 0.35, 16.9, 208.0)]
-    {
+    for (nodes, constant, per_layer, unpack) in [
+        ("4", 0.09, 23.9, 198.0),
+        ("8", 0.06, 21.1, 197.0),
+        ("16", 0.12, 19.2, 199.0),
+        ("32", 0.35, 16.9, 208.0),
+    ] {
         let mut groups = Vec::new();
-        for line in csv.lines().filter(|line| line.starts_with(&format!("gke-local-ssd,{nodes},"))) {
+        for line in csv
+            .lines()
+            .filter(|line| line.starts_with(&format!("gke-local-ssd,{nodes},")))
+        {
             let cells: Vec<&str> = line.split(',').collect();
             let number = |at: usize| cells[at].parse::<f64>().expect("a number");
             let layers = vec![(0.0, number(3) / number(2)); number(2) as usize];
-            groups.push(PullGroup { image: line.to_owned(), layers, durations: vec![number(6)], median: number(6) });
+            groups.push(PullGroup {
+                image: line.to_owned(),
+                layers,
+                durations: vec![number(6)],
+                median: number(6),
+            });
         }
         let chosen = fitted(&groups);
         let at = &chosen.solution.at;
         assert_near(1e-6 / at[UNPACK], unpack, 0.02, nodes);
         assert_near(1e3 * at[PER_LAYER], per_layer, 0.02, nodes);
-        assert!((at[CONSTANT] - constant).abs() < 0.006, "{nodes}: {}", at[CONSTANT]);
+        assert!(
+            (at[CONSTANT] - constant).abs() < 0.006,
+            "{nodes}: {}",
+            at[CONSTANT]
+        );
         assert!(chosen.knee.is_none() && !chosen.free[DOWNLOAD], "{nodes}");
     }
 }
@@ -92,7 +141,14 @@ fn published_pull_times_give_the_published_rates() {
 #[test]
 fn a_disk_behind_memory_is_found() {
     // EKS c5a.4xlarge of the same source: 300 to 335 MB/s up to about 7 GB, then 132 MB/s.
-    let rows = [(1.18, 3.9), (2.77, 8.3), (6.84, 20.4), (10.9, 46.8), (15.0, 77.6), (19.0, 108.5)];
+    let rows = [
+        (1.18, 3.9),
+        (2.77, 8.3),
+        (6.84, 20.4),
+        (10.9, 46.8),
+        (15.0, 77.6),
+        (19.0, 108.5),
+    ];
     let group = |(gb, seconds): (f64, f64)| PullGroup {
         image: format!("{gb}"),
         layers: vec![(0.0, gb * 1e9 / 9.0); 9],
@@ -109,7 +165,13 @@ fn a_disk_behind_memory_is_found() {
 #[test]
 fn one_image_gives_one_rate_and_the_rest_keeps_its_default() {
     let truth = [0.3, 0.025, 1.0 / 120e6, 0.0, 0.0];
-    let chosen = fitted(&[pulls("shop", &[(1e3, 300e6), (1e3, 500e6)], &truth, None, 0.05)]);
+    let chosen = fitted(&[pulls(
+        "shop",
+        &[(1e3, 300e6), (1e3, 500e6)],
+        &truth,
+        None,
+        0.05,
+    )]);
     assert_eq!(chosen.free, [false, false, true, false, false]);
     assert_near(1.0 / chosen.solution.at[UNPACK], 120e6, 0.06, "unpack");
     let (low, high) = chosen.solution.intervals[UNPACK].expect("from the spread of its pulls");
@@ -121,7 +183,15 @@ fn images_with_as_many_layers_do_not_tell_the_part_of_a_layer() {
     let truth = [0.4, 0.025, 1.0 / 200e6, 0.0, 0.0];
     let groups: Vec<PullGroup> = [100e6, 300e6, 900e6, 2e9]
         .iter()
-        .map(|size| pulls(&format!("{size}"), &[(0.0, size / 9.0); 9], &truth, None, 0.02))
+        .map(|size| {
+            pulls(
+                &format!("{size}"),
+                &[(0.0, size / 9.0); 9],
+                &truth,
+                None,
+                0.02,
+            )
+        })
         .collect();
     let chosen = fitted(&groups);
     assert!(chosen.free[CONSTANT] && !chosen.free[PER_LAYER]);

@@ -7,14 +7,30 @@ use fleetsim::world::{CachePlace, Coalesce, DistributionKind, WorldSpec};
 pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     let images = world.images.len();
     let registries = (1..).zip(&world.registries).map(|(at, registry)| {
-        let own = world.images.iter().filter(|image| image.registry == at).count();
-        format!("registry {}: egress {}, {own} of {images} images", registry.name, registry.spec.egress)
+        let own = world
+            .images
+            .iter()
+            .filter(|image| image.registry == at)
+            .count();
+        format!(
+            "registry {}: egress {}, {own} of {images} images",
+            registry.name, registry.spec.egress
+        )
     });
     let mut lines: Vec<String> = registries.collect();
     let distribution = &world.distribution;
-    let copy: Bytes = world.images.iter().flat_map(|image| &image.layers).map(|layer| layer.compressed.typical()).sum();
+    let copy: Bytes = world
+        .images
+        .iter()
+        .flat_map(|image| &image.layers)
+        .map(|layer| layer.compressed.typical())
+        .sum();
     // A cache or a swarm fetches the layers that nodes lack, each once.
-    let new: Bytes = world.images.iter().map(|image| super::new_to_node(world, image)).sum();
+    let new: Bytes = world
+        .images
+        .iter()
+        .map(|image| super::new_to_node(world, image))
+        .sum();
     let clusters = world.clusters.len() as u64;
     match &distribution.kind {
         DistributionKind::Direct => {}
@@ -69,7 +85,9 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     if let Some(lazy) = &distribution.lazy {
         let needed = copy.mul_f64(lazy.start_fraction.get());
         let read = needed.mul_f64(1.0 - lazy.prefetch.get()).get();
-        let reads = read.div_ceil(lazy.read.get()).div_ceil(u64::from(lazy.parallel_reads));
+        let reads = read
+            .div_ceil(lazy.read.get())
+            .div_ceil(u64::from(lazy.parallel_reads));
         lines.push(format!(
             "lazy pulls: containers are ready after {needed} of {copy}, in {reads} round trips one after another"
         ));
@@ -82,11 +100,17 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
             || "the release when all online clusters have the images".to_owned(),
             |after| format!("the release at {after}, ready or not"),
         );
-        lines.push(format!("pre-pull: {groups} groups of {group} clusters, the last begins after {last}; {release}"));
+        lines.push(format!(
+            "pre-pull: {groups} groups of {group} clusters, the last begins after {last}; {release}"
+        ));
     }
     lines.extend(distribution.mirrors.iter().map(|mirror| {
         let region = &world.regions[mirror.region].name;
-        format!("mirror {}: region {region}, holds {} of {images} images", mirror.name, mirror.holds.len())
+        format!(
+            "mirror {}: region {region}, holds {} of {images} images",
+            mirror.name,
+            mirror.holds.len()
+        )
     }));
     lines
 }

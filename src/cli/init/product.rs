@@ -21,7 +21,9 @@ impl ProductChoice {
     /// The setting that the experiment compares, and the values that are proposed.
     pub(super) const fn setting(self) -> (&'static str, &'static str) {
         match self {
-            Self::RancherFleet | Self::KubefleetRolling => ("maxUnavailable", "1, 5%, 10%, 25%, 100%"),
+            Self::RancherFleet | Self::KubefleetRolling => {
+                ("maxUnavailable", "1, 5%, 10%, 25%, 100%")
+            }
             Self::ArgoCd => ("maxUpdate", "1, 5%, 10%, 25%, 100%"),
             Self::KubefleetStaged => ("maxConcurrency", "1, 5%, 10%, 25%, 100%"),
             Self::CloudFoundry => ("maxInFlight", "1, 5, 20, 100"),

@@ -30,7 +30,11 @@ impl InitAnswers {
         let (manifest, previous) = (self.manifest("new"), self.manifest("old"));
         let (strategy, path) = self.strategy();
         let settings = self.settings.join(", ");
-        let replicas = if self.product == ProductChoice::CloudFoundry { 1 } else { self.nodes.max(2) };
+        let replicas = if self.product == ProductChoice::CloudFoundry {
+            1
+        } else {
+            self.nodes.max(2)
+        };
         format!(
             "\
 # Written by `fleetsim init`. docs/experiment-format.md describes every field.
@@ -107,7 +111,10 @@ fleet:
             layers.push(format!("{{digest: kept, size: {}}}", written(kept)));
         }
         if self.changed.get() > 0 {
-            layers.push(format!("{{digest: {changed}, size: {}}}", written(self.changed.get())));
+            layers.push(format!(
+                "{{digest: {changed}, size: {}}}",
+                written(self.changed.get())
+            ));
         }
         format!("{{layers: [{}]}}", layers.join(", "))
     }
@@ -115,16 +122,18 @@ fleet:
     /// The strategy, and the path of the setting that is compared.
     fn strategy(&self) -> (String, &'static str) {
         let (text, path) = match self.product {
-            ProductChoice::RancherFleet => {
-                ("  git: {rancherFleet: {maxUnavailable: 10%}}\n", "strategies.git.rancherFleet.maxUnavailable")
-            }
+            ProductChoice::RancherFleet => (
+                "  git: {rancherFleet: {maxUnavailable: 10%}}\n",
+                "strategies.git.rancherFleet.maxUnavailable",
+            ),
             ProductChoice::KubefleetRolling => (
                 "  rolling: {kubeFleetRolling: {maxUnavailable: 10%}}\n",
                 "strategies.rolling.kubeFleetRolling.maxUnavailable",
             ),
-            ProductChoice::CloudFoundry => {
-                ("  rolling: {cloudFoundry: {maxInFlight: 1}}\n", "strategies.rolling.cloudFoundry.maxInFlight")
-            }
+            ProductChoice::CloudFoundry => (
+                "  rolling: {cloudFoundry: {maxInFlight: 1}}\n",
+                "strategies.rolling.cloudFoundry.maxInFlight",
+            ),
             ProductChoice::KubefleetStaged => (
                 "  staged:
     kubeFleetStaged:

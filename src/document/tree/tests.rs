@@ -3,7 +3,10 @@
 use super::*;
 
 pub(crate) fn source(text: &str) -> Arc<Source> {
-    Arc::new(Source { name: "experiment.yaml".into(), text: text.into() })
+    Arc::new(Source {
+        name: "experiment.yaml".into(),
+        text: text.into(),
+    })
 }
 
 const TEXT: &str = "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
@@ -24,13 +27,20 @@ fn every_value_and_key_knows_its_bytes() {
         assert_eq!(&TEXT[tree.place(&path)], value, "{path}");
         assert_eq!(&TEXT[tree.key_place(&path)], key, "{path}");
     }
-    assert_eq!(tree.get(&Path::of("other")).map(Node::short_text).as_deref(), Some("10 Gbit/s"));
+    assert_eq!(
+        tree.get(&Path::of("other"))
+            .map(Node::short_text)
+            .as_deref(),
+        Some("10 Gbit/s")
+    );
 }
 
 #[test]
 fn a_number_in_quotes_is_text() {
     let tree = parse(&source(TEXT)).expect("TEXT is YAML");
-    let name = tree.get(&Path::parse("fleet[1].name").expect("a path")).expect("it is there");
+    let name = tree
+        .get(&Path::parse("fleet[1].name").expect("a path"))
+        .expect("it is there");
     assert!(matches!(&name.value, Value::Text(text) if text == "10"));
 }
 
@@ -47,10 +57,20 @@ fn setting_makes_the_maps_on_the_way_and_nothing_else() {
         ("fleet.nodes", Err("fleet.nodes")),
         ("name.first", Err("name.first")),
     ] {
-        let result = tree.set(&path(at), &five, &(0..4)).map_err(|path| path.to_string());
-        assert_eq!(result.as_ref().map_err(String::as_str).copied(), outcome, "{at}");
+        let result = tree
+            .set(&path(at), &five, &(0..4))
+            .map_err(|path| path.to_string());
+        assert_eq!(
+            result.as_ref().map_err(String::as_str).copied(),
+            outcome,
+            "{at}"
+        );
         if outcome.is_ok() {
-            assert_eq!(tree.get(&path(at)).map(Node::short_text).as_deref(), Some("5"), "{at}");
+            assert_eq!(
+                tree.get(&path(at)).map(Node::short_text).as_deref(),
+                Some("5"),
+                "{at}"
+            );
         }
     }
 }
@@ -83,14 +103,54 @@ fn what_is_not_yaml_says_so_at_its_place() {
 #[test]
 fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
     for (text, line, message, help) in [
-        ("a:\n\tb: 1\n", 2, "a tab in the indentation", "replace the tabs"),
-        ("a:\n  b: 1\n \tc: 2\n", 3, "a tab in the indentation", "replace the tabs"),
-        ("fleet:\n\t- name: x\n\t  nodes: 3\n", 2, "a tab in the indentation", "replace the tabs"),
-        ("a: &x [1, *x]\n", 1, "this alias repeats a value that contains the alias itself", "move the anchor"),
-        ("a: &x\n  b: {c: *x}\n", 2, "this alias repeats a value that contains the alias itself", "move the anchor"),
-        ("a: *nothing\n", 1, "not YAML", "name the value with `&name`"),
-        ("a: 1\nb: [.nan]\n", 2, "value `.nan` is not a finite number", "remove its line"),
-        ("a: -.INF\n", 1, "value `-.INF` is not a finite number", "remove its line"),
+        (
+            "a:\n\tb: 1\n",
+            2,
+            "a tab in the indentation",
+            "replace the tabs",
+        ),
+        (
+            "a:\n  b: 1\n \tc: 2\n",
+            3,
+            "a tab in the indentation",
+            "replace the tabs",
+        ),
+        (
+            "fleet:\n\t- name: x\n\t  nodes: 3\n",
+            2,
+            "a tab in the indentation",
+            "replace the tabs",
+        ),
+        (
+            "a: &x [1, *x]\n",
+            1,
+            "this alias repeats a value that contains the alias itself",
+            "move the anchor",
+        ),
+        (
+            "a: &x\n  b: {c: *x}\n",
+            2,
+            "this alias repeats a value that contains the alias itself",
+            "move the anchor",
+        ),
+        (
+            "a: *nothing\n",
+            1,
+            "not YAML",
+            "name the value with `&name`",
+        ),
+        (
+            "a: 1\nb: [.nan]\n",
+            2,
+            "value `.nan` is not a finite number",
+            "remove its line",
+        ),
+        (
+            "a: -.INF\n",
+            1,
+            "value `-.INF` is not a finite number",
+            "remove its line",
+        ),
     ] {
         let problem = parse(&source(text)).expect_err(message);
         assert!(problem.message.contains(message), "{text:?}: {problem}");

@@ -133,9 +133,16 @@ impl<E> EventQueue<E> {
         let slot = &mut self.slots[number as usize];
         slot.event = Some(event);
         let (generation, stamp) = (slot.generation, slot.stamp);
-        self.add(EventTicket { at: at.as_nanos(), slot: number, stamp });
+        self.add(EventTicket {
+            at: at.as_nanos(),
+            slot: number,
+            stamp,
+        });
         self.pending += 1;
-        EventId { slot: number, generation }
+        EventId {
+            slot: number,
+            generation,
+        }
     }
 
     /// Schedules `event` for `after` from now, as [`Self::schedule`] does.
@@ -168,7 +175,11 @@ impl<E> EventQueue<E> {
             return false;
         }
         self.void(id.slot);
-        self.add(EventTicket { at: at.as_nanos(), slot: id.slot, stamp: self.slots[id.slot as usize].stamp });
+        self.add(EventTicket {
+            at: at.as_nanos(),
+            slot: id.slot,
+            stamp: self.slots[id.slot as usize].stamp,
+        });
         self.drop_void_if_many();
         true
     }
@@ -176,7 +187,11 @@ impl<E> EventQueue<E> {
     /// When the next event is due. `None` when none is pending.
     #[must_use]
     pub fn peek_time(&self) -> Option<SimTime> {
-        let near = self.near.iter().find(|ticket| self.is_valid(**ticket)).map(|ticket| ticket.at);
+        let near = self
+            .near
+            .iter()
+            .find(|ticket| self.is_valid(**ticket))
+            .map(|ticket| ticket.at);
         let next = near.or_else(|| self.far.occupied().find_map(|list| self.least(list)));
         next.map(SimTime::from_nanos)
     }
@@ -210,7 +225,11 @@ impl<E> EventQueue<E> {
     }
 
     fn assert_not_past(&self, at: SimTime) {
-        assert!(at >= self.now, "cannot schedule an event for {at}: the time is already {}", self.now);
+        assert!(
+            at >= self.now,
+            "cannot schedule an event for {at}: the time is already {}",
+            self.now
+        );
     }
 
     /// True if the ticket belongs to a pending event.
@@ -242,16 +261,24 @@ impl<E> EventQueue<E> {
         // Too many to be moved for each: those after now belong in the wheel.
         self.near_until = self.now.as_nanos();
         self.far.set_base(self.near_until);
-        let after = self.near.partition_point(|other| other.at <= self.near_until);
+        let after = self
+            .near
+            .partition_point(|other| other.at <= self.near_until);
         for later in self.near.drain(after..) {
             self.far.push(later);
         }
-        if ticket.at > self.near_until { self.far.push(ticket) } else { self.near.push_back(ticket) }
+        if ticket.at > self.near_until {
+            self.far.push(ticket)
+        } else {
+            self.near.push_back(ticket)
+        }
     }
 
     /// Opens the wheel's first list. Returns whether anything may be due by `horizon`.
     fn open(&mut self, horizon: u64) -> bool {
-        let Some(list) = self.far.first() else { return false };
+        let Some(list) = self.far.first() else {
+            return false;
+        };
         // Tickets of the highest byte differ in so many bits that a key lacks room for the place.
         if self.far.len(list) <= SHORT && Wheel::within(list) <= u64::MAX >> PLACE {
             self.sort(list);
@@ -278,7 +305,14 @@ impl<E> EventQueue<E> {
 
     /// Moves the tickets of a short list to those that are due next.
     fn sort(&mut self, list: usize) {
-        let Self { far, near, slots, opened, keys, .. } = self;
+        let Self {
+            far,
+            near,
+            slots,
+            opened,
+            keys,
+            ..
+        } = self;
         opened.resize(far.len(list), EventTicket::default());
         // Written without a branch on what a slot holds, so that the processor fetches many slots at a time.
         let (mut valid, mut some) = (0, 0);
@@ -291,7 +325,12 @@ impl<E> EventQueue<E> {
         self.near_until = Wheel::end(list, some);
         let within = Wheel::within(list);
         keys.clear();
-        keys.extend(opened[..valid].iter().zip(0..).map(|(ticket, place)| (ticket.at & within) << PLACE | place));
+        keys.extend(
+            opened[..valid]
+                .iter()
+                .zip(0..)
+                .map(|(ticket, place)| (ticket.at & within) << PLACE | place),
+        );
         keys.sort_unstable();
         near.extend(keys.iter().map(|key| opened[*key as usize % (1 << PLACE)]));
     }
@@ -299,7 +338,9 @@ impl<E> EventQueue<E> {
     /// Moves the tickets of a list to lists of lower bytes, and those of `least`, the time of its first event, to
     /// those that are due next. That event is handled next, so nothing is scheduled before it later.
     fn spread(&mut self, list: usize, least: u64) {
-        let Self { far, near, tickets, .. } = self;
+        let Self {
+            far, near, tickets, ..
+        } = self;
         self.near_until = least;
         far.set_base(least);
         far.take(list, |far, ticket| match ticket.at.cmp(&least) {
@@ -311,7 +352,11 @@ impl<E> EventQueue<E> {
 
     fn new_slot(&mut self) -> u32 {
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 events are pending");
-        self.slots.push(Slot { generation: 0, stamp: 1, event: None });
+        self.slots.push(Slot {
+            generation: 0,
+            stamp: 1,
+            event: None,
+        });
         slot
     }
 
@@ -352,7 +397,9 @@ impl<E> EventQueue<E> {
     }
 
     fn drop_void(&mut self) {
-        let Self { near, far, slots, .. } = self;
+        let Self {
+            near, far, slots, ..
+        } = self;
         let mut left = 0;
         let mut is_valid = |ticket: EventTicket| {
             let is_valid = slots[ticket.slot as usize].stamp == ticket.stamp;

@@ -14,7 +14,9 @@ fn simultaneous_events_are_popped_in_scheduling_order() {
     for event in 0..100 {
         queue.schedule(secs(event % 3), event);
     }
-    let popped: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|(_, event)| event).collect();
+    let popped: Vec<u64> = std::iter::from_fn(|| queue.pop())
+        .map(|(_, event)| event)
+        .collect();
     let mut expected: Vec<u64> = (0..100).collect();
     expected.sort_by_key(|event| event % 3);
     assert_eq!(popped, expected);
@@ -50,7 +52,11 @@ fn a_stale_id_does_nothing_to_the_next_event_in_its_slot() {
     let cancelled = queue.schedule(secs(2), "cancelled");
     assert_eq!(queue.cancel(cancelled), Some("cancelled"));
     let live = queue.schedule(secs(3), "live");
-    assert_eq!((handled.slot, cancelled.slot), (live.slot, live.slot), "the case needs one slot used three times");
+    assert_eq!(
+        (handled.slot, cancelled.slot),
+        (live.slot, live.slot),
+        "the case needs one slot used three times"
+    );
     for stale in [handled, cancelled] {
         assert_eq!(queue.cancel(stale), None);
         assert!(!queue.reschedule(stale, secs(9)));
@@ -63,7 +69,10 @@ fn a_slot_that_used_up_its_generations_is_not_reused() {
     let mut queue = EventQueue::new();
     let first = queue.schedule(secs(1), ());
     queue.slots[first.slot as usize].generation = u32::MAX;
-    let last = EventId { generation: u32::MAX, ..first };
+    let last = EventId {
+        generation: u32::MAX,
+        ..first
+    };
     assert_eq!(queue.cancel(last), Some(()));
     assert_eq!(queue.cancel(last), None);
     assert_ne!(queue.schedule(secs(1), ()).slot, first.slot);
@@ -102,7 +111,11 @@ fn a_stamp_that_is_used_again_revives_no_ticket() {
     let moved = queue.schedule(secs(2), "moved");
     assert_eq!((moved.slot, queue.tickets), (gone.slot, 3));
     assert!(queue.reschedule(moved, secs(3)));
-    assert_eq!((queue.slots[moved.slot as usize].stamp, queue.tickets), (1, 2), "that of the event at 1 s");
+    assert_eq!(
+        (queue.slots[moved.slot as usize].stamp, queue.tickets),
+        (1, 2),
+        "that of the event at 1 s"
+    );
     assert_eq!(queue.pop(), Some((secs(3), "moved")));
     assert_eq!(queue.pop(), Some((secs(5), "last")));
 }
@@ -110,14 +123,26 @@ fn a_stamp_that_is_used_again_revives_no_ticket() {
 #[test]
 fn events_that_are_cancelled_again_and_again_need_no_more_memory() {
     let mut queue = EventQueue::new();
-    let pending: Vec<EventId> = (0..10).map(|after| queue.schedule(secs(after), after)).collect();
+    let pending: Vec<EventId> = (0..10)
+        .map(|after| queue.schedule(secs(after), after))
+        .collect();
     for round in 0..10_000 {
         let deadline = queue.schedule(secs(1_000 + round), 0);
         assert_eq!(queue.cancel(deadline), Some(0));
         assert!(queue.reschedule(pending[round as usize % 10], secs(round % 7)));
-        assert!(queue.tickets <= FEW + 3 * queue.len() + 1, "{} tickets", queue.tickets);
+        assert!(
+            queue.tickets <= FEW + 3 * queue.len() + 1,
+            "{} tickets",
+            queue.tickets
+        );
     }
-    assert_eq!((queue.slots.len(), std::iter::from_fn(|| queue.pop()).count()), (11, 10));
+    assert_eq!(
+        (
+            queue.slots.len(),
+            std::iter::from_fn(|| queue.pop()).count()
+        ),
+        (11, 10)
+    );
 }
 
 #[test]

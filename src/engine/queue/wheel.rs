@@ -44,7 +44,11 @@ struct TicketList {
 }
 
 impl TicketList {
-    const EMPTY: Self = Self { first: NONE, last: NONE, len: 0 };
+    const EMPTY: Self = Self {
+        first: NONE,
+        last: NONE,
+        len: 0,
+    };
 }
 
 /// Tickets by time.
@@ -84,14 +88,21 @@ impl Wheel {
     #[inline]
     pub(super) fn push(&mut self, ticket: EventTicket) {
         let byte = (63 - ((ticket.at ^ self.base) | 1).leading_zeros()) as usize / 8;
-        self.push_to(byte * LISTS + (ticket.at >> (8 * byte)) as usize % LISTS, ticket);
+        self.push_to(
+            byte * LISTS + (ticket.at >> (8 * byte)) as usize % LISTS,
+            ticket,
+        );
     }
 
     #[inline]
     fn push_to(&mut self, list: usize, ticket: EventTicket) {
         let TicketList { last, len, .. } = self.lists[list];
         let place = len as usize % ROOM;
-        let block = if place == 0 { self.add_block(list) } else { last };
+        let block = if place == 0 {
+            self.add_block(list)
+        } else {
+            last
+        };
         self.blocks[block as usize].tickets[place] = ticket;
         self.lists[list].len = len + 1;
     }
@@ -101,7 +112,10 @@ impl Wheel {
         let mut block = self.free;
         if block == NONE {
             block = self.blocks.len() as u32;
-            self.blocks.push(TicketBlock { tickets: [EventTicket::default(); ROOM], next: NONE });
+            self.blocks.push(TicketBlock {
+                tickets: [EventTicket::default(); ROOM],
+                next: NONE,
+            });
         } else {
             self.free = std::mem::replace(&mut self.blocks[block as usize].next, NONE);
         }
@@ -130,9 +144,13 @@ impl Wheel {
     /// All lists with tickets, in the order of their times.
     pub(super) fn occupied(&self) -> impl Iterator<Item = usize> + '_ {
         let some = |bits: u64| Some(bits).filter(|bits| *bits != 0);
-        let bits = move |word| std::iter::successors(some(word), move |bits| some(bits & (bits - 1)));
+        let bits =
+            move |word| std::iter::successors(some(word), move |bits| some(bits & (bits - 1)));
         let bits = move |word| bits(word).map(|bits| bits.trailing_zeros() as usize);
-        self.occupied.iter().zip(0..).flat_map(move |(&word, at)| bits(word).map(move |bit| at * WORD + bit))
+        self.occupied
+            .iter()
+            .zip(0..)
+            .flat_map(move |(&word, at)| bits(word).map(move |bit| at * WORD + bit))
     }
 
     /// Number of tickets in a list.
@@ -153,7 +171,11 @@ impl Wheel {
     /// Calls `each` with the tickets of a list, in order.
     #[inline]
     pub(super) fn each(&self, list: usize, mut each: impl FnMut(EventTicket)) {
-        let TicketList { first: mut block, len, .. } = self.lists[list];
+        let TicketList {
+            first: mut block,
+            len,
+            ..
+        } = self.lists[list];
         let mut left = len as usize;
         while left > 0 {
             let TicketBlock { tickets, next } = &self.blocks[block as usize];
@@ -168,7 +190,11 @@ impl Wheel {
     /// Empties a list. `each` is called with its tickets, in order, and may add them again.
     #[inline]
     pub(super) fn take(&mut self, list: usize, mut each: impl FnMut(&mut Self, EventTicket)) {
-        let TicketList { first: mut block, len, .. } = std::mem::replace(&mut self.lists[list], TicketList::EMPTY);
+        let TicketList {
+            first: mut block,
+            len,
+            ..
+        } = std::mem::replace(&mut self.lists[list], TicketList::EMPTY);
         self.unmark(list);
         let mut left = len as usize;
         while left > 0 {

@@ -183,7 +183,12 @@ impl Forest {
 
     /// Everything below `id`, by its own clock.
     fn summary(&self, id: u32) -> Summary {
-        let ForestNode { tree, heap: transfers, weight, .. } = self.node(id);
+        let ForestNode {
+            tree,
+            heap: transfers,
+            weight,
+            ..
+        } = self.node(id);
         let mut summary = tree.summary();
         if let Some(first) = transfers.first() {
             summary.tag = summary.tag.min(first.key);
@@ -210,7 +215,11 @@ impl Forest {
         if summary.followers > 0.0 && node.above == NONE {
             return node.capacity;
         }
-        let followers = if summary.followers > 0.0 { summary.followers * self.rate_of_followers(link) } else { 0.0 };
+        let followers = if summary.followers > 0.0 {
+            summary.followers * self.rate_of_followers(link)
+        } else {
+            0.0
+        };
         (summary.fixed + followers).min(node.capacity)
     }
 
@@ -253,9 +262,17 @@ impl Forest {
     pub(super) fn insert(&mut self, transfer: u32, link: u32, connection: Connection, size: f64) {
         let (cap, weight) = (connection.unit_cap(), connection.weight);
         let capped = cap < f64::INFINITY;
-        let class = if capped { self.classes.get(&(link, cap.to_bits())).copied() } else { None };
+        let class = if capped {
+            self.classes.get(&(link, cap.to_bits())).copied()
+        } else {
+            None
+        };
         self.set_back_clocks(class.unwrap_or(link));
-        let node = if capped { self.class(link, cap, 0.0) } else { link };
+        let node = if capped {
+            self.class(link, cap, 0.0)
+        } else {
+            link
+        };
         let tag = self.clock(node) + size / weight.get();
         let index = transfer as usize;
         if self.transfer_at.len() <= index {
@@ -264,7 +281,12 @@ impl Forest {
         }
         self.transfer_node[index] = (node, weight);
         self.nodes[node as usize].weight += weight.get();
-        heap::push(&mut self.nodes[node as usize].heap, tag, transfer, &mut self.transfer_at);
+        heap::push(
+            &mut self.nodes[node as usize].heap,
+            tag,
+            transfer,
+            &mut self.transfer_at,
+        );
         self.propagate(node);
         self.rebalance();
     }
@@ -277,10 +299,16 @@ impl Forest {
 
     /// Advances to the end of the next transfer, ends all transfers that are due then, and appends them to `ended`.
     pub(super) fn complete(&mut self, ended: &mut Vec<u32>) {
-        let Some(now) = self.queue.first().map(|first| first.key) else { return };
+        let Some(now) = self.queue.first().map(|first| first.key) else {
+            return;
+        };
         self.now = now;
         let first = ended.len();
-        while let Some(&Keyed { item: owner, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
+        while let Some(&Keyed { item: owner, .. }) = self
+            .queue
+            .first()
+            .filter(|next| now.coincides_with(next.key))
+        {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
             self.mark_unbalanced(owner);
             let due = self.owner_clock(owner) + self.node(owner).rate * (SLACK_NANOS * 1e-9);
@@ -306,7 +334,11 @@ impl Forest {
         let (node, weight) = self.transfer_node[transfer as usize];
         let place = self.transfer_at[transfer as usize];
         self.nodes[node as usize].weight -= weight.get();
-        heap::remove(&mut self.nodes[node as usize].heap, place, &mut self.transfer_at);
+        heap::remove(
+            &mut self.nodes[node as usize].heap,
+            place,
+            &mut self.transfer_at,
+        );
         node
     }
 
@@ -314,11 +346,17 @@ impl Forest {
     /// announced for this instant, and rounding of the clocks in between must not delay it.
     fn collect_due(&self, id: u32, due: f64, ended: &mut Vec<u32>) {
         let due = due.max(self.summary(id).tag);
-        let ForestNode { tree, heap: transfers, .. } = self.node(id);
+        let ForestNode {
+            tree,
+            heap: transfers,
+            ..
+        } = self.node(id);
         if !transfers.is_empty() {
             collect_due_in(transfers, 0, due, ended);
         }
-        tree.each_due(due, &mut |kid| self.collect_due(kid, due + self.node(kid).clock, ended));
+        tree.each_due(due, &mut |kid| {
+            self.collect_due(kid, due + self.node(kid).clock, ended)
+        });
     }
 
     /// Sets back the clocks between `id` and its root that exceed [`CLOCK_MAX`].
@@ -332,7 +370,11 @@ impl Forest {
             }
             let node = self.node(at);
             // An idle link is in no class yet.
-            at = if node.parent == NONE { node.above } else { node.parent };
+            at = if node.parent == NONE {
+                node.above
+            } else {
+                node.parent
+            };
         }
     }
 

@@ -33,7 +33,11 @@ impl Forest {
         let capacity = self.node(link).capacity;
         if summary.followers == 0.0 {
             // Overloaded without followers: level 0 unpins everything below, the largest level first.
-            return if summary.fixed <= capacity * (1.0 + MARGIN) { f64::INFINITY } else { 0.0 };
+            return if summary.fixed <= capacity * (1.0 + MARGIN) {
+                f64::INFINITY
+            } else {
+                0.0
+            };
         }
         // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
         (capacity - summary.fixed).max(0.0) / summary.followers + 0.0
@@ -69,7 +73,9 @@ impl Forest {
         }
         let summary = self.summary(link);
         let mut level = self.level(link, &summary);
-        if summary.highest_following.to_bits() == summary.lowest_following.to_bits() && summary.followers > 0.0 {
+        if summary.highest_following.to_bits() == summary.lowest_following.to_bits()
+            && summary.followers > 0.0
+        {
             // All followers are in one class, which binds before the link does, or together with it.
             level = level.min(summary.lowest_following);
         }
@@ -96,8 +102,17 @@ impl Forest {
     }
 
     fn report_link(&mut self, link: u32, summary: Summary) -> bool {
-        let &ForestNode { clock, parent, slot, .. } = self.node(link);
-        let seen = Summary { tag: summary.tag - clock, highest_following: f64::NEG_INFINITY, ..summary };
+        let &ForestNode {
+            clock,
+            parent,
+            slot,
+            ..
+        } = self.node(link);
+        let seen = Summary {
+            tag: summary.tag - clock,
+            highest_following: f64::NEG_INFINITY,
+            ..summary
+        };
         self.node_mut(parent).tree.set(slot, seen)
     }
 
@@ -122,12 +137,20 @@ impl Forest {
         let node = &self.nodes[class as usize];
         let (link, slot, level) = (node.parent, node.slot, node.level);
         let seen = if node.owner {
-            Summary { highest_pinned: level, fixed: summary.fixed + level * summary.followers, ..Summary::NOTHING }
+            Summary {
+                highest_pinned: level,
+                fixed: summary.fixed + level * summary.followers,
+                ..Summary::NOTHING
+            }
         } else {
             Summary {
                 tag: summary.tag - node.clock,
                 lowest_following: summary.lowest_following.min(level),
-                highest_following: if summary.followers > 0.0 { level } else { f64::NEG_INFINITY },
+                highest_following: if summary.followers > 0.0 {
+                    level
+                } else {
+                    f64::NEG_INFINITY
+                },
                 ..summary
             }
         };
@@ -145,7 +168,12 @@ impl Forest {
         }
         let governing = self.owner(link);
         // Only a first guess, which avoids a later change of state.
-        let pinned = level < if governing.kind == NodeKind::Link { governing.level } else { governing.rate };
+        let pinned = level
+            < if governing.kind == NodeKind::Link {
+                governing.level
+            } else {
+                governing.rate
+            };
         let class = self.free_classes.pop().unwrap_or_else(|| {
             self.add_node(ForestNode {
                 kind: NodeKind::Free,
@@ -167,8 +195,13 @@ impl Forest {
         let slot = self.node_mut(link).tree.insert(class);
         let now = self.now;
         let node = self.node_mut(class);
-        (node.kind, node.owner, node.parent, node.slot, node.level) = (NodeKind::Class, pinned, link, slot, level);
-        (node.clock, node.rate, node.since) = if pinned { (reading, level, now) } else { (0.0, 0.0, now) };
+        (node.kind, node.owner, node.parent, node.slot, node.level) =
+            (NodeKind::Class, pinned, link, slot, level);
+        (node.clock, node.rate, node.since) = if pinned {
+            (reading, level, now)
+        } else {
+            (0.0, 0.0, now)
+        };
         self.classes.insert((link, level.to_bits()), class);
         class
     }

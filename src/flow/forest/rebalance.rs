@@ -31,9 +31,17 @@ impl Forest {
                 let summary = self.node(owner).tree.summary();
                 let level = self.node(owner).level;
                 let misfit = if summary.highest_pinned > level * (1.0 + margin) {
-                    self.find_class(owner, |part| part.highest_pinned >= summary.highest_pinned, true)
+                    self.find_class(
+                        owner,
+                        |part| part.highest_pinned >= summary.highest_pinned,
+                        true,
+                    )
                 } else if summary.lowest_following < level * (1.0 - margin) {
-                    self.find_class(owner, |part| part.lowest_following <= summary.lowest_following, false)
+                    self.find_class(
+                        owner,
+                        |part| part.lowest_following <= summary.lowest_following,
+                        false,
+                    )
                 } else {
                     self.requeue(owner);
                     break;
@@ -44,7 +52,10 @@ impl Forest {
                     // A difference of two nearly equal sums can be less exact than the margin, so that two classes
                     // alternate. The wider margin is within the error of that difference.
                     margin *= 16.0;
-                    assert!(margin < 1e-3, "the fair shares below node {owner} do not rebalance");
+                    assert!(
+                        margin < 1e-3,
+                        "the fair shares below node {owner} do not rebalance"
+                    );
                     toggles_left = 64 + 8 * self.classes.len();
                 }
             }
@@ -58,7 +69,11 @@ impl Forest {
             at = self.node(at).tree.find(&has);
             let node = self.node(at);
             if node.kind == NodeKind::Class && node.owner == pinned {
-                let own = Summary { lowest_following: node.level, highest_pinned: node.level, ..Summary::NOTHING };
+                let own = Summary {
+                    lowest_following: node.level,
+                    highest_pinned: node.level,
+                    ..Summary::NOTHING
+                };
                 if has(&own) {
                     return at;
                 }
@@ -85,7 +100,11 @@ impl Forest {
         let node = &self.nodes[owner as usize];
         let left = self.summary(owner).tag - node.clock;
         // A transfer that rounding puts before `since` is due immediately; at rate 0 no other is ever due.
-        let nanos = if left > 0.0 { left / node.rate * 1e9 } else { 0.0 };
+        let nanos = if left > 0.0 {
+            left / node.rate * 1e9
+        } else {
+            0.0
+        };
         let Some(due) = node.since.after(nanos) else {
             self.unqueue(owner);
             return;

@@ -78,7 +78,12 @@ impl Mesh {
         self.transfer_bundle[index] = (bundle, weight);
         self.bundles[bundle as usize].weight += weight.steps();
         let tag = self.reading_of_bundle(bundle) + left / weight.get();
-        heap::push(&mut self.bundles[bundle as usize].tags, tag, transfer, &mut self.transfer_at);
+        heap::push(
+            &mut self.bundles[bundle as usize].tags,
+            tag,
+            transfer,
+            &mut self.transfer_at,
+        );
         self.bundle_changed(bundle);
     }
 
@@ -88,20 +93,28 @@ impl Mesh {
         let (bundle, weight) = self.transfer_bundle[transfer as usize];
         self.bundles[bundle as usize].weight -= weight.steps();
         let place = self.transfer_at[transfer as usize];
-        heap::remove(&mut self.bundles[bundle as usize].tags, place, &mut self.transfer_at);
+        heap::remove(
+            &mut self.bundles[bundle as usize].tags,
+            place,
+            &mut self.transfer_at,
+        );
         self.bundle_changed(bundle);
     }
 
     /// The links of a transfer, in the order given.
     #[cfg(test)]
     pub(in crate::flow) fn path(&self, transfer: u32) -> Vec<u32> {
-        self.steps_of(self.transfer_bundle[transfer as usize].0).iter().map(|step| step.link).collect()
+        self.steps_of(self.transfer_bundle[transfer as usize].0)
+            .iter()
+            .map(|step| step.link)
+            .collect()
     }
 
     /// Remaining bytes of a transfer; slightly negative after rounding.
     pub(in crate::flow) fn remaining(&self, transfer: u32) -> f64 {
         let (bundle, weight) = self.transfer_bundle[transfer as usize];
-        let tag = self.bundles[bundle as usize].tags[self.transfer_at[transfer as usize] as usize].key;
+        let tag =
+            self.bundles[bundle as usize].tags[self.transfer_at[transfer as usize] as usize].key;
         (tag - self.reading_of_bundle(bundle)) * weight.get()
     }
 
@@ -121,8 +134,15 @@ impl Mesh {
         let mut at = first;
         while at != NONE {
             let bundle = &self.bundles[at as usize];
-            let equal = bundle.cap.to_bits() == cap.to_bits() && bundle.steps as usize == self.path.len();
-            if equal && self.steps_of(at).iter().map(|step| step.link).eq(self.path.iter().copied()) {
+            let equal =
+                bundle.cap.to_bits() == cap.to_bits() && bundle.steps as usize == self.path.len();
+            if equal
+                && self
+                    .steps_of(at)
+                    .iter()
+                    .map(|step| step.link)
+                    .eq(self.path.iter().copied())
+            {
                 return at;
             }
             at = bundle.next;
@@ -165,8 +185,14 @@ impl Mesh {
         for at in 0..self.path.len() {
             let link = self.path[at];
             let hops = &mut self.links[link as usize].hops;
-            self.steps[id as usize * self.stride + at] = PathStep { link, place: hops.len() as u32 };
-            hops.push(Hop { bundle: id, step: at as u32 });
+            self.steps[id as usize * self.stride + at] = PathStep {
+                link,
+                place: hops.len() as u32,
+            };
+            hops.push(Hop {
+                bundle: id,
+                step: at as u32,
+            });
             if hops.len() > self.hub_size.above && self.links[link as usize].hub == NONE {
                 self.link_changed(link);
             }
@@ -177,11 +203,25 @@ impl Mesh {
     /// Makes room for more or longer paths.
     fn widen_steps(&mut self) {
         let old = self.stride;
-        let new = if self.path.len() > old { self.path.len().next_power_of_two().max(4) } else { old };
+        let new = if self.path.len() > old {
+            self.path.len().next_power_of_two().max(4)
+        } else {
+            old
+        };
         let bundles = self.bundles.len().next_power_of_two();
-        let mut steps = vec![PathStep { link: NONE, place: NONE }; bundles * new];
+        let mut steps = vec![
+            PathStep {
+                link: NONE,
+                place: NONE
+            };
+            bundles * new
+        ];
         if old > 0 {
-            for (from, to) in self.steps.chunks_exact(old).zip(steps.chunks_exact_mut(new)) {
+            for (from, to) in self
+                .steps
+                .chunks_exact(old)
+                .zip(steps.chunks_exact_mut(new))
+            {
                 to[..old].copy_from_slice(from);
             }
         }
@@ -197,7 +237,9 @@ impl Mesh {
             if let Some(moved) = hops.get(place as usize) {
                 self.steps[moved.bundle as usize * self.stride + moved.step as usize].place = place;
             }
-            if self.links[link as usize].hub != NONE && self.links[link as usize].hops.len() < self.hub_size.below {
+            if self.links[link as usize].hub != NONE
+                && self.links[link as usize].hops.len() < self.hub_size.below
+            {
                 self.link_changed(link);
             }
             self.touch(link);
@@ -262,7 +304,11 @@ impl Mesh {
             self.dissolve(id);
             return;
         }
-        let bottleneck = if old == 0 { self.limit(id).1 } else { bottleneck };
+        let bottleneck = if old == 0 {
+            self.limit(id).1
+        } else {
+            bottleneck
+        };
         self.attach(id, bottleneck);
         for at in 0..self.steps_of(id).len() {
             self.touch(self.steps_of(id)[at].link);
@@ -281,12 +327,19 @@ impl Mesh {
     /// The current level of a link that bounds something.
     pub(super) fn level_of(&self, link: u32) -> f64 {
         let link = &self.links[link as usize];
-        if link.hub == NONE { self.value(&link.level) } else { self.hubs[link.hub as usize].level }
+        if link.hub == NONE {
+            self.value(&link.level)
+        } else {
+            self.hubs[link.hub as usize].level
+        }
     }
 
     /// The value of an affine function at the current levels.
     pub(super) fn value(&self, rate: &Affine) -> f64 {
-        let terms = rate.terms.iter().map(|&(hub, factor)| factor * self.hubs[hub as usize].level);
+        let terms = rate
+            .terms
+            .iter()
+            .map(|&(hub, factor)| factor * self.hubs[hub as usize].level);
         terms.fold(rate.base, |sum, term| sum + term).max(0.0)
     }
 
@@ -304,7 +357,11 @@ impl Mesh {
             }
         }
         // Where all links are hubs, one of them has to begin.
-        if limit.1 == NONE && !local { (f64::INFINITY, self.steps_of(id)[0].link) } else { limit }
+        if limit.1 == NONE && !local {
+            (f64::INFINITY, self.steps_of(id)[0].link)
+        } else {
+            limit
+        }
     }
 
     /// Adds a bundle's rate, `factor` times, to `sum`.
@@ -331,7 +388,12 @@ impl Mesh {
                 let bundle = &mut self.bundles[id as usize];
                 bundle.clock = clock;
                 let key = bundle.first_tag() - clock;
-                heap::push(&mut self.links[link as usize].bound, key, id, &mut self.bundle_at);
+                heap::push(
+                    &mut self.links[link as usize].bound,
+                    key,
+                    id,
+                    &mut self.bundle_at,
+                );
                 self.unqueue(site_of_link(link));
             }
         }
@@ -355,7 +417,11 @@ impl Mesh {
             NONE => {}
             CAP => self.unqueue(site_of_bundle(id)),
             link => {
-                heap::remove(&mut self.links[link as usize].bound, self.bundle_at[id as usize], &mut self.bundle_at);
+                heap::remove(
+                    &mut self.links[link as usize].bound,
+                    self.bundle_at[id as usize],
+                    &mut self.bundle_at,
+                );
                 self.unqueue(site_of_link(link));
             }
         }

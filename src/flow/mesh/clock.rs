@@ -20,7 +20,11 @@ impl Mesh {
     /// The current reading of a hub's clock, which stands still while the hub bounds nothing.
     pub(super) fn reading_of_hub(&self, hub: u32) -> f64 {
         let hub = &self.hubs[hub as usize];
-        let rate = if hub.level < f64::INFINITY { hub.level } else { 0.0 };
+        let rate = if hub.level < f64::INFINITY {
+            hub.level
+        } else {
+            0.0
+        };
         hub.clock + rate * self.secs_since(hub.since)
     }
 
@@ -32,7 +36,9 @@ impl Mesh {
         }
         let reading = link.clock + link.level.base * self.secs_since(link.since);
         let terms = link.level.terms.iter().zip(&link.hub_clocks);
-        terms.fold(reading, |sum, (&(hub, factor), &since)| sum + factor * (self.reading_of_hub(hub) - since))
+        terms.fold(reading, |sum, (&(hub, factor), &since)| {
+            sum + factor * (self.reading_of_hub(hub) - since)
+        })
     }
 
     /// The current reading of a bundle's clock.
@@ -47,7 +53,11 @@ impl Mesh {
 
     /// Sets the level of a local link from now on. Bundles that it bounds already go on from where they are.
     pub(super) fn set_local_level(&mut self, link: u32, level: &Affine) {
-        let clock = if self.links[link as usize].bound.is_empty() { 0.0 } else { self.reading_of_link(link) };
+        let clock = if self.links[link as usize].bound.is_empty() {
+            0.0
+        } else {
+            self.reading_of_link(link)
+        };
         let mut hub_clocks = std::mem::take(&mut self.links[link as usize].hub_clocks);
         hub_clocks.clear();
         hub_clocks.extend(level.terms.iter().map(|&(hub, _)| self.reading_of_hub(hub)));

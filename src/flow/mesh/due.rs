@@ -30,7 +30,11 @@ impl Mesh {
         while let Some(site) = self.unqueued.pop() {
             self.sites[site as usize].unqueued = false;
             let id = site / 2;
-            let due = if site == site_of_link(id) { self.due_at_link(id) } else { self.due_at_cap(id) };
+            let due = if site == site_of_link(id) {
+                self.due_at_link(id)
+            } else {
+                self.due_at_cap(id)
+            };
             self.queue_as(site, due);
         }
     }
@@ -113,7 +117,10 @@ impl Mesh {
     /// solving, so that a transfer started in its place is solved together with it. What ends only because of the
     /// completion, within the same nanosecond, is found when rates are solved next.
     pub(in crate::flow) fn next_due_by(&mut self, tick: u64) -> Option<u64> {
-        let others = self.queue.first().is_some_and(|first| first.key.tick() <= tick + NEAR_NANOS);
+        let others = self
+            .queue
+            .first()
+            .is_some_and(|first| first.key.tick() <= tick + NEAR_NANOS);
         if self.quiet && self.now.tick() == tick && !others {
             return None;
         }
@@ -131,7 +138,11 @@ impl Mesh {
         let Some(now) = self.next() else { return };
         self.now = now;
         let before = ended.len();
-        while let Some(&Keyed { item: site, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
+        while let Some(&Keyed { item: site, .. }) = self
+            .queue
+            .first()
+            .filter(|next| now.coincides_with(next.key))
+        {
             if self.refresh(site) {
                 continue;
             }
@@ -172,7 +183,12 @@ impl Mesh {
         let Keyed { key, item } = bound[place];
         if key <= due {
             let bundle = &self.bundles[item as usize];
-            collect_due(&bundle.tags, 0, (due + bundle.clock).max(bundle.first_tag()), ended);
+            collect_due(
+                &bundle.tags,
+                0,
+                (due + bundle.clock).max(bundle.first_tag()),
+                ended,
+            );
             for down in heap::below(place, bound.len()) {
                 self.collect_bundles(bound, down, due, ended);
             }

@@ -52,7 +52,11 @@ impl Mesh {
         if rate == f64::INFINITY {
             return;
         }
-        let own_hub = if bottleneck < CAP { self.links[bottleneck as usize].hub } else { NONE };
+        let own_hub = if bottleneck < CAP {
+            self.links[bottleneck as usize].hub
+        } else {
+            NONE
+        };
         for at in 0..self.steps_of(id).len() {
             let hub = self.links[self.steps_of(id)[at].link as usize].hub;
             if hub == NONE || hub == own_hub {
@@ -124,7 +128,11 @@ impl Mesh {
 
     /// Narrows the bands so that a difference cannot become negative within them.
     fn require(&mut self, difference: &Affine) {
-        let depends = difference.terms.iter().filter(|&&(_, factor)| factor != 0.0).count();
+        let depends = difference
+            .terms
+            .iter()
+            .filter(|&&(_, factor)| factor != 0.0)
+            .count();
         if depends == 0 {
             return;
         }

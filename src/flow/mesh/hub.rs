@@ -62,7 +62,11 @@ impl Mesh {
         self.each_bundle_on(link, |mesh, bundle| mesh.contribute(bundle, -1));
         let clock = self.reading_of_link(link);
         let bounds = !self.links[link as usize].bound.is_empty();
-        let level = if bounds { self.level_of(link) } else { f64::INFINITY };
+        let level = if bounds {
+            self.level_of(link)
+        } else {
+            f64::INFINITY
+        };
         let new = Hub {
             link,
             level,
@@ -103,7 +107,11 @@ impl Mesh {
     /// Makes a local link of a hub.
     pub(super) fn demote(&mut self, link: u32) {
         let hub = self.links[link as usize].hub;
-        let bound: Vec<u32> = self.links[link as usize].bound.iter().map(|entry| entry.item).collect();
+        let bound: Vec<u32> = self.links[link as usize]
+            .bound
+            .iter()
+            .map(|entry| entry.item)
+            .collect();
         for &bundle in &bound {
             self.detach(bundle);
         }
@@ -122,7 +130,9 @@ impl Mesh {
         // Its level and clock are still read until everything around is swept.
         self.leaving.push(hub);
         for (of, _) in std::mem::take(&mut self.hubs[hub as usize].factors) {
-            self.hubs[of as usize].dependents.retain(|&dependent| dependent != hub);
+            self.hubs[of as usize]
+                .dependents
+                .retain(|&dependent| dependent != hub);
         }
         if std::mem::take(&mut self.hubs[hub as usize].dirty) {
             self.dirty_hubs.retain(|&dirty| dirty != hub);
@@ -132,7 +142,9 @@ impl Mesh {
     /// Makes a local link of every hub, finds all bottlenecks in one sweep, and makes hubs again: the way out if hubs
     /// do not settle one by one.
     pub(super) fn settle_without_hubs(&mut self) {
-        let hubs: Vec<u32> = (0..self.links.len() as u32).filter(|&at| self.links[at as usize].hub != NONE).collect();
+        let hubs: Vec<u32> = (0..self.links.len() as u32)
+            .filter(|&at| self.links[at as usize].hub != NONE)
+            .collect();
         for &link in &hubs {
             self.demote(link);
         }
@@ -153,7 +165,10 @@ impl Mesh {
     /// Frees the hubs that nothing depends on any more.
     pub(super) fn free_left_hubs(&mut self) {
         while let Some(hub) = self.leaving.pop() {
-            debug_assert!(self.hubs[hub as usize].dependents.is_empty(), "nothing depends on a link that is no hub");
+            debug_assert!(
+                self.hubs[hub as usize].dependents.is_empty(),
+                "nothing depends on a link that is no hub"
+            );
             self.free_hubs.push(hub);
         }
     }
@@ -183,9 +198,14 @@ impl Mesh {
             if bottleneck == CAP {
                 self.hubs[hub as usize].fixed += weighted(units(cap));
             } else if self.links[bottleneck as usize].hub != NONE {
-                self.add_factor(hub, self.links[bottleneck as usize].hub, weighted(1 << DIGITS));
+                self.add_factor(
+                    hub,
+                    self.links[bottleneck as usize].hub,
+                    weighted(1 << DIGITS),
+                );
             } else {
-                self.hubs[hub as usize].fixed += weighted(units(self.links[bottleneck as usize].level.base));
+                self.hubs[hub as usize].fixed +=
+                    weighted(units(self.links[bottleneck as usize].level.base));
                 for at in 0..self.links[bottleneck as usize].level.terms.len() {
                     let (of, factor) = self.links[bottleneck as usize].level.terms[at];
                     self.add_factor(hub, of, weighted(units(factor)));
@@ -205,7 +225,9 @@ impl Mesh {
                 factors[at].1 += factor;
                 if factors[at].1 == 0 {
                     factors.remove(at);
-                    self.hubs[of as usize].dependents.retain(|&dependent| dependent != hub);
+                    self.hubs[of as usize]
+                        .dependents
+                        .retain(|&dependent| dependent != hub);
                 }
             }
             Err(at) => {
@@ -237,7 +259,11 @@ impl Mesh {
         let left = capacity - self.used_by_others(id);
         if link.bound.is_empty() {
             // Overloaded and without a bundle of its own, it has to come down to the first.
-            return if left >= -self.margin * capacity { f64::INFINITY } else { 0.0 };
+            return if left >= -self.margin * capacity {
+                f64::INFINITY
+            } else {
+                0.0
+            };
         }
         let own = hub.factor(id);
         if own > 0.5 * self.lightest.get() {
@@ -267,7 +293,10 @@ impl Mesh {
                 self.dirty_hubs.swap_remove(at);
                 continue;
             }
-            let turn = match self.links[self.hubs[hub as usize].link as usize].bound.is_empty() {
+            let turn = match self.links[self.hubs[hub as usize].link as usize]
+                .bound
+                .is_empty()
+            {
                 false if level == f64::INFINITY => 0,
                 true if target == f64::INFINITY => 0,
                 _ if hub == self.moving => 1,
@@ -280,7 +309,9 @@ impl Mesh {
             }
             at += 1;
         }
-        let Some((_, hub, target)) = next else { return false };
+        let Some((_, hub, target)) = next else {
+            return false;
+        };
         self.moving = hub;
         self.visits += 1;
         self.approach(hub, target);
@@ -289,37 +320,56 @@ impl Mesh {
 
     /// Moves the level of a hub to `target`, or a little beyond the first guard on the way.
     fn approach(&mut self, id: u32, target: f64) {
-        let Self { hubs, sites, margin, .. } = self;
+        let Self {
+            hubs,
+            sites,
+            margin,
+            ..
+        } = self;
         let valid = |sites: &[Site], site: u32, stamp: u32| sites[site as usize].stamp == stamp;
         let hub = &mut hubs[id as usize];
         let level = hub.level;
         let stop = if target > level {
-            while hub.above.peek().is_some_and(|&Reverse((_, site, stamp))| !valid(sites, site, stamp)) {
+            while hub
+                .above
+                .peek()
+                .is_some_and(|&Reverse((_, site, stamp))| !valid(sites, site, stamp))
+            {
                 hub.above.pop();
             }
-            hub.above.peek().map(|&Reverse((guard, site, _))| (f64::from_bits(guard), site))
+            hub.above
+                .peek()
+                .map(|&Reverse((guard, site, _))| (f64::from_bits(guard), site))
         } else {
-            while hub.below.peek().is_some_and(|&(_, site, stamp)| !valid(sites, site, stamp)) {
+            while hub
+                .below
+                .peek()
+                .is_some_and(|&(_, site, stamp)| !valid(sites, site, stamp))
+            {
                 hub.below.pop();
             }
-            hub.below.peek().map(|&(guard, site, _)| (f64::from_bits(guard), site))
+            hub.below
+                .peek()
+                .map(|&(guard, site, _)| (f64::from_bits(guard), site))
         };
         // Up to rounding, it may be beyond a guard.
         let rounding = |guard: f64| *margin * (4.0 * guard + 1e3);
         let rises = target > level;
-        let crossed =
-            stop.filter(
-                |&(guard, _)| {
-                    if rises { target > guard + rounding(guard) } else { target < guard - rounding(guard) }
-                },
-            );
+        let crossed = stop.filter(|&(guard, _)| {
+            if rises {
+                target > guard + rounding(guard)
+            } else {
+                target < guard - rounding(guard)
+            }
+        });
         let Some((guard, site)) = crossed else {
             self.set_hub_level(id, target);
             return;
         };
         // Further if what it guards has not changed there.
         let again = self.stopped_by == (id, site);
-        let beyond = rounding(guard) * f64::from(1u32 << if again { self.stops.min(30) } else { 0 });
+        let beyond =
+            rounding(guard) * f64::from(1u32 << if again { self.stops.min(30) } else { 0 });
         let new = if rises {
             target.min((guard + beyond).max(level))
         } else {
@@ -338,8 +388,14 @@ impl Mesh {
         (hub.clock, hub.since, hub.level) = (clock, now, level);
         if unknown {
             // Nothing could guard them yet.
-            let begun: Vec<u32> = self.links[link as usize].bound.iter().map(|entry| entry.item).collect();
-            begun.into_iter().for_each(|bundle| self.cross_guard(site_of_bundle(bundle)));
+            let begun: Vec<u32> = self.links[link as usize]
+                .bound
+                .iter()
+                .map(|entry| entry.item)
+                .collect();
+            begun
+                .into_iter()
+                .for_each(|bundle| self.cross_guard(site_of_bundle(bundle)));
         }
         for at in 0..self.hubs[id as usize].dependents.len() {
             self.mark_dirty(self.hubs[id as usize].dependents[at]);
@@ -371,7 +427,9 @@ impl Mesh {
 
     /// Adds guards of a site to a hub: levels below and above which its choices could be wrong.
     pub(super) fn add_guards(&mut self, id: u32, site: u32, low: f64, high: f64) {
-        let Self { hubs, sites, links, .. } = self;
+        let Self {
+            hubs, sites, links, ..
+        } = self;
         let hub = &mut hubs[id as usize];
         let stamp = sites[site as usize].stamp;
         if low > 0.0 {
@@ -379,13 +437,16 @@ impl Mesh {
         }
         if high < f64::INFINITY {
             // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
-            hub.above.push(Reverse(((high.max(0.0) + 0.0).to_bits(), site, stamp)));
+            hub.above
+                .push(Reverse(((high.max(0.0) + 0.0).to_bits(), site, stamp)));
         }
         if hub.above.len() + hub.below.len() > hub.crowded {
             let valid = |site: u32, stamp: u32| sites[site as usize].stamp == stamp;
-            hub.above.retain(|&Reverse((_, site, stamp))| valid(site, stamp));
+            hub.above
+                .retain(|&Reverse((_, site, stamp))| valid(site, stamp));
             hub.below.retain(|&(_, site, stamp)| valid(site, stamp));
-            hub.crowded = 64 + 4 * (hub.above.len() + hub.below.len()).max(links[hub.link as usize].hops.len());
+            hub.crowded = 64
+                + 4 * (hub.above.len() + hub.below.len()).max(links[hub.link as usize].hops.len());
         }
     }
 }

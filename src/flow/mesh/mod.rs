@@ -57,7 +57,10 @@ pub(super) struct HubSize {
 
 impl Default for HubSize {
     fn default() -> Self {
-        Self { above: 24, below: 6 }
+        Self {
+            above: 24,
+            below: 6,
+        }
     }
 }
 
@@ -232,7 +235,9 @@ impl Mesh {
     /// Changes the capacity of a link; of one that it does not know, it only learns that it may be as large.
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
         self.allow_for(capacity);
-        let Some(known) = self.links.get_mut(link as usize) else { return };
+        let Some(known) = self.links.get_mut(link as usize) else {
+            return;
+        };
         known.capacity = capacity;
         self.link_changed(link);
         self.quiet = false;
@@ -255,12 +260,20 @@ impl Mesh {
     /// The throughput of a link.
     pub(super) fn throughput(&mut self, link: u32) -> f64 {
         self.solve();
-        let MeshLink { capacity, hub, ref hops, ref bound, .. } = self.links[link as usize];
+        let MeshLink {
+            capacity,
+            hub,
+            ref hops,
+            ref bound,
+            ..
+        } = self.links[link as usize];
         if !bound.is_empty() {
             return capacity;
         }
         let used = if hub == NONE {
-            hops.iter().map(|hop| self.rate_of(hop.bundle) * self.bundles[hop.bundle as usize].weight()).sum()
+            hops.iter()
+                .map(|hop| self.rate_of(hop.bundle) * self.bundles[hop.bundle as usize].weight())
+                .sum()
         } else {
             self.used(hub)
         };
@@ -297,7 +310,9 @@ impl Mesh {
     fn take_changes(&mut self) {
         for at in 0..self.changed_links.len() {
             let link = self.changed_links[at];
-            if self.links[link as usize].hub == NONE && self.links[link as usize].hops.len() > self.hub_size.above {
+            if self.links[link as usize].hub == NONE
+                && self.links[link as usize].hops.len() > self.hub_size.above
+            {
                 self.promote(link);
             }
             self.touch(link);
@@ -310,7 +325,9 @@ impl Mesh {
         let mut links = std::mem::take(&mut self.changed_links);
         for link in links.drain(..) {
             self.links[link as usize].changed = false;
-            if self.links[link as usize].hub != NONE && self.links[link as usize].hops.len() < self.hub_size.below {
+            if self.links[link as usize].hub != NONE
+                && self.links[link as usize].hops.len() < self.hub_size.below
+            {
                 self.demote(link);
             }
         }

@@ -47,7 +47,11 @@ impl Mesh {
             self.visits += at.hops.len() as u64;
             let bounds = !at.bound.is_empty();
             let level = self.fill_level(link);
-            let current = if bounds { self.level_of(link) } else { f64::INFINITY };
+            let current = if bounds {
+                self.level_of(link)
+            } else {
+                f64::INFINITY
+            };
             let due = level.min(current);
             if due.to_bits() > key && due < f64::INFINITY {
                 self.push(link, due);
@@ -66,7 +70,10 @@ impl Mesh {
             left -= 1;
             if left == 0 {
                 self.margin *= 16.0;
-                assert!(self.margin < 1e-3, "the fair shares at link {link} do not settle");
+                assert!(
+                    self.margin < 1e-3,
+                    "the fair shares at link {link} do not settle"
+                );
                 left = patience;
             }
         }
@@ -75,7 +82,11 @@ impl Mesh {
     /// By how much rates on a link may differ and still count as equal: rounding of a level, and of a sum as large as
     /// the capacity.
     fn slack(&self, link: u32, level: f64) -> f64 {
-        if level < f64::INFINITY { self.margin * (level + self.links[link as usize].capacity * 1e-3) } else { 0.0 }
+        if level < f64::INFINITY {
+            self.margin * (level + self.links[link as usize].capacity * 1e-3)
+        } else {
+            0.0
+        }
     }
 
     /// The level to which a link can fill if others on it stay at their rates and its own rise to their limits;
@@ -86,13 +97,21 @@ impl Mesh {
         let (mut most, mut count) = (0.0, 0.0);
         for hop in &self.links[link as usize].hops {
             let bundle = &self.bundles[hop.bundle as usize];
-            let rate = if bundle.bottleneck == link { self.limit(hop.bundle).0 } else { self.rate_of(hop.bundle) };
+            let rate = if bundle.bottleneck == link {
+                self.limit(hop.bundle).0
+            } else {
+                self.rate_of(hop.bundle)
+            };
             most += rate * bundle.weight();
             count += bundle.weight();
             shares.push((rate, bundle.weight()));
         }
         let capacity = self.links[link as usize].capacity;
-        let mut level = if most <= capacity { f64::INFINITY } else { capacity / count };
+        let mut level = if most <= capacity {
+            f64::INFINITY
+        } else {
+            capacity / count
+        };
         while level < f64::INFINITY {
             let (mut used, mut rest) = (0.0, 0.0);
             for &(rate, count) in &shares {
@@ -102,7 +121,11 @@ impl Mesh {
                     rest += count;
                 }
             }
-            let next = if rest > 0.0 { (capacity - used).max(0.0) / rest } else { f64::INFINITY };
+            let next = if rest > 0.0 {
+                (capacity - used).max(0.0) / rest
+            } else {
+                f64::INFINITY
+            };
             if next <= level {
                 break;
             }
@@ -116,7 +139,12 @@ impl Mesh {
     fn release(&mut self, link: u32, level: f64) {
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();
-        chosen.extend(self.links[link as usize].bound.iter().map(|entry| entry.item));
+        chosen.extend(
+            self.links[link as usize]
+                .bound
+                .iter()
+                .map(|entry| entry.item),
+        );
         for &bundle in &chosen {
             self.detach(bundle);
         }
@@ -152,7 +180,8 @@ impl Mesh {
         let mut sum = std::mem::take(&mut self.sum);
         self.level_left(link, &mut sum);
         let own = self.links[link as usize].bound.len();
-        let changes = own + chosen.len() > 0 && (own == 0 || sum != self.links[link as usize].level);
+        let changes =
+            own + chosen.len() > 0 && (own == 0 || sum != self.links[link as usize].level);
         if changes {
             self.change_level(link, &sum, level);
         }

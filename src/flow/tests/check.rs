@@ -23,10 +23,19 @@ pub(super) fn unfairness(network: &Network) -> Vec<String> {
         let rate = transfer.rate.get();
         for link in network.path(transfer.id) {
             sums[link.index()] += rate;
-            largest[link.index()] = largest[link.index()].max(rate / transfer.connection.weight.get());
+            largest[link.index()] =
+                largest[link.index()].max(rate / transfer.connection.weight.get());
         }
-        if let Some(cap) = transfer.connection.cap.filter(|cap| rate > cap.get() * (1.0 + TOLERANCE)) {
-            faults.push(format!("{:?} runs at {rate} B/s, above its cap of {} B/s", transfer.id, cap.get()));
+        if let Some(cap) = transfer
+            .connection
+            .cap
+            .filter(|cap| rate > cap.get() * (1.0 + TOLERANCE))
+        {
+            faults.push(format!(
+                "{:?} runs at {rate} B/s, above its cap of {} B/s",
+                transfer.id,
+                cap.get()
+            ));
         }
     }
     for link in network.links() {
@@ -36,18 +45,27 @@ pub(super) fn unfairness(network: &Network) -> Vec<String> {
         }
         let throughput = network.throughput(link).get();
         if (throughput - sum).abs() > capacity * TOLERANCE {
-            faults.push(format!("{link:?} has a throughput of {throughput} B/s, its transfers {sum} B/s"));
+            faults.push(format!(
+                "{link:?} has a throughput of {throughput} B/s, its transfers {sum} B/s"
+            ));
         }
     }
     for transfer in network.transfers() {
         let rate = transfer.rate.get();
-        let at_cap = transfer.connection.cap.is_some_and(|cap| rate >= cap.get() * (1.0 - TOLERANCE));
+        let at_cap = transfer
+            .connection
+            .cap
+            .is_some_and(|cap| rate >= cap.get() * (1.0 - TOLERANCE));
         let bottleneck = network.path(transfer.id).into_iter().any(|link| {
             sums[link.index()] >= network.capacity(link).get() * (1.0 - TOLERANCE)
-                && rate / transfer.connection.weight.get() >= largest[link.index()] * (1.0 - TOLERANCE)
+                && rate / transfer.connection.weight.get()
+                    >= largest[link.index()] * (1.0 - TOLERANCE)
         });
         if !at_cap && !bottleneck {
-            faults.push(format!("{:?} could run faster than {rate} B/s", transfer.id));
+            faults.push(format!(
+                "{:?} could run faster than {rate} B/s",
+                transfer.id
+            ));
         }
     }
     faults
@@ -77,7 +95,10 @@ impl Ledger {
     pub(super) fn note(&mut self, now: SimTime, network: &Network) {
         self.sent += self.rate * now.since(self.since).as_secs_f64();
         self.since = now;
-        let rate: f64 = network.transfers().map(|transfer| transfer.rate.get()).sum();
+        let rate: f64 = network
+            .transfers()
+            .map(|transfer| transfer.rate.get())
+            .sum();
         self.allowed += (rate - self.rate).abs() * 1e-9;
         self.rate = rate;
     }

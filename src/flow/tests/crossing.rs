@@ -17,14 +17,26 @@ fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
     let b = network.start(secs(0), row[1], bytes(300), None);
     let c = network.start_over(secs(0), &row[2..], bytes(900), cap(80.0));
     // 30 / 3 = 10 on the first; 40 - 10 = 30 on the second; 100 - 10 = 90 on the third, of which the cap allows 80.
-    assert_eq!(rates(&network, &[long, a1, a2, b, c]), [10.0, 10.0, 10.0, 30.0, 80.0]);
-    assert_eq!(row.map(|link| network.throughput(link)), [rate(30.0), rate(40.0), rate(90.0)]);
-    assert_eq!(row.map(|link| network.is_saturated(link)), [true, true, false]);
+    assert_eq!(
+        rates(&network, &[long, a1, a2, b, c]),
+        [10.0, 10.0, 10.0, 30.0, 80.0]
+    );
+    assert_eq!(
+        row.map(|link| network.throughput(link)),
+        [rate(30.0), rate(40.0), rate(90.0)]
+    );
+    assert_eq!(
+        row.map(|link| network.is_saturated(link)),
+        [true, true, false]
+    );
     // Both end at 10 s (100 / 10 and 300 / 30), in the order of their last links.
     let steps = run(&mut network);
     assert_eq!(steps[0], (secs(10), vec![b, long]));
     // c: 100 left at 80 B/s: 11.25 s. a1, a2: 900 left at 15 B/s: 70 s.
-    assert_eq!(steps[1..], [(nanos(11_250_000_000), vec![c]), (secs(70), vec![a1, a2])]);
+    assert_eq!(
+        steps[1..],
+        [(nanos(11_250_000_000), vec![c]), (secs(70), vec![a1, a2])]
+    );
 }
 
 #[test]
@@ -32,7 +44,8 @@ fn two_sources_fill_one_downlink() {
     // Two registries, 100 and 20, and two clusters; x takes layers from both, y from the first alone.
     let mut network = Network::new();
     let [one, two, x, y] = links(&mut network, [100.0, 20.0, 60.0, 90.0]);
-    let ids = [[one, x], [two, x], [one, y]].map(|path| network.start_over(secs(0), &path, bytes(600), None));
+    let ids = [[one, x], [two, x], [one, y]]
+        .map(|path| network.start_over(secs(0), &path, bytes(600), None));
     // x would give 30 each, but the second registry is full at 20: 60 - 20 = 40 from the first; y: 100 - 40 = 60.
     assert_eq!(rates(&network, &ids), [40.0, 20.0, 60.0]);
     // The second registry fails: the first fills x, and both share it: 50 each.
@@ -41,7 +54,13 @@ fn two_sources_fill_one_downlink() {
     assert_eq!(network.cancel(secs(5), ids[1]), bytes(60), "3 s at 20 B/s");
     // y had 180 at 3 s: 420 left at 50 B/s, 11.4 s. Until then x has 120 + 420 from the first, and 60 left at 60 B/s:
     // 12.4 s.
-    assert_eq!(run(&mut network), [(nanos(11_400_000_000), vec![ids[2]]), (nanos(12_400_000_000), vec![ids[0]])]);
+    assert_eq!(
+        run(&mut network),
+        [
+            (nanos(11_400_000_000), vec![ids[2]]),
+            (nanos(12_400_000_000), vec![ids[0]])
+        ]
+    );
 }
 
 #[test]
@@ -50,8 +69,16 @@ fn in_a_ring_of_peers_each_card_is_shared_by_direction() {
     let mut network = Network::new();
     let out = links(&mut network, [4.0, 10.0, 10.0, 10.0]);
     let into = links(&mut network, [10.0; 4]);
-    let ring: Vec<_> =
-        (0..4).map(|node| network.start_over(secs(0), &[out[node], into[(node + 1) % 4]], bytes(100), None)).collect();
+    let ring: Vec<_> = (0..4)
+        .map(|node| {
+            network.start_over(
+                secs(0),
+                &[out[node], into[(node + 1) % 4]],
+                bytes(100),
+                None,
+            )
+        })
+        .collect();
     let extra = network.start_over(secs(0), &[out[3], into[1]], bytes(25), None);
     // out 0 is full at 4; out 3 at 5 each; into 1 carries 4 + 5; the others have a card for themselves.
     assert_eq!(rates(&network, &ring), [4.0, 10.0, 10.0, 5.0]);
@@ -82,13 +109,22 @@ fn a_whole_path_is_equivalent_to_its_last_link() {
     let egress = network.add_link(None, rate(10.0));
     let down = network.add_link(Some(egress), rate(20.0));
     let whole = network.start_over(secs(0), &[egress, down], bytes(30), None);
-    assert_eq!(network.path(whole), network.path(network.transfers().next().expect("one").id));
+    assert_eq!(
+        network.path(whole),
+        network.path(network.transfers().next().expect("one").id)
+    );
     // Without its parent, the downlink is a separate set.
     let part = network.start_over(secs(0), &[down], bytes(60), None);
-    assert_eq!((network.path(whole), network.path(part)), (vec![egress, down], vec![down]));
+    assert_eq!(
+        (network.path(whole), network.path(part)),
+        (vec![egress, down], vec![down])
+    );
     assert_eq!(rates(&network, &[whole, part]), [10.0, 10.0]);
     // whole: 30 / 10 = 3 s; part: 30 left at 20 B/s: 4.5 s.
-    assert_eq!(run(&mut network), [(secs(3), vec![whole]), (nanos(4_500_000_000), vec![part])]);
+    assert_eq!(
+        run(&mut network),
+        [(secs(3), vec![whole]), (nanos(4_500_000_000), vec![part])]
+    );
 }
 
 #[test]
@@ -96,14 +132,21 @@ fn switching_solvers_and_back_moves_no_byte() {
     // A tree of 60 downlinks that are always in use, and two of them that occasionally exchange data as peers.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(1000.0));
-    let downs: Vec<_> = (0..60).map(|i| network.add_link(Some(egress), rate(10.0 + f64::from(i % 7)))).collect();
+    let downs: Vec<_> = (0..60)
+        .map(|i| network.add_link(Some(egress), rate(10.0 + f64::from(i % 7))))
+        .collect();
     let mut ledger = super::check::Ledger::new();
     // About 100 s each, all different.
     let size = |at: u64| bytes(1000 + at * 7919 % 1000);
     let start = |network: &mut Network, now: SimTime, at: u64| {
         let id = match at {
             500 | 900 => network.start_over(now, &[downs[3], downs[50]], size(at), None),
-            _ => network.start(now, downs[at as usize % 60], size(at), cap(5.0 + (at % 11) as f64)),
+            _ => network.start(
+                now,
+                downs[at as usize % 60],
+                size(at),
+                cap(5.0 + (at % 11) as f64),
+            ),
         };
         assert_eq!(id.serial(), at);
     };
@@ -129,5 +172,9 @@ fn switching_solvers_and_back_moves_no_byte() {
     ledger.note(now, &network);
     assert_eq!((network.active, ledger.imbalance()), (0, None));
     use crate::flow::Solver::{Forest, Mesh};
-    assert_eq!(solvers, [Forest, Mesh, Forest, Mesh, Forest], "there and back, once per exchange");
+    assert_eq!(
+        solvers,
+        [Forest, Mesh, Forest, Mesh, Forest],
+        "there and back, once per exchange"
+    );
 }

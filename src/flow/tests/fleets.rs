@@ -9,7 +9,8 @@ use proptest::test_runner::RngSeed;
 
 use super::naive::NaiveNetwork;
 use super::oracle::{
-    Route, Script, ScriptStep, amount, capacity, differences, leftovers, run_script, size, wait, weights,
+    Route, Script, ScriptStep, amount, capacity, differences, leftovers, run_script, size, wait,
+    weights,
 };
 use super::*;
 
@@ -34,7 +35,10 @@ impl Fleet {
 
     /// The incoming link of a node; its outgoing one is the next.
     fn card(&self, cluster: usize, node: usize) -> usize {
-        let before: usize = self.clusters[..cluster].iter().map(|&(_, nodes)| nodes).sum();
+        let before: usize = self.clusters[..cluster]
+            .iter()
+            .map(|&(_, nodes)| nodes)
+            .sum();
         REGISTRIES + 2 * self.regions + self.clusters.len() + 2 * (before + node)
     }
 
@@ -43,7 +47,11 @@ impl Fleet {
         let mut parents = vec![None; REGISTRIES];
         parents.extend((0..self.regions).map(|_| Some(0)));
         parents.extend((0..self.regions).map(|_| None));
-        parents.extend(self.clusters.iter().map(|&(region, _)| Some(REGISTRIES + region)));
+        parents.extend(
+            self.clusters
+                .iter()
+                .map(|&(region, _)| Some(REGISTRIES + region)),
+        );
         for (cluster, &(_, nodes)) in self.clusters.iter().enumerate() {
             parents.extend((0..nodes).flat_map(|_| [Some(self.downlink(cluster)), None]));
         }
@@ -66,7 +74,8 @@ impl Fleet {
 
 fn fleet() -> impl Strategy<Value = Fleet> {
     (1usize..3).prop_flat_map(|regions| {
-        prop::collection::vec((0..regions, 1usize..4), 1..6).prop_map(move |clusters| Fleet { regions, clusters })
+        prop::collection::vec((0..regions, 1usize..4), 1..6)
+            .prop_map(move |clusters| Fleet { regions, clusters })
     })
 }
 

@@ -22,7 +22,14 @@ fn equal_transfers_share_equally_and_speed_up_when_one_ends() {
     assert_eq!(rates(&network, &ids), [30.0, 30.0, 30.0]);
     // 30 B/s each: the first ends at 90/30 = 3 s; then 45 each: the second has 90 left, 3 + 90/45 = 5 s;
     // the third has 360 - 90 - 90 = 180 left at 90 B/s: 7 s.
-    assert_eq!(run(&mut network), [(secs(3), vec![ids[0]]), (secs(5), vec![ids[1]]), (secs(7), vec![ids[2]])]);
+    assert_eq!(
+        run(&mut network),
+        [
+            (secs(3), vec![ids[0]]),
+            (secs(5), vec![ids[1]]),
+            (secs(7), vec![ids[2]])
+        ]
+    );
 }
 
 #[test]
@@ -41,7 +48,10 @@ fn a_transfer_at_its_cap_leaves_the_rest_to_the_others() {
     assert_eq!(network.throughput(link), rate(70.0));
     assert!(!network.is_saturated(link));
     // loose: 450 - 90 = 360 left at 60 B/s: 2 + 6 = 8 s; capped: 100/10 = 10 s.
-    assert_eq!(run(&mut network), [(secs(8), vec![loose]), (secs(10), vec![capped])]);
+    assert_eq!(
+        run(&mut network),
+        [(secs(8), vec![loose]), (secs(10), vec![capped])]
+    );
 }
 
 #[test]
@@ -58,9 +68,14 @@ fn every_link_of_a_path_can_be_the_bottleneck() {
     let ids = [x, y, z, w, b].map(|link| network.start(SimTime::ZERO, link, bytes(1000), None));
     // Filling: at 15 region a is full (x, y); at 20 link z; then (100 - 30 - 20) / 2 = 25 the egress (w, v).
     assert_eq!(rates(&network, &ids), [15.0, 15.0, 20.0, 25.0, 25.0]);
-    for (link, through, full) in
-        [(egress, 100.0, true), (a, 30.0, true), (b, 70.0, false), (x, 15.0, false), (z, 20.0, true), (w, 25.0, false)]
-    {
+    for (link, through, full) in [
+        (egress, 100.0, true),
+        (a, 30.0, true),
+        (b, 70.0, false),
+        (x, 15.0, false),
+        (z, 20.0, true),
+        (w, 25.0, false),
+    ] {
         assert_eq!(network.throughput(link), rate(through), "{link:?}");
         assert_eq!(network.is_saturated(link), full, "{link:?}");
     }
@@ -72,7 +87,11 @@ fn roots_are_independent() {
     let [one, two] = [10.0, 20.0].map(|capacity| network.add_link(None, rate(capacity)));
     let ids = [one, two, two].map(|link| network.start(SimTime::ZERO, link, bytes(100), None));
     assert_eq!(rates(&network, &ids), [10.0, 10.0, 10.0]);
-    assert_eq!(run(&mut network), [(secs(10), ids.to_vec())], "by link, then by id");
+    assert_eq!(
+        run(&mut network),
+        [(secs(10), ids.to_vec())],
+        "by link, then by id"
+    );
 }
 
 #[test]
@@ -88,7 +107,10 @@ fn a_brownout_pauses_transfers_and_they_resume_afterwards() {
     assert_eq!(network.throughput(egress), BytesPerSec::ZERO);
     network.set_capacity(secs(10), egress, rate(100.0));
     // one: 40 of 100 B done, 60 left at 10 B/s: 16 s. two: 200 of 900 done, 700 left at 50 B/s: 24 s.
-    assert_eq!(run(&mut network), [(secs(16), vec![one]), (secs(24), vec![two])]);
+    assert_eq!(
+        run(&mut network),
+        [(secs(16), vec![one]), (secs(24), vec![two])]
+    );
 }
 
 #[test]
@@ -99,11 +121,19 @@ fn reducing_one_link_gives_its_share_to_the_others() {
     let ids = downs.map(|down| network.start(SimTime::ZERO, down, bytes(600), None));
     assert_eq!(rates(&network, &ids), [20.0, 20.0, 20.0]);
     network.set_capacity(secs(1), downs[0], rate(4.0));
-    assert_eq!(rates(&network, &ids), [4.0, 28.0, 28.0], "(60 - 4) / 2 = 28");
+    assert_eq!(
+        rates(&network, &ids),
+        [4.0, 28.0, 28.0],
+        "(60 - 4) / 2 = 28"
+    );
     network.set_capacity(secs(2), downs[0], BytesPerSec::ZERO);
     assert_eq!(rates(&network, &ids), [0.0, 30.0, 30.0]);
     network.set_capacity(secs(3), downs[0], rate(21.0));
-    assert_eq!(rates(&network, &ids), [20.0, 20.0, 20.0], "21 is above the fair share again");
+    assert_eq!(
+        rates(&network, &ids),
+        [20.0, 20.0, 20.0],
+        "21 is above the fair share again"
+    );
 }
 
 #[test]
@@ -111,7 +141,10 @@ fn a_transfer_of_0_bytes_is_complete_when_it_starts() {
     let mut network = Network::new();
     let link = network.add_link(None, BytesPerSec::ZERO);
     let empty = network.start(secs(7), link, Bytes::ZERO, None);
-    assert_eq!((network.active, network.next_completion()), (0, Some(secs(7))));
+    assert_eq!(
+        (network.active, network.next_completion()),
+        (0, Some(secs(7)))
+    );
     assert_eq!(run(&mut network), [(secs(7), vec![empty])]);
 }
 
@@ -132,10 +165,22 @@ fn cancelling_returns_whole_bytes_and_never_more_than_the_size() {
     let mut network = Network::new();
     let link = network.add_link(None, rate(3.0));
     let id = network.start(SimTime::ZERO, link, bytes(10), None);
-    assert_eq!(network.cancel(nanos(1_500_000_000), id), bytes(4), "1.5 s · 3 B/s = 4.5 B, rounded down");
+    assert_eq!(
+        network.cancel(nanos(1_500_000_000), id),
+        bytes(4),
+        "1.5 s · 3 B/s = 4.5 B, rounded down"
+    );
     let id = network.start(secs(2), link, bytes(10), None);
-    assert_eq!(network.cancel(secs(60), id), bytes(10), "it was complete at 5.33 s");
-    assert_eq!(network.next_completion(), None, "what was cancelled is not reported");
+    assert_eq!(
+        network.cancel(secs(60), id),
+        bytes(10),
+        "it was complete at 5.33 s"
+    );
+    assert_eq!(
+        network.next_completion(),
+        None,
+        "what was cancelled is not reported"
+    );
 }
 
 #[test]
@@ -163,19 +208,32 @@ fn connections_share_a_full_link_by_weight() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(100.0));
     let narrow = network.add_link(Some(egress), rate(10.0));
-    let weighing =
-        |weight: f64, most: Option<f64>| Connection { cap: most.map(rate), weight: ShareWeight::near(weight) };
+    let weighing = |weight: f64, most: Option<f64>| Connection {
+        cap: most.map(rate),
+        weight: ShareWeight::near(weight),
+    };
     // Bounded by its own link, by its cap, and twice by the egress: 10 + 15 + 3 · 15 + 2 · 15 = 100.
-    let starts = [(narrow, 8.0, None), (egress, 4.0, Some(15.0)), (egress, 3.0, None), (egress, 2.0, None)];
-    let ids = starts.map(|(link, weight, cap)| network.start(SimTime::ZERO, link, bytes(90), weighing(weight, cap)));
+    let starts = [
+        (narrow, 8.0, None),
+        (egress, 4.0, Some(15.0)),
+        (egress, 3.0, None),
+        (egress, 2.0, None),
+    ];
+    let ids = starts.map(|(link, weight, cap)| {
+        network.start(SimTime::ZERO, link, bytes(90), weighing(weight, cap))
+    });
     assert_eq!(rates(&network, &ids), [10.0, 15.0, 45.0, 30.0]);
     // The third ends at 2 s; then the last one has 30 + 45 for its remaining 30 B.
-    let ends: Vec<f64> = run(&mut network).iter().map(|(at, _)| at.as_secs_f64()).collect();
+    let ends: Vec<f64> = run(&mut network)
+        .iter()
+        .map(|(at, _)| at.as_secs_f64())
+        .collect();
     assert_eq!(ends, [2.0, 2.4, 6.0, 9.0]);
 }
 
 #[test]
 fn a_weight_is_the_nearest_number_of_sixteenths() {
-    let sixteenths = [0.0, 0.01, 0.1, 1.0, 2.03, 1e9].map(|weight| ShareWeight::near(weight).steps());
+    let sixteenths =
+        [0.0, 0.01, 0.1, 1.0, 2.03, 1e9].map(|weight| ShareWeight::near(weight).steps());
     assert_eq!(sixteenths, [1, 1, 2, 16, 32, 1024 * 16]);
 }

@@ -23,18 +23,39 @@ impl Network {
     /// A network whose general solver treats links with more than so many bundles as hubs.
     pub(super) fn with_hubs_above(bundles: usize) -> Self {
         let network = Self::new();
-        network.mesh.borrow_mut().hub_size = HubSize { above: bundles, below: bundles.div_ceil(2) };
+        network.mesh.borrow_mut().hub_size = HubSize {
+            above: bundles,
+            below: bundles.div_ceil(2),
+        };
         network
     }
 
     /// The transfers in flight, in an unspecified order (the same in every run).
     pub(super) fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
-        self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(
-            |(&TransferRecord { serial, connection, link, .. }, slot)| {
-                let id = TransferId { serial, slot };
-                TransferState { id, link, connection, rate: self.rate(id), delivered: self.delivered(id) }
-            },
-        )
+        self.transfers
+            .iter()
+            .zip(0..)
+            .filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight)
+            .map(
+                |(
+                    &TransferRecord {
+                        serial,
+                        connection,
+                        link,
+                        ..
+                    },
+                    slot,
+                )| {
+                    let id = TransferId { serial, slot };
+                    TransferState {
+                        id,
+                        link,
+                        connection,
+                        rate: self.rate(id),
+                        delivered: self.delivered(id),
+                    }
+                },
+            )
     }
 
     /// The links, in the order in which they were added.
@@ -50,7 +71,12 @@ impl Network {
     pub(super) fn path(&self, id: TransferId) -> Vec<LinkId> {
         let transfer = self.transfer(id);
         if transfer.crossing {
-            self.mesh.borrow().path(id.slot).into_iter().map(LinkId).collect()
+            self.mesh
+                .borrow()
+                .path(id.slot)
+                .into_iter()
+                .map(LinkId)
+                .collect()
         } else {
             let mut path: Vec<LinkId> = self.path_down_to(transfer.link).collect();
             path.reverse();

@@ -37,7 +37,9 @@ fn nanos(nanos: u64) -> SimTime {
 /// The rates of `ids` in bytes per second, to six digits after the point.
 fn rates(network: &Network, ids: &[TransferId]) -> Vec<f64> {
     assert_eq!(check::unfairness(network), Vec::<String>::new());
-    ids.iter().map(|&id| (network.rate(id).get() * 1e6).round() / 1e6).collect()
+    ids.iter()
+        .map(|&id| (network.rate(id).get() * 1e6).round() / 1e6)
+        .collect()
 }
 
 /// Advances from completion to completion; returns the times and the completed transfers.
@@ -46,7 +48,11 @@ fn run(network: &mut Network) -> Vec<(SimTime, Vec<TransferId>)> {
     while let Some(next) = network.next_completion() {
         let mut completed = Vec::new();
         network.advance(next, &mut completed);
-        assert!(!completed.is_empty(), "a completion was announced for {} ns", next.as_nanos());
+        assert!(
+            !completed.is_empty(),
+            "a completion was announced for {} ns",
+            next.as_nanos()
+        );
         steps.push((next, completed));
     }
     steps

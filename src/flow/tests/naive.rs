@@ -31,7 +31,11 @@ struct NaiveTransfer {
 impl NaiveTransfer {
     /// When it ends at its current rate.
     fn due(&self, now: Instant) -> Option<Instant> {
-        now.after(if self.left > 0.0 { self.left / self.rate * 1e9 } else { 0.0 })
+        now.after(if self.left > 0.0 {
+            self.left / self.rate * 1e9
+        } else {
+            0.0
+        })
     }
 }
 
@@ -53,7 +57,10 @@ impl NaiveNetwork {
 
     /// As `Network::add_link`.
     pub(super) fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
-        self.links.push(NaiveLink { parent: parent.map(LinkId::index), capacity: capacity.get() });
+        self.links.push(NaiveLink {
+            parent: parent.map(LinkId::index),
+            capacity: capacity.get(),
+        });
         LinkId(self.links.len() as u32 - 1)
     }
 
@@ -65,7 +72,13 @@ impl NaiveNetwork {
     }
 
     /// As `Network::start`.
-    pub(super) fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, connection: Connection) -> TransferId {
+    pub(super) fn start(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        size: Bytes,
+        connection: Connection,
+    ) -> TransferId {
         let path = std::iter::successors(Some(link.index()), |&at| self.links[at].parent).collect();
         self.start_on(now, link, path, size, connection)
     }
@@ -97,7 +110,10 @@ impl NaiveNetwork {
         connection: Connection,
     ) -> TransferId {
         self.run_to(now);
-        let id = TransferId { serial: self.started, slot: 0 };
+        let id = TransferId {
+            serial: self.started,
+            slot: 0,
+        };
         self.started += 1;
         if size == Bytes::ZERO {
             self.complete.push((now.as_nanos(), link, id));
@@ -105,7 +121,16 @@ impl NaiveNetwork {
             let size = size.get() as f64;
             let cap = connection.cap.map_or(f64::INFINITY, BytesPerSec::get);
             let weight = connection.weight.get();
-            self.transfers.push(NaiveTransfer { id, link, path, cap, weight, size, left: size, rate: 0.0 });
+            self.transfers.push(NaiveTransfer {
+                id,
+                link,
+                path,
+                cap,
+                weight,
+                size,
+                left: size,
+                rate: 0.0,
+            });
             self.fill();
         }
         id
@@ -117,7 +142,11 @@ impl NaiveNetwork {
     /// If the transfer was already reported or cancelled.
     pub(super) fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
         self.run_to(now);
-        let at = self.transfers.iter().position(|transfer| transfer.id == id).expect("the transfer is in flight");
+        let at = self
+            .transfers
+            .iter()
+            .position(|transfer| transfer.id == id)
+            .expect("the transfer is in flight");
         let gone = self.transfers.remove(at);
         self.fill();
         Bytes::new((gone.size - gone.left).clamp(0.0, gone.size) as u64)
@@ -126,7 +155,9 @@ impl NaiveNetwork {
     /// As `Network::next_completion`.
     pub(super) fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
-        unreported.or_else(|| self.next_due().map(Instant::tick)).map(SimTime::from_nanos)
+        unreported
+            .or_else(|| self.next_due().map(Instant::tick))
+            .map(SimTime::from_nanos)
     }
 
     /// As `Network::advance`.
@@ -138,28 +169,44 @@ impl NaiveNetwork {
 
     /// As `Network::throughput`.
     pub(super) fn throughput(&self, link: LinkId) -> BytesPerSec {
-        let through = self.transfers.iter().filter(|transfer| transfer.path.contains(&link.index()));
+        let through = self
+            .transfers
+            .iter()
+            .filter(|transfer| transfer.path.contains(&link.index()));
         BytesPerSec::new(through.map(|transfer| transfer.rate).sum())
     }
 
     /// As `Network::rate`.
     pub(super) fn rate(&self, id: TransferId) -> BytesPerSec {
         let found = self.transfers.iter().find(|transfer| transfer.id == id);
-        found.map_or(BytesPerSec::ZERO, |transfer| BytesPerSec::new(transfer.rate))
+        found.map_or(BytesPerSec::ZERO, |transfer| {
+            BytesPerSec::new(transfer.rate)
+        })
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let due = self.transfers.iter().filter_map(|transfer| transfer.due(self.now));
+        let due = self
+            .transfers
+            .iter()
+            .filter_map(|transfer| transfer.due(self.now));
         due.reduce(|one, other| if other < one { other } else { one })
     }
 
     fn run_to(&mut self, now: SimTime) {
         while let Some(due) = self.next_due().filter(|due| due.tick() <= now.as_nanos()) {
-            let ends = |transfer: &NaiveTransfer| transfer.due(self.now).is_some_and(|own| due.coincides_with(own));
+            let ends = |transfer: &NaiveTransfer| {
+                transfer
+                    .due(self.now)
+                    .is_some_and(|own| due.coincides_with(own))
+            };
             let (ended, others) = self.transfers.drain(..).partition(ends);
             let ended: Vec<NaiveTransfer> = ended;
             self.transfers = others;
-            self.complete.extend(ended.iter().map(|transfer| (due.tick(), transfer.link, transfer.id)));
+            self.complete.extend(
+                ended
+                    .iter()
+                    .map(|transfer| (due.tick(), transfer.link, transfer.id)),
+            );
             self.pass(due);
             self.fill();
         }
@@ -179,7 +226,8 @@ impl NaiveNetwork {
         let mut rising: Vec<usize> = (0..self.transfers.len()).collect();
         while !rising.is_empty() {
             // For each link: what it has left for those that rise, and their weight.
-            let mut shares: Vec<(f64, f64)> = self.links.iter().map(|link| (link.capacity, 0.0)).collect();
+            let mut shares: Vec<(f64, f64)> =
+                self.links.iter().map(|link| (link.capacity, 0.0)).collect();
             for (at, transfer) in self.transfers.iter().enumerate() {
                 for &link in &transfer.path {
                     if rising.contains(&at) {
@@ -192,10 +240,18 @@ impl NaiveNetwork {
             let share = |link: usize| shares[link].0.max(0.0) / shares[link].1;
             let bound = |at: usize| {
                 let transfer = &self.transfers[at];
-                transfer.path.iter().map(|&link| share(link)).fold(transfer.cap / transfer.weight, f64::min)
+                transfer
+                    .path
+                    .iter()
+                    .map(|&link| share(link))
+                    .fold(transfer.cap / transfer.weight, f64::min)
             };
-            let level = rising.iter().map(|&at| bound(at)).fold(f64::INFINITY, f64::min);
-            let (stop, rise): (Vec<usize>, Vec<usize>) = rising.iter().partition(|&&at| bound(at) <= level);
+            let level = rising
+                .iter()
+                .map(|&at| bound(at))
+                .fold(f64::INFINITY, f64::min);
+            let (stop, rise): (Vec<usize>, Vec<usize>) =
+                rising.iter().partition(|&&at| bound(at) <= level);
             for at in stop {
                 self.transfers[at].rate = level * self.transfers[at].weight;
             }

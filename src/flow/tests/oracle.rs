@@ -14,8 +14,20 @@ use crate::flow::{Connection, LinkId, ShareWeight, TransferId};
 pub(super) trait NetworkUnderTest {
     fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
     fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
-    fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, connection: Connection) -> TransferId;
-    fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, connection: Connection) -> TransferId;
+    fn start(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        size: Bytes,
+        connection: Connection,
+    ) -> TransferId;
+    fn start_over(
+        &mut self,
+        now: SimTime,
+        links: &[LinkId],
+        size: Bytes,
+        connection: Connection,
+    ) -> TransferId;
     fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes;
     fn next_completion(&self) -> Option<SimTime>;
     fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>);
@@ -143,12 +155,22 @@ pub(super) struct ScriptRun<S> {
 
 impl<S: NetworkUnderTest> ScriptRun<S> {
     fn begin_next_layer(&mut self, now: SimTime, pull: usize) {
-        let PullProgress { route, sizes, cap, weights, next } = &mut self.pulls[pull];
+        let PullProgress {
+            route,
+            sizes,
+            cap,
+            weights,
+            next,
+        } = &mut self.pulls[pull];
         if let Some(&size) = sizes.get(*next) {
             let size = bytes(size);
-            let weight =
-                weights.get(*next % weights.len().max(1)).map_or(ShareWeight::ONE, |&weight| ShareWeight::near(weight));
-            let connection = Connection { cap: cap.map(rate), weight };
+            let weight = weights
+                .get(*next % weights.len().max(1))
+                .map_or(ShareWeight::ONE, |&weight| ShareWeight::near(weight));
+            let connection = Connection {
+                cap: cap.map(rate),
+                weight,
+            };
             let id = match route {
                 Route::Down(link) => self.solver.start(now, self.links[*link], size, connection),
                 Route::Over(links) => {
@@ -167,11 +189,21 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
         let mut completed = Vec::new();
         while let Some(now) = self.solver.next_completion().filter(|&next| next <= until) {
             self.solver.advance(now, &mut completed);
-            assert!(!completed.is_empty(), "a completion was announced for {} ns", now.as_nanos());
+            assert!(
+                !completed.is_empty(),
+                "a completion was announced for {} ns",
+                now.as_nanos()
+            );
             for id in &completed {
                 let layer = self.layer_of[id];
-                self.ledger.completed(bytes(self.pulls[layer.0].sizes[layer.1]));
-                self.ends.insert(layer, LayerEnd::Complete { at: now.as_nanos() as f64 });
+                self.ledger
+                    .completed(bytes(self.pulls[layer.0].sizes[layer.1]));
+                self.ends.insert(
+                    layer,
+                    LayerEnd::Complete {
+                        at: now.as_nanos() as f64,
+                    },
+                );
             }
             self.solver.check(now, &mut self.ledger);
             for id in completed.drain(..) {
@@ -183,15 +215,34 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
 
     fn step(&mut self, now: SimTime, step: &ScriptStep) {
         match step {
-            ScriptStep::Pull { route, layers, parallel, cap, weights } => {
+            ScriptStep::Pull {
+                route,
+                layers,
+                parallel,
+                cap,
+                weights,
+            } => {
                 let (route, sizes, weights) = (route.clone(), layers.clone(), weights.clone());
-                self.pulls.push(PullProgress { route, sizes, cap: *cap, weights, next: 0 });
+                self.pulls.push(PullProgress {
+                    route,
+                    sizes,
+                    cap: *cap,
+                    weights,
+                    next: 0,
+                });
                 for _ in 0..*parallel {
                     self.begin_next_layer(now, self.pulls.len() - 1);
                 }
             }
             ScriptStep::GiveUp { pull } => {
-                let Some(pull) = self.pulls.len().checked_sub(1).map(|last| pull % (last + 1)) else { return };
+                let Some(pull) = self
+                    .pulls
+                    .len()
+                    .checked_sub(1)
+                    .map(|last| pull % (last + 1))
+                else {
+                    return;
+                };
                 let ids: Vec<_> = self
                     .layer_of
                     .iter()
@@ -203,11 +254,17 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
                     self.ledger.delivered(delivered);
                     self.solver.check(now, &mut self.ledger);
                     self.layer_of.remove(&id);
-                    self.ends.insert(layer, LayerEnd::GivenUp { delivered: delivered.get() as f64 });
+                    self.ends.insert(
+                        layer,
+                        LayerEnd::GivenUp {
+                            delivered: delivered.get() as f64,
+                        },
+                    );
                 }
             }
             ScriptStep::SetCapacity { link, capacity } => {
-                self.solver.set_capacity(now, self.links[*link], rate(*capacity));
+                self.solver
+                    .set_capacity(now, self.links[*link], rate(*capacity));
                 self.solver.check(now, &mut self.ledger);
             }
         }
@@ -225,7 +282,9 @@ pub(super) fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Scr
         samples: Vec::new(),
     };
     for &(above, capacity) in &script.links {
-        let link = run.solver.add_link(above.map(|above| run.links[above]), rate(capacity));
+        let link = run
+            .solver
+            .add_link(above.map(|above| run.links[above]), rate(capacity));
         run.links.push(link);
     }
     let mut now = SimTime::ZERO;
@@ -235,9 +294,18 @@ pub(super) fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Scr
         // Completions up to `now` were handled one at a time; this advances to `now` itself.
         run.solver.advance(now, &mut Vec::new());
         run.step(now, step);
-        let by_layer: BTreeMap<Layer, TransferId> = run.layer_of.iter().map(|(&id, &layer)| (layer, id)).collect();
-        run.samples.extend(by_layer.values().map(|&id| run.solver.rate(id).get()));
-        run.samples.extend(run.links.iter().map(|&link| run.solver.throughput(link).get()));
+        let by_layer: BTreeMap<Layer, TransferId> = run
+            .layer_of
+            .iter()
+            .map(|(&id, &layer)| (layer, id))
+            .collect();
+        run.samples
+            .extend(by_layer.values().map(|&id| run.solver.rate(id).get()));
+        run.samples.extend(
+            run.links
+                .iter()
+                .map(|&link| run.solver.throughput(link).get()),
+        );
     }
     run.run_until(SimTime::MAX);
     run
@@ -278,7 +346,8 @@ fn route(links: usize, crossing: Crossing) -> impl Strategy<Value = Route> {
 
 /// Connections that are alike, or not: few values, so that levels often tie, or any.
 pub(super) fn weights() -> impl Strategy<Value = Vec<f64>> {
-    let weight = prop_oneof![3 => prop::sample::select(vec![0.5, 1.0, 2.0, 4.0]), 2 => 0.01..20.0f64];
+    let weight =
+        prop_oneof![3 => prop::sample::select(vec![0.5, 1.0, 2.0, 4.0]), 2 => 0.01..20.0f64];
     prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec(weight, 1..4)]
 }
 
@@ -302,14 +371,21 @@ pub(super) fn wait() -> impl Strategy<Value = u64> {
 
 fn script(crossing: Crossing) -> impl Strategy<Value = Script> {
     // Deep forests come from parents close by, wide ones from parents far back.
-    let link = (prop::option::weighted(0.85, (any::<prop::sample::Index>(), any::<bool>())), capacity());
+    let link = (
+        prop::option::weighted(0.85, (any::<prop::sample::Index>(), any::<bool>())),
+        capacity(),
+    );
     prop::collection::vec(link, 1..10)
         .prop_map(|links| {
             let above = |at: usize, (index, near): (prop::sample::Index, bool)| {
                 if near { at - 1 } else { index.index(at) }
             };
             let links = links.into_iter().enumerate();
-            links.map(|(at, (up, capacity))| (up.filter(|_| at > 0).map(|up| above(at, up)), capacity)).collect()
+            links
+                .map(|(at, (up, capacity))| {
+                    (up.filter(|_| at > 0).map(|up| above(at, up)), capacity)
+                })
+                .collect()
         })
         .prop_flat_map(move |links: Vec<_>| {
             let steps = prop::collection::vec((wait(), step(links.len(), crossing)), 1..20);
@@ -338,12 +414,19 @@ pub(super) fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec
     }
     for (layer, end) in &one.ends {
         let same = match (*end, other.ends[layer]) {
-            (LayerEnd::Complete { at: one }, LayerEnd::Complete { at: other }) => near(one, other, 1.0),
-            (LayerEnd::GivenUp { delivered: one }, LayerEnd::GivenUp { delivered: other }) => near(one, other, 1.0),
+            (LayerEnd::Complete { at: one }, LayerEnd::Complete { at: other }) => {
+                near(one, other, 1.0)
+            }
+            (LayerEnd::GivenUp { delivered: one }, LayerEnd::GivenUp { delivered: other }) => {
+                near(one, other, 1.0)
+            }
             _ => false,
         };
         if !same {
-            differences.push(format!("layer {layer:?}: {end:?} and {:?}", other.ends[layer]));
+            differences.push(format!(
+                "layer {layer:?}: {end:?} and {:?}",
+                other.ends[layer]
+            ));
         }
     }
     assert_eq!(one.samples.len(), other.samples.len());
@@ -366,7 +449,11 @@ pub(super) fn leftovers(run: &ScriptRun<Network>) -> Vec<String> {
         }
         ledger.delivered(transfer.delivered);
     }
-    leftovers.extend(ledger.imbalance().map(|bytes| format!("{bytes} more bytes were sent than received")));
+    leftovers.extend(
+        ledger
+            .imbalance()
+            .map(|bytes| format!("{bytes} more bytes were sent than received")),
+    );
     leftovers
 }
 

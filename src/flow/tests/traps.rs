@@ -25,7 +25,8 @@ fn reducing_a_link_below_its_pinned_children_unpins_them() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(1000.0));
     let region = network.add_link(Some(egress), rate(100.0));
-    let ids = [10.0, 20.0, 30.0].map(|most| network.start(SimTime::ZERO, region, bytes(100), cap(most)));
+    let ids =
+        [10.0, 20.0, 30.0].map(|most| network.start(SimTime::ZERO, region, bytes(100), cap(most)));
     assert_eq!(rates(&network, &ids), [10.0, 20.0, 30.0]);
     for (capacity, expected) in [
         (50.0, [10.0, 20.0, 20.0]), // (50 - 10) / 2
@@ -62,10 +63,18 @@ fn simultaneous_completions_are_reported_by_link_then_by_start() {
     let egress = network.add_link(None, rate(120.0));
     let downs = [0; 4].map(|_| network.add_link(Some(egress), rate(50.0)));
     // Started in an order that is neither; six transfers at 20 B/s each, all ending at 3 s.
-    let started = [3, 1, 2, 1, 0, 3].map(|down| (downs[down], network.start(secs(0), downs[down], bytes(60), None)));
+    let started = [3, 1, 2, 1, 0, 3].map(|down| {
+        (
+            downs[down],
+            network.start(secs(0), downs[down], bytes(60), None),
+        )
+    });
     let mut expected = started;
     expected.sort_unstable();
-    assert_eq!(run(&mut network), [(secs(3), expected.map(|(_, id)| id).to_vec())]);
+    assert_eq!(
+        run(&mut network),
+        [(secs(3), expected.map(|(_, id)| id).to_vec())]
+    );
 }
 
 #[test]
@@ -74,8 +83,13 @@ fn equal_caps_cross_the_fair_share_together() {
     let k = 50;
     let mut network = Network::new();
     let egress = network.add_link(None, rate((f64::from(k) - 0.5) * 10.0));
-    let downs: Vec<_> = (0..k).map(|_| network.add_link(Some(egress), rate(10.0))).collect();
-    let ids: Vec<_> = downs.iter().map(|&down| network.start(secs(0), down, bytes(1000), None)).collect();
+    let downs: Vec<_> = (0..k)
+        .map(|_| network.add_link(Some(egress), rate(10.0)))
+        .collect();
+    let ids: Vec<_> = downs
+        .iter()
+        .map(|&down| network.start(secs(0), down, bytes(1000), None))
+        .collect();
     let shared = rate((f64::from(k) - 0.5) * 10.0 / f64::from(k));
     assert!((network.rate(ids[0]).get() - shared.get()).abs() < 1e-9);
     network.cancel(secs(1), ids[7]);
@@ -103,11 +117,19 @@ fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
     // Frequent queries must not round frequently: a transfer that is disturbed every 7 ns still ends on time.
     let disturbed = network.start(now, link, bytes(3_000_000), cap(1e9));
     for step in 1..400_000 {
-        let other = network.start(now + SimDuration::from_nanos(7 * step), link, bytes(1 << 40), None);
+        let other = network.start(
+            now + SimDuration::from_nanos(7 * step),
+            link,
+            bytes(1 << 40),
+            None,
+        );
         network.cancel(now + SimDuration::from_nanos(7 * step + 3), other);
     }
     // 3e6 B / 1e9 B/s = 3 ms.
-    assert_eq!(run(&mut network), [(now + SimDuration::from_millis(3), vec![disturbed])]);
+    assert_eq!(
+        run(&mut network),
+        [(now + SimDuration::from_millis(3), vec![disturbed])]
+    );
 }
 
 #[test]
@@ -118,12 +140,22 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
     let due = network.next_completion().expect("it moves");
     // In the nanosecond in which the first is due, before it is reported, it has no share any more.
     let second = network.start(due, link, bytes(7), None);
-    assert_eq!((network.active, network.rate(first), network.rate(second)), (1, BytesPerSec::ZERO, rate(7.0)));
-    assert_eq!(network.next_completion(), Some(due), "the first is still to be reported");
+    assert_eq!(
+        (network.active, network.rate(first), network.rate(second)),
+        (1, BytesPerSec::ZERO, rate(7.0))
+    );
+    assert_eq!(
+        network.next_completion(),
+        Some(due),
+        "the first is still to be reported"
+    );
     let mut completed = Vec::new();
     network.advance(due, &mut completed);
     assert_eq!(completed, [first]);
-    assert_eq!(network.next_completion(), Some(due + SimDuration::from_secs(1)));
+    assert_eq!(
+        network.next_completion(),
+        Some(due + SimDuration::from_secs(1))
+    );
 }
 
 #[test]
@@ -131,22 +163,47 @@ fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
     // Ten years, up to 3e18 bytes through one clock that never stops, then a small transfer at 1 kB/s: a clock that
     // has come that far could not distinguish 512 bytes, which is half a second here.
     for (egress_rate, down_rate, downs, whose) in [
-        (10e9, 20e9, 1, "the root's, under a link that always carries something"),
-        (10e9, 20e9, 2, "the root's, under links that carry nothing when the next transfer starts"),
+        (
+            10e9,
+            20e9,
+            1,
+            "the root's, under a link that always carries something",
+        ),
+        (
+            10e9,
+            20e9,
+            2,
+            "the root's, under links that carry nothing when the next transfer starts",
+        ),
         (20e9, 10e9, 1, "the downlink's class's"),
     ] {
         let mut network = Network::new();
         let egress = network.add_link(None, rate(egress_rate));
-        let downs: Vec<_> = (0..downs).map(|_| network.add_link(Some(egress), rate(down_rate))).collect();
+        let downs: Vec<_> = (0..downs)
+            .map(|_| network.add_link(Some(egress), rate(down_rate)))
+            .collect();
         let (mut now, mut completed) = (SimTime::ZERO, Vec::new());
         for day in 0..3650 {
-            network.start(now, downs[day % downs.len()], bytes(864_000_000_000_000 + 1_000_000_000), None);
+            network.start(
+                now,
+                downs[day % downs.len()],
+                bytes(864_000_000_000_000 + 1_000_000_000),
+                None,
+            );
             now = now + SimDuration::from_hours(24);
             network.advance(now, &mut completed);
         }
         assert!(network.active >= 1, "each evening a gigabyte is left");
         let share = rate(1000.0 * (network.active + 1) as f64);
-        network.set_capacity(now, if egress_rate < down_rate { egress } else { downs[0] }, share);
+        network.set_capacity(
+            now,
+            if egress_rate < down_rate {
+                egress
+            } else {
+                downs[0]
+            },
+            share,
+        );
         let small = network.start(now, downs[0], bytes(12_345), None);
         completed.clear();
         while !completed.contains(&small) {
@@ -154,7 +211,11 @@ fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
             network.advance(now, &mut completed);
         }
         // 12 345 B / 1 kB/s = 12.345 s.
-        assert_eq!(now.as_nanos() - 3650 * 86_400_000_000_000, 12_345_000_000, "the clock is {whose}");
+        assert_eq!(
+            now.as_nanos() - 3650 * 86_400_000_000_000,
+            12_345_000_000,
+            "the clock is {whose}"
+        );
     }
 }
 

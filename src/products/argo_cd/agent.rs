@@ -9,7 +9,10 @@ use crate::world::{AgentSpec, DurationModel, ReadinessSpec, calibration};
 
 /// One way between the controller and a cluster: half of a round trip of 30 ms, and the API server's time. Source:
 /// requests take about 5 ms at a member and 13 to 16 ms at the hub in the median (CNOE's test on EKS).
-const WAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(30), sigma: 0.5 };
+const WAY: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(30),
+    sigma: 0.5,
+};
 
 /// The agent in each cluster, where the experiment does not say.
 pub(super) const AGENT: AgentSpec = AgentSpec {
@@ -18,7 +21,10 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     // 13 requests; 3 s from `startedAt` to `finishedAt` of one sync of a Service and more objects
     // (terraform-provider-argocd#887). 0.3 s gives the 9 to 10 s that five applications took in Argo CD's own test of
     // RollingSync (docs/validation.md).
-    apply: DurationModel::LogNormal { median: SimDuration::from_millis(300), sigma: 0.5 },
+    apply: DurationModel::LogNormal {
+        median: SimDuration::from_millis(300),
+        sigma: 0.5,
+    },
     apply_spread: calibration::APPLY_SPREAD,
     wait: false,
     // A change of health queues the application at once. Source: `handleObjectUpdated` in

@@ -18,12 +18,13 @@ use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{
-    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
+    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
+    TunedSetting, version,
 };
 use crate::rollout::argo_cd::proposal::{ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
-    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
-    ArgoCdVersion, Automated, ControllerOptions, RetryBackoff,
+    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy,
+    ApplicationsSync, ArgoCdVersion, Automated, ControllerOptions, RetryBackoff,
 };
 use crate::world::AgentSpec;
 
@@ -94,27 +95,43 @@ const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
 const STRICT: [&str; 2] = ["spec.strategy", BACKOFF];
 const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
 
-const DURATIONS: &str = "write e.g. `30s` or `1m30s`; a text of digits alone, `\"30\"`, means seconds";
+const DURATIONS: &str =
+    "write e.g. `30s` or `1m30s`; a text of digits alone, `\"30\"`, means seconds";
 
 impl Product for ArgoCdConfig {
     const KEY: &'static str = "argoCd";
     const TITLE: &'static str = "Argo CD";
     const SUMMARY: &'static str = "Argo CD's ApplicationSet: RollingSync, or all at once.";
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
-    const TUNED: &'static [TunedSetting] = &[TunedSetting::of("strategy.rollingSync.steps.*.maxUpdate", AT_ONCE)];
+    const TUNED: &'static [TunedSetting] = &[TunedSetting::of(
+        "strategy.rollingSync.steps.*.maxUpdate",
+        AT_ONCE,
+    )];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
-    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+    fn check(
+        &self,
+        path: &Path,
+        _: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
         let file: ProductFile<ApplicationSetFile> =
             ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let spec = self.spec(file.value.spec);
         let checked = match file.document {
-            Some(_) => ApplicationSetFile { kind: file.value.kind, spec }.check(),
+            Some(_) => ApplicationSetFile {
+                kind: file.value.kind,
+                spec,
+            }
+            .check(),
             None => spec.steps().map(|_| ()).map(|()| spec),
         };
-        let backoff = checked.as_ref().ok().and_then(|spec| spec.retry()?.backoff.as_ref());
+        let backoff = checked
+            .as_ref()
+            .ok()
+            .and_then(|spec| spec.retry()?.backoff.as_ref());
         if let Some(Err(error)) = backoff.map(RetryBackoff::waits) {
             let field = format!("{BACKOFF}.{}", error.field);
             places.report(&field, error.to_string(), DURATIONS, context);
@@ -124,20 +141,27 @@ impl Product for ArgoCdConfig {
             Ok(spec) => {
                 let native = Arc::new(ArgoCdStrategy {
                     spec,
-                    options: ControllerOptions { version: self.version, ..self.options },
+                    options: ControllerOptions {
+                        version: self.version,
+                        ..self.options
+                    },
                     release: self.release,
                     application_controller: self.application_controller,
                     concurrent_updates: self.concurrent_application_updates.0.get(),
                 });
                 let program = Program {
                     other_keys: UPSTREAM_KEYS,
-                    settings: self.application_controller.upstream_settings(self.concurrent_application_updates.0),
+                    settings: self
+                        .application_controller
+                        .upstream_settings(self.concurrent_application_updates.0),
                     ..Program::new("argocd", self.file.as_deref())
                 };
                 self.controller.apply(program, native, path, context)
             }
             // Steps that were left out for an error of their own are not missing.
-            Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => None,
+            Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => {
+                None
+            }
             Err(error) => {
                 let help = "write a step, or leave out `rollingSync` to update all at once";
                 let (field, help) = match &error {
@@ -172,19 +196,36 @@ impl ArgoCdConfig {
 impl Product for ProposalConfig {
     const KEY: &'static str = "argoCdProposal";
     const TITLE: &'static str = "Argo CD's proposal";
-    const SUMMARY: &'static str = "The RollingUpdate strategy that was proposed for Argo CD and never shipped.";
+    const SUMMARY: &'static str =
+        "The RollingUpdate strategy that was proposed for Argo CD and never shipped.";
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
-    const TUNED: &'static [TunedSetting] = &[TunedSetting::of("strategy.rollingUpdate.steps.*.maxUpdate", AT_ONCE)];
+    const TUNED: &'static [TunedSetting] = &[TunedSetting::of(
+        "strategy.rollingUpdate.steps.*.maxUpdate",
+        AT_ONCE,
+    )];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file: ProductFile<ProposalFile> = ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
+        let file: ProductFile<ProposalFile> =
+            ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let strategy = self.strategy.clone().unwrap_or(file.value.spec.strategy);
-        if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters)) {
+        if let Err(error) =
+            ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters))
+        {
             let field = format!("spec.{}", error.field);
-            places.report(&field, error.to_string(), "the proposal does not define this", context);
+            places.report(
+                &field,
+                error.to_string(),
+                "the proposal does not define this",
+                context,
+            );
             return None;
         }
         Some(Arc::new(strategy))

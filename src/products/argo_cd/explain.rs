@@ -13,16 +13,35 @@ use crate::world::ClusterSpec;
 /// Steps listed before the rest is counted.
 const STEPS_SHOWN: usize = 12;
 
-pub(super) fn application_set(strategy: &ArgoCdStrategy, clusters: &[ClusterSpec]) -> StrategyExplanation {
-    let ArgoCdStrategy { spec, options, release, .. } = strategy;
+pub(super) fn application_set(
+    strategy: &ArgoCdStrategy,
+    clusters: &[ClusterSpec],
+) -> StrategyExplanation {
+    let ArgoCdStrategy {
+        spec,
+        options,
+        release,
+        ..
+    } = strategy;
     let applications = strategy.applications(clusters);
-    let explained = explain_set(spec, *options, &applications).expect("a checked strategy has steps or is none");
-    let order = if strategy.is_rolling() { "RollingSync" } else { "all at once" };
-    let summary = format!("Argo CD ApplicationSet of {} applications, {order}", applications.len());
+    let explained = explain_set(spec, *options, &applications)
+        .expect("a checked strategy has steps or is none");
+    let order = if strategy.is_rolling() {
+        "RollingSync"
+    } else {
+        "all at once"
+    };
+    let summary = format!(
+        "Argo CD ApplicationSet of {} applications, {order}",
+        applications.len()
+    );
     let mut lines: Vec<String> = explained.steps.iter().take(STEPS_SHOWN).cloned().collect();
     more(&mut lines, explained.steps.len());
     if !explained.unselected.is_empty() {
-        lines.push(format!("in no step: {}", first_names(&explained.unselected)));
+        lines.push(format!(
+            "in no step: {}",
+            first_names(&explained.unselected)
+        ));
     }
     let mut warnings = explained.warnings;
     let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
@@ -44,30 +63,59 @@ pub(super) fn application_set(strategy: &ArgoCdStrategy, clusters: &[ClusterSpec
             options.refresh_grace_period
         ));
     }
-    StrategyExplanation { summary, lines, warnings }
+    StrategyExplanation {
+        summary,
+        lines,
+        warnings,
+    }
 }
 
-pub(super) fn proposal(strategy: &ProposalStrategy, applications: &[(String, Arc<Labels>)]) -> StrategyExplanation {
-    let scheduler = ProposedRollingUpdate::new(strategy, applications).expect("a checked strategy makes steps");
+pub(super) fn proposal(
+    strategy: &ProposalStrategy,
+    applications: &[(String, Arc<Labels>)],
+) -> StrategyExplanation {
+    let scheduler =
+        ProposedRollingUpdate::new(strategy, applications).expect("a checked strategy makes steps");
     let steps: Vec<_> = scheduler.steps().collect();
-    let order = if steps.is_empty() { "all at once" } else { "RollingUpdate" };
+    let order = if steps.is_empty() {
+        "all at once"
+    } else {
+        "RollingUpdate"
+    };
     let count = applications.len();
     let summary = format!("Argo CD's proposal that never shipped, {count} applications, {order}");
     let mut lines = Vec::new();
     for (number, (members, limit)) in (1..).zip(&steps).take(STEPS_SHOWN) {
-        let names: Vec<String> = members.iter().map(|target| applications[target.index()].0.clone()).collect();
-        let limit = limit.map_or_else(|| "all at once".to_owned(), |limit| format!("{limit} at once"));
+        let names: Vec<String> = members
+            .iter()
+            .map(|target| applications[target.index()].0.clone())
+            .collect();
+        let limit = limit.map_or_else(
+            || "all at once".to_owned(),
+            |limit| format!("{limit} at once"),
+        );
         lines.push(match names.is_empty() {
             true => format!("step {number}: no application"),
-            false => format!("step {number}: {} applications ({}), {limit}", names.len(), first_names(&names)),
+            false => format!(
+                "step {number}: {} applications ({}), {limit}",
+                names.len(),
+                first_names(&names)
+            ),
         });
     }
     more(&mut lines, steps.len());
     let unselected: Vec<String> = scheduler.unselected().map(str::to_owned).collect();
     if !unselected.is_empty() {
-        lines.push(format!("in no step, so never changed: {}", first_names(&unselected)));
+        lines.push(format!(
+            "in no step, so never changed: {}",
+            first_names(&unselected)
+        ));
     }
-    StrategyExplanation { summary, lines, warnings: Vec::new() }
+    StrategyExplanation {
+        summary,
+        lines,
+        warnings: Vec::new(),
+    }
 }
 
 fn more(lines: &mut Vec<String>, steps: usize) {

@@ -92,13 +92,27 @@ impl Strategy for ArgoCdStrategy {
     /// In a set that rolls, each application has a row of 264 B, and an entry of 204 B in `status.resources`. That list
     /// ends after 5,000 applications, so a set that does not roll fits.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
-        let limit = || object_limit("the status of the ApplicationSet", "application", 264 + 204, fleet.len());
+        let limit = || {
+            object_limit(
+                "the status of the ApplicationSet",
+                "application",
+                264 + 204,
+                fleet.len(),
+            )
+        };
         self.is_rolling().then(limit).flatten()
     }
 
     fn snippet(&self) -> Option<Snippet> {
-        let strategy = self.spec.strategy.as_ref().map_or_else(|| json!({}), |strategy| json!(strategy));
-        yaml_snippet("Argo CD, in the ApplicationSet", json!({ "spec": { "strategy": strategy } }))
+        let strategy = self
+            .spec
+            .strategy
+            .as_ref()
+            .map_or_else(|| json!({}), |strategy| json!(strategy));
+        yaml_snippet(
+            "Argo CD, in the ApplicationSet",
+            json!({ "spec": { "strategy": strategy } }),
+        )
     }
 
     /// A stop is `maxUpdate: 0` in every step.
@@ -123,7 +137,10 @@ impl Strategy for ProposalStrategy {
     }
 
     fn snippet(&self) -> Option<Snippet> {
-        yaml_snippet("the proposal for Argo CD, which no release has", json!({ "spec": { "strategy": self } }))
+        yaml_snippet(
+            "the proposal for Argo CD, which no release has",
+            json!({ "spec": { "strategy": self } }),
+        )
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
@@ -133,5 +150,8 @@ impl Strategy for ProposalStrategy {
 
 /// The fleet as a set without a template sees it: one application for each cluster, with its name and labels.
 pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
-    clusters.iter().map(|cluster| (cluster.name.clone(), Arc::clone(&cluster.labels))).collect()
+    clusters
+        .iter()
+        .map(|cluster| (cluster.name.clone(), Arc::clone(&cluster.labels)))
+        .collect()
 }

@@ -15,7 +15,9 @@ use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtim
 use crate::products::Run;
 use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
-use crate::rollout::argo_cd::proposal::{ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate};
+use crate::rollout::argo_cd::proposal::{
+    ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate,
+};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, Report};
 
@@ -33,12 +35,27 @@ impl<'s> ProposalController<'s> {
         let world = run.fleet.world;
         let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
             .expect("a strategy is checked with the scenario's clusters");
-        let settled = |revision| ProposalObject { revision, is_synced: true, health: Health::Healthy };
+        let settled = |revision| ProposalObject {
+            revision,
+            is_synced: true,
+            health: Health::Healthy,
+        };
         let clusters = &world.clusters;
-        let applications = (0..clusters.len()).map(|index| world.installed(index).map(settled)).collect();
-        let view = ProposalView { wanted: NEW, applications };
+        let applications = (0..clusters.len())
+            .map(|index| world.installed(index).map(settled))
+            .collect();
+        let view = ProposalView {
+            wanted: NEW,
+            applications,
+        };
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
-        Self { scheduler, view, clusters, client, runtime: Runtime::new(1) }
+        Self {
+            scheduler,
+            view,
+            clusters,
+            client,
+            runtime: Runtime::new(1),
+        }
     }
 
     fn learn(&mut self, report: Report) {
@@ -73,7 +90,11 @@ impl<'s> ProposalController<'s> {
 
 impl Controller for ProposalController<'_> {
     fn traits(&self) -> Traits {
-        Traits { reports_completion: true, sees_progress_deadlines: true, ..Traits::default() }
+        Traits {
+            reports_completion: true,
+            sees_progress_deadlines: true,
+            ..Traits::default()
+        }
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
@@ -98,7 +119,14 @@ impl Controller for ProposalController<'_> {
 
     fn stages(&self) -> Vec<String> {
         let is_rolling = self.scheduler.steps().next().is_some();
-        let mut stages = vec![if is_rolling { "no step".to_owned() } else { String::new() }; self.clusters.len()];
+        let mut stages = vec![
+            if is_rolling {
+                "no step".to_owned()
+            } else {
+                String::new()
+            };
+            self.clusters.len()
+        ];
         for (number, (members, _)) in (1..).zip(self.scheduler.steps()) {
             for target in members {
                 stages[target.index()] = format!("step {number}");

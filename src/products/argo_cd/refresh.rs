@@ -18,12 +18,24 @@ use crate::units::{SimDuration, SimTime};
 const WARM_UP: u64 = 20;
 
 /// When an application is refreshed, in seconds; the release is at 0.
-fn refreshes(settings: &ApplicationControllerSettings, luck: &Streams, application: &str) -> impl Iterator<Item = f64> {
-    let (period, jitter) = (settings.app_resync.as_secs_f64(), settings.app_resync_jitter.as_secs_f64());
-    let phase = dist::uniform(&mut luck.stream("argocd-application-controller", "resync phase"), 0.0, period);
+fn refreshes(
+    settings: &ApplicationControllerSettings,
+    luck: &Streams,
+    application: &str,
+) -> impl Iterator<Item = f64> {
+    let (period, jitter) = (
+        settings.app_resync.as_secs_f64(),
+        settings.app_resync_jitter.as_secs_f64(),
+    );
+    let phase = dist::uniform(
+        &mut luck.stream("argocd-application-controller", "resync phase"),
+        0.0,
+        period,
+    );
     let mut delays = luck.stream(application, "refresh jitter");
-    let announced = (0_u64..)
-        .map(move |nth| phase + period * (nth as f64 - WARM_UP as f64) + dist::uniform(&mut delays, 0.0, jitter));
+    let announced = (0_u64..).map(move |nth| {
+        phase + period * (nth as f64 - WARM_UP as f64) + dist::uniform(&mut delays, 0.0, jitter)
+    });
     let mut last = f64::NEG_INFINITY;
     announced.filter(move |at| {
         let is_expired = *at > last + period;
@@ -35,8 +47,14 @@ fn refreshes(settings: &ApplicationControllerSettings, luck: &Streams, applicati
 }
 
 /// The first refresh of an application after the release.
-pub(super) fn first_refresh(settings: &ApplicationControllerSettings, luck: &Streams, application: &str) -> SimTime {
-    let first = refreshes(settings, luck, application).find(|at| *at >= 0.0).expect("announcements go on for ever");
+pub(super) fn first_refresh(
+    settings: &ApplicationControllerSettings,
+    luck: &Streams,
+    application: &str,
+) -> SimTime {
+    let first = refreshes(settings, luck, application)
+        .find(|at| *at >= 0.0)
+        .expect("announcements go on for ever");
     SimTime::ZERO + SimDuration::from_secs_f64(first)
 }
 
@@ -49,17 +67,26 @@ mod tests {
         for seed in 0..50 {
             let luck = Streams::new(seed, 0);
             let times: Vec<f64> =
-                refreshes(&ApplicationControllerSettings::default(), &luck, "shop").take(200).collect();
+                refreshes(&ApplicationControllerSettings::default(), &luck, "shop")
+                    .take(200)
+                    .collect();
             let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            assert!(gaps.iter().all(|gap| (120.0..=300.0).contains(gap)), "{gaps:?}");
-            assert!(gaps.iter().any(|gap| *gap > 180.0), "one announcement comes too soon and is passed over");
+            assert!(
+                gaps.iter().all(|gap| (120.0..=300.0).contains(gap)),
+                "{gaps:?}"
+            );
+            assert!(
+                gaps.iter().any(|gap| *gap > 180.0),
+                "one announcement comes too soon and is passed over"
+            );
         }
     }
 
     #[test]
     fn a_commit_is_noticed_within_five_minutes_and_by_few_applications_at_once() {
         let (settings, luck) = (ApplicationControllerSettings::default(), Streams::new(1, 0));
-        let first = |nth: usize| first_refresh(&settings, &luck, &format!("shop-{nth}")).as_secs_f64();
+        let first =
+            |nth: usize| first_refresh(&settings, &luck, &format!("shop-{nth}")).as_secs_f64();
         let times: Vec<f64> = (0..1000).map(first).collect();
         assert!(times.iter().all(|at| (0.0..=300.0).contains(at)));
         let in_second = |second: usize| times.iter().filter(|at| **at as usize == second).count();
@@ -78,6 +105,8 @@ mod tests {
         let luck = Streams::new(1, 0);
         let first = first_refresh(&settings, &luck, "shop-0");
         assert!(first.as_secs_f64() <= 360.0, "{first:?}");
-        assert!((1..100).all(|nth| first_refresh(&settings, &luck, &format!("shop-{nth}")) == first));
+        assert!(
+            (1..100).all(|nth| first_refresh(&settings, &luck, &format!("shop-{nth}")) == first)
+        );
     }
 }

@@ -114,22 +114,46 @@ impl ApplicationControllerSettings {
     pub(super) fn upstream_settings(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
         let time = |duration: SimDuration| format!("{}ns", duration.as_nanos());
         let settings = [
-            ("ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES", updates.to_string()),
-            ("ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS", self.status_processors.to_string()),
-            ("ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS", self.operation_processors.to_string()),
+            (
+                "ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES",
+                updates.to_string(),
+            ),
+            (
+                "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS",
+                self.status_processors.to_string(),
+            ),
+            (
+                "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS",
+                self.operation_processors.to_string(),
+            ),
             ("ARGOCD_K8S_TCP_TIMEOUT", time(self.tcp_timeout)),
-            ("applicationController.clientQps", self.client_qps.to_string()),
-            ("applicationController.clientBurst", self.burst().to_string()),
-            ("applicationController.requestsPerSync", self.requests_per_sync.to_string()),
-            ("applicationController.syncsPerSecond", self.syncs_per_second.get().to_string()),
+            (
+                "applicationController.clientQps",
+                self.client_qps.to_string(),
+            ),
+            (
+                "applicationController.clientBurst",
+                self.burst().to_string(),
+            ),
+            (
+                "applicationController.requestsPerSync",
+                self.requests_per_sync.to_string(),
+            ),
+            (
+                "applicationController.syncsPerSecond",
+                self.syncs_per_second.get().to_string(),
+            ),
             ("applicationController.comparison", time(self.comparison)),
             ("applicationController.idleSync", time(self.idle_sync)),
         ];
-        settings.map(|(name, value)| (name.to_owned(), value)).into()
+        settings
+            .map(|(name, value)| (name.to_owned(), value))
+            .into()
     }
 
     /// API requests that a shard can save up.
     pub fn burst(&self) -> u32 {
-        self.client_burst.unwrap_or(self.client_qps.saturating_mul(2))
+        self.client_burst
+            .unwrap_or(self.client_qps.saturating_mul(2))
     }
 }

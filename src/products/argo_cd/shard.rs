@@ -13,7 +13,12 @@ use crate::engine::{Streams, dist};
 use crate::units::{SimDuration, SimTime};
 
 /// The shard of a cluster, by its place in the fleet and its name.
-pub(super) fn shard_of(settings: &ApplicationControllerSettings, luck: &Streams, index: usize, name: &str) -> usize {
+pub(super) fn shard_of(
+    settings: &ApplicationControllerSettings,
+    luck: &Streams,
+    index: usize,
+    name: &str,
+) -> usize {
     let shards = settings.shards as usize;
     match settings.sharding {
         Sharding::RoundRobin => index % shards,
@@ -34,12 +39,20 @@ pub(super) struct Places {
 
 impl Places {
     const fn new(size: u32) -> Self {
-        Self { size, taken: 0, waiting: VecDeque::new() }
+        Self {
+            size,
+            taken: 0,
+            waiting: VecDeque::new(),
+        }
     }
 
     /// The next application that gets a place, if one is free.
     pub(super) fn next(&mut self) -> Option<usize> {
-        let next = if self.taken < self.size { self.waiting.pop_front() } else { None };
+        let next = if self.taken < self.size {
+            self.waiting.pop_front()
+        } else {
+            None
+        };
         self.taken += u32::from(next.is_some());
         next
     }
@@ -64,7 +77,10 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) fn new(settings: ApplicationControllerSettings, streams: &Streams) -> Self {
         let request = SimDuration::ZERO.into();
-        let client = ControlLoop { request, ..ControlLoop::limited(settings.client_qps, settings.burst()) };
+        let client = ControlLoop {
+            request,
+            ..ControlLoop::limited(settings.client_qps, settings.burst())
+        };
         Self {
             settings,
             comparers: WorkerPool::new(settings.status_processors as usize),
@@ -82,9 +98,14 @@ impl Shard {
 
     /// When the requests and the computing of one attempt are through that begins now.
     pub(super) fn sync(&mut self, now: SimTime) -> SimTime {
-        self.cpu = self.cpu.max(now) + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
+        self.cpu = self.cpu.max(now)
+            + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
         let requests = self.settings.requests_per_sync;
-        (0..requests).map(|_| self.client.send(0, now).sent).last().unwrap_or(now).max(self.cpu)
+        (0..requests)
+            .map(|_| self.client.send(0, now).sent)
+            .last()
+            .unwrap_or(now)
+            .max(self.cpu)
     }
 
     /// Whether this attempt may apply now; otherwise it comes up in [`Self::applied`].
@@ -111,7 +132,10 @@ mod tests {
 
     #[test]
     fn a_sync_waits_for_requests_and_for_the_cpu() {
-        let settings = ApplicationControllerSettings { client_qps: 60, ..ApplicationControllerSettings::default() };
+        let settings = ApplicationControllerSettings {
+            client_qps: 60,
+            ..ApplicationControllerSettings::default()
+        };
         let mut shard = Shard::new(settings, &Streams::new(1, 0));
         let times: Vec<SimTime> = (0..20).map(|_| shard.sync(at(0))).collect();
         let seconds = |nth: usize| times[nth].as_secs_f64();
@@ -123,7 +147,10 @@ mod tests {
 
     #[test]
     fn comparisons_wait_for_a_status_processor() {
-        let settings = ApplicationControllerSettings { status_processors: 2, ..Default::default() };
+        let settings = ApplicationControllerSettings {
+            status_processors: 2,
+            ..Default::default()
+        };
         let mut shard = Shard::new(settings, &Streams::new(1, 0));
         let ends: Vec<SimTime> = (0..4).map(|_| shard.compare(at(0))).collect();
         assert_eq!(ends, [at(200), at(200), at(400), at(400)]);
@@ -132,7 +159,10 @@ mod tests {
 
     #[test]
     fn an_attempt_applies_when_one_of_those_that_apply_is_through() {
-        let settings = ApplicationControllerSettings { kubectl_parallelism: 1, ..Default::default() };
+        let settings = ApplicationControllerSettings {
+            kubectl_parallelism: 1,
+            ..Default::default()
+        };
         let mut shard = Shard::new(settings, &Streams::new(1, 0));
         assert!(shard.apply(7));
         assert!(!shard.apply(8));
@@ -145,7 +175,11 @@ mod tests {
     fn shards_differ_by_one_cluster_in_turn_and_by_more_as_hashed() {
         let luck = Streams::new(1, 0);
         let loads = |sharding| {
-            let settings = ApplicationControllerSettings { shards: 10, sharding, ..Default::default() };
+            let settings = ApplicationControllerSettings {
+                shards: 10,
+                sharding,
+                ..Default::default()
+            };
             let mut loads = [0; 10];
             for index in 0..500 {
                 loads[shard_of(&settings, &luck, index, &format!("store-{index}"))] += 1;
@@ -155,7 +189,13 @@ mod tests {
         assert_eq!(loads(Sharding::RoundRobin), [50; 10]);
         let hashed = loads(Sharding::Legacy);
         assert_eq!(hashed.iter().sum::<usize>(), 500);
-        assert!((55..80).contains(hashed.iter().max().expect("ten")), "{hashed:?}");
-        assert!((20..45).contains(hashed.iter().min().expect("ten")), "{hashed:?}");
+        assert!(
+            (55..80).contains(hashed.iter().max().expect("ten")),
+            "{hashed:?}"
+        );
+        assert!(
+            (20..45).contains(hashed.iter().min().expect("ten")),
+            "{hashed:?}"
+        );
     }
 }

@@ -24,10 +24,20 @@ pub(super) struct BaselineController<'s> {
 impl<'s> BaselineController<'s> {
     pub(super) fn new(run: Run<'s>, baseline: Baseline) -> Self {
         let world = run.fleet.world;
-        let target = |index: usize| BaselineTarget { started: false, ready: world.installed(index).is_some() };
+        let target = |index: usize| BaselineTarget {
+            started: false,
+            ready: world.installed(index).is_some(),
+        };
         let targets = (0..world.clusters.len()).map(target).collect();
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
-        Self { baseline, targets, clusters: &world.clusters, client, runtime: Runtime::new(1), stopped: false }
+        Self {
+            baseline,
+            targets,
+            clusters: &world.clusters,
+            client,
+            runtime: Runtime::new(1),
+            stopped: false,
+        }
     }
 
     fn learn(&mut self, report: Report) {
@@ -41,10 +51,17 @@ impl<'s> BaselineController<'s> {
     /// A pass: the write of each instruction is one request.
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         plane.begin_pass(self.targets.iter().filter(|target| !target.ready).count() as u64);
-        let started = if self.stopped { Vec::new() } else { self.baseline.reconcile(&self.targets) };
+        let started = if self.stopped {
+            Vec::new()
+        } else {
+            self.baseline.reconcile(&self.targets)
+        };
         let mut at = now;
         for target in started {
-            self.targets[target.index()] = BaselineTarget { started: true, ready: false };
+            self.targets[target.index()] = BaselineTarget {
+                started: true,
+                ready: false,
+            };
             at = self.client.send(0, at).answered;
             plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), NEW);
         }
@@ -77,16 +94,36 @@ impl Controller for BaselineController<'_> {
     fn hold(&self) -> Option<Hold> {
         if self.stopped {
             let waiting = self.targets.iter().filter(|target| !target.started).count();
-            return Some(Hold::new("stop", format!("a person has stopped the rollout; {waiting} clusters wait")));
+            return Some(Hold::new(
+                "stop",
+                format!("a person has stopped the rollout; {waiting} clusters wait"),
+            ));
         }
-        self.baseline.hold(&self.targets, self.clusters.iter().map(|cluster| cluster.name.as_str()))
+        self.baseline.hold(
+            &self.targets,
+            self.clusters.iter().map(|cluster| cluster.name.as_str()),
+        )
     }
 
     fn stages(&self) -> Vec<String> {
         let sizes = self.baseline.batches(self.targets.len());
-        let word = if matches!(self.baseline, Baseline::Doubling(_)) { "wave" } else { "batch" };
+        let word = if matches!(self.baseline, Baseline::Doubling(_)) {
+            "wave"
+        } else {
+            "batch"
+        };
         let is_divided = sizes.len() > 1;
-        let name = |number: usize| if is_divided { format!("{word} {number}") } else { String::new() };
-        sizes.into_iter().zip(1..).flat_map(|(size, number)| std::iter::repeat_n(name(number), size)).collect()
+        let name = |number: usize| {
+            if is_divided {
+                format!("{word} {number}")
+            } else {
+                String::new()
+            }
+        };
+        sizes
+            .into_iter()
+            .zip(1..)
+            .flat_map(|(size, number)| std::iter::repeat_n(name(number), size))
+            .collect()
     }
 }

@@ -51,7 +51,8 @@ impl Default for Doubling {
 impl Product for AllAtOnce {
     const KEY: &'static str = "allAtOnce";
     const TITLE: &'static str = "All at once";
-    const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
+    const SUMMARY: &'static str =
+        "Every cluster at once: the fastest and the hardest on the registry.";
     const IS_BOUND: bool = true;
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -73,20 +74,34 @@ impl Product for OneByOne {
 impl Product for Batches {
     const KEY: &'static str = "batches";
     const TITLE: &'static str = "Batches";
-    const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
+    const SUMMARY: &'static str =
+        "Batches of a fixed size, each begun when the one before is ready.";
     const TUNED: &'static [TunedSetting] = &[TunedSetting::of("size", AT_ONCE)];
     const IS_BOUND: bool = true;
 
-    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+    fn check(
+        &self,
+        path: &Path,
+        _: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
         let at = path.key("size");
         let baseline = match self.size {
             CountOrPercent::Count(size) => Baseline::BatchSize(size),
             CountOrPercent::Percent(percent) => Baseline::BatchPercent(percent),
         };
         if let Baseline::BatchSize(0) | Baseline::BatchPercent(0) = baseline {
-            context.report(&at, "the batch size must be greater than 0", "write e.g. `50` or `10%`");
+            context.report(
+                &at,
+                "the batch size must be greater than 0",
+                "write e.g. `50` or `10%`",
+            );
         } else if let Baseline::BatchPercent(101..) = baseline {
-            context.report(&at, "the batch size must be at most 100%", "write at most `100%`");
+            context.report(
+                &at,
+                "the batch size must be at most 100%",
+                "write at most `100%`",
+            );
         }
         Some(Arc::new(baseline))
     }
@@ -95,12 +110,22 @@ impl Product for Batches {
 impl Product for Doubling {
     const KEY: &'static str = "doubling";
     const TITLE: &'static str = "Doubling waves";
-    const SUMMARY: &'static str = "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
+    const SUMMARY: &'static str =
+        "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
     const IS_BOUND: bool = true;
 
-    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+    fn check(
+        &self,
+        path: &Path,
+        _: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
         if self.first == 0 {
-            context.report(&path.key("first"), "must be greater than 0", "write e.g. `1`");
+            context.report(
+                &path.key("first"),
+                "must be greater than 0",
+                "write e.g. `1`",
+            );
         }
         Some(Arc::new(Baseline::Doubling(self.first)))
     }

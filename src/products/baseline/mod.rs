@@ -21,18 +21,25 @@ impl Strategy for Baseline {
             Self::AllAtOnce => format!("all {clusters} clusters in the first pass"),
             Self::OneByOne => format!("{clusters} clusters, each after the one before is ready"),
             Self::Doubling(_) => {
-                format!("{clusters} clusters in {count} waves, each twice as large as the previous one")
+                format!(
+                    "{clusters} clusters in {count} waves, each twice as large as the previous one"
+                )
             }
             Self::BatchSize(_) | Self::BatchPercent(_) => {
                 let size = self.batch(0, clusters);
                 format!("{count} batches of {size} clusters, each after the one before is ready")
             }
         };
-        StrategyExplanation { summary, ..StrategyExplanation::default() }
+        StrategyExplanation {
+            summary,
+            ..StrategyExplanation::default()
+        }
     }
 
     fn takes(&self, change: &Change) -> Result<(), String> {
-        matches!(change, Change::Stop(_)).then_some(()).ok_or_else(|| "its rollouts take `stop` alone".to_owned())
+        matches!(change, Change::Stop(_))
+            .then_some(())
+            .ok_or_else(|| "its rollouts take `stop` alone".to_owned())
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -42,13 +42,15 @@
 use std::collections::BTreeMap;
 
 use super::CloudFoundryDeployment;
-use crate::control_plane::{ApiClient, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits};
+use crate::control_plane::{
+    ApiClient, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits,
+};
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::cloud_foundry::{
-    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, Process,
-    ProcessAction,
+    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports,
+    LrpState, Process, ProcessAction,
 };
 use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
@@ -128,17 +130,23 @@ impl<'s> CloudFoundryController<'s> {
     /// The user's request: the app's last process is the new version's, and its instances are started.
     fn create(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let CloudFoundryDeployment { rules, options, .. } = self.deployment;
-        self.view.create(*rules, options, NEW).expect("a checked deployment is created");
+        self.view
+            .create(*rules, options, NEW)
+            .expect("a checked deployment is created");
         let process = self.view.processes.last().expect("the deployment has one");
         let (new, instances) = (process.id, process.instances);
         self.new = Some(new);
         let cancels = self.deployment.cancel_after.as_ref();
-        self.cancels = cancels.map(|after| now + after.sample(&mut self.streams.stream(USER, "cancel")));
+        self.cancels =
+            cancels.map(|after| now + after.sample(&mut self.streams.stream(USER, "cancel")));
         plane.begin_pass(0);
-        let at = self.client.in_turn(0, now, QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
+        let at = self
+            .client
+            .in_turn(0, now, QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
         self.start(new, instances, at, plane);
         if self.view.active().is_some() {
-            self.runtime.add_at((), self.scheduler.next_pass(now), plane);
+            self.runtime
+                .add_at((), self.scheduler.next_pass(now), plane);
         }
         self.runtime.end_pass((), at, 1, false, plane);
     }
@@ -146,7 +154,10 @@ impl<'s> CloudFoundryController<'s> {
     /// The new process is to have `instances`: the clusters of the additional ones are instructed.
     fn start(&mut self, new: TargetId, instances: u32, at: SimTime, plane: &mut Plane<'_>) {
         let clusters = &self.world.clusters;
-        let process = self.view.process_mut(new).expect("a process exists when it is scaled");
+        let process = self
+            .view
+            .process_mut(new)
+            .expect("a process exists when it is scaled");
         for index in process.lrps.len()..instances as usize {
             process.lrps.push(LrpState::Unclaimed);
             if index < clusters.len() {
@@ -157,17 +168,28 @@ impl<'s> CloudFoundryController<'s> {
 
     /// Applies the user's acts since the last pass.
     fn user_acts(&mut self, now: SimTime) {
-        let Some(index) = self.view.deployments.iter().rposition(Deployment::is_active) else { return };
+        let Some(index) = self
+            .view
+            .deployments
+            .iter()
+            .rposition(Deployment::is_active)
+        else {
+            return;
+        };
         let due = |at: Option<SimTime>| at.filter(|at| *at <= now);
         let (continues, cancels) = (due(self.continues), due(self.cancels));
         if let Some(at) = cancels
             && continues.is_none_or(|continues| at <= continues)
         {
             (self.cancels, self.continues) = (None, None);
-            self.view.cancel_deployment(index).expect("an active deployment can be cancelled");
+            self.view
+                .cancel_deployment(index)
+                .expect("an active deployment can be cancelled");
         } else if continues.is_some() {
             self.continues = None;
-            self.view.continue_deployment(index).expect("it is paused until the user continues or cancels it");
+            self.view
+                .continue_deployment(index)
+                .expect("it is paused until the user continues or cancels it");
             self.user_acts(now);
         }
     }
@@ -175,13 +197,23 @@ impl<'s> CloudFoundryController<'s> {
     /// The time that an old instance takes to end.
     fn grace(&self, process: TargetId, index: usize) -> SimDuration {
         let world = self.world;
-        let kind = if process == self.oldest { "cloud foundry old instance" } else { "cloud foundry interim instance" };
+        let kind = if process == self.oldest {
+            "cloud foundry old instance"
+        } else {
+            "cloud foundry interim instance"
+        };
         let entity = EntityKey::of(kind).part(index as u64);
         let ends = world.workloads.iter().enumerate();
         let ends = ends.map(|(nth, workload)| {
-            workload.termination.sample(&mut self.streams.stream_nth(entity, "termination", nth as u64))
+            workload.termination.sample(&mut self.streams.stream_nth(
+                entity,
+                "termination",
+                nth as u64,
+            ))
         });
-        ends.max().unwrap_or(SimDuration::ZERO).min(GRACEFUL_SHUTDOWN)
+        ends.max()
+            .unwrap_or(SimDuration::ZERO)
+            .min(GRACEFUL_SHUTDOWN)
     }
 
     /// Old instances that have ended since the last pass are not reported any more.
@@ -194,8 +226,13 @@ impl<'s> CloudFoundryController<'s> {
             }
             !is_over
         });
-        for process in view.processes.iter_mut().filter(|process| Some(process.id) != self.new) {
-            while process.lrps.len() > process.instances as usize && process.lrps.last() == Some(&LrpState::Unreported)
+        for process in view
+            .processes
+            .iter_mut()
+            .filter(|process| Some(process.id) != self.new)
+        {
+            while process.lrps.len() > process.instances as usize
+                && process.lrps.last() == Some(&LrpState::Unreported)
             {
                 process.lrps.pop();
             }
@@ -205,7 +242,10 @@ impl<'s> CloudFoundryController<'s> {
     /// An old process is to have `instances`: those that are more end in their time, and those that are less are back
     /// at once, because they have nothing to fetch.
     fn scale_old(&mut self, now: SimTime, target: TargetId, instances: usize) {
-        let process = self.view.process_mut(target).expect("a process exists when it is scaled");
+        let process = self
+            .view
+            .process_mut(target)
+            .expect("a process exists when it is scaled");
         let before = process.instances as usize;
         while process.lrps.len() < instances {
             process.lrps.push(LrpState::Running);
@@ -215,7 +255,8 @@ impl<'s> CloudFoundryController<'s> {
             self.ends.remove(&(target, index));
         }
         for index in instances..before {
-            self.ends.insert((target, index), now + self.grace(target, index));
+            self.ends
+                .insert((target, index), now + self.grace(target, index));
         }
     }
 
@@ -238,22 +279,36 @@ impl<'s> CloudFoundryController<'s> {
         let mut view = self.view.clone();
         if let Some(process) = self.new.and_then(|new| view.process_mut(new)) {
             let restarts = |index: &usize| {
-                process.lrps[*index] == LrpState::Crashed && !clusters.is_stuck(ClusterId(*index as u32))
+                process.lrps[*index] == LrpState::Crashed
+                    && !clusters.is_stuck(ClusterId(*index as u32))
             };
             let restarting: Vec<usize> = process.lrps.in_motion().filter(restarts).collect();
-            restarting.into_iter().for_each(|index| process.lrps.set(index, LrpState::Claimed));
+            restarting
+                .into_iter()
+                .for_each(|index| process.lrps.set(index, LrpState::Claimed));
         }
-        !self.scheduler.clone().reconcile(SimTime::ZERO, &view).actions.is_empty()
+        !self
+            .scheduler
+            .clone()
+            .reconcile(SimTime::ZERO, &view)
+            .actions
+            .is_empty()
     }
 
     /// New instances that are routable.
     fn routable(&self) -> usize {
-        self.process().map_or(0, |process| process.lrps.counts(process.lrps.len() as u32).routable as usize)
+        self.process().map_or(0, |process| {
+            process.lrps.counts(process.lrps.len() as u32).routable as usize
+        })
     }
 
     /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
     fn lacking(&self) -> u64 {
-        let old = self.view.processes.iter().filter(|process| Some(process.id) != self.new);
+        let old = self
+            .view
+            .processes
+            .iter()
+            .filter(|process| Some(process.id) != self.new);
         let old: u64 = old.map(|process| u64::from(process.instances)).sum();
         (self.world.clusters.len() as u64).saturating_sub(self.routable() as u64 + old)
     }
@@ -278,12 +333,21 @@ impl<'s> CloudFoundryController<'s> {
 
     /// Asks Diego about the instances that are not running.
     fn look(&mut self, clusters: &dyn Clusters) {
-        let Some(reports) = self.reports_mut() else { return };
+        let Some(reports) = self.reports_mut() else {
+            return;
+        };
         let in_motion: Vec<usize> = reports.in_motion().collect();
         for index in in_motion {
             let cluster = ClusterId(index as u32);
             let has_crashed = clusters.is_backing_off(cluster) || clusters.is_stuck(cluster);
-            reports.set(index, if has_crashed { LrpState::Crashed } else { LrpState::Claimed });
+            reports.set(
+                index,
+                if has_crashed {
+                    LrpState::Crashed
+                } else {
+                    LrpState::Claimed
+                },
+            );
         }
     }
 
@@ -295,17 +359,30 @@ impl<'s> CloudFoundryController<'s> {
         let mut end = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
         let pass = self.scheduler.reconcile(now, &self.view);
         let state = |deployment: &Deployment| deployment.state;
-        let has_moved = self.view.deployments.iter().map(state).ne(pass.status.iter().map(state));
+        let has_moved = self
+            .view
+            .deployments
+            .iter()
+            .map(state)
+            .ne(pass.status.iter().map(state));
         for action in &pass.actions {
             end = self.client.in_turn(0, end, QUERIES_OF_A_WRITE);
             match *action {
                 ProcessAction::Scale(target, instances) if Some(target) == self.new => {
                     self.start(target, instances, end, plane);
                 }
-                ProcessAction::Scale(target, instances) => self.scale_old(now, target, instances as usize),
+                ProcessAction::Scale(target, instances) => {
+                    self.scale_old(now, target, instances as usize)
+                }
                 // Its clusters go back.
                 ProcessAction::Delete(target) if Some(target) == self.new => {
-                    for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
+                    for (index, spec) in self
+                        .world
+                        .clusters
+                        .iter()
+                        .enumerate()
+                        .take(self.instances().len())
+                    {
                         plane.deploy(end, spec, ClusterId(index as u32), OLD);
                     }
                 }
@@ -319,7 +396,11 @@ impl<'s> CloudFoundryController<'s> {
         }
         self.idle = !has_moved && pass.actions.is_empty() && user.is_none() && self.ends.is_empty();
         // The deployment's status is FINALIZED.
-        let completes = self.view.deployments.last().is_some_and(|last| last.state == DeploymentState::Deployed);
+        let completes = self
+            .view
+            .deployments
+            .last()
+            .is_some_and(|last| last.state == DeploymentState::Deployed);
         self.runtime.end_pass((), end, 0, completes, plane);
     }
 }
@@ -327,7 +408,10 @@ impl<'s> CloudFoundryController<'s> {
 impl Controller for CloudFoundryController<'_> {
     /// A first deployment is a push, which has no status to report completion in.
     fn traits(&self) -> Traits {
-        Traits { reports_completion: self.world.release == ReleaseKind::Update, ..Traits::default() }
+        Traits {
+            reports_completion: self.world.release == ReleaseKind::Update,
+            ..Traits::default()
+        }
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
@@ -347,9 +431,14 @@ impl Controller for CloudFoundryController<'_> {
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
-        let is_starting = |lrps: &InstanceReports| lrps.in_motion().any(|index| lrps[index] == LrpState::Claimed);
+        let is_starting = |lrps: &InstanceReports| {
+            lrps.in_motion()
+                .any(|index| lrps[index] == LrpState::Claimed)
+        };
         self.idle
-            && !self.process().is_some_and(|process| is_starting(&process.lrps))
+            && !self
+                .process()
+                .is_some_and(|process| is_starting(&process.lrps))
             && self.view.active().is_some_and(Deployment::is_ticked)
             && !self.moves_when_restarting(clusters)
     }
@@ -380,10 +469,15 @@ impl Controller for CloudFoundryController<'_> {
         let clusters = self.world.clusters.len();
         // A first deployment has no steps, whatever was asked for.
         let plan = match self.view.deployments.last() {
-            Some(deployment) if deployment.process.is_some() => deployment.plan(self.deployment.rules),
+            Some(deployment) if deployment.process.is_some() => {
+                deployment.plan(self.deployment.rules)
+            }
             _ => Vec::new(),
         };
-        let stage = |instance: usize| match plan.iter().position(|step| (step.canary as usize) > instance) {
+        let stage = |instance: usize| match plan
+            .iter()
+            .position(|step| (step.canary as usize) > instance)
+        {
             _ if plan.is_empty() => String::new(),
             None => "after the last step".to_owned(),
             Some(step) => match &self.deployment.options.canary_steps {

@@ -9,11 +9,17 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     instruction_delay: calibration::INSTRUCTION_DELAY,
     // Guess: the container is created. Single logs say 9 and 15 s on a loaded VM of 2016
     // (cloudfoundry/diego-release#130) and 0.3 s for staging in 2017 (cloudfoundry/cli#1119).
-    apply: DurationModel::LogNormal { median: SimDuration::from_secs(3), sigma: 0.4 },
+    apply: DurationModel::LogNormal {
+        median: SimDuration::from_secs(3),
+        sigma: 0.4,
+    },
     apply_spread: 0.0,
     wait: false,
     // An instance is checked every 2 s as deployed, and becomes ready at any time between two checks. Source:
     // `jobs/rep/spec` of cloudfoundry/diego-release; 500 ms is only the default of the binary.
-    readiness: ReadinessSpec::Delay(DurationModel::Uniform { min: SimDuration::ZERO, max: SimDuration::from_secs(2) }),
+    readiness: ReadinessSpec::Delay(DurationModel::Uniform {
+        min: SimDuration::ZERO,
+        max: SimDuration::from_secs(2),
+    }),
     report_delay: calibration::REPORT_DELAY,
 };

@@ -31,7 +31,10 @@ use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 /// queries Diego; the delays of the agents model Diego's delay.
 const CONTROL_LOOP: ControlLoop = ControlLoop {
     // Guess: a query to a database on the same network, or to Diego's; the spread is that of an API server.
-    request: DurationModel::LogNormal { median: SimDuration::from_millis(5), sigma: 0.4 },
+    request: DurationModel::LogNormal {
+        median: SimDuration::from_millis(5),
+        sigma: 0.4,
+    },
     client_qps: 0,
     client_burst: 0,
     watch_delay: SimDuration::ZERO,
@@ -69,8 +72,11 @@ pub(crate) struct CloudFoundryConfig {
 }
 
 /// The fields in place, and where they are in a request.
-const IN_PLACE: [(&str, &str); 3] =
-    [("strategy", "strategy"), ("maxInFlight", "options.max_in_flight"), ("canarySteps", "options.canary.steps")];
+const IN_PLACE: [(&str, &str); 3] = [
+    ("strategy", "strategy"),
+    ("maxInFlight", "options.max_in_flight"),
+    ("canarySteps", "options.canary.steps"),
+];
 
 /// One pause early or late, and two or three of them.
 const CANARY_STEPS: &[&str] = &[
@@ -84,24 +90,42 @@ const CANARY_STEPS: &[&str] = &[
 impl Product for CloudFoundryConfig {
     const KEY: &'static str = "cloudFoundry";
     const TITLE: &'static str = "Cloud Foundry";
-    const SUMMARY: &'static str = "Cloud Foundry's deployment of an app; each entry of the fleet is one instance.";
+    const SUMMARY: &'static str =
+        "Cloud Foundry's deployment of an app; each entry of the fleet is one instance.";
     const TARGET: Option<&'static str> = Some("instance");
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_PLACE;
     const TUNED: &'static [TunedSetting] = &[
         TunedSetting::of("maxInFlight", &["1", "2", "5", "10", "20", "50", "100"]),
-        TunedSetting { list: Some(("canarySteps", true)), ..TunedSetting::of("canarySteps", CANARY_STEPS) },
+        TunedSetting {
+            list: Some(("canarySteps", true)),
+            ..TunedSetting::of("canarySteps", CANARY_STEPS)
+        },
     ];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
     const RESTARTS: Restarts = RESTARTS;
 
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file: ProductFile<DeploymentRequest> =
-            ProductFile::read(self.file.as_deref(), path, &[], &Path::default(), context, |_| true)?;
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
+        let file: ProductFile<DeploymentRequest> = ProductFile::read(
+            self.file.as_deref(),
+            path,
+            &[],
+            &Path::default(),
+            context,
+            |_| true,
+        )?;
         let mut places = FieldPlaces::new(path, file.document.as_ref(), &IN_PLACE);
         places.marks_names = true;
         let mut request = file.value;
-        for (value, (_, field)) in [&self.strategy, &self.max_in_flight, &self.canary_steps].into_iter().zip(IN_PLACE) {
+        for (value, (_, field)) in [&self.strategy, &self.max_in_flight, &self.canary_steps]
+            .into_iter()
+            .zip(IN_PLACE)
+        {
             value.iter().for_each(|value| request.set(field, value));
         }
         let options = match request.check() {
@@ -109,8 +133,12 @@ impl Product for CloudFoundryConfig {
             Err(errors) => {
                 for error in errors {
                     let help = match error.exception {
-                        Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
-                        None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
+                        Some(_) => {
+                            "Cloud Foundry breaks on this (HTTP 500) and creates no deployment"
+                        }
+                        None => {
+                            "Cloud Foundry refuses this too (HTTP 422) and creates no deployment"
+                        }
                     };
                     places.report(&error.field, error.to_string(), help, context);
                 }
@@ -118,13 +146,26 @@ impl Product for CloudFoundryConfig {
             }
         };
         let clusters = fleet.len() as u32;
-        if fleet.world.clusters.iter().any(|cluster| !cluster.installed) {
+        if fleet
+            .world
+            .clusters
+            .iter()
+            .any(|cluster| !cluster.installed)
+        {
             let help = "remove `installed: false` from the fleet, or compare without Cloud Foundry";
-            context.report(path, "an app runs in all clusters of the fleet before an update", help);
+            context.report(
+                path,
+                "an app runs in all clusters of the fleet before an update",
+                help,
+            );
             return None;
         }
-        if options.web_instances.is_some_and(|instances| instances != clusters) {
-            let message = format!("the app has {clusters} instances, one for each entry of the fleet");
+        if options
+            .web_instances
+            .is_some_and(|instances| instances != clusters)
+        {
+            let message =
+                format!("the app has {clusters} instances, one for each entry of the fleet");
             let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
             places.report("options.web_instances", message, help, context);
             return None;
@@ -132,9 +173,15 @@ impl Product for CloudFoundryConfig {
         if let Some(superseded) = self.supersedes {
             check_superseded(&path.key("supersedes"), superseded, fleet, context)?;
         }
-        let upstream_bugs = context.over(&path.key("upstreamBugs"), CloudFoundryBugs::of(self.rules), &[]);
+        let upstream_bugs = context.over(
+            &path.key("upstreamBugs"),
+            CloudFoundryBugs::of(self.rules),
+            &[],
+        );
         let mut delay = |key: &str, delay: &Option<UserDelay>| {
-            delay.as_ref().and_then(|delay| delay.check(&path.key(key), context))
+            delay
+                .as_ref()
+                .and_then(|delay| delay.check(&path.key(key), context))
         };
         let deployment = CloudFoundryDeployment {
             rules: self.rules,
@@ -155,7 +202,12 @@ impl Product for CloudFoundryConfig {
 }
 
 /// A deployment in progress must be possible in an app of the fleet's size.
-fn check_superseded(path: &Path, superseded: Superseded, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<()> {
+fn check_superseded(
+    path: &Path,
+    superseded: Superseded,
+    fleet: Fleet<'_>,
+    context: &mut Context<'_>,
+) -> Option<()> {
     let clusters = fleet.len() as u32;
     if fleet.world.release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
@@ -164,10 +216,15 @@ fn check_superseded(path: &Path, superseded: Superseded, fleet: Fleet<'_>, conte
     }
     let Superseded { instances, state } = superseded;
     // A rolling deployment with all its instances is not in progress any more.
-    let most = if state.is_purged() { clusters } else { clusters.saturating_sub(1) };
+    let most = if state.is_purged() {
+        clusters
+    } else {
+        clusters.saturating_sub(1)
+    };
     if instances == 0 || instances > most {
-        let message =
-            format!("must be from 1 to {most}: a deployment in progress has that many of {clusters} instances");
+        let message = format!(
+            "must be from 1 to {most}: a deployment in progress has that many of {clusters} instances"
+        );
         let help = "an app has one instance for each entry of the fleet";
         context.report(&path.key("instances"), message, help);
         return None;

@@ -10,19 +10,39 @@ use crate::rollout::cloud_foundry::{
 };
 use crate::world::ReleaseKind;
 
-pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> StrategyExplanation {
+pub(super) fn explain(
+    deployment: &CloudFoundryDeployment,
+    fleet: Fleet<'_>,
+) -> StrategyExplanation {
     let instances = fleet.len() as u32;
     if fleet.world.release == ReleaseKind::Initial {
-        let summary =
-            format!("Cloud Foundry, a first `cf push`: all {instances} instances at once, without steps or limits");
-        return StrategyExplanation { summary, ..StrategyExplanation::default() };
+        let summary = format!(
+            "Cloud Foundry, a first `cf push`: all {instances} instances at once, without steps or limits"
+        );
+        return StrategyExplanation {
+            summary,
+            ..StrategyExplanation::default()
+        };
     }
-    let CloudFoundryDeployment { rules, options, quota, .. } = deployment;
+    let CloudFoundryDeployment {
+        rules,
+        options,
+        quota,
+        ..
+    } = deployment;
     let explained = explain_deployment(options, *rules, instances, quota);
     // At first there may be more of both versions than ever again.
-    let before = deployment.app(ReleaseKind::Update, instances).desired_instances();
-    let most = explained.peak_instances.max(before + u64::from(explained.first_batch));
-    let kind = if options.strategy == DeploymentStrategy::Canary { "canary" } else { "rolling" };
+    let before = deployment
+        .app(ReleaseKind::Update, instances)
+        .desired_instances();
+    let most = explained
+        .peak_instances
+        .max(before + u64::from(explained.first_batch));
+    let kind = if options.strategy == DeploymentStrategy::Canary {
+        "canary"
+    } else {
+        "rolling"
+    };
     let summary = format!("Cloud Foundry, {kind} deployment, {}", by(*rules));
     let mut lines = vec![format!(
         "{} instances, one for each entry of the fleet; max_in_flight {}; {} start with the request; {most} of both versions at most",
@@ -35,14 +55,20 @@ pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> 
     let mut warnings = Vec::new();
     if let Some(superseded) = deployment.supersedes {
         let (interim, oldest) = (superseded.instances, superseded.oldest_instances(instances));
-        lines.push(format!("it supersedes a deployment that leaves {oldest} old and {interim} interim instances"));
+        lines.push(format!(
+            "it supersedes a deployment that leaves {oldest} old and {interim} interim instances"
+        ));
         warnings.extend(purge(deployment, superseded));
     }
     lines.extend(bugs(deployment));
     lines.extend(steps(&explained, options.canary_steps.as_deref()));
     lines.extend(users(deployment));
     warnings.extend(explained.warnings);
-    StrategyExplanation { summary, lines, warnings }
+    StrategyExplanation {
+        summary,
+        lines,
+        warnings,
+    }
 }
 
 /// The effect of the first pass on the instances of a superseded canary.
@@ -50,18 +76,31 @@ fn purge(deployment: &CloudFoundryDeployment, superseded: Superseded) -> Option<
     (deployment.rules == RuleSet::Shipped && superseded.state.is_purged()).then(|| {
         let interim = superseded.instances;
         let bug = deployment.upstream_bugs.purge;
-        let counted = if bug { ", and counts them as old ones that are still there" } else { "" };
-        format!("the first pass that changes anything removes all {interim} interim instances{counted}")
+        let counted = if bug {
+            ", and counts them as old ones that are still there"
+        } else {
+            ""
+        };
+        format!(
+            "the first pass that changes anything removes all {interim} interim instances{counted}"
+        )
     })
 }
 
 /// Which bugs are reproduced. They have an effect only where a deployment is superseded.
 fn bugs(deployment: &CloudFoundryDeployment) -> Option<String> {
-    let CloudFoundryBugs { purge, interim_trap } = deployment.upstream_bugs;
+    let CloudFoundryBugs {
+        purge,
+        interim_trap,
+    } = deployment.upstream_bugs;
     let is_default = deployment.upstream_bugs == CloudFoundryBugs::of(deployment.rules);
     (!is_default || deployment.supersedes.is_some()).then(|| {
         let word = |is_on| if is_on { "on" } else { "off" };
-        format!("upstreamBugs: purge {}, interimTrap {}", word(purge), word(interim_trap))
+        format!(
+            "upstreamBugs: purge {}, interimTrap {}",
+            word(purge),
+            word(interim_trap)
+        )
     })
 }
 
@@ -71,22 +110,36 @@ fn steps(explained: &DeploymentExplanation, weights: Option<&[u8]>) -> Vec<Strin
     }
     let rows = explained.steps.iter().enumerate().map(|(at, step)| {
         let weight = weights.map_or_else(|| "-".to_owned(), |weights| format!("{} %", weights[at]));
-        let [starts, new, old] = [explained.starts(at), step.canary, step.original].map(|count| count.to_string());
+        let [starts, new, old] =
+            [explained.starts(at), step.canary, step.original].map(|count| count.to_string());
         [(at + 1).to_string(), weight, starts, new, old]
     });
-    table(["step", ">weight", ">starts", ">new instances", ">old instances"], rows)
+    table(
+        [
+            "step",
+            ">weight",
+            ">starts",
+            ">new instances",
+            ">old instances",
+        ],
+        rows,
+    )
 }
 
 fn users(deployment: &CloudFoundryDeployment) -> Vec<String> {
     let mut lines = Vec::new();
     if deployment.options.strategy == DeploymentStrategy::Canary {
         let when = deployment.continue_after.as_ref();
-        let when = when
-            .map_or_else(|| "never; the rollout stalls at its first step".to_owned(), |after| format!("after {after}"));
+        let when = when.map_or_else(
+            || "never; the rollout stalls at its first step".to_owned(),
+            |after| format!("after {after}"),
+        );
         lines.push(format!("a user continues after each step: {when}"));
     }
     if let Some(after) = &deployment.cancel_after {
-        lines.push(format!("a user cancels a deployment that is still in progress: after {after}"));
+        lines.push(format!(
+            "a user cancels a deployment that is still in progress: after {after}"
+        ));
     }
     lines
 }

@@ -13,8 +13,8 @@ use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{
-    AppQuota, AppView, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, CloudFoundryBugs, DeploymentOptions,
-    IMMEDIATE_RESTARTS, MAX_CRASHES, Superseded,
+    AppQuota, AppView, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, CloudFoundryBugs,
+    DeploymentOptions, IMMEDIATE_RESTARTS, MAX_CRASHES, Superseded,
 };
 use crate::world::{Backoff, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts};
 
@@ -24,7 +24,11 @@ pub(crate) use config::CloudFoundryConfig;
 pub const RESTARTS: Restarts = Restarts {
     by: Restarter::Diego,
     immediate: IMMEDIATE_RESTARTS,
-    backoff: Backoff { initial: CRASH_BACKOFF_MIN, max: CRASH_BACKOFF_MAX, reset: CRASH_RESET },
+    backoff: Backoff {
+        initial: CRASH_BACKOFF_MIN,
+        max: CRASH_BACKOFF_MAX,
+        reset: CRASH_RESET,
+    },
     last: Some(MAX_CRASHES),
 };
 
@@ -52,7 +56,9 @@ impl CloudFoundryDeployment {
     pub fn app(&self, release: ReleaseKind, instances: u32) -> AppView {
         let mut app = match (release, self.supersedes) {
             (ReleaseKind::Update, None) => AppView::settled(OLD, instances),
-            (ReleaseKind::Update, Some(superseded)) => AppView::on_its_way(OLD, OLD, instances, superseded),
+            (ReleaseKind::Update, Some(superseded)) => {
+                AppView::on_its_way(OLD, OLD, instances, superseded)
+            }
             (ReleaseKind::Initial, _) => AppView::stopped(NEW, instances),
         };
         app.quota = self.quota.clone();
@@ -69,14 +75,27 @@ impl Strategy for CloudFoundryDeployment {
         if self.rules == RuleSet::Documented {
             return None;
         }
-        let (rules, upstream_bugs) = (RuleSet::Documented, CloudFoundryBugs::of(RuleSet::Documented));
-        Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "cloud-foundry" })
+        let (rules, upstream_bugs) = (
+            RuleSet::Documented,
+            CloudFoundryBugs::of(RuleSet::Documented),
+        );
+        Some(Documented {
+            strategy: Box::new(Self {
+                rules,
+                upstream_bugs,
+                ..self.clone()
+            }),
+            section: "cloud-foundry",
+        })
     }
 
     fn snippet(&self) -> Option<Snippet> {
         let text = serde_json::to_string_pretty(&request(&self.options)).expect("plain data");
         let place = "Cloud Foundry, the body of POST /v3/deployments (without the app)".to_owned();
-        Some(Snippet { place, text: text + "\n" })
+        Some(Snippet {
+            place,
+            text: text + "\n",
+        })
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
@@ -90,7 +109,10 @@ fn request(options: &DeploymentOptions) -> Value {
     let mut fields = json!(options);
     let (strategy, weights) = (fields["strategy"].take(), fields["canary_steps"].take());
     if let Value::Array(weights) = weights {
-        let steps: Vec<Value> = weights.iter().map(|weight| json!({ "instance_weight": weight })).collect();
+        let steps: Vec<Value> = weights
+            .iter()
+            .map(|weight| json!({ "instance_weight": weight }))
+            .collect();
         fields["canary"] = json!({ "steps": steps });
     }
     let mut body = json!({ "strategy": strategy, "options": fields });

@@ -21,22 +21,33 @@ pub(super) struct ExternalController<'r> {
 impl<'r> ExternalController<'r> {
     pub(super) fn new(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
-        Self { session: Session::start(strategy, run), client, runtime: Runtime::new(1) }
+        Self {
+            session: Session::start(strategy, run),
+            client,
+            runtime: Runtime::new(1),
+        }
     }
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         plane.begin_pass(self.session.unavailable());
         let news = std::mem::take(&mut self.session.news);
         let end = self.decide(&news, now, plane);
-        self.runtime.end_pass((), end.unwrap_or(now), 0, false, plane);
+        self.runtime
+            .end_pass((), end.unwrap_or(now), 0, false, plane);
     }
 
     /// Carries out what the process decides. Returns when the pass ends; `None`: the process has failed.
     fn decide(&mut self, news: &[News], now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
-        let question = ProcessMessage::Pass { now: now.as_nanos(), news };
+        let question = ProcessMessage::Pass {
+            now: now.as_nanos(),
+            news,
+        };
         let decided = self.session.ask::<Decided>(&question, None)?;
         if decided.wake.is_some_and(|wake| wake <= now.as_nanos()) {
-            let problem = format!("`wake` must be later than `now`, {}; time does not go back", now.as_nanos());
+            let problem = format!(
+                "`wake` must be later than `now`, {}; time does not go back",
+                now.as_nanos()
+            );
             return self.session.give_up(problem);
         }
         self.session.moves_on(now.as_nanos(), !news.is_empty())?;
@@ -45,7 +56,12 @@ impl<'r> ExternalController<'r> {
         for instruction in decided.deploy {
             at = self.client.send(0, at).answered;
             let cluster = ClusterId(instruction.target);
-            plane.deploy(at, &self.session.clusters[cluster.index()], cluster, Revision(instruction.revision));
+            plane.deploy(
+                at,
+                &self.session.clusters[cluster.index()],
+                cluster,
+                Revision(instruction.revision),
+            );
         }
         self.session.asked(&decided.approvals, &[], now.as_nanos());
         if let Some(given) = self.session.approvals.next() {
@@ -74,7 +90,8 @@ impl Controller for ExternalController<'_> {
                 self.runtime.add(());
             }
             ControllerInput::Timer(number) => {
-                let is_given = self.runtime.due(number, plane).is_some() && self.session.tell_approvals(now);
+                let is_given =
+                    self.runtime.due(number, plane).is_some() && self.session.tell_approvals(now);
                 if is_given {
                     self.runtime.add(());
                 }

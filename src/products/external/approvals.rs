@@ -36,7 +36,13 @@ pub(super) struct Approvals<'r> {
 
 impl<'r> Approvals<'r> {
     pub(super) fn new(model: &'r ApprovalModel, streams: Streams) -> Self {
-        Self { model, streams, asked: Vec::new(), pauses: Vec::new(), due: BTreeSet::new() }
+        Self {
+            model,
+            streams,
+            asked: Vec::new(),
+            pauses: Vec::new(),
+            due: BTreeSet::new(),
+        }
     }
 
     /// The process asks for an approval, perhaps once more.
@@ -46,14 +52,20 @@ impl<'r> Approvals<'r> {
         {
             self.asked.push(approval.clone());
             let given = at.saturating_add(delay.as_nanos());
-            self.pauses.push((SimTime::from_nanos(at), SimTime::from_nanos(given)));
+            self.pauses
+                .push((SimTime::from_nanos(at), SimTime::from_nanos(given)));
             self.due.insert((given, approval.clone()));
         }
     }
 
     /// A condition may ask for an approval, too.
     pub(super) fn notice(&mut self, condition: &ProcessCondition) {
-        if let Some(approval) = self.model.by_condition.iter().find(|approval| asks_for(condition, approval)) {
+        if let Some(approval) = self
+            .model
+            .by_condition
+            .iter()
+            .find(|approval| asks_for(condition, approval))
+        {
             self.ask(approval, condition.at);
         }
     }
@@ -61,7 +73,11 @@ impl<'r> Approvals<'r> {
     /// The next approval that somebody gives by `now`.
     pub(super) fn given_by(&mut self, now: u64) -> Option<(u64, Approval)> {
         let (at, _) = self.due.first()?;
-        if *at <= now { self.due.pop_first() } else { None }
+        if *at <= now {
+            self.due.pop_first()
+        } else {
+            None
+        }
     }
 
     /// When somebody approves next.
@@ -71,19 +87,34 @@ impl<'r> Approvals<'r> {
 
     /// The time, in nanoseconds, by which the process may run ahead without a request of it being noticed too late.
     pub(super) fn lookahead(&self) -> Option<u64> {
-        let open = self.model.by_condition.iter().filter(|approval| !self.asked.contains(approval)).count();
-        (0..open).filter_map(|at| self.delay(self.asked.len() + at)).map(SimDuration::as_nanos).min()
+        let open = self
+            .model
+            .by_condition
+            .iter()
+            .filter(|approval| !self.asked.contains(approval))
+            .count();
+        (0..open)
+            .filter_map(|at| self.delay(self.asked.len() + at))
+            .map(SimDuration::as_nanos)
+            .min()
     }
 
     /// The wait for the approval that is asked for as the `nth`, from 0.
     fn delay(&self, nth: usize) -> Option<SimDuration> {
-        self.model.delay.as_ref().map(|delay| pause(delay, &self.streams, nth as u64))
+        self.model
+            .delay
+            .as_ref()
+            .map(|delay| pause(delay, &self.streams, nth as u64))
     }
 }
 
 /// Whether a stage of an update run of KubeFleet waits for this approval, in the run's own words.
 fn asks_for(condition: &ProcessCondition, approval: &Approval) -> bool {
-    let tasks = if approval.when == ApprovalTime::Before { "before-stage tasks" } else { "after-stage tasks" };
+    let tasks = if approval.when == ApprovalTime::Before {
+        "before-stage tasks"
+    } else {
+        "after-stage tasks"
+    };
     condition.reason == "StageUpdatingWaiting"
         && condition.object.rsplit('/').next() == Some(&approval.stage)
         && condition.message.contains(tasks)
@@ -108,13 +139,20 @@ mod tests {
     #[test]
     fn an_approval_is_given_once_and_counts_from_the_request_that_kubefleets_conditions_show() {
         let delay = Some(SimDuration::from_mins(10).into());
-        let model =
-            ApprovalModel { delay, by_condition: vec![Approval::new("canary", false), Approval::new("rest", true)] };
+        let model = ApprovalModel {
+            delay,
+            by_condition: vec![Approval::new("canary", false), Approval::new("rest", true)],
+        };
         let mut approvals = Approvals::new(&model, Streams::new(1, 0));
         let ten_minutes = 600_000_000_000;
-        assert_eq!(approvals.lookahead(), Some(ten_minutes), "a request may come in the next instant");
+        assert_eq!(
+            approvals.lookahead(),
+            Some(ten_minutes),
+            "a request may come in the next instant"
+        );
         // The words are those of the recorded runs.
-        let after = "All clusters in the stage are updated, waiting for after-stage tasks to complete";
+        let after =
+            "All clusters in the stage are updated, waiting for after-stage tasks to complete";
         let before = "Not all before-stage tasks are completed, waiting for approval";
         approvals.notice(&waits(5, "early", after));
         assert_eq!(approvals.next(), None, "this stage needs no approval");
@@ -122,9 +160,15 @@ mod tests {
         approvals.notice(&waits(9, "canary", after));
         assert_eq!(approvals.next(), Some(7 + ten_minutes));
         assert_eq!(approvals.given_by(6 + ten_minutes), None);
-        assert_eq!(approvals.given_by(7 + ten_minutes), Some((7 + ten_minutes, Approval::new("canary", false))));
+        assert_eq!(
+            approvals.given_by(7 + ten_minutes),
+            Some((7 + ten_minutes, Approval::new("canary", false)))
+        );
         assert_eq!(approvals.next(), None, "nobody approves twice");
         approvals.notice(&waits(11, "rest", before));
-        assert_eq!((approvals.next(), approvals.lookahead()), (Some(11 + ten_minutes), None));
+        assert_eq!(
+            (approvals.next(), approvals.lookahead()),
+            (Some(11 + ten_minutes), None)
+        );
     }
 }

@@ -68,10 +68,25 @@ impl Product for ExternalConfig {
     const SUMMARY: &'static str = "A process of your own that decides which cluster is next.";
     const TARGET: Option<&'static str> = None;
 
-    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        if self.command.first().is_none_or(String::is_empty) && context.is_untouched(&path.key("command")) {
-            let at = if context.is_set(&path.key("command")) { path.key("command") } else { path.clone() };
-            context.report(&at, "`command` must name a program", "write e.g. `command: [python3, scheduler.py]`");
+    fn check(
+        &self,
+        path: &Path,
+        _: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
+        if self.command.first().is_none_or(String::is_empty)
+            && context.is_untouched(&path.key("command"))
+        {
+            let at = if context.is_set(&path.key("command")) {
+                path.key("command")
+            } else {
+                path.clone()
+            };
+            context.report(
+                &at,
+                "`command` must name a program",
+                "write e.g. `command: [python3, scheduler.py]`",
+            );
         }
         let mut files = Vec::new();
         for (index, name) in self.files.iter().enumerate() {
@@ -79,7 +94,10 @@ impl Product for ExternalConfig {
             files.push((name.clone(), source.text.clone()));
             context.files.copy_whole(name);
         }
-        let delay = self.approvals.as_ref().and_then(|of| of.check(&path.key("approvals"), context));
+        let delay = self
+            .approvals
+            .as_ref()
+            .and_then(|of| of.check(&path.key("approvals"), context));
         // An argument that is a file is the program or its settings: a change of it makes other results.
         for word in &self.command {
             if context.files.is_file(word) {
@@ -98,7 +116,10 @@ impl Product for ExternalConfig {
             files,
             settings: self.settings.clone(),
             keeper: self.keeper,
-            approvals: ApprovalModel { delay, by_condition: Vec::new() },
+            approvals: ApprovalModel {
+                delay,
+                by_condition: Vec::new(),
+            },
             sees_progress_deadlines: false,
             heeds_pause: true,
             native: None,

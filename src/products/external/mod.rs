@@ -53,13 +53,21 @@ pub struct ExternalStrategy {
 impl Strategy for ExternalStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         let Some(native) = &self.native else {
-            let summary = format!("{} clusters in the order that `{}` decides", fleet.len(), self.command.shown());
-            return StrategyExplanation { summary, ..StrategyExplanation::default() };
+            let summary = format!(
+                "{} clusters in the order that `{}` decides",
+                fleet.len(),
+                self.command.shown()
+            );
+            return StrategyExplanation {
+                summary,
+                ..StrategyExplanation::default()
+            };
         };
         let mut explanation = native.explain(fleet);
-        explanation
-            .lines
-            .push("decided by the product's own controller; these lines are fleetsim's reading".to_owned());
+        explanation.lines.push(
+            "decided by the product's own controller; these lines are fleetsim's reading"
+                .to_owned(),
+        );
         explanation
     }
 
@@ -73,9 +81,14 @@ impl Strategy for ExternalStrategy {
 
     /// A product's program has a model of the agents' part in noticing readiness.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
-        let Some(native) = &self.native else { return described };
+        let Some(native) = &self.native else {
+            return described;
+        };
         let at_once = ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO));
-        AgentSpec { readiness: at_once, ..native.agent(described) }
+        AgentSpec {
+            readiness: at_once,
+            ..native.agent(described)
+        }
     }
 
     /// A process ignores news that it has no use for.

@@ -7,7 +7,9 @@
 
 use super::ExternalStrategy;
 use super::session::{Session, shortened};
-use crate::control_plane::{Agenda, Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits};
+use crate::control_plane::{
+    Agenda, Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits,
+};
 use crate::process::ProcessError;
 use crate::process::protocol::{Advanced, Instruction, News, ProcessCondition, ProcessMessage};
 use crate::products::Run;
@@ -69,14 +71,35 @@ impl<'r> OwnLoopController<'r> {
 
     /// Lets the process advance to `until` at most. `None`: it has failed.
     fn advance_to(&mut self, until: u64, news: &[News]) -> Option<()> {
-        let answer: Advanced = self.session.ask(&ProcessMessage::Run { until, news }, None)?;
-        let Advanced { now, deploy, next, approvals, passes, conditions, completed, failed } = answer;
+        let answer: Advanced = self
+            .session
+            .ask(&ProcessMessage::Run { until, news }, None)?;
+        let Advanced {
+            now,
+            deploy,
+            next,
+            approvals,
+            passes,
+            conditions,
+            completed,
+            failed,
+        } = answer;
         let problem = if !(self.at..=until).contains(&now) {
-            format!("`now` must be from {} to {until}, not {now}; time does not go back", self.at)
+            format!(
+                "`now` must be from {} to {until}, not {now}; time does not go back",
+                self.at
+            )
         } else if next.is_some_and(|next| next < now) {
             format!("`next` must not be earlier than `now`, {now}")
-        } else if deploy.is_empty() && approvals.is_empty() && completed.is_none() && failed.is_none() && now < until {
-            format!("`now` must be `until`, {until}, when nothing is deployed, asked for, completed or failed")
+        } else if deploy.is_empty()
+            && approvals.is_empty()
+            && completed.is_none()
+            && failed.is_none()
+            && now < until
+        {
+            format!(
+                "`now` must be `until`, {until}, when nothing is deployed, asked for, completed or failed"
+            )
         } else {
             self.at = now;
             self.quiet_until = next.unwrap_or(now);
@@ -99,7 +122,12 @@ impl<'r> OwnLoopController<'r> {
 
     /// Lets the process advance to `until`, or to an instant before that in which it gives instructions or `is_enough`.
     /// `None`: it has failed, or nothing happens until then.
-    fn follow_until(&mut self, now: u64, until: u64, is_enough: impl Fn(&Self) -> bool) -> Option<()> {
+    fn follow_until(
+        &mut self,
+        now: u64,
+        until: u64,
+        is_enough: impl Fn(&Self) -> bool,
+    ) -> Option<()> {
         // Instructions are carried out before anything later can happen.
         while self.arriving.is_none() && self.failed.is_none() && !is_enough(self) {
             if !self.session.news.is_empty() && self.at < now {
@@ -110,16 +138,25 @@ impl<'r> OwnLoopController<'r> {
             let has_news = !self.session.news.is_empty();
             // Approvals that the process asked for are news, too.
             let lookahead = self.session.lookahead;
-            let given = self.session.approvals.next().map_or(u64::MAX, |at| at.saturating_add(lookahead));
+            let given = self
+                .session
+                .approvals
+                .next()
+                .map_or(u64::MAX, |at| at.saturating_add(lookahead));
             let end = until.min(given);
             if !has_news && (self.at >= end || self.quiet_until > end) {
                 return None;
             }
-            let unnoticed = self.session.approvals.lookahead().map_or(u64::MAX, |span| self.at.saturating_add(span));
+            let unnoticed = self
+                .session
+                .approvals
+                .lookahead()
+                .map_or(u64::MAX, |span| self.at.saturating_add(span));
             let mut news = std::mem::take(&mut self.session.news);
             // Before the release time stands still for the process.
             let earliest = self.at.saturating_sub(self.session.lookahead);
-            news.iter_mut().for_each(|news| news.at = news.at.max(earliest));
+            news.iter_mut()
+                .for_each(|news| news.at = news.at.max(earliest));
             self.advance_to(end.min(unnoticed).max(self.at), &news)?;
         }
         Some(())
@@ -137,15 +174,27 @@ impl<'r> OwnLoopController<'r> {
             Some(row) if row.t_s.total_cmp(&t_s).is_eq() => {
                 (row.passes, row.unavailable) = (row.passes + passes, unavailable);
             }
-            _ => self.passes.push(PassRow { t_s, passes, duration_s: 0.0, created: 0, promoted: 0, unavailable }),
+            _ => self.passes.push(PassRow {
+                t_s,
+                passes,
+                duration_s: 0.0,
+                created: 0,
+                promoted: 0,
+                unavailable,
+            }),
         }
     }
 
     /// Instructions and approvals that are due are carried out.
     fn act(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.session.tell_approvals(now);
-        let Some((_, instructions)) = self.arriving.take_if(|(at, _)| *at <= now.as_nanos()) else { return };
-        for Instruction { target, revision } in instructions.into_iter().filter(|of| self.session.reaches(of.target)) {
+        let Some((_, instructions)) = self.arriving.take_if(|(at, _)| *at <= now.as_nanos()) else {
+            return;
+        };
+        for Instruction { target, revision } in instructions
+            .into_iter()
+            .filter(|of| self.session.reaches(of.target))
+        {
             plane.promote(ClusterId(target), Revision(revision));
             plane.instruct(now, ClusterId(target), Revision(revision));
         }
@@ -160,8 +209,16 @@ impl<'r> OwnLoopController<'r> {
                 continue;
             }
             // In a world that is over, people still approve what the process asks for.
-            let next = self.session.approvals.next().filter(|at| *at < self.horizon && self.completed.is_none());
-            let Some(at) = next.filter(|_| self.session.failure().is_none() && self.failed.is_none()) else { return };
+            let next = self
+                .session
+                .approvals
+                .next()
+                .filter(|at| *at < self.horizon && self.completed.is_none());
+            let Some(at) =
+                next.filter(|_| self.session.failure().is_none() && self.failed.is_none())
+            else {
+                return;
+            };
             now = now.max(at);
             self.session.tell_approvals(SimTime::from_nanos(now));
         }
@@ -170,10 +227,14 @@ impl<'r> OwnLoopController<'r> {
     /// Sets the timer of what comes next, and hands over what the process did.
     fn settle(&mut self, plane: &mut Plane<'_>) {
         let arriving = self.arriving.as_ref().map(|(at, _)| *at);
-        let next = arriving.into_iter().chain(self.session.approvals.next()).min();
+        let next = arriving
+            .into_iter()
+            .chain(self.session.approvals.next())
+            .min();
         if let Some(at) = next.filter(|at| self.timer.is_none_or(|timer| *at < timer)) {
             self.timer = Some(at);
-            self.agenda.add(SimTime::from_nanos(at), ProcessStep::Acts, plane);
+            self.agenda
+                .add(SimTime::from_nanos(at), ProcessStep::Acts, plane);
         }
         plane.passes().append(&mut self.passes);
         if let Some(at) = self.completed {
@@ -219,10 +280,14 @@ impl Controller for OwnLoopController<'_> {
                 }
                 self.session.tell_change(change, now);
             }
-            ControllerInput::Link(cluster, is_online) => self.session.tell_link(cluster, is_online, now),
+            ControllerInput::Link(cluster, is_online) => {
+                self.session.tell_link(cluster, is_online, now)
+            }
             ControllerInput::Quiet(next) => {
                 let next = next.map_or(self.horizon, SimTime::as_nanos);
-                let until = next.saturating_add(self.session.lookahead).min(self.horizon);
+                let until = next
+                    .saturating_add(self.session.lookahead)
+                    .min(self.horizon);
                 self.follow_until(now.as_nanos(), until, |_| false);
             }
             ControllerInput::Over => self.conclude(now),
@@ -245,12 +310,29 @@ impl Controller for OwnLoopController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.failed.as_ref().map_or_else(|| self.session.hold(), |message| Some(Hold::new("failed", message)))
+        self.failed.as_ref().map_or_else(
+            || self.session.hold(),
+            |message| Some(Hold::new("failed", message)),
+        )
     }
 
     fn show(&mut self, log: &mut StatusLog) {
-        for ProcessCondition { at, object, condition, status, reason, message } in self.conditions.drain(..) {
-            let shown = ObjectCondition { object, condition, status, reason, message };
+        for ProcessCondition {
+            at,
+            object,
+            condition,
+            status,
+            reason,
+            message,
+        } in self.conditions.drain(..)
+        {
+            let shown = ObjectCondition {
+                object,
+                condition,
+                status,
+                reason,
+                message,
+            };
             log.show_at(Some(SimTime::from_nanos(at)), [shown]);
         }
     }

@@ -13,8 +13,8 @@ use super::ExternalStrategy;
 use super::approvals::Approvals;
 use crate::control_plane::{Change, NOTHING, Plane};
 use crate::process::protocol::{
-    Approval, Held, Hello, Instruction, Latency, News, ProcessCondition, ProcessMessage, Ready, Release, StageTargets,
-    Target,
+    Approval, Held, Hello, Instruction, Latency, News, ProcessCondition, ProcessMessage, Ready,
+    Release, StageTargets, Target,
 };
 use crate::process::{ChildProcess, ProcessError};
 use crate::products::Run;
@@ -60,15 +60,39 @@ struct Known {
 
 /// A target, as the first message describes it.
 fn target(world: &WorldSpec, index: usize) -> Target<'_> {
-    let ClusterSpec { name, labels, group, installed, paused, registered, .. } = &world.clusters[index];
+    let ClusterSpec {
+        name,
+        labels,
+        group,
+        installed,
+        paused,
+        registered,
+        ..
+    } = &world.clusters[index];
     let revision = (!installed && world.release == ReleaseKind::Update).then_some(0);
-    Target { name, labels, group, revision, paused: paused.then_some(true), registered: (!registered).then_some(false) }
+    Target {
+        name,
+        labels,
+        group,
+        revision,
+        paused: paused.then_some(true),
+        registered: (!registered).then_some(false),
+    }
 }
 
 impl Known {
     fn at_start(assigned: Option<Revision>) -> Self {
-        let told = (assigned.map_or(0, |revision| revision.0), assigned.is_some(), false);
-        Self { assigned, ready: assigned.is_some(), told, deselected: false }
+        let told = (
+            assigned.map_or(0, |revision| revision.0),
+            assigned.is_some(),
+            false,
+        );
+        Self {
+            assigned,
+            ready: assigned.is_some(),
+            told,
+            deselected: false,
+        }
     }
 }
 
@@ -100,7 +124,9 @@ impl<'r> Session<'r> {
             process: RefCell::new(ChildProcess::start(&strategy.command, run.label)),
             clusters: &world.clusters,
             heeds_pause: strategy.heeds_pause,
-            known: (0..world.clusters.len()).map(|index| Known::at_start(world.installed(index))).collect(),
+            known: (0..world.clusters.len())
+                .map(|index| Known::at_start(world.installed(index)))
+                .collect(),
             newest: NEW,
             stages: vec![String::new(); world.clusters.len()],
             news: Vec::new(),
@@ -112,10 +138,20 @@ impl<'r> Session<'r> {
             protocol: PROTOCOL,
             run: run.label,
             seed: run.streams.stream("external", "seed").next_u64() >> 1,
-            targets: (0..world.clusters.len()).map(|index| target(world, index)).collect(),
-            files: strategy.files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<BTreeMap<_, _>>(),
+            targets: (0..world.clusters.len())
+                .map(|index| target(world, index))
+                .collect(),
+            files: strategy
+                .files
+                .iter()
+                .map(|(path, text)| (path.as_str(), text.as_str()))
+                .collect::<BTreeMap<_, _>>(),
             release: Release {
-                installed: if world.release == ReleaseKind::Update { OLD.0 } else { 0 },
+                installed: if world.release == ReleaseKind::Update {
+                    OLD.0
+                } else {
+                    0
+                },
                 revision: NEW.0,
             },
             latency: Latency {
@@ -132,7 +168,11 @@ impl<'r> Session<'r> {
     }
 
     /// An answer, unless the process has failed or fails now.
-    pub(super) fn ask<T: DeserializeOwned>(&self, question: &ProcessMessage<'_>, part: Option<&str>) -> Option<T> {
+    pub(super) fn ask<T: DeserializeOwned>(
+        &self,
+        question: &ProcessMessage<'_>,
+        part: Option<&str>,
+    ) -> Option<T> {
         let mut process = self.process.borrow_mut();
         match process.as_mut().ok()?.ask(question, part) {
             Ok(answer) => Some(answer),
@@ -170,7 +210,10 @@ impl<'r> Session<'r> {
     }
 
     fn unknown_target(&self, target: u32) -> Option<()> {
-        self.give_up(format!("a target must be a number from 0 to {}, not {target}", self.clusters.len() - 1))
+        self.give_up(format!(
+            "a target must be a number from 0 to {}, not {target}",
+            self.clusters.len() - 1
+        ))
     }
 
     /// Counts an answer at `now` for which the process need not have waited. `None`: the process goes on for ever
@@ -185,7 +228,10 @@ impl<'r> Session<'r> {
         if *count <= most {
             return Some(());
         }
-        let (passed, least) = (SimDuration::from_nanos(now - *since), SimDuration::from_nanos(LEAST_PROGRESS));
+        let (passed, least) = (
+            SimDuration::from_nanos(now - *since),
+            SimDuration::from_nanos(LEAST_PROGRESS),
+        );
         self.give_up(format!(
             "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
              least {least}; wait for news, or for a later time"
@@ -198,11 +244,19 @@ impl<'r> Session<'r> {
             let revision = Revision(revision);
             if ![NOTHING, OLD, NEW].contains(&revision) {
                 let (old, new, not) = (OLD.0, NEW.0, revision.0);
-                return self.give_up(format!("a revision must be 0, which removes, {old} or {new}, not {not}"));
+                return self.give_up(format!(
+                    "a revision must be 0, which removes, {old} or {new}, not {not}"
+                ));
             }
-            let Some(known) = self.known.get_mut(target as usize) else { return self.unknown_target(target) };
+            let Some(known) = self.known.get_mut(target as usize) else {
+                return self.unknown_target(target);
+            };
             let assigned = (revision != NOTHING).then_some(revision);
-            *known = Known { assigned, ready: false, ..*known };
+            *known = Known {
+                assigned,
+                ready: false,
+                ..*known
+            };
         }
         Some(())
     }
@@ -215,35 +269,58 @@ impl<'r> Session<'r> {
 
     /// A report becomes news for the process.
     pub(super) fn tell(&mut self, report: Report, now: SimTime) {
-        let Report { cluster, applied, ready, degraded } = report;
+        let Report {
+            cluster,
+            applied,
+            ready,
+            degraded,
+        } = report;
         let told = &mut self.known[cluster.index()].told;
         let was_failing = std::mem::replace(told, (applied.0, ready, degraded)).2;
-        let failing = (degraded != was_failing).then_some(if degraded { PROGRESS_DEADLINE } else { "" });
-        self.news.push(News { failing, ..self.last_news(cluster, now) });
+        let failing =
+            (degraded != was_failing).then_some(if degraded { PROGRESS_DEADLINE } else { "" });
+        self.news.push(News {
+            failing,
+            ..self.last_news(cluster, now)
+        });
     }
 
     /// News of a target, with what it reported last.
     fn last_news(&self, cluster: ClusterId, now: SimTime) -> News {
         let (applied, ready, _) = self.known[cluster.index()].told;
         let (target, applied, ready) = (Some(cluster.0), Some(applied), Some(ready));
-        News { at: now.as_nanos(), target, applied, ready, ..News::default() }
+        News {
+            at: now.as_nanos(),
+            target,
+            applied,
+            ready,
+            ..News::default()
+        }
     }
 
     /// A cluster was cut off, or is back: this becomes news for the process.
     pub(super) fn tell_link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
-        self.news.push(News { offline: Some(!is_online), ..self.last_news(cluster, now) });
+        self.news.push(News {
+            offline: Some(!is_online),
+            ..self.last_news(cluster, now)
+        });
     }
 
     /// An act of a person becomes news for the process.
     pub(super) fn tell_change(&mut self, change: &Change, now: SimTime) {
-        let mut news = News { at: now.as_nanos(), ..News::default() };
+        let mut news = News {
+            at: now.as_nanos(),
+            ..News::default()
+        };
         match change {
             Change::Release(revision) => {
                 self.newest = *revision;
                 news.release = Some(revision.0);
             }
             Change::Stop(stop) => news.stop = Some(*stop),
-            Change::Labels(cluster, labels) => (news.target, news.labels) = (Some(cluster.0), Some(labels.clone())),
+            Change::Labels(cluster, labels) => {
+                (news.target, news.labels) = (Some(cluster.0), Some(labels.clone()))
+            }
             Change::Selected(cluster, selected) => {
                 self.known[cluster.index()].deselected = !selected;
                 (news.target, news.selected) = (Some(cluster.0), Some(*selected));
@@ -254,16 +331,29 @@ impl<'r> Session<'r> {
     }
 
     /// The process asks for approvals at `now`, or its conditions show that it did.
-    pub(super) fn asked(&mut self, approvals: &[Approval], conditions: &[ProcessCondition], now: u64) {
-        approvals.iter().for_each(|approval| self.approvals.ask(approval, now));
-        conditions.iter().for_each(|condition| self.approvals.notice(condition));
+    pub(super) fn asked(
+        &mut self,
+        approvals: &[Approval],
+        conditions: &[ProcessCondition],
+        now: u64,
+    ) {
+        approvals
+            .iter()
+            .for_each(|approval| self.approvals.ask(approval, now));
+        conditions
+            .iter()
+            .for_each(|condition| self.approvals.notice(condition));
     }
 
     /// Approvals that people give by `now` become news for the process. Returns whether there are any.
     pub(super) fn tell_approvals(&mut self, now: SimTime) -> bool {
         let before = self.news.len();
         while let Some((at, approval)) = self.approvals.given_by(now.as_nanos()) {
-            self.news.push(News { at, approve: Some(approval), ..News::default() });
+            self.news.push(News {
+                at,
+                approve: Some(approval),
+                ..News::default()
+            });
         }
         self.news.len() > before
     }
@@ -287,7 +377,10 @@ impl<'r> Session<'r> {
     pub(super) fn hold(&self) -> Option<Hold> {
         let Held { rule, explanation } = self.ask(&ProcessMessage::Hold {}, Some("hold"))?;
         let (rule, explanation) = (shortened(rule), shortened(explanation));
-        (!rule.is_empty()).then(|| Hold { rule: rule.into(), explanation })
+        (!rule.is_empty()).then(|| Hold {
+            rule: rule.into(),
+            explanation,
+        })
     }
 
     /// Says what an input has led to: times of waiting for people, and the process's error.

@@ -6,7 +6,10 @@ use crate::world::{AgentSpec, DurationModel, LookSpec, ReadinessSpec, calibratio
 /// Half of the time from an object in the hub to the object in the member. Guess, with another product as a stand-in:
 /// Karmada's published test has 0.61, 0.88 and 0.99 s (median, p90, p99) for the whole with its agent (Pull), and 0.71,
 /// 0.90 and 1.30 s without (Push). Two halves drawn apart give a median of 0.62 s and a p90 of 0.9 s.
-const HALF: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(300), sigma: 0.4 };
+const HALF: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_millis(300),
+    sigma: 0.4,
+};
 
 /// The agent in each cluster, where the experiment does not say.
 pub(super) const AGENT: AgentSpec = AgentSpec {

@@ -20,13 +20,14 @@ use crate::document::path::Path;
 use crate::process::protocol::Approval;
 use crate::products::delay::ApprovalDelay;
 use crate::products::{
-    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
+    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
+    TunedSetting, version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
-    ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, KubeFleetVersion,
-    PlacementSpec, RollingUpdateConfig, RunState, StageConfig, StrategySpec,
+    ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs,
+    KubeFleetVersion, PlacementSpec, RollingUpdateConfig, RunState, StageConfig, StrategySpec,
 };
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, ReleaseKind};
@@ -76,11 +77,21 @@ pub(crate) struct KubeFleetSettings {
 
 impl KubeFleetSettings {
     fn upstream_bugs(&self, path: &Path, context: &Context<'_>) -> KubeFleetBugs {
-        context.over(&path.key("upstreamBugs"), KubeFleetBugs::of(self.rules), &[])
+        context.over(
+            &path.key("upstreamBugs"),
+            KubeFleetBugs::of(self.rules),
+            &[],
+        )
     }
 
     /// From the change that is rolled out until a rollout of it can begin. Update runs take their own snapshot.
-    fn delay(&self, release: ReleaseKind, is_run: bool, path: &Path, context: &mut Context<'_>) -> DurationModel {
+    fn delay(
+        &self,
+        release: ReleaseKind,
+        is_run: bool,
+        path: &Path,
+        context: &mut Context<'_>,
+    ) -> DurationModel {
         let (key, delay) = match release {
             ReleaseKind::Update => ("snapshotDelay", &self.snapshot_delay),
             ReleaseKind::Initial => ("placementDelay", &self.placement_delay),
@@ -89,7 +100,10 @@ impl KubeFleetSettings {
         if is_run && release == ReleaseKind::Update && !context.is_set(&path) {
             return SimDuration::ZERO.into();
         }
-        delay.clone().read_values(&path, context).unwrap_or(SimDuration::ZERO.into())
+        delay
+            .clone()
+            .read_values(&path, context)
+            .unwrap_or(SimDuration::ZERO.into())
     }
 }
 
@@ -152,34 +166,68 @@ impl Product for StagedConfig {
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let Self { settings, in_place, approvals, runs, placements, resource_snapshots } = self;
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
+        let Self {
+            settings,
+            in_place,
+            approvals,
+            runs,
+            placements,
+            resource_snapshots,
+        } = self;
         let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
         let file: ProductFile<ClusterStagedUpdateStrategy> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &["spec"], context)?;
         let name = Some(file.value.metadata.name.as_str()).filter(|name| !name.is_empty());
-        let updates =
-            RunsConfig { runs, placements, snapshots: resource_snapshots.unwrap_or_default(), strategy: name, path };
+        let updates = RunsConfig {
+            runs,
+            placements,
+            snapshots: resource_snapshots.unwrap_or_default(),
+            strategy: name,
+            path,
+        };
         let updates = updates.check(fleet, context)?;
-        let document = file.document.as_ref().filter(|_| !context.is_set(&path.key("stages")));
-        let strategy = if document.is_some() { file.value.spec } else { in_place.clone() };
+        let document = file
+            .document
+            .as_ref()
+            .filter(|_| !context.is_set(&path.key("stages")));
+        let strategy = if document.is_some() {
+            file.value.spec
+        } else {
+            in_place.clone()
+        };
         let places = FieldPlaces::new(path, document, Self::IN_FILE);
         check_stages(&places, &strategy, settings.rules, &updates, fleet, context);
         // As documented, a run asks for approvals after stages only.
         let asks_before = settings.rules == RuleSet::Shipped;
         if approvals.is_none()
             && context.is_untouched(&path.key("approvals"))
-            && let Some((.., field)) = approvals_of(&strategy).find(|(_, is_before, _)| asks_before || !is_before)
+            && let Some((.., field)) =
+                approvals_of(&strategy).find(|(_, is_before, _)| asks_before || !is_before)
         {
             let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
-            places.report(&field, "no time is set at which this approval is given", help, context);
+            places.report(
+                &field,
+                "no time is set at which this approval is given",
+                help,
+                context,
+            );
         }
-        let approvals = approvals.as_ref().and_then(|approvals| approvals.check(&path.key("approvals"), context));
+        let approvals = approvals
+            .as_ref()
+            .and_then(|approvals| approvals.check(&path.key("approvals"), context));
         let program = Program {
             other_keys: &["approvals", "runs"],
             acts: self.acts(&updates, path, context),
             approval_delay: approvals.clone(),
-            approvals: approvals_of(&strategy).map(|(stage, before, _)| Approval::new(&stage.name, before)).collect(),
+            approvals: approvals_of(&strategy)
+                .map(|(stage, before, _)| Approval::new(&stage.name, before))
+                .collect(),
             ..Program::new("kubefleet", settings.file.as_deref())
         };
         let native = Arc::new(KubeFleetStaged {
@@ -197,33 +245,64 @@ impl Product for StagedConfig {
 
 impl StagedConfig {
     /// The acts of people on the run of KubeFleet's own controller, which is created in the state that the file says.
-    fn acts(&self, updates: &UpdateRuns, path: &Path, context: &mut Context<'_>) -> Vec<(SimDuration, Change)> {
+    fn acts(
+        &self,
+        updates: &UpdateRuns,
+        path: &Path,
+        context: &mut Context<'_>,
+    ) -> Vec<(SimDuration, Change)> {
         let list = path.key("runs");
         if self.settings.controller == ControllerChoice::Native {
             return Vec::new();
         }
         if self.runs.len() > 1 {
-            context.report(&list, "KubeFleet's own controller has one run here", "leave one run");
+            context.report(
+                &list,
+                "KubeFleet's own controller has one run here",
+                "leave one run",
+            );
         }
-        for key in context.keys(&list.index(0)).into_iter().filter(|key| key != "states") {
+        for key in context
+            .keys(&list.index(0))
+            .into_iter()
+            .filter(|key| key != "states")
+        {
             let message = format!("`{key}` has no effect with `controller: upstream`");
-            context.report(&list.index(0).key(&key), message, "write the run's fields into the strategy's file");
+            context.report(
+                &list.index(0).key(&key),
+                message,
+                "write the run's fields into the strategy's file",
+            );
         }
         let states = updates.runs.first().map(|run| run.states.iter().skip(1));
-        states.into_iter().flatten().map(|(after, state)| (*after, Change::Stop(*state == RunState::Stop))).collect()
+        states
+            .into_iter()
+            .flatten()
+            .map(|(after, state)| (*after, Change::Stop(*state == RunState::Stop)))
+            .collect()
     }
 }
 
 /// The first approval before each stage, and after it: the stage, whether before it, and the place in the file.
 fn approvals_of(strategy: &StrategySpec) -> impl Iterator<Item = (&StageConfig, bool, String)> {
-    strategy.stages.iter().enumerate().flat_map(|(index, stage)| {
-        let before = (&stage.before_stage_tasks, "beforeStageTasks", true);
-        let after = (&stage.after_stage_tasks, "afterStageTasks", false);
-        [before, after].into_iter().filter_map(move |(tasks, field, is_before)| {
-            let position = tasks.iter().position(|task| task.kind == "Approval")?;
-            Some((stage, is_before, format!("spec.stages[{index}].{field}[{position}]")))
+    strategy
+        .stages
+        .iter()
+        .enumerate()
+        .flat_map(|(index, stage)| {
+            let before = (&stage.before_stage_tasks, "beforeStageTasks", true);
+            let after = (&stage.after_stage_tasks, "afterStageTasks", false);
+            [before, after]
+                .into_iter()
+                .filter_map(move |(tasks, field, is_before)| {
+                    let position = tasks.iter().position(|task| task.kind == "Approval")?;
+                    Some((
+                        stage,
+                        is_before,
+                        format!("spec.stages[{index}].{field}[{position}]"),
+                    ))
+                })
         })
-    })
 }
 
 /// Reports what KubeFleet, or a run, refuses of the stages.
@@ -236,17 +315,32 @@ fn check_stages(
     context: &mut Context<'_>,
 ) {
     let path = places.path;
-    let is_whole = context.is_untouched(&path.key("stages")) && context.is_untouched(&path.key("file"));
+    let is_whole =
+        context.is_untouched(&path.key("stages")) && context.is_untouched(&path.key("file"));
     if let Err(InvalidField { at: field, reason }) = strategy.validate() {
         places.report(&field, reason, REFUSED, context);
     } else if is_whole && strategy.stages.is_empty() {
         let help = "write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`";
-        places.report("spec.stages", "at least one stage is required", help, context);
+        places.report(
+            "spec.stages",
+            "at least one stage is required",
+            help,
+            context,
+        );
     } else if is_whole {
         let picked = |run: &UpdateRun| picked_by(updates, run.placement, &fleet.world.clusters);
-        if let Some(error) = updates.runs.iter().find_map(|run| explain(strategy, rules, picked(run)).err()) {
+        if let Some(error) = updates
+            .runs
+            .iter()
+            .find_map(|run| explain(strategy, rules, picked(run)).err())
+        {
             let help = "KubeFleet takes the strategy, and its run fails for this reason";
-            places.report(&place_of(strategy, &error), error.to_string(), help, context);
+            places.report(
+                &place_of(strategy, &error),
+                error.to_string(),
+                help,
+                context,
+            );
         }
     }
 }
@@ -257,18 +351,34 @@ impl Product for RollingConfig {
     const SUMMARY: &'static str = "The rolling update of a KubeFleet placement.";
     const TARGET: Option<&'static str> = Some("member cluster");
     const IN_FILE: &'static [(&'static str, &'static str)] = &[
-        ("maxUnavailable", "spec.strategy.rollingUpdate.maxUnavailable"),
+        (
+            "maxUnavailable",
+            "spec.strategy.rollingUpdate.maxUnavailable",
+        ),
         ("maxSurge", "spec.strategy.rollingUpdate.maxSurge"),
-        ("unavailablePeriodSeconds", "spec.strategy.rollingUpdate.unavailablePeriodSeconds"),
+        (
+            "unavailablePeriodSeconds",
+            "spec.strategy.rollingUpdate.unavailablePeriodSeconds",
+        ),
     ];
-    const TUNED: &'static [TunedSetting] =
-        &[TunedSetting::of("maxUnavailable", AT_ONCE), TunedSetting::of("maxSurge", &["0", "10%", "25%", "50%"])];
+    const TUNED: &'static [TunedSetting] = &[
+        TunedSetting::of("maxUnavailable", AT_ONCE),
+        TunedSetting::of("maxSurge", &["0", "10%", "25%", "50%"]),
+    ];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place } = self;
-        let (kinds, base) = (["ClusterResourcePlacement", "ResourcePlacement"], "spec.strategy.rollingUpdate");
+        let (kinds, base) = (
+            ["ClusterResourcePlacement", "ResourcePlacement"],
+            "spec.strategy.rollingUpdate",
+        );
         let file: ProductFile<ClusterResourcePlacement> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &[base], context)?;
         let mut spec = file.value.spec;
@@ -280,7 +390,9 @@ impl Product for RollingConfig {
         let config = RollingUpdateConfig {
             max_unavailable: written.max_unavailable.or(other.max_unavailable),
             max_surge: written.max_surge.or(other.max_surge),
-            unavailable_period_seconds: written.unavailable_period_seconds.or(other.unavailable_period_seconds),
+            unavailable_period_seconds: written
+                .unavailable_period_seconds
+                .or(other.unavailable_period_seconds),
         };
         if !spec.is_external() {
             spec.strategy.rolling_update = Some(config.clone());
@@ -295,27 +407,45 @@ impl Product for RollingConfig {
             config,
             delay: settings.delay(fleet.world.release, false, path, context),
         });
-        settings.controller.apply(Program::new("kubefleet", settings.file.as_deref()), native, path, context)
+        settings.controller.apply(
+            Program::new("kubefleet", settings.file.as_deref()),
+            native,
+            path,
+            context,
+        )
     }
 }
 
 /// Rejects settings of a placement that the simulation would not follow.
-fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<'_>, context: &mut Context<'_>) {
+fn check_placement(
+    places: &FieldPlaces<'_>,
+    spec: &PlacementSpec,
+    fleet: Fleet<'_>,
+    context: &mut Context<'_>,
+) {
     if spec.is_external() {
         let message = "the placement's strategy is `External`: its rolling update moves nothing";
         let help = "use `kubeFleetStaged` with the strategy of its update runs";
         places.report("spec.strategy.type", message, help, context);
     }
-    let apply = spec.strategy.apply_strategy.as_ref().and_then(|apply| apply.kind.as_deref());
+    let apply = spec
+        .strategy
+        .apply_strategy
+        .as_ref()
+        .and_then(|apply| apply.kind.as_deref());
     if apply == Some("ReportDiff") {
         let message = "a placement that only reports differences rolls nothing out";
         let help = "write `ClientSideApply` or `ServerSideApply`";
         places.report("spec.strategy.applyStrategy.type", message, help, context);
     }
     let clusters = fleet.len();
-    if let Some(asked) = spec.requested().filter(|asked| spec.validate().is_ok() && (*asked as usize) < clusters) {
+    if let Some(asked) = spec
+        .requested()
+        .filter(|asked| spec.validate().is_ok() && (*asked as usize) < clusters)
+    {
         let message = format!("the placement asks for {asked} of {clusters} clusters");
-        let help = "which clusters KubeFleet picks is not simulated: reduce the fleet to those clusters";
+        let help =
+            "which clusters KubeFleet picks is not simulated: reduce the fleet to those clusters";
         places.report("spec.policy", message, help, context);
     }
 }
@@ -323,17 +453,24 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<
 /// The field that made a run fail as it was initialized.
 fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
     // Of two stages of one name the second is the one that is too many.
-    let named = |name: &String| strategy.stages.iter().rposition(|stage| stage.name == *name);
+    let named = |name: &String| {
+        strategy
+            .stages
+            .iter()
+            .rposition(|stage| stage.name == *name)
+    };
     let (index, field) = match error {
         RunError::InvalidAfterStageTasks(stage) => (named(stage), "afterStageTasks"),
-        RunError::InvalidLabelSelector { stage, .. } | RunError::ClusterInMultipleStages { stage, .. } => {
-            (named(stage), "labelSelector")
-        }
+        RunError::InvalidLabelSelector { stage, .. }
+        | RunError::ClusterInMultipleStages { stage, .. } => (named(stage), "labelSelector"),
         RunError::SortingLabelInvalid { key, .. } => {
             let is_it = |stage: &StageConfig| stage.sorting_label_key.as_ref() == Some(key);
             (strategy.stages.iter().position(is_it), "sortingLabelKey")
         }
         _ => (None, ""),
     };
-    index.map_or_else(|| "spec.stages".to_owned(), |index| format!("spec.stages[{index}].{field}"))
+    index.map_or_else(
+        || "spec.stages".to_owned(),
+        |index| format!("spec.stages[{index}].{field}"),
+    )
 }

@@ -13,8 +13,14 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
     let explained = explain_staged(&strategy.strategy, strategy.rules, picked);
     let explained = explained.expect("a run of a checked strategy can be initialized");
     let mut lines = stages(&explained.stages);
-    let tasks = |stage: &StageExplanation| [&stage.before_tasks[..], &stage.after_tasks[..]].concat();
-    if explained.stages.iter().flat_map(tasks).any(|task| task == "Approval") {
+    let tasks =
+        |stage: &StageExplanation| [&stage.before_tasks[..], &stage.after_tasks[..]].concat();
+    if explained
+        .stages
+        .iter()
+        .flat_map(tasks)
+        .any(|task| task == "Approval")
+    {
         let given = match &strategy.approvals {
             None => "never given".to_owned(),
             Some(DurationModel::Constant(span)) => format!("given {span} after they are requested"),
@@ -26,20 +32,36 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
         lines.extend(runs(&strategy.updates, clusters));
     }
     let summary = format!("KubeFleet's staged update run, {}", by(strategy.rules));
-    StrategyExplanation { summary, lines, warnings: explained.warnings }
+    StrategyExplanation {
+        summary,
+        lines,
+        warnings: explained.warnings,
+    }
 }
 
 /// A line for each run: what people do with it, and what it updates.
 fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
     let line = |run: &super::UpdateRun| {
-        let states: Vec<String> = run.states.iter().map(|(after, state)| format!("{state:?} after {after}")).collect();
+        let states: Vec<String> = run
+            .states
+            .iter()
+            .map(|(after, state)| format!("{state:?} after {after}"))
+            .collect();
         let picked = picked_by(updates, run.placement, clusters).len();
-        let members = (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == run.placement);
-        let removed = match members.filter(|cluster| updates.is_unpicked(*cluster)).count() {
+        let members =
+            (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == run.placement);
+        let removed = match members
+            .filter(|cluster| updates.is_unpicked(*cluster))
+            .count()
+        {
             0 => String::new(),
             count => format!(", and the delete stage removes {count}"),
         };
-        let what = if run.snapshot == NEW { "the release" } else { "what is installed" };
+        let what = if run.snapshot == NEW {
+            "the release"
+        } else {
+            "what is installed"
+        };
         format!(
             "run `{}`: {}; {what} for {picked} clusters of the placement `{}`{removed}",
             run.name,
@@ -51,7 +73,13 @@ fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
 }
 
 fn stages(stages: &[StageExplanation]) -> Vec<String> {
-    let list = |tasks: &[String]| if tasks.is_empty() { "-".to_owned() } else { tasks.join(" and ") };
+    let list = |tasks: &[String]| {
+        if tasks.is_empty() {
+            "-".to_owned()
+        } else {
+            tasks.join(" and ")
+        }
+    };
     let row = |stage: &StageExplanation| {
         let (before, after) = (list(&stage.before_tasks), list(&stage.after_tasks));
         [
@@ -63,7 +91,14 @@ fn stages(stages: &[StageExplanation]) -> Vec<String> {
             stage.first.join(", "),
         ]
     };
-    let header = ["stage", ">clusters", ">maxConcurrency", "before", "after", "first clusters"];
+    let header = [
+        "stage",
+        ">clusters",
+        ">maxConcurrency",
+        "before",
+        "after",
+        "first clusters",
+    ];
     table(header, stages.iter().map(row))
 }
 
@@ -76,9 +111,17 @@ pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> Strategy
             "a first deployment: all {clusters} clusters get the resources in the first pass; maxUnavailable and \
              maxSurge limit later updates"
         )];
-        return StrategyExplanation { summary, lines, warnings: Vec::new() };
+        return StrategyExplanation {
+            summary,
+            lines,
+            warnings: Vec::new(),
+        };
     }
     let target = strategy.requested.unwrap_or(clusters);
     let explained = explain_rolling(&strategy.config, strategy.rules, target);
-    StrategyExplanation { summary, lines: vec![explained.limits], warnings: explained.warnings }
+    StrategyExplanation {
+        summary,
+        lines: vec![explained.limits],
+        warnings: explained.warnings,
+    }
 }

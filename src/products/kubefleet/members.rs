@@ -14,12 +14,21 @@ use crate::units::SimTime;
 use crate::world::{NEW, WorldSpec};
 
 /// A binding for each of these clusters of a placement, as it is before the release.
-pub(super) fn bindings_of(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
+pub(super) fn bindings_of(
+    world: &WorldSpec,
+    placement: &str,
+    clusters: impl Iterator<Item = usize>,
+) -> Bindings {
     let binding = |index: usize| {
         let cluster = &world.clusters[index];
-        let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(index as u32));
+        let (name, target) = (
+            binding_name(placement, &cluster.name, index as u32),
+            TargetId(index as u32),
+        );
         match world.installed(index) {
-            Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
+            Some(old) if cluster.registered => {
+                Binding::settled(name, target, 0, old, ApplyStrategy(0))
+            }
             _ => Binding::scheduled(name, target, 0),
         }
     };
@@ -46,5 +55,7 @@ pub(super) fn write_status(
 
 /// Whether the hub cluster sees the new resources available in a cluster. `None`: the cluster has no binding.
 pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> Option<bool> {
-    bindings.get(target).map(|binding| binding.snapshot == Some(NEW) && binding.has_succeeded())
+    bindings
+        .get(target)
+        .map(|binding| binding.snapshot == Some(NEW) && binding.has_succeeded())
 }

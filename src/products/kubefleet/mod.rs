@@ -17,7 +17,9 @@ use crate::products::words::object_limit;
 use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
-use crate::rollout::kubefleet::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, StrategySpec};
+use crate::rollout::kubefleet::{
+    KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, StrategySpec,
+};
 use crate::rollout::label_selector::Labels;
 use crate::world::{ClusterSpec, DurationModel};
 
@@ -67,15 +69,33 @@ impl Strategy for KubeFleetStaged {
 
     fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
         let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
-        Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "kubefleet" })
+        Some(Documented {
+            strategy: Box::new(Self {
+                rules,
+                upstream_bugs,
+                ..self.clone()
+            }),
+            section: "kubefleet",
+        })
     }
 
     /// Each cluster has an entry in the run's status.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
-        let of =
-            |placement| (0..fleet.len()).filter(|cluster| self.updates.placement_of(*cluster) == placement).count();
-        let most = (0..self.updates.placements.len()).map(of).max().unwrap_or(0);
-        object_limit("the status of the ClusterStagedUpdateRun", "cluster", 405, most)
+        let of = |placement| {
+            (0..fleet.len())
+                .filter(|cluster| self.updates.placement_of(*cluster) == placement)
+                .count()
+        };
+        let most = (0..self.updates.placements.len())
+            .map(of)
+            .max()
+            .unwrap_or(0);
+        object_limit(
+            "the status of the ClusterStagedUpdateRun",
+            "cluster",
+            405,
+            most,
+        )
     }
 
     fn snippet(&self) -> Option<Snippet> {
@@ -90,11 +110,20 @@ impl Strategy for KubeFleetStaged {
 
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
-            Change::Approve { stage, .. } if self.strategy.stages.iter().all(|known| known.name != *stage) => {
+            Change::Approve { stage, .. }
+                if self
+                    .strategy
+                    .stages
+                    .iter()
+                    .all(|known| known.name != *stage) =>
+            {
                 Err(format!("there is no stage `{stage}`"))
             }
             Change::Approve { .. } | Change::Stop(_) | Change::Labels(..) => Ok(()),
-            _ => Err("fleetsim's own scheduler for update runs takes `approve`, `relabel` and `stop`".into()),
+            _ => Err(
+                "fleetsim's own scheduler for update runs takes `approve`, `relabel` and `stop`"
+                    .into(),
+            ),
         }
     }
 
@@ -110,12 +139,22 @@ impl Strategy for KubeFleetRolling {
 
     fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
         let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
-        Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "kubefleet" })
+        Some(Documented {
+            strategy: Box::new(Self {
+                rules,
+                upstream_bugs,
+                ..self.clone()
+            }),
+            section: "kubefleet",
+        })
     }
 
     fn snippet(&self) -> Option<Snippet> {
         let strategy = json!({ "type": "RollingUpdate", "rollingUpdate": self.config });
-        yaml_snippet("KubeFleet, in the ClusterResourcePlacement", json!({ "spec": { "strategy": strategy } }))
+        yaml_snippet(
+            "KubeFleet, in the ClusterResourcePlacement",
+            json!({ "spec": { "strategy": strategy } }),
+        )
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
@@ -144,8 +183,14 @@ fn member_labels(name: &str, labels: &Labels) -> Labels {
 }
 
 /// The clusters that a placement picks.
-fn picked_by(updates: &UpdateRuns, placement: usize, clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
+fn picked_by(
+    updates: &UpdateRuns,
+    placement: usize,
+    clusters: &[ClusterSpec],
+) -> Vec<MemberCluster> {
     let members = member_clusters(clusters).into_iter().enumerate();
-    let picked = members.filter(|(index, _)| updates.placement_of(*index) == placement && !updates.is_unpicked(*index));
+    let picked = members.filter(|(index, _)| {
+        updates.placement_of(*index) == placement && !updates.is_unpicked(*index)
+    });
     picked.map(|(_, member)| member).collect()
 }

@@ -52,20 +52,33 @@ pub struct UpdateRun {
 impl Default for UpdateRuns {
     fn default() -> Self {
         let states = vec![(SimDuration::ZERO, RunState::Run)];
-        let run = UpdateRun { name: "run".to_owned(), placement: 0, snapshot: NEW, states };
-        Self { placements: vec![PLACEMENT.to_owned()], members: Vec::new(), runs: vec![run] }
+        let run = UpdateRun {
+            name: "run".to_owned(),
+            placement: 0,
+            snapshot: NEW,
+            states,
+        };
+        Self {
+            placements: vec![PLACEMENT.to_owned()],
+            members: Vec::new(),
+            runs: vec![run],
+        }
     }
 }
 
 impl UpdateRuns {
     /// The placement of a cluster.
     pub fn placement_of(&self, cluster: usize) -> usize {
-        self.members.get(cluster).map_or(0, |(placement, _)| *placement)
+        self.members
+            .get(cluster)
+            .map_or(0, |(placement, _)| *placement)
     }
 
     /// Whether its placement no longer picks the cluster.
     pub fn is_unpicked(&self, cluster: usize) -> bool {
-        self.members.get(cluster).is_some_and(|(_, is_unpicked)| *is_unpicked)
+        self.members
+            .get(cluster)
+            .is_some_and(|(_, is_unpicked)| *is_unpicked)
     }
 }
 
@@ -128,7 +141,10 @@ pub(crate) struct ResourceSnapshots {
 
 impl Default for ResourceSnapshots {
     fn default() -> Self {
-        Self { installed: 0, release: 1 }
+        Self {
+            installed: 0,
+            release: 1,
+        }
     }
 }
 
@@ -149,7 +165,11 @@ impl RunsConfig<'_> {
         let problems = context.problems.len();
         let mut found = UpdateRuns::default();
         if !self.placements.is_empty() {
-            found.placements = self.placements.iter().map(|placement| placement.name.clone()).collect();
+            found.placements = self
+                .placements
+                .iter()
+                .map(|placement| placement.name.clone())
+                .collect();
             found.members = self.members(fleet, context);
         }
         if !self.runs.is_empty() {
@@ -162,16 +182,24 @@ impl RunsConfig<'_> {
                 ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
             let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
             let of = &file.value.spec.staged_rollout_strategy_name;
-            if let Some(strategy) = self.strategy.filter(|strategy| run.file.is_some() && of != strategy) {
-                let message =
-                    format!("the run is of the strategy `{of}`, and the file of the strategy has `{strategy}`");
+            if let Some(strategy) = self
+                .strategy
+                .filter(|strategy| run.file.is_some() && of != strategy)
+            {
+                let message = format!(
+                    "the run is of the strategy `{of}`, and the file of the strategy has `{strategy}`"
+                );
                 let help = format!("write `stagedRolloutStrategyName: {strategy}`");
                 places.report("spec.stagedRolloutStrategyName", message, help, context);
             }
             let update = self.update_run(run, file.value, &places, &mut found, fleet, context);
             if found.runs.iter().any(|other| other.name == update.name) {
                 let message = format!("two runs are called `{}`", update.name);
-                context.report(&path.key("name"), message, "give each run a `name` of its own");
+                context.report(
+                    &path.key("name"),
+                    message,
+                    "give each run a `name` of its own",
+                );
             }
             found.runs.push(update);
         }
@@ -188,35 +216,62 @@ impl RunsConfig<'_> {
                 context.report(&at, "a placement needs a name", "write e.g. `name: app`");
             }
             if placement.unpicked.is_some() && fleet.world.release == ReleaseKind::Initial {
-                let message = "before a first deployment no cluster has resources that could be removed";
-                context.report(&at.key("unpicked"), message, "remove `unpicked`, or write `release: {kind: update}`");
+                let message =
+                    "before a first deployment no cluster has resources that could be removed";
+                context.report(
+                    &at.key("unpicked"),
+                    message,
+                    "remove `unpicked`, or write `release: {kind: update}`",
+                );
             }
             let everywhere = Some(LabelSelector::default());
-            let selectors =
-                [("clusters", placement.clusters.clone().or(everywhere)), ("unpicked", placement.unpicked.clone())];
-            let [picks, drops] = selectors.map(|(key, selector)| match selector.map(|of| of.check()).transpose() {
-                Ok(selector) => selector,
-                Err(error) => {
-                    context.report(&at.key(key), error.to_string(), "correct the label selector");
-                    None
-                }
-            });
+            let selectors = [
+                ("clusters", placement.clusters.clone().or(everywhere)),
+                ("unpicked", placement.unpicked.clone()),
+            ];
+            let [picks, drops] =
+                selectors.map(
+                    |(key, selector)| match selector.map(|of| of.check()).transpose() {
+                        Ok(selector) => selector,
+                        Err(error) => {
+                            context.report(
+                                &at.key(key),
+                                error.to_string(),
+                                "correct the label selector",
+                            );
+                            None
+                        }
+                    },
+                );
             for (cluster, spec) in fleet.world.clusters.iter().enumerate() {
-                if !picks.as_ref().is_some_and(|selector| selector.matches(&spec.labels)) {
+                if !picks
+                    .as_ref()
+                    .is_some_and(|selector| selector.matches(&spec.labels))
+                {
                     continue;
                 }
-                let is_unpicked = drops.as_ref().is_some_and(|selector| selector.matches(&spec.labels));
+                let is_unpicked = drops
+                    .as_ref()
+                    .is_some_and(|selector| selector.matches(&spec.labels));
                 if let Some((other, _)) = picked.insert(cluster, (index, is_unpicked)) {
                     let other = &self.placements[other].name;
-                    let message = format!("cluster `{}` is also in the placement `{other}`", spec.name);
-                    context.report(&at, message, "give each cluster one placement: correct `clusters`");
+                    let message =
+                        format!("cluster `{}` is also in the placement `{other}`", spec.name);
+                    context.report(
+                        &at,
+                        message,
+                        "give each cluster one placement: correct `clusters`",
+                    );
                     return Vec::new();
                 }
             }
         }
         let missing = (0..fleet.len()).find(|cluster| !picked.contains_key(cluster));
         if let Some(cluster) = missing {
-            let message = format!("cluster `{}` is in no placement", fleet.world.clusters[cluster].name);
+            let message = format!(
+                "cluster `{}` is in no placement",
+                fleet.world.clusters[cluster].name
+            );
             context.report(&list, message, "add it to the `clusters` of a placement");
         }
         picked.into_values().collect()
@@ -232,7 +287,11 @@ impl RunsConfig<'_> {
         context: &mut Context<'_>,
     ) -> UpdateRun {
         let (has_file, index, spec) = (run.file.is_some(), found.runs.len(), written.spec);
-        let default = if index == 0 { "run".to_owned() } else { format!("run-{}", index + 1) };
+        let default = if index == 0 {
+            "run".to_owned()
+        } else {
+            format!("run-{}", index + 1)
+        };
         let in_file = Some(written.metadata.name).filter(|name| !name.is_empty());
         let placement = run.placement_name.clone().unwrap_or(spec.placement_name);
         let placement = if placement.is_empty() {
@@ -248,28 +307,56 @@ impl RunsConfig<'_> {
             places.report("spec.placementName", message, help, context);
             0
         };
-        let snapshot = run.resource_snapshot_index.clone().unwrap_or(spec.resource_snapshot_index);
+        let snapshot = run
+            .resource_snapshot_index
+            .clone()
+            .unwrap_or(spec.resource_snapshot_index);
         let snapshot = self.snapshot(&snapshot, places, fleet, context);
-        let first = run.state.unwrap_or(if has_file { spec.state.unwrap_or_default() } else { RunState::Run });
+        let first = run.state.unwrap_or(if has_file {
+            spec.state.unwrap_or_default()
+        } else {
+            RunState::Run
+        });
         let mut states = vec![(run.after, first)];
         for (nth, change) in run.states.iter().enumerate() {
             let at = places.path.key("states").index(nth);
             let (before, from) = states[states.len() - 1];
             if change.after <= before {
-                let message = format!("states must be in the order of time: {} is not after {before}", change.after);
-                context.report(&at.key("after"), message, "count from the release, and sort the list by `after`");
+                let message = format!(
+                    "states must be in the order of time: {} is not after {before}",
+                    change.after
+                );
+                context.report(
+                    &at.key("after"),
+                    message,
+                    "count from the release, and sort the list by `after`",
+                );
             }
             if !may_follow(from, change.state) {
-                let message = format!("KubeFleet does not accept {:?} after {from:?}", change.state);
+                let message = format!(
+                    "KubeFleet does not accept {:?} after {from:?}",
+                    change.state
+                );
                 let help = "from Initialize a run can go to Run, and from there to Stop and back";
                 context.report(&at.key("state"), message, help);
             }
             states.push((change.after, change.state));
         }
-        UpdateRun { name: run.name.clone().or(in_file).unwrap_or(default), placement, snapshot, states }
+        UpdateRun {
+            name: run.name.clone().or(in_file).unwrap_or(default),
+            placement,
+            snapshot,
+            states,
+        }
     }
 
-    fn snapshot(&self, index: &str, places: &FieldPlaces<'_>, fleet: Fleet<'_>, context: &mut Context<'_>) -> Revision {
+    fn snapshot(
+        &self,
+        index: &str,
+        places: &FieldPlaces<'_>,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Revision {
         let ResourceSnapshots { installed, release } = self.snapshots;
         let is_update = fleet.world.release == ReleaseKind::Update;
         match index {
@@ -293,7 +380,10 @@ impl RunsConfig<'_> {
 const IN_FILE: &[(&str, &str)] = &[
     ("placementName", "spec.placementName"),
     ("resourceSnapshotIndex", "spec.resourceSnapshotIndex"),
-    ("stagedRolloutStrategyName", "spec.stagedRolloutStrategyName"),
+    (
+        "stagedRolloutStrategyName",
+        "spec.stagedRolloutStrategyName",
+    ),
 ];
 
 /// Whether admission accepts a change of the state.

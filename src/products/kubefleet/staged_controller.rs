@@ -58,15 +58,22 @@ impl<'s> StagedController<'s> {
         let clusters = member_clusters(&world.clusters);
         let updates = &strategy.updates;
         let bindings_of = |(placement, name): (usize, &String)| {
-            let picked = (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == placement);
+            let picked =
+                (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == placement);
             members::bindings_of(world, name, picked)
         };
-        let mut bindings: Vec<Bindings> = updates.placements.iter().enumerate().map(bindings_of).collect();
+        let mut bindings: Vec<Bindings> = updates
+            .placements
+            .iter()
+            .enumerate()
+            .map(bindings_of)
+            .collect();
         for cluster in (0..clusters.len()).filter(|cluster| updates.is_unpicked(*cluster)) {
             let binding = bindings[updates.placement_of(cluster)].get_mut(TargetId(cluster as u32));
             binding.expect("all have one").unschedule();
         }
-        let run_of = |run: &UpdateRun| StagedRun::new(strategy, run.clone(), clusters.clone(), rollout);
+        let run_of =
+            |run: &UpdateRun| StagedRun::new(strategy, run.clone(), clusters.clone(), rollout);
         Self {
             strategy,
             runs: updates.runs.iter().map(run_of).collect(),
@@ -84,7 +91,12 @@ impl<'s> StagedController<'s> {
     /// Another release: somebody creates a run of it for the first placement.
     fn another_run(&mut self, snapshot: Revision) {
         let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
-        let run = UpdateRun { name, placement: 0, snapshot, states: Vec::new() };
+        let run = UpdateRun {
+            name,
+            placement: 0,
+            snapshot,
+            states: Vec::new(),
+        };
         let mut run = StagedRun::new(self.strategy, run, self.clusters.clone(), self.rollout);
         run.view.resource_snapshots.push(snapshot);
         run.set_state(RunState::Run);
@@ -99,10 +111,22 @@ impl<'s> StagedController<'s> {
 
     /// All runs see which bindings of their placements have changed.
     fn observe(&mut self) {
-        let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
+        let changed = self
+            .bindings
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, bindings)| !bindings.changed().is_empty());
         for (placement, bindings) in changed {
-            let runs = self.runs.iter_mut().filter(|run| run.described.placement == placement);
-            runs.for_each(|run| bindings.changed().iter().for_each(|cluster| _ = run.changed.insert(cluster)));
+            let runs = self
+                .runs
+                .iter_mut()
+                .filter(|run| run.described.placement == placement);
+            runs.for_each(|run| {
+                bindings
+                    .changed()
+                    .iter()
+                    .for_each(|cluster| _ = run.changed.insert(cluster))
+            });
             bindings.clear_changed();
         }
     }
@@ -111,10 +135,15 @@ impl<'s> StagedController<'s> {
     fn release(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.start();
         // People's times count from the snapshot of the release.
-        let begin = now + self.strategy.delay.draw(&self.rollout.streams, "hub".into(), "snapshot delay", 0);
+        let begin = now
+            + self
+                .strategy
+                .delay
+                .draw(&self.rollout.streams, "hub".into(), "snapshot delay", 0);
         for (number, run) in self.runs.iter().enumerate() {
             for &(after, state) in &run.described.states {
-                self.runtime.step(begin + after, PersonStep::SetState(number, state), plane);
+                self.runtime
+                    .step(begin + after, PersonStep::SetState(number, state), plane);
             }
         }
     }
@@ -150,7 +179,9 @@ impl<'s> StagedController<'s> {
             Change::Labels(cluster, labels) => {
                 let member = &mut self.clusters[cluster.index()];
                 member.labels = member_labels(&member.name, labels);
-                self.runs.iter_mut().for_each(|run| run.scheduler.set_clusters(self.clusters.clone()));
+                self.runs
+                    .iter_mut()
+                    .for_each(|run| run.scheduler.set_clusters(self.clusters.clone()));
             }
             Change::Release(snapshot) => self.another_run(*snapshot),
         }
@@ -158,16 +189,27 @@ impl<'s> StagedController<'s> {
 
     fn reconcile(&mut self, number: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.observe();
-        plane.begin_pass(self.bindings.iter_mut().map(|bindings| bindings.count_unavailable() as u64).sum());
+        plane.begin_pass(
+            self.bindings
+                .iter_mut()
+                .map(|bindings| bindings.count_unavailable() as u64)
+                .sum(),
+        );
         if self.too_large.is_some() {
             self.runtime.end_pass(number, now, 0, false, plane);
             return;
         }
         let run = &mut self.runs[number];
         let bindings = &mut self.bindings[run.described.placement];
-        let PassEnd { end, approvals, is_new, next } = run.reconcile(now, bindings, &mut self.generator, plane);
+        let PassEnd {
+            end,
+            approvals,
+            is_new,
+            next,
+        } = run.reconcile(now, bindings, &mut self.generator, plane);
         for (approval, given) in approvals {
-            self.runtime.step(given, PersonStep::Approve(number, approval), plane);
+            self.runtime
+                .step(given, PersonStep::Approve(number, approval), plane);
         }
         if is_new {
             self.limiter.again(number, end);
@@ -187,7 +229,8 @@ impl<'s> StagedController<'s> {
             Effect::Written(_) => {}
             Effect::Status(cluster, revision, state) => {
                 let bindings = self.bindings_of(cluster);
-                self.is_dirty |= members::write_status(bindings, TargetId(cluster.0), revision, state).is_some();
+                self.is_dirty |=
+                    members::write_status(bindings, TargetId(cluster.0), revision, state).is_some();
                 plane.changed(cluster);
             }
             Effect::Removed(cluster) => {
@@ -201,16 +244,24 @@ impl<'s> StagedController<'s> {
     /// Clusters that have the resources that were installed before, because a run has rolled them out again.
     fn went_back(&self) -> Option<Hold> {
         let old = self.bindings.iter().flat_map(Bindings::iter);
-        let old = old.filter(|binding| binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting);
+        let old = old.filter(|binding| {
+            binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting
+        });
         let count = old.count();
-        let text = format!("all runs have ended, and {count} clusters do not have the snapshot of the release");
+        let text = format!(
+            "all runs have ended, and {count} clusters do not have the snapshot of the release"
+        );
         (count > 0).then(|| Hold::new("resourceSnapshotIndex", text))
     }
 }
 
 impl Controller for StagedController<'_> {
     fn traits(&self) -> Traits {
-        Traits { ignores_pause: true, reports_completion: true, ..Traits::default() }
+        Traits {
+            ignores_pause: true,
+            reports_completion: true,
+            ..Traits::default()
+        }
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
@@ -236,7 +287,11 @@ impl Controller for StagedController<'_> {
     fn is_done(&self, cluster: ClusterId) -> bool {
         let placement = self.strategy.updates.placement_of(cluster.index());
         let is_done = members::is_done(&self.bindings[placement], TargetId(cluster.0));
-        if self.strategy.updates.is_unpicked(cluster.index()) { is_done.is_none() } else { is_done.unwrap_or(false) }
+        if self.strategy.updates.is_unpicked(cluster.index()) {
+            is_done.is_none()
+        } else {
+            is_done.unwrap_or(false)
+        }
     }
 
     fn hold(&self) -> Option<Hold> {
@@ -253,7 +308,9 @@ impl Controller for StagedController<'_> {
         };
         // A failed run explains nothing while a later one goes on.
         let all_over = exist().all(|run| run.scheduler.run().is_over());
-        let going = exist().filter(|run| all_over || !run.scheduler.run().is_over()).find_map(hold_of);
+        let going = exist()
+            .filter(|run| all_over || !run.scheduler.run().is_over())
+            .find_map(hold_of);
         going.or_else(|| self.went_back())
     }
 
@@ -270,9 +327,16 @@ impl Controller for StagedController<'_> {
         let mut stages = vec![String::new(); self.clusters.len()];
         for run in &self.runs {
             for stage in &run.scheduler.run().stages {
-                let prefix = if self.runs.len() == 1 { String::new() } else { format!("{}/", run.described.name) };
+                let prefix = if self.runs.len() == 1 {
+                    String::new()
+                } else {
+                    format!("{}/", run.described.name)
+                };
                 for cluster in &stage.clusters {
-                    add_stage(&mut stages[cluster.target.index()], &format!("{prefix}{}", stage.name));
+                    add_stage(
+                        &mut stages[cluster.target.index()],
+                        &format!("{prefix}{}", stage.name),
+                    );
                 }
             }
         }

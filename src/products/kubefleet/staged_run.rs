@@ -14,7 +14,9 @@ use super::{KubeFleetStaged, UpdateRun};
 use crate::control_plane::{Change, Plane};
 use crate::products::Run;
 use crate::products::delay::pause;
-use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
+use crate::rollout::kubefleet::staged::{
+    PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView,
+};
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, RunState};
 use crate::rollout::{Hold, QueueRequest, TargetSet};
 use crate::units::SimTime;
@@ -72,12 +74,30 @@ impl<'s> StagedRun<'s> {
     ) -> Self {
         let stages = Some(strategy.strategy.clone());
         let changed = TargetSet::all(clusters.len());
-        let (rules, bugs, snapshot) = (strategy.rules, strategy.upstream_bugs, described.snapshot.0.to_string());
-        let scheduler = StagedUpdateRun::new(described.name.clone(), snapshot, stages, rules, bugs, clusters);
+        let (rules, bugs, snapshot) = (
+            strategy.rules,
+            strategy.upstream_bugs,
+            described.snapshot.0.to_string(),
+        );
+        let scheduler = StagedUpdateRun::new(
+            described.name.clone(),
+            snapshot,
+            stages,
+            rules,
+            bugs,
+            clusters,
+        );
         let view = StagedView {
             state: RunState::Initialize,
-            placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-            policy: PolicySnapshot { index: 0, scheduled: true, requested: None },
+            placement: Some(PlacementView {
+                external: true,
+                apply_strategy: ApplyStrategy(0),
+            }),
+            policy: PolicySnapshot {
+                index: 0,
+                scheduled: true,
+                requested: None,
+            },
             resource_snapshots: match rollout.fleet.world.release {
                 ReleaseKind::Update => vec![OLD, NEW],
                 ReleaseKind::Initial => vec![NEW],
@@ -113,7 +133,12 @@ impl<'s> StagedRun<'s> {
     /// An approval that it asked for is given. Returns whether that changes it.
     pub(super) fn approved(&mut self, approval: &str) -> bool {
         let request = self.view.approval_requests.get_mut(approval);
-        !std::mem::replace(&mut request.expect("an approval that is given was asked for").approved, true)
+        !std::mem::replace(
+            &mut request
+                .expect("an approval that is given was asked for")
+                .approved,
+            true,
+        )
     }
 
     /// Somebody stops or resumes the run, or approves a stage, perhaps before the run asks for it. Returns whether that
@@ -121,10 +146,19 @@ impl<'s> StagedRun<'s> {
     pub(super) fn person(&mut self, change: &Change) -> bool {
         match change {
             Change::Stop(is_stopped) => {
-                self.exists && self.set_state(if *is_stopped { RunState::Stop } else { RunState::Run })
+                self.exists
+                    && self.set_state(if *is_stopped {
+                        RunState::Stop
+                    } else {
+                        RunState::Run
+                    })
             }
             Change::Approve { stage, before } => {
-                let name = format!("{}-{}-{stage}", self.described.name, if *before { "before" } else { "after" });
+                let name = format!(
+                    "{}-{}-{stage}",
+                    self.described.name,
+                    if *before { "before" } else { "after" }
+                );
                 let request = self.view.approval_requests.get_mut(&name);
                 self.given.insert(name);
                 request.is_some_and(|request| !std::mem::replace(&mut request.approved, true))
@@ -141,18 +175,30 @@ impl<'s> StagedRun<'s> {
         generator: &mut WorkGenerator,
         plane: &mut Plane<'_>,
     ) -> PassEnd {
-        let asked = self.view.approval_requests.values().filter(|request| !request.accepted).count();
+        let asked = self
+            .view
+            .approval_requests
+            .values()
+            .filter(|request| !request.accepted)
+            .count();
         if self.fresh_at.is_some_and(|fresh| now <= fresh) {
             // The cache does not show the status that the last pass wrote: a conflict.
             // What has changed since, such as an approval, is for the next pass.
             self.wrote_nothing = false;
             let asked = generator.client.in_turn(APPROVALS, now, asked);
             let end = generator.client.in_turn(RUNS, asked, 1);
-            return PassEnd { end, approvals: Vec::new(), is_new: false, next: QueueRequest::Error };
+            return PassEnd {
+                end,
+                approvals: Vec::new(),
+                is_new: false,
+                next: QueueRequest::Error,
+            };
         }
         let before = self.progress();
         std::mem::swap(&mut self.view.bindings, bindings);
-        let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
+        let pass = self
+            .scheduler
+            .reconcile_changed(now, &self.view, &self.changed);
         self.changed.clear();
         self.view.store(&pass);
         std::mem::swap(&mut self.view.bindings, bindings);
@@ -162,7 +208,8 @@ impl<'s> StagedRun<'s> {
         if before.is_none() {
             at = generator.client.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
         }
-        self.wrote_nothing = pass.actions.is_empty() && status.accepted.is_empty() && status.restarted.is_empty();
+        self.wrote_nothing =
+            pass.actions.is_empty() && status.accepted.is_empty() && status.restarted.is_empty();
         let mut approvals = Vec::new();
         for action in &pass.actions {
             match action {
@@ -175,7 +222,10 @@ impl<'s> StagedRun<'s> {
                 StagedAction::RequestApproval(approval) => {
                     at = generator.client.in_turn(APPROVALS, at, 1);
                     plane.pass_until(at, 1);
-                    approvals.extend(self.given_at(now, approval, plane).map(|given| (approval.clone(), given)));
+                    approvals.extend(
+                        self.given_at(now, approval, plane)
+                            .map(|given| (approval.clone(), given)),
+                    );
                 }
                 &StagedAction::Delete(target) => {
                     at = generator.client.in_turn(BINDINGS, at, 1);
@@ -183,14 +233,23 @@ impl<'s> StagedRun<'s> {
                 }
             }
         }
-        at = generator.client.in_turn(BINDINGS, at, status.restarted.len());
+        at = generator
+            .client
+            .in_turn(BINDINGS, at, status.restarted.len());
         // Accepted approvals, and at last the run's own status, which every pass writes.
-        at = generator.client.in_turn(APPROVALS, at, status.accepted.len());
+        at = generator
+            .client
+            .in_turn(APPROVALS, at, status.accepted.len());
         at = generator.client.in_turn(RUNS, at, 1);
         self.before = before;
         self.fresh_at = Some(at + self.rollout.control_loop.watch_delay);
         self.pending += approvals.len();
-        PassEnd { end: at, approvals, is_new: before.is_none(), next: pass.status.next }
+        PassEnd {
+            end: at,
+            approvals,
+            is_new: before.is_none(),
+            next: pass.status.next,
+        }
     }
 
     /// When an approval that is asked for now is given. `None`: never.
@@ -201,11 +260,17 @@ impl<'s> StagedRun<'s> {
         if self.given.contains(approval) {
             return Some(now);
         }
-        let nth = self.asked.iter().position(|asked| asked == approval).unwrap_or_else(|| {
-            self.asked.push(approval.to_owned());
-            self.asked.len() - 1
-        });
-        let own = self.approvals.map(|delay| now + pause(delay, &self.rollout.streams, nth as u64));
+        let nth = self
+            .asked
+            .iter()
+            .position(|asked| asked == approval)
+            .unwrap_or_else(|| {
+                self.asked.push(approval.to_owned());
+                self.asked.len() - 1
+            });
+        let own = self
+            .approvals
+            .map(|delay| now + pause(delay, &self.rollout.streams, nth as u64));
         plane.person_acts(now, own)
     }
 
@@ -215,12 +280,20 @@ impl<'s> StagedRun<'s> {
         let run = self.scheduler.run();
         run.initialized?;
         let status = run.stage(run.current_stage());
-        Some([run.current_stage(), status.in_progress, status.finished, run.stuck.len()])
+        Some([
+            run.current_stage(),
+            status.in_progress,
+            status.finished,
+            run.stuck.len(),
+        ])
     }
 
     /// The rule that blocks it.
     pub(super) fn hold(&self, bindings: &Bindings) -> Option<Hold> {
-        self.scheduler.hold(&StagedView { bindings: bindings.clone(), ..self.view.clone() })
+        self.scheduler.hold(&StagedView {
+            bindings: bindings.clone(),
+            ..self.view.clone()
+        })
     }
 
     /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
@@ -233,14 +306,24 @@ impl<'s> StagedRun<'s> {
         if run.is_over() {
             return true;
         }
-        let Some([index, updating, finished, stuck]) = self.progress().filter(|now| self.before == Some(*now)) else {
+        let Some([index, updating, finished, stuck]) =
+            self.progress().filter(|now| self.before == Some(*now))
+        else {
             return false;
         };
         let is_waiting_for_time = run.stages.get(index).is_some_and(|stage| {
-            let strategy = self.scheduler.strategy().expect("an initialized run has a strategy");
-            let tasks = strategy.stages[index].after_stage_tasks.iter().zip(&stage.after_tasks);
+            let strategy = self
+                .scheduler
+                .strategy()
+                .expect("an initialized run has a strategy");
+            let tasks = strategy.stages[index]
+                .after_stage_tasks
+                .iter()
+                .zip(&stage.after_tasks);
             finished == stage.clusters.len()
-                && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
+                && tasks
+                    .into_iter()
+                    .any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
         });
         let is_deleting = index == run.stages.len();
         self.wrote_nothing && !is_waiting_for_time && (updating == stuck || is_deleting)

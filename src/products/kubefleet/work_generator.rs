@@ -128,21 +128,42 @@ impl WorkGenerator {
             let work = world.installed(index).filter(|_| spec.registered);
             let status = work.map(|revision| (revision, WorkState::Available, 0));
             let cluster = ClusterId(index as u32);
-            let report = work.map(|applied| Report { cluster, applied, ready: true, degraded: false });
-            TrackedBinding { spec: work, work, report, status, ..TrackedBinding::default() }
+            let report = work.map(|applied| Report {
+                cluster,
+                applied,
+                ready: true,
+                degraded: false,
+            });
+            TrackedBinding {
+                spec: work,
+                work,
+                report,
+                status,
+                ..TrackedBinding::default()
+            }
         };
-        let bindings: Vec<TrackedBinding> = world.clusters.iter().enumerate().map(tracked).collect();
+        let bindings: Vec<TrackedBinding> =
+            world.clusters.iter().enumerate().map(tracked).collect();
         let mut runtime = Runtime::of_controller(1, WORKERS);
         runtime.start();
         Self {
             client: ApiClient::new(run.control_loop, &run.streams, "work generator"),
             watch_delay: run.control_loop.watch_delay,
-            visible_after: if reads_cache { run.control_loop.watch_delay } else { SimDuration::ZERO },
+            visible_after: if reads_cache {
+                run.control_loop.watch_delay
+            } else {
+                SimDuration::ZERO
+            },
             runtime,
             limiter: RateLimiter::controller_default(),
-            is_registered: world.clusters.iter().map(|cluster| cluster.registered).collect(),
+            is_registered: world
+                .clusters
+                .iter()
+                .map(|cluster| cluster.registered)
+                .collect(),
             // Before an update, the hub agent has put something into clusters.
-            members_cached: (reads_cache || bindings.iter().any(|of| of.work.is_some())).then_some(SimTime::ZERO),
+            members_cached: (reads_cache || bindings.iter().any(|of| of.work.is_some()))
+                .then_some(SimTime::ZERO),
             bindings,
         }
     }
@@ -161,8 +182,10 @@ impl WorkGenerator {
         plane: &mut Plane<'_>,
     ) {
         let binding = &mut self.bindings[cluster];
-        (binding.spec, binding.started, binding.written) = (Some(revision), Some(started), Some(spec));
-        self.runtime.step(spec + self.watch_delay, GeneratorStep::Wake(cluster), plane);
+        (binding.spec, binding.started, binding.written) =
+            (Some(revision), Some(started), Some(spec));
+        self.runtime
+            .step(spec + self.watch_delay, GeneratorStep::Wake(cluster), plane);
     }
 
     /// RolloutStarted of a binding is written at `started` after all, if it was not.
@@ -174,14 +197,22 @@ impl WorkGenerator {
 
     /// When RolloutStarted of a binding whose spec is written is written.
     pub(super) fn started(&self, cluster: usize) -> Option<SimTime> {
-        self.bindings[cluster].started.filter(|started| *started != SimTime::MAX)
+        self.bindings[cluster]
+            .started
+            .filter(|started| *started != SimTime::MAX)
     }
 
     /// The scheduler has changed a binding's spec: its conditions are written again, with the same content.
     pub(super) fn refresh(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let binding = self.bindings[cluster];
-        if let Some(revision) = binding.spec.filter(|revision| binding.work == Some(*revision)) {
-            let update = StatusUpdate { has_worker: false, ..self.status(cluster, revision, now) };
+        if let Some(revision) = binding
+            .spec
+            .filter(|revision| binding.work == Some(*revision))
+        {
+            let update = StatusUpdate {
+                has_worker: false,
+                ..self.status(cluster, revision, now)
+            };
             self.runtime.step(now, GeneratorStep::Sends(update), plane);
         }
     }
@@ -194,7 +225,11 @@ impl WorkGenerator {
     /// A binding is marked for deletion at `written`.
     pub(super) fn delete(&mut self, cluster: usize, written: SimTime, plane: &mut Plane<'_>) {
         self.bindings[cluster].spec = None;
-        self.runtime.step(written + self.watch_delay, GeneratorStep::Deleted(cluster), plane);
+        self.runtime.step(
+            written + self.watch_delay,
+            GeneratorStep::Deleted(cluster),
+            plane,
+        );
     }
 
     /// The status of a binding's Work has changed.
@@ -208,7 +243,12 @@ impl WorkGenerator {
     }
 
     /// A timer goes off. Returns what of it the rollout's controller may care about.
-    pub(super) fn due(&mut self, number: u32, now: SimTime, plane: &mut Plane<'_>) -> Option<Effect> {
+    pub(super) fn due(
+        &mut self,
+        number: u32,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) -> Option<Effect> {
         match self.runtime.due(number, plane)? {
             GeneratorStep::Effect(effect) => return Some(effect),
             GeneratorStep::Wake(cluster) => self.runtime.add(cluster),
@@ -220,14 +260,19 @@ impl WorkGenerator {
                 let deleted = self.client.send(WORKS, now).answered;
                 plane.instruct(deleted, id, crate::control_plane::NOTHING);
                 let removed = deleted + self.watch_delay + self.client.latency() + self.watch_delay;
-                self.runtime.step(removed, GeneratorStep::LooksForRemoval(id), plane);
+                self.runtime
+                    .step(removed, GeneratorStep::LooksForRemoval(id), plane);
             }
             GeneratorStep::LooksForRemoval(id) => {
                 if plane.clusters.is_online(id) && self.is_registered[id.index()] {
                     return Some(Effect::Removed(id));
                 }
                 if plane.clusters.is_repair_due(id) {
-                    self.runtime.step(now + REMOVAL_WAIT, GeneratorStep::LooksForRemoval(id), plane);
+                    self.runtime.step(
+                        now + REMOVAL_WAIT,
+                        GeneratorStep::LooksForRemoval(id),
+                        plane,
+                    );
                 }
             }
             GeneratorStep::Sends(update) => self.send(update, now, plane),
@@ -251,16 +296,21 @@ impl WorkGenerator {
             self.runtime.done(cluster);
             return;
         }
-        let full = *self.members_cached.get_or_insert_with(|| now + self.client.latency());
+        let full = *self
+            .members_cached
+            .get_or_insert_with(|| now + self.client.latency());
         if full > now {
-            self.runtime.step(now + CACHE_POLL, GeneratorStep::LooksAgain(cluster), plane);
+            self.runtime
+                .step(now + CACHE_POLL, GeneratorStep::LooksAgain(cluster), plane);
         } else if binding.work.is_none() {
             // The finalizer of a new binding: the answer shows the binding as it is in the API server.
             let answered = self.client.send(BINDINGS, now).answered;
-            self.runtime.step(answered, GeneratorStep::Finalized(cluster, now), plane);
+            self.runtime
+                .step(answered, GeneratorStep::Finalized(cluster, now), plane);
         } else {
             // A read of the instant at which the write reaches the cache comes before it.
-            let is_cached = |started: SimTime| started != SimTime::MAX && started + self.watch_delay < now;
+            let is_cached =
+                |started: SimTime| started != SimTime::MAX && started + self.watch_delay < now;
             self.synchronize(cluster, binding.started.is_none_or(is_cached), now, plane);
         }
     }
@@ -268,11 +318,14 @@ impl WorkGenerator {
     /// The finalizer of a new binding is written, unless the binding was written since it had been read.
     fn finalized(&mut self, cluster: usize, read: SimTime, now: SimTime, plane: &mut Plane<'_>) {
         let binding = &mut self.bindings[cluster];
-        let is_refused = binding.started.is_some_and(|started| self.client.is_conflict(read, now, started));
+        let is_refused = binding
+            .started
+            .is_some_and(|started| self.client.is_conflict(read, now, started));
         if is_refused && binding.refused + 1 < RetryPolicy::BACKOFF.tries {
             let wait = self.client.wait(RetryPolicy::BACKOFF, binding.refused);
             binding.refused += 1;
-            self.runtime.step(now + wait, GeneratorStep::LooksAgain(cluster), plane);
+            self.runtime
+                .step(now + wait, GeneratorStep::LooksAgain(cluster), plane);
             return;
         }
         binding.refused = 0;
@@ -281,7 +334,13 @@ impl WorkGenerator {
     }
 
     /// The rest of a look at a binding that has its finalizer.
-    fn synchronize(&mut self, cluster: usize, is_started: bool, now: SimTime, plane: &mut Plane<'_>) {
+    fn synchronize(
+        &mut self,
+        cluster: usize,
+        is_started: bool,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
         let binding = &mut self.bindings[cluster];
         match binding.spec {
             None => self.runtime.done(cluster),
@@ -305,10 +364,15 @@ impl WorkGenerator {
                 }
                 if !is_new {
                     // The Work says another snapshot now, which wakes the generator. A new Work does not.
-                    self.runtime.step(written + self.watch_delay, GeneratorStep::Wake(cluster), plane);
+                    self.runtime.step(
+                        written + self.watch_delay,
+                        GeneratorStep::Wake(cluster),
+                        plane,
+                    );
                 }
                 let update = self.status(cluster, revision, now);
-                self.runtime.step(written, GeneratorStep::Sends(update), plane);
+                self.runtime
+                    .step(written, GeneratorStep::Sends(update), plane);
             }
         }
     }
@@ -321,35 +385,70 @@ impl WorkGenerator {
             Some(_) => WorkState::Unavailable,
             None => WorkState::Applying,
         };
-        StatusUpdate { cluster, revision, state, read: now, refused: 0, has_worker: true }
+        StatusUpdate {
+            cluster,
+            revision,
+            state,
+            read: now,
+            refused: 0,
+            has_worker: true,
+        }
     }
 
     fn send(&mut self, update: StatusUpdate, now: SimTime, plane: &mut Plane<'_>) {
         let answered = self.client.send(BINDINGS, now).answered;
-        self.runtime.step(answered, GeneratorStep::Answered(update), plane);
+        self.runtime
+            .step(answered, GeneratorStep::Answered(update), plane);
     }
 
     /// A binding's status is written, unless the binding was written since it had been read. Then it is read again, the
     /// first time immediately (`updateBindingStatusWithRetry`).
     fn answered(&mut self, update: StatusUpdate, now: SimTime, plane: &mut Plane<'_>) {
-        let StatusUpdate { cluster, revision, state, read, refused, has_worker } = update;
+        let StatusUpdate {
+            cluster,
+            revision,
+            state,
+            read,
+            refused,
+            has_worker,
+        } = update;
         let binding = &mut self.bindings[cluster];
-        let is_refused = binding.written.is_some_and(|written| self.client.is_conflict(read, now, written));
+        let is_refused = binding
+            .written
+            .is_some_and(|written| self.client.is_conflict(read, now, written));
         if is_refused && refused < RetryPolicy::BACKOFF.tries {
-            let wait =
-                refused.checked_sub(1).map_or(SimDuration::ZERO, |nth| self.client.wait(RetryPolicy::BACKOFF, nth));
-            let again = StatusUpdate { read: now + wait, refused: refused + 1, ..update };
-            self.runtime.step(now + wait, GeneratorStep::Sends(again), plane);
+            let wait = refused.checked_sub(1).map_or(SimDuration::ZERO, |nth| {
+                self.client.wait(RetryPolicy::BACKOFF, nth)
+            });
+            let again = StatusUpdate {
+                read: now + wait,
+                refused: refused + 1,
+                ..update
+            };
+            self.runtime
+                .step(now + wait, GeneratorStep::Sends(again), plane);
             return;
         }
         let status = Some((revision, state, now.as_nanos() / 1_000_000_000));
         if std::mem::replace(&mut binding.status, status) != status {
             binding.written = Some(now);
-            self.runtime.step(now, GeneratorStep::Effect(Effect::Written(ClusterId(cluster as u32))), plane);
+            self.runtime.step(
+                now,
+                GeneratorStep::Effect(Effect::Written(ClusterId(cluster as u32))),
+                plane,
+            );
         }
         let status = Effect::Status(ClusterId(cluster as u32), revision, state);
-        self.runtime.step(now + self.visible_after, GeneratorStep::Effect(status), plane);
-        self.runtime.step(now + self.watch_delay, GeneratorStep::Seen(ClusterId(cluster as u32)), plane);
+        self.runtime.step(
+            now + self.visible_after,
+            GeneratorStep::Effect(status),
+            plane,
+        );
+        self.runtime.step(
+            now + self.watch_delay,
+            GeneratorStep::Seen(ClusterId(cluster as u32)),
+            plane,
+        );
         if has_worker {
             self.runtime.done(cluster);
         }

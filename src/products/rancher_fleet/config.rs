@@ -17,12 +17,14 @@ use crate::document::path::Path;
 use crate::document::problem::{Problem, nearest};
 use crate::document::tree::Value;
 use crate::products::{
-    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, selection,
-    version,
+    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
+    TunedSetting, selection, version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
-use crate::rollout::rancher_fleet::{FleetCluster, ManualPartition, Partitioning, RolloutStrategy, StrategyError};
+use crate::rollout::rancher_fleet::{
+    FleetCluster, ManualPartition, Partitioning, RolloutStrategy, StrategyError,
+};
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -53,9 +55,15 @@ const FLEET_YAML: &str = include_str!("fleet_yaml.txt");
 /// The fields in place, and where they are in a fleet.yaml.
 const IN_FILE: [(&str, &str); 6] = [
     ("maxUnavailable", "rolloutStrategy.maxUnavailable"),
-    ("maxUnavailablePartitions", "rolloutStrategy.maxUnavailablePartitions"),
+    (
+        "maxUnavailablePartitions",
+        "rolloutStrategy.maxUnavailablePartitions",
+    ),
     ("autoPartitionSize", "rolloutStrategy.autoPartitionSize"),
-    ("autoPartitionThreshold", "rolloutStrategy.autoPartitionThreshold"),
+    (
+        "autoPartitionThreshold",
+        "rolloutStrategy.autoPartitionThreshold",
+    ),
     ("maxNew", "rolloutStrategy.maxNew"),
     ("partitions", "rolloutStrategy.partitions"),
 ];
@@ -63,7 +71,10 @@ const IN_FILE: [(&str, &str); 6] = [
 /// With partitions their limits; without any, how many there are and their common limit.
 const TUNED: [TunedSetting; 4] = [
     TunedSetting::of("partitions.*.maxUnavailable", AT_ONCE),
-    TunedSetting { list: Some(("partitions", false)), ..TunedSetting::of("maxUnavailable", AT_ONCE) },
+    TunedSetting {
+        list: Some(("partitions", false)),
+        ..TunedSetting::of("maxUnavailable", AT_ONCE)
+    },
     TunedSetting {
         list: Some(("partitions", false)),
         ..TunedSetting::of("autoPartitionSize", &["5%", "10%", "25%", "50%", "100%"])
@@ -81,21 +92,32 @@ impl Product for RancherFleetConfig {
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
     const TUNED: &'static [TunedSetting] = &TUNED;
 
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
         let base = Path::of("rolloutStrategy");
         let file: ProductFile<RolloutStrategy> =
             ProductFile::read(self.file.as_deref(), path, &[], &base, context, |_| true)?;
-        context.problems.extend(file.document.iter().flat_map(other_content));
+        context
+            .problems
+            .extend(file.document.iter().flat_map(other_content));
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let has_partitions = file.value.partitions.is_some();
-        let (strategy, ignored) = self.version.read(file.value.overridden_by(self.in_place.clone()));
+        let (strategy, ignored) = self
+            .version
+            .read(file.value.overridden_by(self.in_place.clone()));
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
             Err(error) => {
                 let (field, message) = match &error {
                     StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
-                    StrategyError::Selector { entry, source } => (format!("partitions[{entry}]"), source.to_string()),
+                    StrategyError::Selector { entry, source } => {
+                        (format!("partitions[{entry}]"), source.to_string())
+                    }
                 };
                 let help = "Fleet refuses this too and would not roll out at all";
                 places.report(&format!("rolloutStrategy.{field}"), message, help, context);
@@ -107,11 +129,19 @@ impl Product for RancherFleetConfig {
                 let is_in_place = context.is_set(&path.key("partitions")) && !has_partitions;
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
-                        let (criterion, hint) = why_empty(&strategy.manual_partitions()[index], &clusters);
+                        let (criterion, hint) =
+                            why_empty(&strategy.manual_partitions()[index], &clusters);
                         let quoted = format!("`{}`", partition.name);
-                        let name = if partition.name.is_empty() { format!("number {index}") } else { quoted };
-                        let message = format!("the partition {name} matches no cluster of the fleet");
-                        let help = format!("{hint}; Fleet would accept this and leave the partition empty");
+                        let name = if partition.name.is_empty() {
+                            format!("number {index}")
+                        } else {
+                            quoted
+                        };
+                        let message =
+                            format!("the partition {name} matches no cluster of the fleet");
+                        let help = format!(
+                            "{hint}; Fleet would accept this and leave the partition empty"
+                        );
                         let field = format!("rolloutStrategy.partitions[{index}]{criterion}");
                         places.report(&field, message, help, context);
                     }
@@ -125,7 +155,9 @@ impl Product for RancherFleetConfig {
             Some(Value::List(items)) => !items.is_empty(),
             _ => false,
         };
-        let in_file = ["values", "valuesFiles", "valuesFrom", "templateValues"].into_iter().any(has_values);
+        let in_file = ["values", "valuesFiles", "valuesFrom", "templateValues"]
+            .into_iter()
+            .any(has_values);
         let native = Arc::new(RancherFleetStrategy {
             rules: self.rules,
             strategy,
@@ -136,31 +168,45 @@ impl Product for RancherFleetConfig {
             // Source: `internal/helmdeployer/install.go` of rancher/fleet.
             waits: matches!(of_helm("timeoutSeconds"), Some(Value::Int(1..))),
         });
-        self.controller.apply(Program::new("fleet", self.file.as_deref()), native, path, context)
+        self.controller.apply(
+            Program::new("fleet", self.file.as_deref()),
+            native,
+            path,
+            context,
+        )
     }
 }
 
 /// Problems with a file that is no fleet.yaml, or has fields of which Fleet knows none.
 fn other_content(document: &Document) -> Vec<Problem> {
-    let Value::Map(entries) = &document.tree.value else { return Vec::new() };
+    let Value::Map(entries) = &document.tree.value else {
+        return Vec::new();
+    };
     if let Some(kind) = document.text(&Path::of("kind")) {
         let help = match kind {
             "GitRepo" => "name the fleet.yaml in the repository that the GitRepo points to",
-            "Bundle" => "name the fleet.yaml that the Bundle was made from, or write its `rolloutStrategy` in place",
+            "Bundle" => {
+                "name the fleet.yaml that the Bundle was made from, or write its `rolloutStrategy` in place"
+            }
             _ => "name the fleet.yaml of the bundle",
         };
         let message = format!("the file must be a fleet.yaml, and this is a {kind}");
         return vec![document.at(&Path::of("kind"), message).with_help(help)];
     }
     let is_unknown = |key: &&str| FLEET_YAML.lines().all(|known| known != *key);
-    let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(is_unknown);
+    let unknown = entries
+        .iter()
+        .map(|(key, _)| key.text.as_str())
+        .filter(is_unknown);
     unknown
         .map(|key| {
             let help = match nearest(key, FLEET_YAML.lines()) {
                 Some(near) => format!("did you mean `{near}`? Fleet ignores what it does not know"),
                 None => "remove it; Fleet ignores it".to_owned(),
             };
-            document.at_key(&Path::of(key), format!("a fleet.yaml has no field `{key}`")).with_help(help)
+            document
+                .at_key(&Path::of(key), format!("a fleet.yaml has no field `{key}`"))
+                .with_help(help)
         })
         .collect()
 }

@@ -36,12 +36,14 @@ use super::status_writes::StatusWrites;
 use super::unseen::UnseenWrites;
 use super::{RancherFleetStrategy, clusters};
 use crate::control_plane::{
-    ApiClient, Change, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits, WorkerPool,
+    ApiClient, Change, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
+    WorkerPool,
 };
 use crate::products::words::add_stage;
 use crate::products::{Fleet, Run};
 use crate::rollout::rancher_fleet::{
-    BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
+    BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster,
+    RancherFleet, groups_of,
 };
 use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
@@ -132,18 +134,30 @@ impl<'s> FleetController<'s> {
     pub(super) fn new(strategy: &RancherFleetStrategy, run: Run<'s>) -> Self {
         let fleet = run.fleet;
         let clusters = clusters(fleet);
-        let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone())
-            .judging_wanted(strategy.judges_wanted);
+        let scheduler =
+            RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone())
+                .judging_wanted(strategy.judges_wanted);
         let world = fleet.world;
         let views = world.clusters.iter().enumerate().map(|(index, spec)| {
             let installed = world.installed(index).filter(|_| spec.registered);
             let runs = installed.map_or_else(|| ClusterView::new(OLD), ClusterView::settled);
-            ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
+            ClusterView {
+                wanted: NEW,
+                registered: spec.registered,
+                paused: spec.paused,
+                ..runs
+            }
         });
-        let view = BundleView { paused: strategy.paused, clusters: views.collect() };
+        let view = BundleView {
+            paused: strategy.paused,
+            clusters: views.collect(),
+        };
         let is_new = world.release == ReleaseKind::Initial;
         let client = |name| ApiClient::new(run.control_loop, &run.streams, name);
-        let old_secret = ValuesSecret { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
+        let old_secret = ValuesSecret {
+            created: SimTime::ZERO,
+            owned: Some(SimTime::ZERO),
+        };
         let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
         Self {
             scheduler,
@@ -153,7 +167,9 @@ impl<'s> FleetController<'s> {
             client: client("API requests"),
             watch_delay: run.control_loop.watch_delay,
             has_values: strategy.has_values,
-            secrets: deployments().map(|deployment| deployment.map(|_| old_secret)).collect(),
+            secrets: deployments()
+                .map(|deployment| deployment.map(|_| old_secret))
+                .collect(),
             secrets_behind: BTreeSet::new(),
             fleet,
             ranks: places_in(&by_name(&clusters, |cluster| &cluster.name)),
@@ -170,7 +186,9 @@ impl<'s> FleetController<'s> {
             was_stopped: strategy.paused,
             display_client: client("status.display"),
             display_workers: WorkerPool::new(DISPLAY_WORKERS),
-            displays: deployments().map(|deployment| deployment.as_ref().map(display)).collect(),
+            displays: deployments()
+                .map(|deployment| deployment.as_ref().map(display))
+                .collect(),
             cluster_client: client("cluster controller"),
             leaving: BTreeMap::new(),
             clusters,
@@ -181,7 +199,9 @@ impl<'s> FleetController<'s> {
     /// An agent's report is the status of its cluster's deployment, if that was not deleted meanwhile.
     fn report(&mut self, report: Report, plane: &mut Plane<'_>) {
         let cluster = report.cluster.index();
-        let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else { return };
+        let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else {
+            return;
+        };
         let before = *deployment;
         // An apply has failed, or a running revision has; then the messages of its resources change, too.
         deployment.failed = report.degraded && deployment.deployed != Some(report.applied);
@@ -199,23 +219,32 @@ impl<'s> FleetController<'s> {
 
     /// The second controller looks at a deployment, and patches its display if that is out of date.
     fn display(&mut self, cluster: usize, plane: &mut Plane<'_>) {
-        let Some(deployment) = &self.view.clusters[cluster].deployment else { return };
+        let Some(deployment) = &self.view.clusters[cluster].deployment else {
+            return;
+        };
         let display = Some(display(deployment));
         if std::mem::replace(&mut self.displays[cluster], display) != display {
-            let patched = self.display_workers.work(plane.now(), self.display_client.latency());
-            self.runtime.step(patched + self.watch_delay, FleetStep::Displayed, plane);
+            let patched = self
+                .display_workers
+                .work(plane.now(), self.display_client.latency());
+            self.runtime
+                .step(patched + self.watch_delay, FleetStep::Displayed, plane);
         }
     }
 
     fn person(&mut self, change: &Change, plane: &mut Plane<'_>) {
         match change {
             Change::Release(revision) => {
-                self.view.clusters.iter_mut().for_each(|cluster| cluster.wanted = *revision);
+                self.view
+                    .clusters
+                    .iter_mut()
+                    .for_each(|cluster| cluster.wanted = *revision);
                 self.changed.insert_all();
             }
             Change::Stop(is_stopped) => (self.view.paused, self.was_stopped) = (*is_stopped, true),
             Change::Labels(cluster, labels) => {
-                let groups = groups_of(labels, self.fleet.groups).expect("selectors are checked before they are kept");
+                let groups = groups_of(labels, self.fleet.groups)
+                    .expect("selectors are checked before they are kept");
                 let cluster = &mut self.clusters[cluster.index()];
                 (cluster.labels, cluster.groups) = (labels.clone().into(), groups);
                 self.scheduler.set_clusters(self.clusters.clone());
@@ -226,7 +255,8 @@ impl<'s> FleetController<'s> {
                 (view.targeted, view.registered) = (true, false);
                 self.changed.insert(cluster.0);
                 self.leaving.remove(&cluster.index());
-                self.runtime.step(plane.now(), FleetStep::Registered(cluster.index()), plane);
+                self.runtime
+                    .step(plane.now(), FleetStep::Registered(cluster.index()), plane);
             }
             Change::Approve { .. } => return,
         }
@@ -237,10 +267,14 @@ impl<'s> FleetController<'s> {
     fn leaves(&mut self, cluster: usize, plane: &mut Plane<'_>) {
         let namespace_deleted = self.cluster_client.in_turn(0, plane.now(), 2);
         let gone = self.cluster_client.in_turn(0, namespace_deleted, 1) + self.watch_delay;
-        let removed = self.cluster_client.in_turn(0, namespace_deleted + self.watch_delay, 1);
+        let removed = self
+            .cluster_client
+            .in_turn(0, namespace_deleted + self.watch_delay, 1);
         self.leaving.insert(cluster, removed + self.watch_delay);
-        self.runtime.step(removed, FleetStep::Removed(cluster), plane);
-        self.runtime.step(gone.max(removed), FleetStep::Gone(cluster), plane);
+        self.runtime
+            .step(removed, FleetStep::Removed(cluster), plane);
+        self.runtime
+            .step(gone.max(removed), FleetStep::Gone(cluster), plane);
     }
 
     fn step(&mut self, step: FleetStep, plane: &mut Plane<'_>) {
@@ -259,7 +293,8 @@ impl<'s> FleetController<'s> {
                 plane.changed(ClusterId(cluster as u32));
             }
             FleetStep::Registered(cluster) => {
-                self.view.clusters[cluster].registered = self.fleet.world.clusters[cluster].registered;
+                self.view.clusters[cluster].registered =
+                    self.fleet.world.clusters[cluster].registered;
                 self.changed.insert(cluster as u32);
             }
         }
@@ -269,34 +304,63 @@ impl<'s> FleetController<'s> {
     /// The cache shows the writes that it has got by now.
     fn see(&mut self, now: SimTime) {
         while let Some((cluster, written)) = self.unseen.next_seen(now) {
-            let shown = self.view.clusters[cluster].deployment.get_or_insert(written);
-            let BundleDeployment { staged, deployed, paused, off_schedule, .. } = written;
-            *shown = BundleDeployment { staged, deployed, paused, off_schedule, ..*shown };
+            let shown = self.view.clusters[cluster]
+                .deployment
+                .get_or_insert(written);
+            let BundleDeployment {
+                staged,
+                deployed,
+                paused,
+                off_schedule,
+                ..
+            } = written;
+            *shown = BundleDeployment {
+                staged,
+                deployed,
+                paused,
+                off_schedule,
+                ..*shown
+            };
             self.changed.insert(cluster as u32);
         }
     }
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.clear_timer((), plane);
-        let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
+        let pass = self
+            .scheduler
+            .reconcile_changed(now, &self.view, &self.changed);
         for index in self.changed.iter() {
             let cluster = &self.view.clusters[index as usize];
             self.done.set(index, !cluster.targeted || cluster.is_done());
-            self.unavailable.set(index, cluster.deployment.is_some_and(|deployment| deployment.is_unavailable()));
+            self.unavailable.set(
+                index,
+                cluster
+                    .deployment
+                    .is_some_and(|deployment| deployment.is_unavailable()),
+            );
         }
         plane.begin_pass(self.unavailable.len() as u64);
         // The bundle's status is Ready when the pass counts all targets as ready.
         let completes = self.done.len() == self.clusters.len();
         let planned = self.plan(now, &pass);
         self.changed.clear();
-        pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
-        let PassWrites { at: end, created, request } = self.write(now, &planned, plane);
+        pass.status
+            .stored
+            .iter()
+            .for_each(|cluster| _ = self.changed.insert(*cluster));
+        let PassWrites {
+            at: end,
+            created,
+            request,
+        } = self.write(now, &planned, plane);
         let has_status = !matches!(request, QueueRequest::After(_));
         if has_status {
             (self.status_writes.began, self.status_writes.ended) = (now, end);
             self.status = Some(pass.status);
         }
-        self.runtime.end_pass((), end, created, completes && has_status, plane);
+        self.runtime
+            .end_pass((), end, created, completes && has_status, plane);
         if let Some(again) = self.retries.requeue((), end, request) {
             self.runtime.add_at((), again, plane);
         }
@@ -310,7 +374,10 @@ fn display(deployment: &BundleDeployment) -> (BundleState, bool) {
 
 impl Controller for FleetController<'_> {
     fn traits(&self) -> Traits {
-        Traits { reports_completion: true, ..Traits::default() }
+        Traits {
+            reports_completion: true,
+            ..Traits::default()
+        }
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
@@ -342,15 +409,24 @@ impl Controller for FleetController<'_> {
 
     fn show(&mut self, log: &mut StatusLog) {
         let Some(status) = &self.status else { return };
-        let bundle = self.status_writes.show(self.scheduler.bundle_conditions(NAME, status));
+        let bundle = self
+            .status_writes
+            .show(self.scheduler.bundle_conditions(NAME, status));
         log.show(bundle.iter().cloned());
         // Its Ready condition comes first.
-        log.show(RancherFleet::git_repo_conditions(NAME, &bundle[0], &self.view));
+        log.show(RancherFleet::git_repo_conditions(
+            NAME, &bundle[0], &self.view,
+        ));
     }
 
     fn stages(&self) -> Vec<String> {
         let mut stages = vec![String::new(); self.view.clusters.len()];
-        for partition in self.scheduler.partitioning().iter().flat_map(|plan| &plan.partitions) {
+        for partition in self
+            .scheduler
+            .partitioning()
+            .iter()
+            .flat_map(|plan| &plan.partitions)
+        {
             for &member in &partition.members {
                 add_stage(&mut stages[member as usize], &partition.name);
             }

@@ -11,39 +11,90 @@ const PARTITIONS_SHOWN: usize = 12;
 /// Clusters of a partition that are named.
 const CLUSTERS_SHOWN: usize = 3;
 
-pub(super) fn explain(strategy: &RancherFleetStrategy, clusters: &[FleetCluster]) -> StrategyExplanation {
+pub(super) fn explain(
+    strategy: &RancherFleetStrategy,
+    clusters: &[FleetCluster],
+) -> StrategyExplanation {
     let explained = explain_bundle(&strategy.strategy, strategy.rules, clusters);
     let explained = explained.expect("a checked strategy makes partitions");
     let mut lines = vec![limits(strategy.rules, &explained)];
     partitions(&mut lines, &explained, clusters);
     if !explained.unpartitioned.is_empty() {
-        lines.push(format!("in no partition: {}", first_names(&explained.unpartitioned)));
+        lines.push(format!(
+            "in no partition: {}",
+            first_names(&explained.unpartitioned)
+        ));
     }
     let summary = format!("Rancher Fleet, {}", by(strategy.rules));
     let mut warnings = [strategy.ignored.clone(), explained.warnings].concat();
     if strategy.paused {
-        warnings.push("the fleet.yaml pauses the bundle: nothing is updated until somebody resumes it".to_owned());
+        warnings.push(
+            "the fleet.yaml pauses the bundle: nothing is updated until somebody resumes it"
+                .to_owned(),
+        );
     }
-    StrategyExplanation { summary, lines, warnings }
+    StrategyExplanation {
+        summary,
+        lines,
+        warnings,
+    }
 }
 
-fn limits(rules: RuleSet, BundleExplanation { plan, targets, batch, .. }: &BundleExplanation) -> String {
+fn limits(
+    rules: RuleSet,
+    BundleExplanation {
+        plan,
+        targets,
+        batch,
+        ..
+    }: &BundleExplanation,
+) -> String {
     let (max_unavailable, starts) = match rules {
-        RuleSet::Shipped => (plan.max_unavailable.to_string(), format!("maxNew {batch} first deployments a pass")),
-        RuleSet::Documented => ("no limit".to_owned(), format!("batches of up to {batch} in a partition")),
+        RuleSet::Shipped => (
+            plan.max_unavailable.to_string(),
+            format!("maxNew {batch} first deployments a pass"),
+        ),
+        RuleSet::Documented => (
+            "no limit".to_owned(),
+            format!("batches of up to {batch} in a partition"),
+        ),
     };
     let partitions = plan.max_unavailable_partitions;
-    format!("maxUnavailable {max_unavailable} of {targets} clusters; maxUnavailablePartitions {partitions}; {starts}")
+    format!(
+        "maxUnavailable {max_unavailable} of {targets} clusters; maxUnavailablePartitions {partitions}; {starts}"
+    )
 }
 
 fn partitions(lines: &mut Vec<String>, explained: &BundleExplanation, clusters: &[FleetCluster]) {
     let partitions = &explained.plan.partitions;
-    let rows = partitions.iter().zip(&explained.gates).map(|(partition, gate)| {
-        let first = partition.members.iter().take(CLUSTERS_SHOWN).map(|member| &*clusters[*member as usize].name);
-        let (members, most) = (partition.members.len().to_string(), partition.max_unavailable.to_string());
-        [partition.name.clone(), members, most, format!("<= {gate} behind"), first.collect::<Vec<_>>().join(", ")]
-    });
-    let header = ["partition", ">clusters", ">maxUnavailable", ">next starts when", "first clusters"];
+    let rows = partitions
+        .iter()
+        .zip(&explained.gates)
+        .map(|(partition, gate)| {
+            let first = partition
+                .members
+                .iter()
+                .take(CLUSTERS_SHOWN)
+                .map(|member| &*clusters[*member as usize].name);
+            let (members, most) = (
+                partition.members.len().to_string(),
+                partition.max_unavailable.to_string(),
+            );
+            [
+                partition.name.clone(),
+                members,
+                most,
+                format!("<= {gate} behind"),
+                first.collect::<Vec<_>>().join(", "),
+            ]
+        });
+    let header = [
+        "partition",
+        ">clusters",
+        ">maxUnavailable",
+        ">next starts when",
+        "first clusters",
+    ];
     lines.extend(table(header, rows).into_iter().take(PARTITIONS_SHOWN + 1));
     let more = partitions.len().saturating_sub(PARTITIONS_SHOWN);
     if more > 0 {

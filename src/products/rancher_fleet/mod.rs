@@ -15,7 +15,9 @@ use crate::control_plane::{Change, Controller};
 use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
-use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, explain as explain_bundle, groups_of};
+use crate::rollout::rancher_fleet::{
+    FleetCluster, RolloutStrategy, explain as explain_bundle, groups_of,
+};
 use crate::world::AgentSpec;
 
 pub(crate) use config::RancherFleetConfig;
@@ -46,24 +48,38 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
-        let documented = Self { rules: RuleSet::Documented, ..self.clone() };
+        let documented = Self {
+            rules: RuleSet::Documented,
+            ..self.clone()
+        };
         explain_bundle(&documented.strategy, documented.rules, &clusters(fleet)).ok()?;
-        Some(Documented { strategy: Box::new(documented), section: "rancher-fleet" })
+        Some(Documented {
+            strategy: Box::new(documented),
+            section: "rancher-fleet",
+        })
     }
 
     fn snippet(&self) -> Option<Snippet> {
-        yaml_snippet("Rancher Fleet, in fleet.yaml", json!({ "rolloutStrategy": self.strategy }))
+        yaml_snippet(
+            "Rancher Fleet, in fleet.yaml",
+            json!({ "rolloutStrategy": self.strategy }),
+        )
     }
 
     fn agent(&self, described: AgentSpec) -> AgentSpec {
-        AgentSpec { wait: described.wait || self.waits, ..described }
+        AgentSpec {
+            wait: described.wait || self.waits,
+            ..described
+        }
     }
 
     /// A stop pauses the bundle.
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
             Change::Stop(_) | Change::Labels(..) => Ok(()),
-            _ => Err("fleetsim's own scheduler for Rancher Fleet takes `stop` and `relabel`".into()),
+            _ => {
+                Err("fleetsim's own scheduler for Rancher Fleet takes `stop` and `relabel`".into())
+            }
         }
     }
 
@@ -77,7 +93,8 @@ pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
     let clusters = fleet.world.clusters.iter().map(|cluster| FleetCluster {
         name: cluster.name.clone(),
         labels: Arc::clone(&cluster.labels),
-        groups: groups_of(&cluster.labels, fleet.groups).expect("selectors are checked before they are kept"),
+        groups: groups_of(&cluster.labels, fleet.groups)
+            .expect("selectors are checked before they are kept"),
     });
     clusters.collect()
 }

@@ -21,25 +21,41 @@ pub(super) struct StatusWrites {
 
 impl StatusWrites {
     pub(super) const fn new(watch_delay: SimDuration) -> Self {
-        Self { watch_delay, began: SimTime::ZERO, ended: SimTime::ZERO, shown: Vec::new() }
+        Self {
+            watch_delay,
+            began: SimTime::ZERO,
+            ended: SimTime::ZERO,
+            shown: Vec::new(),
+        }
     }
 
     /// The conditions that the bundle shows after the last pass, which has found these.
     pub(super) fn show(&mut self, found: Vec<ObjectCondition>) -> &[ObjectCondition] {
         let (began, watch_delay) = (self.began, self.watch_delay);
-        let cached = self.shown.iter().rposition(|(at, _)| *at + watch_delay <= began).unwrap_or(0);
+        let cached = self
+            .shown
+            .iter()
+            .rposition(|(at, _)| *at + watch_delay <= began)
+            .unwrap_or(0);
         self.shown.drain(..cached);
         let is_shown = self.shown.last().is_some_and(|(at, _)| *at == self.ended);
         if !is_shown {
             let field = |list: &[ObjectCondition], of: &ObjectCondition| {
-                list.iter().find(|known| known.condition == of.condition).cloned()
+                list.iter()
+                    .find(|known| known.condition == of.condition)
+                    .cloned()
             };
-            let all = found.into_iter().map(|found| match (self.shown.first(), self.shown.last()) {
-                (Some((_, cached)), Some((_, last))) if field(cached, &found).as_ref() == Some(&found) => {
-                    field(last, &found).unwrap_or(found)
-                }
-                _ => found,
-            });
+            let all =
+                found
+                    .into_iter()
+                    .map(|found| match (self.shown.first(), self.shown.last()) {
+                        (Some((_, cached)), Some((_, last)))
+                            if field(cached, &found).as_ref() == Some(&found) =>
+                        {
+                            field(last, &found).unwrap_or(found)
+                        }
+                        _ => found,
+                    });
             let all = all.collect();
             self.shown.push((self.ended, all));
         }
@@ -59,7 +75,13 @@ mod tests {
         let cases = [
             (0, 40, "30", "30", "the first"),
             (100, 140, "29", "29", "it has the first in its cache"),
-            (140, 180, "30", "29", "as in its cache, which does not have the second"),
+            (
+                140,
+                180,
+                "30",
+                "29",
+                "as in its cache, which does not have the second",
+            ),
             (180, 220, "28", "28", "its cache has the second"),
             (300, 340, "30", "30", "its cache has all"),
         ];
@@ -67,7 +89,11 @@ mod tests {
             (writes.began, writes.ended) = (millis(began), millis(ended));
             let found = vec![ObjectCondition::field("Bundle/app", "display.state", found)];
             assert_eq!(writes.show(found.clone())[0].status, shown, "{why}");
-            assert_eq!(writes.show(found)[0].status, shown, "{why}, and asked again");
+            assert_eq!(
+                writes.show(found)[0].status,
+                shown,
+                "{why}, and asked again"
+            );
         }
     }
 }

@@ -21,12 +21,16 @@ pub(super) struct UnseenWrites {
 
 impl UnseenWrites {
     pub(super) const fn new(watch_delay: SimDuration) -> Self {
-        Self { watch_delay, writes: VecDeque::new() }
+        Self {
+            watch_delay,
+            writes: VecDeque::new(),
+        }
     }
 
     /// A deployment is written.
     pub(super) fn write(&mut self, at: SimTime, cluster: usize, deployment: BundleDeployment) {
-        self.writes.push_back((at + self.watch_delay, cluster, deployment));
+        self.writes
+            .push_back((at + self.watch_delay, cluster, deployment));
     }
 
     /// The next write that the cache shows at this time: the cluster, and its deployment as written.

@@ -45,7 +45,9 @@ impl FleetVersion {
 }
 
 fn ignores(field: &str, since: &str, instead: &str) -> String {
-    format!("{field} is ignored and {instead} applies: Rancher Fleet has had this field since {since}")
+    format!(
+        "{field} is ignored and {instead} applies: Rancher Fleet has had this field since {since}"
+    )
 }
 
 #[cfg(test)]
@@ -54,14 +56,26 @@ mod tests {
 
     #[test]
     fn a_version_ignores_the_fields_that_came_later() {
-        let written = RolloutStrategy { auto_partition_threshold: Some(50), max_new: Some(7), ..Default::default() };
+        let written = RolloutStrategy {
+            auto_partition_threshold: Some(50),
+            max_new: Some(7),
+            ..Default::default()
+        };
         let read = |version: FleetVersion| {
             let (strategy, ignored) = version.read(written.clone());
-            (strategy.auto_partition_threshold, strategy.max_new, ignored.len())
+            (
+                strategy.auto_partition_threshold,
+                strategy.max_new,
+                ignored.len(),
+            )
         };
         assert_eq!(read(FleetVersion::V0_14), (None, None, 2));
         assert_eq!(read(FleetVersion::V0_15), (Some(50), None, 1));
         assert_eq!(read(FleetVersion::V0_16), (Some(50), Some(7), 0));
-        assert_eq!(FleetVersion::V0_13.read(RolloutStrategy::default()).1, [""; 0], "nothing is set");
+        assert_eq!(
+            FleetVersion::V0_13.read(RolloutStrategy::default()).1,
+            [""; 0],
+            "nothing is set"
+        );
     }
 }

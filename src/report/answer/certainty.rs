@@ -10,7 +10,11 @@ use crate::results::{READY_TIME, RunRow};
 
 /// `With the constants of the model drawn from their ranges, it leaves room on the link in 98 of 100 draws, and
 /// completes after 40 min (16–77 in 95% of rollouts).` The median and the interval are those of the draws.
-pub(super) fn in_draws(variant: &VariantResults<'_>, claim: &str, holds: impl Fn(&RunRow) -> bool) -> Option<String> {
+pub(super) fn in_draws(
+    variant: &VariantResults<'_>,
+    claim: &str,
+    holds: impl Fn(&RunRow) -> bool,
+) -> Option<String> {
     let draws = variant.draws.len();
     let holding = variant.draws.iter().filter(|run| holds(run)).count();
     (draws > 0).then(|| {
@@ -22,13 +26,20 @@ pub(super) fn in_draws(variant: &VariantResults<'_>, claim: &str, holds: impl Fn
 }
 
 /// The same of being the fastest among the ranked.
-pub(super) fn fastest_in_draws(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> Option<String> {
+pub(super) fn fastest_in_draws(
+    fastest: &RankedVariant<'_, '_>,
+    ranked: &[RankedVariant<'_, '_>],
+) -> Option<String> {
     let others: Vec<&VariantResults<'_>> = ranked.iter().map(|other| other.variant).collect();
     match ranked.len() {
-        0 | 1 => in_draws(fastest.variant, "it completes", |run| ready(run).is_finite()),
-        _ => {
-            in_draws(fastest.variant, &format!("`{}` is the first", fastest.label), |run| is_least(run, &others, ready))
-        }
+        0 | 1 => in_draws(fastest.variant, "it completes", |run| {
+            ready(run).is_finite()
+        }),
+        _ => in_draws(
+            fastest.variant,
+            &format!("`{}` is the first", fastest.label),
+            |run| is_least(run, &others, ready),
+        ),
     }
 }
 
@@ -39,7 +50,11 @@ pub(super) fn fewest_in_draws(
     all: &[&VariantResults<'_>],
 ) -> Option<String> {
     let draws = variant.draws.len();
-    let holding = variant.draws.iter().filter(|run| is_least(run, all, exposed)).count();
+    let holding = variant
+        .draws
+        .iter()
+        .filter(|run| is_least(run, all, exposed))
+        .count();
     let row = variant.uncertain("exposed_targets")?;
     let (median, low, high) = (row.total_median?, row.total_low?, row.total_high?);
     let claim = if all.len() > 1 {
@@ -65,7 +80,10 @@ pub(super) fn least_in_all(
     let draws: Vec<u32> = groups[0].0.draws.iter().map(|run| run.replicate).collect();
     let is_best = |draw: &&u32| {
         groups.iter().all(|(best, all)| {
-            best.draws.iter().find(|run| run.replicate == **draw).is_some_and(|run| is_least(run, all, of))
+            best.draws
+                .iter()
+                .find(|run| run.replicate == **draw)
+                .is_some_and(|run| is_least(run, all, of))
         })
     };
     (draws.iter().filter(is_best).count(), draws.len())
@@ -75,7 +93,10 @@ pub(super) fn least_in_all(
 fn is_least(run: &RunRow, all: &[&VariantResults<'_>], of: fn(&RunRow) -> f64) -> bool {
     let same = |other: &&&RunRow| other.replicate == run.replicate;
     of(run).is_finite()
-        && all.iter().filter_map(|other| other.draws.iter().find(same)).all(|other| of(run) <= of(other))
+        && all
+            .iter()
+            .filter_map(|other| other.draws.iter().find(same))
+            .all(|other| of(run) <= of(other))
 }
 
 fn ready(run: &RunRow) -> f64 {
@@ -87,12 +108,19 @@ fn exposed(run: &RunRow) -> f64 {
 }
 
 fn total(variant: &VariantResults<'_>) -> String {
-    let Some(row) = variant.uncertain(READY_TIME) else { return String::new() };
-    let Some(median) = row.total_median else { return ", and does not complete in most of them".to_owned() };
+    let Some(row) = variant.uncertain(READY_TIME) else {
+        return String::new();
+    };
+    let Some(median) = row.total_median else {
+        return ", and does not complete in most of them".to_owned();
+    };
     match (row.total_low, row.total_high) {
         (Some(low), Some(high)) => {
             let (middle, low, high) = with_ends(median, low, high);
-            format!(", and it completes after {middle} ({low}–{high} in {} of rollouts)", level(row.total_level))
+            format!(
+                ", and it completes after {middle} ({low}–{high} in {} of rollouts)",
+                level(row.total_level)
+            )
         }
         _ => format!(", and it completes after {} in the median", time(median)),
     }

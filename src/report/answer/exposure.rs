@@ -22,24 +22,44 @@ struct Exposed<'v, 'r> {
 
 /// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
 /// fewest exposed clusters.
-pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Vec<String>) -> (Best, Vec<&'v str>) {
+pub(super) fn sentences<'v>(
+    all: &[Named<'v, '_>],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> (Best, Vec<&'v str>) {
     let exposed: Vec<Exposed<'_, '_>> = all
         .iter()
         .filter_map(|&(at, label, variant)| {
-            Some(Exposed { at, label, variant, median: variant.median("exposed_targets")? })
+            Some(Exposed {
+                at,
+                label,
+                variant,
+                median: variant.median("exposed_targets")?,
+            })
         })
         .collect();
     let by_median = |a: &&Exposed<'_, '_>, b: &&Exposed<'_, '_>| a.median.total_cmp(&b.median);
-    let Some((least, most)) = exposed.iter().min_by(by_median).zip(exposed.iter().rev().max_by(by_median)) else {
+    let Some((least, most)) = exposed
+        .iter()
+        .min_by(by_median)
+        .zip(exposed.iter().rev().max_by(by_median))
+    else {
         return (Best::default(), Vec::new());
     };
     let same = |median: f64| -> Vec<&Exposed<'_, '_>> {
-        exposed.iter().filter(|other| other.median.total_cmp(&median).is_eq()).collect()
+        exposed
+            .iter()
+            .filter(|other| other.median.total_cmp(&median).is_eq())
+            .collect()
     };
     let (fewest, worst) = (same(least.median), same(most.median));
     let verb = |some: &[&Exposed<'_, '_>]| if some.len() == 1 { "exposes" } else { "expose" };
     if exposed.len() == 1 {
-        sentences.push(format!("`{}` exposes {} clusters to the defective revision.", least.label, clusters(&fewest)));
+        sentences.push(format!(
+            "`{}` exposes {} clusters to the defective revision.",
+            least.label,
+            clusters(&fewest)
+        ));
     } else if fewest.len() == exposed.len() {
         let all = if fewest.len() == 2 { "Both" } else { "All" };
         sentences.push(format!(
@@ -76,11 +96,14 @@ pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Ve
 fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option<String> {
     let runs: Vec<Vec<&RunRow>> = exposed.iter().map(|one| one.variant.runs.clone()).collect();
     let (_, contenders) = contenders(&runs, |run| Some(run.exposed_targets as f64), seed);
-    let ties = exposed
-        .iter()
-        .zip(contenders)
-        .filter(|(one, contender)| one.median > least && contender.is_some_and(|contender| contender.may_be_best));
-    may_be_too(&quoted(ties.map(|(one, _)| one.label)), "may expose as few", exposed.len())
+    let ties = exposed.iter().zip(contenders).filter(|(one, contender)| {
+        one.median > least && contender.is_some_and(|contender| contender.may_be_best)
+    });
+    may_be_too(
+        &quoted(ties.map(|(one, _)| one.label)),
+        "may expose as few",
+        exposed.len(),
+    )
 }
 
 /// The variants of which runs complete nevertheless, or that none does.
@@ -98,7 +121,9 @@ fn completing(exposed: &[Exposed<'_, '_>]) -> String {
         .collect();
     match (complete.is_empty(), exposed.len()) {
         (true, 1) => "No run completes.".to_owned(),
-        (true, all) => format!("None of the {all} variants completes; the blocking rules are listed below."),
+        (true, all) => {
+            format!("None of the {all} variants completes; the blocking rules are listed below.")
+        }
         (false, _) => format!("Complete nevertheless: {}.", some_of(&complete)),
     }
 }
@@ -111,7 +136,11 @@ fn names(some: &[&Exposed<'_, '_>]) -> String {
 fn clusters(some: &[&Exposed<'_, '_>]) -> String {
     let runs = || some.iter().flat_map(|one| &one.variant.runs);
     let targets = runs().map(|run| run.targets).max().unwrap_or(0);
-    let (low, high) = span(&runs().map(|run| run.exposed_targets as f64).collect::<Vec<f64>>());
+    let (low, high) = span(
+        &runs()
+            .map(|run| run.exposed_targets as f64)
+            .collect::<Vec<f64>>(),
+    );
     let middle = format!("{} of {}", count(some[0].median), count(targets as f64));
     let each = some[0].variant.runs.len();
     if low.total_cmp(&high).is_eq() {
@@ -130,7 +159,11 @@ fn clusters(some: &[&Exposed<'_, '_>]) -> String {
         (low, high) if low < high => format!("95% CI {}–{}, ", count(low), count(high)),
         _ => String::new(),
     };
-    format!("{middle} (median of {each} runs, {interval}range {}–{})", count(low), count(high))
+    format!(
+        "{middle} (median of {each} runs, {interval}range {}–{})",
+        count(low),
+        count(high)
+    )
 }
 
 #[cfg(test)]
@@ -144,12 +177,22 @@ mod tests {
 
     /// A wave of a defective revision that stops after this number of clusters. `None`: a good revision.
     fn wave(name: &str, defect: Option<u64>) -> Wave {
-        Wave { strategy: name.to_owned(), defect, ..Wave::new(name, 50, 0) }
+        Wave {
+            strategy: name.to_owned(),
+            defect,
+            ..Wave::new(name, 50, 0)
+        }
     }
 
     fn answered(waves: Vec<Wave>) -> PageAnswer {
         let home = tempfile::tempdir().expect("a temporary folder");
-        Fleet { clusters: 200, waves, replicates: 6, ..six_settings() }.publish(&home.path().join("results"));
+        Fleet {
+            clusters: 200,
+            waves,
+            replicates: 6,
+            ..six_settings()
+        }
+        .publish(&home.path().join("results"));
         let results = Results::read(&home.path().join("results")).expect("readable");
         let variants = results.variants();
         answer(&variants, &groups(&variants), &[], 42)
@@ -157,8 +200,12 @@ mod tests {
 
     #[test]
     fn with_a_defect_the_variants_that_expose_the_fewest_come_first_and_ties_are_named() {
-        let waves =
-            vec![wave("default", Some(200)), wave("canary", Some(1)), wave("ring", Some(1)), wave("ten", Some(40))];
+        let waves = vec![
+            wave("default", Some(200)),
+            wave("canary", Some(1)),
+            wave("ring", Some(1)),
+            wave("ten", Some(40)),
+        ];
         let answer = answered(waves);
         let text = &answer.parts[0].1;
         assert!(
@@ -167,9 +214,21 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.ends_with("None of the 4 variants completes; the blocking rules are listed below."), "{text}");
-        assert!(!text.contains("completes first") && !text.contains("peak"), "{text}");
-        let best = Best { least_exposed: vec![1, 2], most_exposed: Some(0), ..Best::default() };
+        assert!(
+            text.ends_with(
+                "None of the 4 variants completes; the blocking rules are listed below."
+            ),
+            "{text}"
+        );
+        assert!(
+            !text.contains("completes first") && !text.contains("peak"),
+            "{text}"
+        );
+        let best = Best {
+            least_exposed: vec![1, 2],
+            most_exposed: Some(0),
+            ..Best::default()
+        };
         assert_eq!(answer.best, [best]);
     }
 
@@ -186,26 +245,51 @@ mod tests {
         );
         let answer = answered(vec![wave("good", None), wave("held", Some(10))]);
         let text = &answer.parts[0].1;
-        assert!(text.contains(" Complete nevertheless: `good` after ") && text.contains(" min ("), "{text}");
+        assert!(
+            text.contains(" Complete nevertheless: `good` after ") && text.contains(" min ("),
+            "{text}"
+        );
     }
 
     #[test]
     fn the_lead_names_the_variant_that_exposes_the_fewest_clusters_everywhere() {
         let path = "release.defect";
         let comparisons = |defects: &[u64]| {
-            let strategies =
-                ["careful", "bold", "calm"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
-            let defect = |(wave, defect): (Wave, &u64)| Wave { defect: Some(*defect), ..wave };
-            answered(strategies.concat().into_iter().zip(defects).map(defect).collect())
+            let strategies = ["careful", "bold", "calm"]
+                .map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
+            let defect = |(wave, defect): (Wave, &u64)| Wave {
+                defect: Some(*defect),
+                ..wave
+            };
+            answered(
+                strategies
+                    .concat()
+                    .into_iter()
+                    .zip(defects)
+                    .map(defect)
+                    .collect(),
+            )
         };
         let lead = comparisons(&[1, 1, 50, 50]).lead;
-        assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
+        assert_eq!(
+            lead,
+            "`careful` exposes the fewest clusters in both comparisons."
+        );
         let lead = comparisons(&[60, 1, 50, 50]).lead;
-        assert_eq!(lead, "The variant that exposes the fewest clusters depends on defect.");
+        assert_eq!(
+            lead,
+            "The variant that exposes the fewest clusters depends on defect."
+        );
         let lead = comparisons(&[60, 1, 60, 50]).lead;
-        assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
+        assert_eq!(
+            lead,
+            "`careful` exposes the fewest clusters in both comparisons."
+        );
         let lead = comparisons(&[1, 1, 50, 50, 1, 1]).lead;
-        assert_eq!(lead, "`careful` and `calm` expose the fewest clusters in both comparisons.");
+        assert_eq!(
+            lead,
+            "`careful` and `calm` expose the fewest clusters in both comparisons."
+        );
         let equal = comparisons(&[1, 1, 1, 1]);
         assert_eq!(equal.lead, "");
         let same = "Both variants expose the same median number of clusters to the defective revision: 1 of 200 in \
@@ -217,15 +301,30 @@ mod tests {
     fn drawn_constants_say_in_how_many_draws_the_fewest_are_the_fewest() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let path = "release.defect";
-        let strategies = ["careful", "bold"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
+        let strategies =
+            ["careful", "bold"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
         let waves = strategies.concat().into_iter().zip([1, 1, 50, 50]);
-        let waves = waves.map(|(wave, defect)| Wave { defect: Some(defect), ..wave }).collect();
-        let fleet = Fleet { clusters: 200, waves, replicates: 6, ..six_settings() };
+        let waves = waves
+            .map(|(wave, defect)| Wave {
+                defect: Some(defect),
+                ..wave
+            })
+            .collect();
+        let fleet = Fleet {
+            clusters: 200,
+            waves,
+            replicates: 6,
+            ..six_settings()
+        };
         fleet.publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");
         results.draws = results.tables.runs.clone();
         // In two of six draws, `careful` exposes more for one defect, and in another one for the other defect.
-        for run in results.draws.iter_mut().filter(|run| run.variant.starts_with("careful")) {
+        for run in results
+            .draws
+            .iter_mut()
+            .filter(|run| run.variant.starts_with("careful"))
+        {
             let is_late = run.setting.contains("late");
             if (is_late && run.replicate < 2) || (!is_late && run.replicate == 5) {
                 run.exposed_targets = 190;
@@ -240,7 +339,12 @@ mod tests {
             total_level: Some(0.95),
             ..UncertaintyRow::default()
         };
-        results.uncertainty = results.draws.iter().filter(|run| run.replicate == 0).map(row).collect();
+        results.uncertainty = results
+            .draws
+            .iter()
+            .filter(|run| run.replicate == 0)
+            .map(row)
+            .collect();
         let variants = results.variants();
         let answer = answer(&variants, &groups(&variants), &[], 42);
         let lead = "`careful` exposes the fewest clusters in both comparisons, and in all of them in 3 of 6 draws of the constants.";

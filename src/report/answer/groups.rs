@@ -34,13 +34,20 @@ pub(in crate::report) struct Best {
 
 /// The groups of all variants, in the experiment's order.
 pub(in crate::report) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantGroup> {
-    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.info.settings.as_slice())
+        .collect();
     let parts = compared(&settings);
     let alone = parts.len() < 2;
     parts
         .into_iter()
         .map(|members| VariantGroup {
-            title: if alone { String::new() } else { title(&settings, &members) },
+            title: if alone {
+                String::new()
+            } else {
+                title(&settings, &members)
+            },
             labels: labels(&members.iter().map(|&at| &variants[at]).collect::<Vec<_>>()),
             members,
         })
@@ -52,7 +59,9 @@ fn title(settings: &[&[Setting]], members: &[usize]) -> String {
     let varied = distinct(settings);
     let shared = |setting: &&Setting| {
         members.iter().all(|&at| settings[at].contains(setting))
-            && varied.iter().any(|(name, values)| *name == setting.name && values.len() > 1)
+            && varied
+                .iter()
+                .any(|(name, values)| *name == setting.name && values.len() > 1)
     };
     Setting::in_short(settings[members[0]].iter().filter(shared))
 }
@@ -69,14 +78,21 @@ fn said(setting: &Setting) -> String {
 
 /// Names without the common settings of `variants`; full names where that would not be unique.
 pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
-    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.info.settings.as_slice())
+        .collect();
     let varied = distinct(&settings);
-    let strategies = variants.iter().any(|variant| variant.info.strategy != variants[0].info.strategy);
+    let strategies = variants
+        .iter()
+        .any(|variant| variant.info.strategy != variants[0].info.strategy);
     let label = |variant: &&VariantResults<'_>| {
         let own = &variant.info.settings;
         // A setting that only some have distinguishes them too.
         let distinguishes = |setting: &&Setting| {
-            varied.iter().any(|(name, values)| *name == setting.name && values.len() > 1)
+            varied
+                .iter()
+                .any(|(name, values)| *name == setting.name && values.len() > 1)
                 || !settings.iter().all(|settings| settings.contains(setting))
         };
         let shown: Vec<&Setting> = own.iter().filter(distinguishes).collect();
@@ -88,7 +104,14 @@ pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String>
         parts.join(" · ")
     };
     let short: Vec<String> = variants.iter().map(label).collect();
-    if short.iter().all_unique() { short } else { variants.iter().map(|variant| variant.name().to_owned()).collect() }
+    if short.iter().all_unique() {
+        short
+    } else {
+        variants
+            .iter()
+            .map(|variant| variant.name().to_owned())
+            .collect()
+    }
 }
 
 #[cfg(test)]
@@ -98,7 +121,11 @@ mod tests {
 
     fn setting(path: &str, value: &str) -> Setting {
         let name = path.rsplit('.').next().expect("a last part").to_owned();
-        Setting { path: path.to_owned(), name, value: value.to_owned() }
+        Setting {
+            path: path.to_owned(),
+            name,
+            value: value.to_owned(),
+        }
     }
 
     fn infos(of: &[(&str, &[(&str, &str)])]) -> Vec<VariantInfo> {
@@ -107,7 +134,10 @@ mod tests {
                 variant: format!("{strategy} {settings:?}"),
                 strategy: (*strategy).to_owned(),
                 setting: String::new(),
-                settings: settings.iter().map(|(path, value)| setting(path, value)).collect(),
+                settings: settings
+                    .iter()
+                    .map(|(path, value)| setting(path, value))
+                    .collect(),
                 product: String::new(),
                 target: String::new(),
                 is_bound: false,
@@ -118,23 +148,38 @@ mod tests {
     }
 
     fn titles_and_labels(infos: &[VariantInfo]) -> Vec<(String, Vec<String>)> {
-        let variants: Vec<VariantResults<'_>> =
-            infos.iter().enumerate().map(|(at, info)| VariantResults::bare(at, info)).collect();
-        groups(&variants).into_iter().map(|group| (group.title, group.labels)).collect()
+        let variants: Vec<VariantResults<'_>> = infos
+            .iter()
+            .enumerate()
+            .map(|(at, info)| VariantResults::bare(at, info))
+            .collect();
+        groups(&variants)
+            .into_iter()
+            .map(|group| (group.title, group.labels))
+            .collect()
     }
 
     fn owned(of: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
         let text = |text: &&str| (*text).to_owned();
-        of.iter().map(|(title, labels)| (text(title), labels.iter().map(text).collect())).collect()
+        of.iter()
+            .map(|(title, labels)| (text(title), labels.iter().map(text).collect()))
+            .collect()
     }
 
     #[test]
     fn strategies_of_one_world_are_compared_with_each_other() {
         const LIMIT: &str = "strategies.git.rancherFleet.maxUnavailable";
-        let of = infos(&[("git", &[(LIMIT, "1")]), ("git", &[(LIMIT, "5%")]), ("all", &[])]);
+        let of = infos(&[
+            ("git", &[(LIMIT, "1")]),
+            ("git", &[(LIMIT, "5%")]),
+            ("all", &[]),
+        ]);
         assert_eq!(
             titles_and_labels(&of),
-            owned(&[("", &["git · maxUnavailable=1", "git · maxUnavailable=5%", "all"])])
+            owned(&[(
+                "",
+                &["git · maxUnavailable=1", "git · maxUnavailable=5%", "all"]
+            )])
         );
     }
 
@@ -146,8 +191,15 @@ mod tests {
             ("a", &[("registry.egress", "40 Gbit/s")]),
             ("b", &[("registry.egress", "40 Gbit/s")]),
         ]);
-        let expected = [("egress=10 Gbit/s", &["a", "b"] as &[&str]), ("egress=40 Gbit/s", &["a", "b"])];
-        assert_eq!(titles_and_labels(&of), owned(&expected), "what a group shares is in its title");
+        let expected = [
+            ("egress=10 Gbit/s", &["a", "b"] as &[&str]),
+            ("egress=40 Gbit/s", &["a", "b"]),
+        ];
+        assert_eq!(
+            titles_and_labels(&of),
+            owned(&expected),
+            "what a group shares is in its title"
+        );
     }
 
     #[test]

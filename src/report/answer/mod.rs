@@ -22,11 +22,15 @@ use std::cmp::Ordering;
 
 use self::certainty::{fastest_in_draws, in_draws, least_in_all};
 use self::groups::{Best, Named, VariantGroup};
-use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, quoted, some_of, with_ends};
+use self::sentence::{
+    completion, differences_of, listed, may_be_too, mean_of, pulls, quoted, some_of, with_ends,
+};
 use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded, of_single_runs};
-use crate::results::{Limit, RunRow, Setting, contenders, distinct, grouped, share_below, share_below_at};
+use crate::results::{
+    Limit, RunRow, Setting, contenders, distinct, grouped, share_below, share_below_at,
+};
 use crate::stats::in_turn;
 use crate::units::counted;
 
@@ -57,7 +61,13 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
     /// `None`: it has no time or no peak to be ranked by.
     fn of(&(at, label, variant): &Named<'v, 'r>) -> Option<Self> {
         let (completion_s, peak) = (variant.ready_time()?, variant.median("peak_pulls")?);
-        Some(Self { at, label, variant, completion_s, peak })
+        Some(Self {
+            at,
+            label,
+            variant,
+            completion_s,
+            peak,
+        })
     }
 }
 
@@ -71,8 +81,12 @@ pub(in crate::report) fn answer(
     let mut answer = PageAnswer::default();
     let mut comparisons: Vec<Comparison<'_, '_>> = Vec::new();
     for group in groups {
-        let all: Vec<Named<'_, '_>> =
-            group.members.iter().zip(&group.labels).map(|(&at, label)| (at, label.as_str(), &variants[at])).collect();
+        let all: Vec<Named<'_, '_>> = group
+            .members
+            .iter()
+            .zip(&group.labels)
+            .map(|(&at, label)| (at, label.as_str(), &variants[at]))
+            .collect();
         let mut sentences = Vec::new();
         let (best, winners, rivals) = if all.iter().any(|(_, _, variant)| variant.exposed()) {
             let (best, fewest) = exposure::sentences(&all, seed, &mut sentences);
@@ -83,16 +97,31 @@ pub(in crate::report) fn answer(
         } else {
             let best = fastest_and_lowest(&all, limits, seed, &mut sentences);
             let fastest = all.iter().find(|(at, ..)| best.fastest == Some(*at));
-            (best, fastest.map(|(_, label, _)| *label).into_iter().collect(), own_and_bounds(&all).0)
+            (
+                best,
+                fastest.map(|(_, label, _)| *label).into_iter().collect(),
+                own_and_bounds(&all).0,
+            )
         };
-        answer.parts.push((group.title.clone(), sentences.join(" ")));
+        answer
+            .parts
+            .push((group.title.clone(), sentences.join(" ")));
         answer.best.push(best);
         comparisons.push(Comparison { winners, rivals });
     }
     if groups.len() > 1 {
-        let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
+        let exposing = answer
+            .best
+            .iter()
+            .filter(|best| best.most_exposed.is_some())
+            .count();
         answer.lead = match exposing {
-            0 => lead(variants, groups, &comparisons, ["completes first", "complete first"]),
+            0 => lead(
+                variants,
+                groups,
+                &comparisons,
+                ["completes first", "complete first"],
+            ),
             all if all == groups.len() => {
                 let does = ["exposes the fewest clusters", "expose the fewest clusters"];
                 lead(variants, groups, &comparisons, does)
@@ -118,16 +147,35 @@ fn lead<'v, 'r>(
     comparisons: &[Comparison<'v, 'r>],
     does: [&str; 2],
 ) -> String {
-    if comparisons.iter().all(|group| group.winners.len() == group.rivals.len()) {
+    if comparisons
+        .iter()
+        .all(|group| group.winners.len() == group.rivals.len())
+    {
         return String::new();
     }
-    let is_best = |label: &&&str| comparisons.iter().all(|group| group.winners.contains(label));
-    let best: Vec<&str> = comparisons[0].winners.iter().filter(is_best).copied().collect();
+    let is_best = |label: &&&str| {
+        comparisons
+            .iter()
+            .all(|group| group.winners.contains(label))
+    };
+    let best: Vec<&str> = comparisons[0]
+        .winners
+        .iter()
+        .filter(is_best)
+        .copied()
+        .collect();
     if let Some(first) = best.first() {
-        let all = if groups.len() == 2 { "both".to_owned() } else { format!("all {}", groups.len()) };
+        let all = if groups.len() == 2 {
+            "both".to_owned()
+        } else {
+            format!("all {}", groups.len())
+        };
         let in_group = |group: &Comparison<'v, 'r>| {
             let (_, _, found) = group.rivals.iter().find(|(_, label, _)| label == first)?;
-            Some((*found, group.rivals.iter().map(|(_, _, rival)| *rival).collect()))
+            Some((
+                *found,
+                group.rivals.iter().map(|(_, _, rival)| *rival).collect(),
+            ))
         };
         let bests: Option<Vec<_>> = comparisons.iter().map(in_group).collect();
         let drawn = match bests.map(|bests| least_in_all(&bests, does[0].starts_with("exposes"))) {
@@ -137,36 +185,72 @@ fn lead<'v, 'r>(
             _ => String::new(),
         };
         let does = does[usize::from(best.len() > 1)];
-        return format!("{} {does} in {all} comparisons{drawn}.", some_of(&quoted(best)));
+        return format!(
+            "{} {does} in {all} comparisons{drawn}.",
+            some_of(&quoted(best))
+        );
     }
-    let settings: Vec<&[Setting]> =
-        groups.iter().map(|group| variants[group.members[0]].info.settings.as_slice()).collect();
+    let settings: Vec<&[Setting]> = groups
+        .iter()
+        .map(|group| variants[group.members[0]].info.settings.as_slice())
+        .collect();
     let names: Vec<String> = distinct(&settings)
         .into_iter()
         .filter(|(name, values)| {
-            values.len() > 1 && groups.iter().any(|group| group.title.contains(&format!("{name}=")))
+            values.len() > 1
+                && groups
+                    .iter()
+                    .any(|group| group.title.contains(&format!("{name}=")))
         })
         .map(|(name, _)| name)
         .collect();
-    format!("The variant that {} depends on {}.", does[0], listed(&names))
+    format!(
+        "The variant that {} depends on {}.",
+        does[0],
+        listed(&names)
+    )
 }
 
 /// The user's own strategies, which the question is about, and the bounds; the bounds alone take their place.
 fn own_and_bounds<'v, 'r>(all: &[Named<'v, 'r>]) -> (Vec<Named<'v, 'r>>, Vec<Named<'v, 'r>>) {
-    let (bounds, own): (Vec<_>, Vec<_>) = all.iter().copied().partition(|(_, _, variant)| variant.info.is_bound);
-    if own.is_empty() { (bounds, own) } else { (own, bounds) }
+    let (bounds, own): (Vec<_>, Vec<_>) = all
+        .iter()
+        .copied()
+        .partition(|(_, _, variant)| variant.info.is_bound);
+    if own.is_empty() {
+        (bounds, own)
+    } else {
+        (own, bounds)
+    }
 }
 
-fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64, sentences: &mut Vec<String>) -> Best {
+fn fastest_and_lowest(
+    all: &[Named<'_, '_>],
+    limits: &[AssertedLimit],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> Best {
     let (own, bounds) = own_and_bounds(all);
-    let meeting: Vec<bool> = own.iter().map(|(_, _, variant)| exceeded(variant, limits) == 0).collect();
-    let is_limited = limits.iter().any(|limit| own.iter().any(|(_, _, variant)| limit.applies_to(variant)));
+    let meeting: Vec<bool> = own
+        .iter()
+        .map(|(_, _, variant)| exceeded(variant, limits) == 0)
+        .collect();
+    let is_limited = limits
+        .iter()
+        .any(|limit| own.iter().any(|(_, _, variant)| limit.applies_to(variant)));
     let some_meet = meeting.contains(&true);
-    let eligible = own.iter().zip(&meeting).filter(|(_, meets)| **meets || !some_meet);
-    let eligible: Vec<_> = eligible.filter_map(|(named, _)| RankedVariant::of(named)).collect();
+    let eligible = own
+        .iter()
+        .zip(&meeting)
+        .filter(|(_, meets)| **meets || !some_meet);
+    let eligible: Vec<_> = eligible
+        .filter_map(|(named, _)| RankedVariant::of(named))
+        .collect();
     let any_whole = eligible.iter().any(|ranked| ranked.variant.is_whole());
-    let ranked: Vec<RankedVariant<'_, '_>> =
-        eligible.into_iter().filter(|ranked| ranked.variant.is_whole() || !any_whole).collect();
+    let ranked: Vec<RankedVariant<'_, '_>> = eligible
+        .into_iter()
+        .filter(|ranked| ranked.variant.is_whole() || !any_whole)
+        .collect();
     let at = |place: Option<usize>| ranked.iter().find(|ranked| Some(ranked.at) == place);
     let of_all = limits::of_all(&own, limits).filter(|_| is_limited && own.len() > 1);
     let best = match own.len() {
@@ -176,8 +260,14 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
             let words = [format!("{is_fastest}: complete"), format!(" {is_fastest}")];
             let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
             if let Some(fastest) = at(best.fastest) {
-                let meets = |run: &RunRow| limits.iter().all(|limit| limit.holds_in(fastest.variant, run));
-                let applying = limits.iter().filter(|limit| limit.applies_to(fastest.variant));
+                let meets = |run: &RunRow| {
+                    limits
+                        .iter()
+                        .all(|limit| limit.holds_in(fastest.variant, run))
+                };
+                let applying = limits
+                    .iter()
+                    .filter(|limit| limit.applies_to(fastest.variant));
                 let applying: Vec<&Limit> = applying.map(|limit| &limit.limit).collect();
                 let which = of_single_runs(&applying, "the limits");
                 let claim = format!("`{}` meets {which}", fastest.label);
@@ -188,21 +278,40 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
         }
         _ if !is_limited && tradeoff::is_sweep(&ranked) => {
             let chosen = tradeoff::sentences(&ranked, sentences);
-            let best = compared(&ranked, ["completes first,", " is first"], seed, &mut Vec::new());
-            Best { compromise: chosen.map(|at| ranked[at].at), ..best }
+            let best = compared(
+                &ranked,
+                ["completes first,", " is first"],
+                seed,
+                &mut Vec::new(),
+            );
+            Best {
+                compromise: chosen.map(|at| ranked[at].at),
+                ..best
+            }
         }
         several => {
             sentences.extend(limits::sentence(&own, limits));
-            let words = if several == 1 { ["completes", ""] } else { ["completes first,", " is first"] };
+            let words = if several == 1 {
+                ["completes", ""]
+            } else {
+                ["completes first,", " is first"]
+            };
             let best = compared(&ranked, words, seed, sentences);
-            sentences.extend(at(best.fastest).and_then(|fastest| fastest_in_draws(fastest, &ranked)));
+            sentences
+                .extend(at(best.fastest).and_then(|fastest| fastest_in_draws(fastest, &ranked)));
             best
         }
     };
-    let led = best.compromise.filter(|_| !is_limited && tradeoff::is_sweep(&ranked)).or(best.fastest);
+    let led = best
+        .compromise
+        .filter(|_| !is_limited && tradeoff::is_sweep(&ranked))
+        .or(best.fastest);
     sentences.extend(at(led).and_then(|led| path::sentence(led.label, led.variant)));
     let reach = |named: &[Named<'_, '_>]| {
-        let missing = named.iter().map(|(_, _, variant)| variant.reach()).find(|reach| !reach.is_whole());
+        let missing = named
+            .iter()
+            .map(|(_, _, variant)| variant.reach())
+            .find(|reach| !reach.is_whole());
         missing.map(|reach| format!("{}.", reach.missing()))
     };
     // Where none of the user's own strategies completes, this is the answer.
@@ -228,9 +337,14 @@ fn compared(
     };
     let by_time = order(|ranked| [ranked.completion_s, ranked.peak]);
     let by_peak = order(|ranked| [ranked.peak, ranked.completion_s]);
-    let Some(fastest) = ranked.iter().min_by(by_time) else { return Best::default() };
+    let Some(fastest) = ranked.iter().min_by(by_time) else {
+        return Best::default();
+    };
     let (label, reach) = (fastest.label, fastest.variant.reach());
-    let (time_taken, peak) = (completion(fastest.variant, fastest.completion_s), pulls(fastest.peak));
+    let (time_taken, peak) = (
+        completion(fastest.variant, fastest.completion_s),
+        pulls(fastest.peak),
+    );
     sentences.push(if reach.is_whole() {
         format!("`{label}` {completes} after {time_taken}, with a peak of {peak}.")
     } else {
@@ -240,24 +354,43 @@ fn compared(
             "`{label}`{is_first}: {ready} {target}s are ready after {time_taken}, with a peak of {peak}. {missing}."
         )
     });
-    let release = fastest.variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
+    let release = fastest
+        .variant
+        .runs
+        .iter()
+        .map(|run| run.release_s)
+        .fold(0.0, f64::max);
     if release > 0.0 {
-        sentences.push(format!("The time counts from the release, {} after the pre-pull began.", time(release)));
+        sentences.push(format!(
+            "The time counts from the release, {} after the pre-pull began.",
+            time(release)
+        ));
     }
     sentences.extend(ahead(fastest, ranked));
     sentences.extend(equally_fast(fastest, ranked, seed));
     sentences.extend(unswept(fastest, ranked, seed));
     let lowest = ranked.iter().min_by(by_peak).expect("there is a fastest");
-    let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), ..Best::default() };
+    let mut best = Best {
+        fastest: Some(fastest.at),
+        lowest: Some(lowest.at),
+        ..Best::default()
+    };
     if ranked.len() < 2 {
         return best;
     }
     if lowest.peak.total_cmp(&fastest.peak).is_eq() {
         sentences.push("No other variant has a lower peak.".to_owned());
-        return Best { lowest: Some(fastest.at), ..best };
+        return Best {
+            lowest: Some(fastest.at),
+            ..best
+        };
     }
     let cost = cost(fastest, lowest, seed);
-    sentences.push(format!("`{}` has the lowest peak, {}, but {cost}.", lowest.label, pulls(lowest.peak)));
+    sentences.push(format!(
+        "`{}` has the lowest peak, {}, but {cost}.",
+        lowest.label,
+        pulls(lowest.peak)
+    ));
     let compromise = ranked
         .iter()
         .filter(|ranked| ranked.completion_s <= 2.0 * fastest.completion_s)
@@ -276,11 +409,22 @@ fn compared(
 }
 
 /// The strategy that comes first, where settings of another one are swept: people know theirs, and ask what to change.
-fn unswept(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>], seed: u64) -> Option<String> {
+fn unswept(
+    fastest: &RankedVariant<'_, '_>,
+    ranked: &[RankedVariant<'_, '_>],
+    seed: u64,
+) -> Option<String> {
     let is_swept = |ranked: &RankedVariant<'_, '_>| !ranked.variant.info.settings.is_empty();
     let own = ranked.iter().min_by_key(|ranked| ranked.at)?;
     let is_asked = !is_swept(own) && own.at != fastest.at && ranked.iter().any(is_swept);
-    is_asked.then(|| format!("`{}` {}, with a peak of {}.", own.label, cost(fastest, own, seed), pulls(own.peak)))
+    is_asked.then(|| {
+        format!(
+            "`{}` {}, with a peak of {}.",
+            own.label,
+            cost(fastest, own, seed),
+            pulls(own.peak)
+        )
+    })
 }
 
 /// `takes 12.0 min longer (paired difference, 95% CI 11.5–12.5)`.
@@ -301,16 +445,28 @@ fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> V
 }
 
 /// The other variants that may be the fastest, compared for all variants together.
-fn equally_fast(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>], seed: u64) -> Option<String> {
-    let runs: Vec<Vec<&RunRow>> = ranked.iter().map(|ranked| ranked.variant.runs.clone()).collect();
+fn equally_fast(
+    fastest: &RankedVariant<'_, '_>,
+    ranked: &[RankedVariant<'_, '_>],
+    seed: u64,
+) -> Option<String> {
+    let runs: Vec<Vec<&RunRow>> = ranked
+        .iter()
+        .map(|ranked| ranked.variant.runs.clone())
+        .collect();
     let (_, contenders) = contenders(&runs, |run| run.reachable_ready_s, seed);
     let has_times = contenders.iter().all(Option::is_some);
     let may_be_first = |place: usize| match contenders[place] {
         Some(contender) if has_times => contender.may_be_best,
         _ => may_be_ahead(place, ranked),
     };
-    let ties = (0..ranked.len()).filter(|&place| ranked[place].at != fastest.at && may_be_first(place));
-    may_be_too(&quoted(ties.map(|place| ranked[place].label)), "may be as fast", ranked.len())
+    let ties =
+        (0..ranked.len()).filter(|&place| ranked[place].at != fastest.at && may_be_first(place));
+    may_be_too(
+        &quoted(ties.map(|place| ranked[place].label)),
+        "may be as fast",
+        ranked.len(),
+    )
 }
 
 /// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it
@@ -320,7 +476,8 @@ fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
     let level = 1.0 - 2.0 * ERROR / others().count() as f64;
     others().all(|other| {
         let differences = differences(&ranked[place], &ranked[other]);
-        differences.len() > 1 && share_below_at(&differences, level).is_some_and(|share| share.low <= 0.5)
+        differences.len() > 1
+            && share_below_at(&differences, level).is_some_and(|share| share.low <= 0.5)
     })
 }
 
@@ -331,7 +488,12 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
     let next = others.min_by(|a, b| a.completion_s.total_cmp(&b.completion_s))?;
     let ahead: Vec<f64> = differences(next, fastest);
     let share = share_below(&ahead).filter(|_| ahead.len() > 1)?;
-    let count = |order: Ordering| ahead.iter().filter(|by| by.partial_cmp(&&0.0) == Some(order)).count();
+    let count = |order: Ordering| {
+        ahead
+            .iter()
+            .filter(|by| by.partial_cmp(&&0.0) == Some(order))
+            .count()
+    };
     let equal = match count(Ordering::Equal) {
         0 => String::new(),
         ties => format!(", and as fast in {ties}"),
@@ -348,11 +510,17 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
 
 /// Number of variants that do not complete, with the reasons, equal ones once. `None` when all do.
 fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
-    let reasons = grouped(all.iter().filter_map(|(_, label, variant)| Some((ends(variant)?, *label))));
+    let reasons = grouped(
+        all.iter()
+            .filter_map(|(_, label, variant)| Some((ends(variant)?, *label))),
+    );
     let missing: usize = reasons.iter().map(|(_, labels)| labels.len()).sum();
     let of = |(reason, labels): &(String, Vec<&str>)| {
         let each = if labels.len() > 1 { "each " } else { "" };
-        format!("{} ({each}{reason})", some_of(&quoted(labels.iter().copied())))
+        format!(
+            "{} ({each}{reason})",
+            some_of(&quoted(labels.iter().copied()))
+        )
     };
     let some = some_of(&reasons.iter().map(of).collect::<Vec<_>>());
     match (missing, all) {
@@ -361,9 +529,17 @@ fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
             Some(format!("`{label}` never completes: {}.", reasons[0].0))
         }
         (1, [_]) => Some(format!("Not every run completes: {some}.")),
-        (missing, all) if missing == all.len() => Some(format!("No variant completes in every run: {some}.")),
-        (1, all) => Some(format!("1 of {} variants does not complete in every run: {some}.", all.len())),
-        (missing, all) => Some(format!("{missing} of {} variants do not complete in every run: {some}.", all.len())),
+        (missing, all) if missing == all.len() => {
+            Some(format!("No variant completes in every run: {some}."))
+        }
+        (1, all) => Some(format!(
+            "1 of {} variants does not complete in every run: {some}.",
+            all.len()
+        )),
+        (missing, all) => Some(format!(
+            "{missing} of {} variants do not complete in every run: {some}.",
+            all.len()
+        )),
     }
 }
 
@@ -375,7 +551,11 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
     let each = ends.iter().enumerate().map(|(at, group)| {
         let run = group[0];
         let end = ended(run.outcome);
-        let of = if at == 0 { format!(" of {}", counted(runs, "run")) } else { String::new() };
+        let of = if at == 0 {
+            format!(" of {}", counted(runs, "run"))
+        } else {
+            String::new()
+        };
         let is_rule = !run.held_detail.is_empty();
         let is_same = at > 0 && end == last && is_rule;
         last = end;

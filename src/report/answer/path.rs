@@ -16,12 +16,36 @@ pub(in crate::report) struct PathPart {
 
 /// The parts, in the order in which a rollout meets them.
 pub(in crate::report) const PARTS: [PathPart; 6] = [
-    PathPart { words: "wait for people", name: "waits for people", of: |run| run.path_people_s },
-    PathPart { words: "wait for a rule", name: "waits for a rule", of: |run| run.path_rule_s },
-    PathPart { words: "instruct and report", name: "messages", of: |run| run.path_report_s },
-    PathPart { words: "transfer", name: "transfer", of: |run| run.path_transfer_s },
-    PathPart { words: "unpack", name: "unpacking", of: |run| run.path_unpack_s },
-    PathPart { words: "start pods", name: "starts", of: |run| run.path_start_s },
+    PathPart {
+        words: "wait for people",
+        name: "waits for people",
+        of: |run| run.path_people_s,
+    },
+    PathPart {
+        words: "wait for a rule",
+        name: "waits for a rule",
+        of: |run| run.path_rule_s,
+    },
+    PathPart {
+        words: "instruct and report",
+        name: "messages",
+        of: |run| run.path_report_s,
+    },
+    PathPart {
+        words: "transfer",
+        name: "transfer",
+        of: |run| run.path_transfer_s,
+    },
+    PathPart {
+        words: "unpack",
+        name: "unpacking",
+        of: |run| run.path_unpack_s,
+    },
+    PathPart {
+        words: "start pods",
+        name: "starts",
+        of: |run| run.path_start_s,
+    },
 ];
 
 impl PathPart {
@@ -31,7 +55,10 @@ impl PathPart {
         mut runs: impl Iterator<Item = &'r RunRow>,
     ) -> (&'static str, &'static str) {
         if self.name == "messages" && runs.any(|run| run.offline_at_start > 0) {
-            ("instruct and report (also offline clusters)", "messages and time offline")
+            (
+                "instruct and report (also offline clusters)",
+                "messages and time offline",
+            )
         } else {
             (self.words, self.name)
         }
@@ -44,8 +71,13 @@ const NAMED: f64 = 0.05;
 /// The run with the median time, the lower of two. `None`: half of the runs or more did not complete.
 pub(in crate::report) fn median_run<'r>(variant: &VariantResults<'r>) -> Option<&'r RunRow> {
     let time = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
-    let mut runs = variant.runs.iter().copied().sorted_by(|a, b| time(a).total_cmp(&time(b)));
-    runs.nth((variant.runs.len().max(1) - 1) / 2).filter(|run| run.path_rule_s.is_some())
+    let mut runs = variant
+        .runs
+        .iter()
+        .copied()
+        .sorted_by(|a, b| time(a).total_cmp(&time(b)));
+    runs.nth((variant.runs.len().max(1) - 1) / 2)
+        .filter(|run| run.path_rule_s.is_some())
 }
 
 /// `On the critical path of the median run, 40.0 of 51.0 min wait for people, …`.
@@ -53,9 +85,20 @@ pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<Stri
     let run = median_run(variant)?;
     let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
     let words = |part: &PathPart| part.texts(std::iter::once(run)).0;
-    let parts = PARTS.iter().filter_map(|part| Some(((part.of)(run)?, words(part))));
-    let named = parts.filter(|(part, _)| *part >= NAMED * all).sorted_by(|a, b| b.0.total_cmp(&a.0));
-    let named: Vec<String> = named.map(|(part, words)| format!("{} {words}", time(part))).collect();
-    (!named.is_empty())
-        .then(|| format!("On the critical path of `{label}` ({} in the median run), {}.", time(all), listed(&named)))
+    let parts = PARTS
+        .iter()
+        .filter_map(|part| Some(((part.of)(run)?, words(part))));
+    let named = parts
+        .filter(|(part, _)| *part >= NAMED * all)
+        .sorted_by(|a, b| b.0.total_cmp(&a.0));
+    let named: Vec<String> = named
+        .map(|(part, words)| format!("{} {words}", time(part)))
+        .collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "On the critical path of `{label}` ({} in the median run), {}.",
+            time(all),
+            listed(&named)
+        )
+    })
 }

@@ -47,7 +47,10 @@ pub(in crate::report) fn completion(variant: &VariantResults<'_>, completion_s: 
         (0, runs) => format!("median of {runs} runs"),
         (missing, runs) => format!("median of {runs} runs, {missing} of them unfinished"),
     };
-    match variant.median_interval(READY_TIME).filter(|(low, high)| low < high) {
+    match variant
+        .median_interval(READY_TIME)
+        .filter(|(low, high)| low < high)
+    {
         Some((low, high)) => {
             let (middle, low, high) = with_ends(completion_s, low, high);
             format!("{middle} ({of}, 95% CI {low}–{high})")
@@ -69,18 +72,38 @@ pub(in crate::report) fn differences_of(
     other: &VariantResults<'_>,
     of: impl Fn(&RunRow) -> Option<f64>,
 ) -> Vec<f64> {
-    let others: BTreeMap<u32, f64> = other.runs.iter().filter_map(|run| Some((run.replicate, of(run)?))).collect();
-    paired_differences(base.runs.iter().filter_map(|run| Some((of(run)?, *others.get(&run.replicate)?))))
+    let others: BTreeMap<u32, f64> = other
+        .runs
+        .iter()
+        .filter_map(|run| Some((run.replicate, of(run)?)))
+        .collect();
+    paired_differences(
+        base.runs
+            .iter()
+            .filter_map(|run| Some((of(run)?, *others.get(&run.replicate)?))),
+    )
 }
 
 /// The mean of differences with its interval. `None` for fewer than two, and where one is infinite.
 pub(in crate::report) fn mean_of(differences: &[f64], seed: u64) -> Option<stats::Interval> {
-    if differences.iter().all(|difference| difference.is_finite()) { interval_of_mean(differences, seed) } else { None }
+    if differences.iter().all(|difference| difference.is_finite()) {
+        interval_of_mean(differences, seed)
+    } else {
+        None
+    }
 }
 
 /// `a and b may be as fast (95% confidence, for all 4 variants together).` Nothing without names.
-pub(in crate::report) fn may_be_too(names: &[String], claim: &str, compared: usize) -> Option<String> {
-    let whose = if compared > 2 { format!(", for all {compared} variants together") } else { String::new() };
+pub(in crate::report) fn may_be_too(
+    names: &[String],
+    claim: &str,
+    compared: usize,
+) -> Option<String> {
+    let whose = if compared > 2 {
+        format!(", for all {compared} variants together")
+    } else {
+        String::new()
+    };
     (!names.is_empty()).then(|| format!("{} {claim} (95% confidence{whose}).", some_of(names)))
 }
 
@@ -95,7 +118,15 @@ mod tests {
         assert_eq!(shown(600.0, 60.0), words("10.0 min", "9.0", "11.0"));
         // A minute either way of 22.3 h shows with one decimal more.
         assert_eq!(shown(80_280.0, 60.0), words("22.30 h", "22.28", "22.32"));
-        assert_eq!(shown(402_883.0, 100.0), words("4.663 d", "4.662", "4.664"), "4.66 to 4.66 would not be a range");
-        assert_eq!(shown(50.0, 0.0), words("50.0 s", "50.0", "50.0"), "seconds are the smallest unit");
+        assert_eq!(
+            shown(402_883.0, 100.0),
+            words("4.663 d", "4.662", "4.664"),
+            "4.66 to 4.66 would not be a range"
+        );
+        assert_eq!(
+            shown(50.0, 0.0),
+            words("50.0 s", "50.0", "50.0"),
+            "seconds are the smallest unit"
+        );
     }
 }

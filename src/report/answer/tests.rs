@@ -11,7 +11,10 @@ fn answered(fleet: &Fleet, limits: &[&str]) -> PageAnswer {
     fleet.publish(&home.path().join("results"));
     let results = Results::read(&home.path().join("results")).expect("readable");
     let variants = results.variants();
-    let limit = |limit: &&str| AssertedLimit { limit: Limit::parse(limit).expect("a limit"), strategy: None };
+    let limit = |limit: &&str| AssertedLimit {
+        limit: Limit::parse(limit).expect("a limit"),
+        strategy: None,
+    };
     let limits: Vec<AssertedLimit> = limits.iter().map(limit).collect();
     answer(&variants, &groups(&variants), &limits, 42)
 }
@@ -21,7 +24,11 @@ fn wave(name: &str, size: u64, stalls: u32) -> Wave {
 }
 
 fn of_waves(waves: Vec<Wave>) -> Fleet {
-    Fleet { waves, replicates: 6, ..six_settings() }
+    Fleet {
+        waves,
+        replicates: 6,
+        ..six_settings()
+    }
 }
 
 /// The only part's text.
@@ -34,8 +41,14 @@ fn text(answer: &PageAnswer) -> &str {
 fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() {
     let full = answered(&six_settings(), &[]);
     let said = text(&full);
-    assert!(said.contains("Step by step, `maxUnavailable=1` takes "), "{said}");
-    assert!(said.contains(" with a peak of 6 concurrent pulls; `maxUnavailable=5%` saves "), "{said}");
+    assert!(
+        said.contains("Step by step, `maxUnavailable=1` takes "),
+        "{said}"
+    );
+    assert!(
+        said.contains(" with a peak of 6 concurrent pulls; `maxUnavailable=5%` saves "),
+        "{said}"
+    );
     assert!(said.contains(" and `maxUnavailable=100%` saves "), "{said}");
     assert!(said.contains("10 Gbit/s link"), "{said}");
     assert!(!said.contains("completes first"), "{said}");
@@ -43,7 +56,11 @@ fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() 
     let home = tempfile::tempdir().expect("a temporary folder");
     six_settings().publish(&home.path().join("results"));
     let mut results = Results::read(&home.path().join("results")).expect("readable");
-    let peaks = results.tables.runs.iter().map(|run| run.egress_peak_60s_bytes_per_s);
+    let peaks = results
+        .tables
+        .runs
+        .iter()
+        .map(|run| run.egress_peak_60s_bytes_per_s);
     let greatest = peaks.fold(0.0, f64::max);
     for variant in &mut results.provenance.variants {
         variant.registry_egress_bytes_per_s = Some(greatest);
@@ -51,19 +68,34 @@ fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() 
     let variants = results.variants();
     let narrow = answer(&variants, &groups(&variants), &[], 42);
     let said = text(&narrow);
-    assert!(said.contains("is the fastest setting that leaves room on the registry's "), "{said}");
+    assert!(
+        said.contains("is the fastest setting that leaves room on the registry's "),
+        "{said}"
+    );
     assert!(narrow.best[0].compromise.is_some());
 }
 
 #[test]
 fn bounds_come_after_the_users_own_strategies_and_say_whose_constants_they_have() {
-    let own = Wave { strategy: "mine".to_owned(), ..wave("mine", 100, 0) };
-    let bound = Wave { strategy: "all-at-once".to_owned(), ..wave("all-at-once", 1000, 0) };
+    let own = Wave {
+        strategy: "mine".to_owned(),
+        ..wave("mine", 100, 0)
+    };
+    let bound = Wave {
+        strategy: "all-at-once".to_owned(),
+        ..wave("all-at-once", 1000, 0)
+    };
     let answer = answered(&of_waves(vec![bound, own]), &[]);
     let text = text(&answer);
     assert!(text.starts_with("`mine` completes after "), "{text}");
-    assert!(text.contains("Bounds of what pacing can do: `all-at-once` completes after "), "{text}");
-    assert!(text.ends_with("They have the agents and the control loop of Rancher Fleet."), "{text}");
+    assert!(
+        text.contains("Bounds of what pacing can do: `all-at-once` completes after "),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("They have the agents and the control loop of Rancher Fleet."),
+        "{text}"
+    );
     assert_eq!(answer.best[0].fastest, Some(1));
 }
 
@@ -71,7 +103,8 @@ fn bounds_come_after_the_users_own_strategies_and_say_whose_constants_they_have(
 fn the_lead_compares_the_users_own_strategies_with_each_other() {
     let worlds = |strategies: &[(&str, u64)]| {
         let path = "registry.egress";
-        let of = |(name, size): &(&str, u64)| grid(name, *size, &[(path, &["1 Gbit/s", "9 Gbit/s"])]);
+        let of =
+            |(name, size): &(&str, u64)| grid(name, *size, &[(path, &["1 Gbit/s", "9 Gbit/s"])]);
         let home = tempfile::tempdir().expect("a temporary folder");
         of_waves(strategies.iter().flat_map(of).collect()).publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");
@@ -83,28 +116,50 @@ fn the_lead_compares_the_users_own_strategies_with_each_other() {
         worlds(&[("bold", 100), ("careful", 10), ("all-at-once", 500)]),
         "`bold` completes first in both comparisons, and in all of them in 6 of 6 draws of the constants."
     );
-    assert_eq!(worlds(&[("bold", 100), ("all-at-once", 500)]), "", "it has no rival");
+    assert_eq!(
+        worlds(&[("bold", 100), ("all-at-once", 500)]),
+        "",
+        "it has no rival"
+    );
 }
 
 #[test]
 fn a_limit_on_a_share_of_runs_is_shown_by_many_and_met_by_none_alone() {
     let home = tempfile::tempdir().expect("a temporary folder");
-    of_waves(vec![wave("bold", 500, 0), wave("open", 500, 2)]).publish(&home.path().join("results"));
+    of_waves(vec![wave("bold", 500, 0), wave("open", 500, 2)])
+        .publish(&home.path().join("results"));
     let mut results = Results::read(&home.path().join("results")).expect("readable");
     results.draws = results.tables.runs.clone();
     let variants = results.variants();
     let limit = Limit::parse("P(completion < 24h) >= 50%").expect("a limit");
-    let found = answer(&variants, &groups(&variants), &[AssertedLimit { limit, strategy: None }], 42);
+    let found = answer(
+        &variants,
+        &groups(&variants),
+        &[AssertedLimit {
+            limit,
+            strategy: None,
+        }],
+        42,
+    );
     let text = text(&found);
     let start = "`bold` is the only one of 2 variants that is shown to meet the limit P(completion < 24h) >= 50%: ";
     assert!(text.starts_with(start), "{text}");
-    assert!(text.contains(" from their ranges, `bold` meets completion < 24h in 6 of 6 draws."), "{text}");
+    assert!(
+        text.contains(" from their ranges, `bold` meets completion < 24h in 6 of 6 draws."),
+        "{text}"
+    );
 }
 
 #[test]
 fn where_the_users_own_strategy_stalls_the_answer_begins_with_it() {
-    let own = Wave { strategy: "mine".to_owned(), ..wave("mine", 100, 1) };
-    let bound = Wave { strategy: "all-at-once".to_owned(), ..wave("all-at-once", 1000, 0) };
+    let own = Wave {
+        strategy: "mine".to_owned(),
+        ..wave("mine", 100, 1)
+    };
+    let bound = Wave {
+        strategy: "all-at-once".to_owned(),
+        ..wave("all-at-once", 1000, 0)
+    };
     let answer = answered(&of_waves(vec![bound, own]), &[]);
     let text = text(&answer);
     let first = "`mine` never completes: 6 of 6 runs stalled, blocked by maxUnavailable. ";
@@ -116,10 +171,22 @@ fn where_the_users_own_strategy_stalls_the_answer_begins_with_it() {
 fn with_limits_the_setting_that_meets_them_leads() {
     let answer = answered(&six_settings(), &["peak_pulls < 1000", "completion < 24h"]);
     let kept = text(&answer);
-    assert!(kept.starts_with("`maxUnavailable=25%` is the fastest of the "), "{kept}");
-    assert!(kept.contains(" of 6 variants that meet both limits: complete after "), "{kept}");
-    assert!(kept.contains("The next faster, `maxUnavailable=50%`, completes after "), "{kept}");
-    assert!(kept.contains(", but exceeds peak_pulls < 1000 (1,500 pulls)."), "{kept}");
+    assert!(
+        kept.starts_with("`maxUnavailable=25%` is the fastest of the "),
+        "{kept}"
+    );
+    assert!(
+        kept.contains(" of 6 variants that meet both limits: complete after "),
+        "{kept}"
+    );
+    assert!(
+        kept.contains("The next faster, `maxUnavailable=50%`, completes after "),
+        "{kept}"
+    );
+    assert!(
+        kept.contains(", but exceeds peak_pulls < 1000 (1,500 pulls)."),
+        "{kept}"
+    );
     let answer = answered(&six_settings(), &["peak_pulls < 10"]);
     let only = text(&answer);
     assert!(
@@ -130,27 +197,44 @@ fn with_limits_the_setting_that_meets_them_leads() {
     );
     let answer = answered(&six_settings(), &["peak_pulls < 0"]);
     let none = text(&answer);
-    assert!(none.starts_with("None of the 6 variants meets the limit peak_pulls < 0. `"), "{none}");
+    assert!(
+        none.starts_with("None of the 6 variants meets the limit peak_pulls < 0. `"),
+        "{none}"
+    );
     let answer = answered(&six_settings(), &["peak_pulls < 0", "peak_pulls < 10"]);
     let none = text(&answer);
     assert!(
-        none.starts_with("None of the 6 variants meets both limits; `maxUnavailable=1` exceeds the fewest (1)."),
+        none.starts_with(
+            "None of the 6 variants meets both limits; `maxUnavailable=1` exceeds the fewest (1)."
+        ),
         "{none}"
     );
 }
 
 #[test]
 fn the_users_own_setting_is_compared_with_the_best_of_a_sweep() {
-    let own = Wave { strategy: "as-exported".to_owned(), ..wave("as-exported", 100, 0) };
+    let own = Wave {
+        strategy: "as-exported".to_owned(),
+        ..wave("as-exported", 100, 0)
+    };
     let swept = six_settings().waves.into_iter().skip(1);
-    let answer = answered(&of_waves([own].into_iter().chain(swept).collect()), &["peak_pulls < 1000"]);
+    let answer = answered(
+        &of_waves([own].into_iter().chain(swept).collect()),
+        &["peak_pulls < 1000"],
+    );
     let text = text(&answer);
-    assert!(text.contains(" `as-exported` takes ") && text.contains("), with a peak of 300 concurrent"), "{text}");
+    assert!(
+        text.contains(" `as-exported` takes ") && text.contains("), with a peak of 300 concurrent"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
-    let answer = answered(&of_waves(vec![wave("careful", 100, 2), wave("bold", 500, 0)]), &["peak_pulls < 9999"]);
+    let answer = answered(
+        &of_waves(vec![wave("careful", 100, 2), wave("bold", 500, 0)]),
+        &["peak_pulls < 9999"],
+    );
     let text = text(&answer);
     assert!(
         text.starts_with("`bold` is the only one of 2 variants that completes and meets the limit peak_pulls < 9999"),
@@ -160,34 +244,58 @@ fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
 
 #[test]
 fn entries_of_a_fleet_have_the_products_word() {
-    let fleet = of_waves(vec![Wave { unreachable: 2, ..wave("canary", 50, 0) }]);
+    let fleet = of_waves(vec![Wave {
+        unreachable: 2,
+        ..wave("canary", 50, 0)
+    }]);
     let home = tempfile::tempdir().expect("a temporary folder");
     fleet.publish(&home.path().join("results"));
     let mut results = Results::read(&home.path().join("results")).expect("readable");
     results.provenance.variants[0].target = "instance".to_owned();
     let variants = results.variants();
     let found = answer(&variants, &groups(&variants), &[], 42);
-    assert!(text(&found).contains(" instances are ready after "), "{found:?}");
-    assert!(results.displayed().is_some_and(|run| run.conditions().contains("instances offline")));
+    assert!(
+        text(&found).contains(" instances are ready after "),
+        "{found:?}"
+    );
+    assert!(
+        results
+            .displayed()
+            .is_some_and(|run| run.conditions().contains("instances offline"))
+    );
 }
 
 #[test]
 fn a_variant_that_stalls_is_not_ranked_and_reported_with_its_rule() {
-    let answer = answered(&of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 0)]), &[]);
+    let answer = answered(
+        &of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 0)]),
+        &[],
+    );
     let text = text(&answer);
     assert!(text.starts_with("`bold` completes first, after "), "{text}");
-    let end =
-        "1 of 2 variants does not complete in every run: `careful` (6 of 6 runs stalled, blocked by maxUnavailable).";
+    let end = "1 of 2 variants does not complete in every run: `careful` (6 of 6 runs stalled, blocked by maxUnavailable).";
     assert!(text.ends_with(end), "{text}");
-    assert_eq!(answer.best, [Best { fastest: Some(1), lowest: Some(1), ..Best::default() }]);
+    assert_eq!(
+        answer.best,
+        [Best {
+            fastest: Some(1),
+            lowest: Some(1),
+            ..Best::default()
+        }]
+    );
 }
 
 #[test]
 fn where_nothing_completes_the_answer_says_so() {
-    let answer = answered(&of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 1)]), &[]);
+    let answer = answered(
+        &of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 1)]),
+        &[],
+    );
     let text = text(&answer);
     assert!(
-        text.starts_with("No variant completes in every run: `careful` and `bold` (each 6 of 6 runs stalled"),
+        text.starts_with(
+            "No variant completes in every run: `careful` and `bold` (each 6 of 6 runs stalled"
+        ),
         "{text}"
     );
     assert_eq!(answer.best, [Best::default()]);
@@ -196,15 +304,24 @@ fn where_nothing_completes_the_answer_says_so() {
 #[test]
 fn every_variant_that_may_be_the_fastest_is_named() {
     let text = |names: &[&str]| {
-        let waves = names.iter().map(|name| wave(name, if *name == "slow" { 50 } else { 250 }, 0)).collect();
+        let waves = names
+            .iter()
+            .map(|name| wave(name, if *name == "slow" { 50 } else { 250 }, 0))
+            .collect();
         let answer = answered(&of_waves(waves), &[]);
         text(&answer).to_owned()
     };
     let two = text(&["one", "other"]);
-    assert!(two.contains(" `other` may be as fast (95% confidence)."), "{two}");
+    assert!(
+        two.contains(" `other` may be as fast (95% confidence)."),
+        "{two}"
+    );
     assert!(two.ends_with("No other variant has a lower peak."), "{two}");
     let three = text(&["one", "other", "slow"]);
-    assert!(three.contains(" `other` may be as fast (95% confidence, for all 3 variants together)."), "{three}");
+    assert!(
+        three.contains(" `other` may be as fast (95% confidence, for all 3 variants together)."),
+        "{three}"
+    );
 }
 
 #[test]

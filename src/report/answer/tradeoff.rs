@@ -27,27 +27,56 @@ const STEPS_MAX: usize = 8;
 pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
     let strategy = |ranked: &RankedVariant<'_, '_>| ranked.variant.info.strategy.clone();
     ranked.len() > 1
-        && ranked.iter().all(|other| strategy(other) == strategy(&ranked[0]))
-        && ranked.iter().all(|other| !other.variant.info.setting.is_empty())
+        && ranked
+            .iter()
+            .all(|other| strategy(other) == strategy(&ranked[0]))
+        && ranked
+            .iter()
+            .all(|other| !other.variant.info.setting.is_empty())
 }
 
 /// The sentences; the place of the setting that the first one names.
-pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<String>) -> Option<usize> {
+pub(super) fn sentences(
+    ranked: &[RankedVariant<'_, '_>],
+    sentences: &mut Vec<String>,
+) -> Option<usize> {
     let mut order: Vec<usize> = (0..ranked.len()).collect();
     order.sort_by(|&a, &b| {
         let (a, b) = (&ranked[a], &ranked[b]);
-        a.peak.total_cmp(&b.peak).then(b.completion_s.total_cmp(&a.completion_s))
+        a.peak
+            .total_cmp(&b.peak)
+            .then(b.completion_s.total_cmp(&a.completion_s))
     });
-    let by_time = |a: &&usize, b: &&usize| ranked[**a].completion_s.total_cmp(&ranked[**b].completion_s);
+    let by_time = |a: &&usize, b: &&usize| {
+        ranked[**a]
+            .completion_s
+            .total_cmp(&ranked[**b].completion_s)
+    };
     let fastest = *order.iter().min_by(by_time)?;
     let Some(link) = ranked[fastest].variant.info.registry_egress_bytes_per_s else {
         sentences.extend(steps(ranked, &order));
         return None;
     };
-    let has_room = |run: &RunRow| run.egress_peak_60s_bytes_per_s < FULL * link && run.egress_busy_share < LONG;
-    let minute = |at: usize| ranked[at].variant.median("egress_peak_60s_bytes_per_s").unwrap_or(f64::INFINITY);
-    let busy = |at: usize| ranked[at].variant.median("egress_busy_share").unwrap_or(1.0);
-    let roomy: Vec<usize> = order.iter().copied().filter(|&at| minute(at) < FULL * link && busy(at) < LONG).collect();
+    let has_room = |run: &RunRow| {
+        run.egress_peak_60s_bytes_per_s < FULL * link && run.egress_busy_share < LONG
+    };
+    let minute = |at: usize| {
+        ranked[at]
+            .variant
+            .median("egress_peak_60s_bytes_per_s")
+            .unwrap_or(f64::INFINITY)
+    };
+    let busy = |at: usize| {
+        ranked[at]
+            .variant
+            .median("egress_busy_share")
+            .unwrap_or(1.0)
+    };
+    let roomy: Vec<usize> = order
+        .iter()
+        .copied()
+        .filter(|&at| minute(at) < FULL * link && busy(at) < LONG)
+        .collect();
     let unit = RateUnit::for_max(link);
     let link_text = unit.text(link);
     let chosen = roomy.iter().min_by(by_time).copied();
@@ -78,18 +107,27 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
             ranked[fastest].variant.reach().note()
         ),
     });
-    sentences.extend(chosen.and_then(|at| in_draws(ranked[at].variant, "it leaves room on the link", has_room)));
+    sentences.extend(
+        chosen.and_then(|at| in_draws(ranked[at].variant, "it leaves room on the link", has_room)),
+    );
     sentences.extend(steps(ranked, &order));
     chosen
 }
 
 /// `It completes after 24.3 min (…)`; `296 of 299 clusters are ready after …` where some cannot be updated.
 fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
-    let (reach, took) = (ranked.variant.reach(), completion(ranked.variant, ranked.completion_s));
+    let (reach, took) = (
+        ranked.variant.reach(),
+        completion(ranked.variant, ranked.completion_s),
+    );
     if reach.is_whole() {
         format!("{it} after {took}")
     } else {
-        format!("{} {}s are ready after {took}", reach.of_all(), target_of([ranked.variant.info]))
+        format!(
+            "{} {}s are ready after {took}",
+            reach.of_all(),
+            target_of([ranked.variant.info])
+        )
     }
 }
 
@@ -104,7 +142,9 @@ fn steps(ranked: &[RankedVariant<'_, '_>], order: &[usize]) -> Option<String> {
         let peak = count(now.peak);
         match saved.partial_cmp(&0.0) {
             Some(Ordering::Greater) => format!("`{label}` saves {} (peak {peak})", time(saved)),
-            Some(Ordering::Less) => format!("`{label}` takes {} longer (peak {peak})", time(-saved)),
+            Some(Ordering::Less) => {
+                format!("`{label}` takes {} longer (peak {peak})", time(-saved))
+            }
             _ => format!("`{label}` saves nothing (peak {peak})"),
         }
     };
@@ -126,7 +166,9 @@ fn steps(ranked: &[RankedVariant<'_, '_>], order: &[usize]) -> Option<String> {
 pub(super) fn bounds(bounds: &[Named<'_, '_>], own: &[Named<'_, '_>]) -> Option<String> {
     let (_, _, first) = bounds.first()?;
     let bound = |(_, label, variant): &Named<'_, '_>| {
-        let peak = variant.median("peak_pulls").map_or_else(String::new, |peak| format!(" (peak {})", count(peak)));
+        let peak = variant
+            .median("peak_pulls")
+            .map_or_else(String::new, |peak| format!(" (peak {})", count(peak)));
         match variant.ready_time() {
             Some(ready) => format!("`{label}` completes after {}{peak}", time(ready)),
             None => format!("`{label}` does not complete{peak}"),
@@ -134,9 +176,16 @@ pub(super) fn bounds(bounds: &[Named<'_, '_>], own: &[Named<'_, '_>]) -> Option<
     };
     let product = &first.info.product;
     let others = own.iter().map(|(_, _, variant)| &variant.info.product);
-    let others = others.filter(|other| *other != product && !other.is_empty()).dedup().cloned();
+    let others = others
+        .filter(|other| *other != product && !other.is_empty())
+        .dedup()
+        .cloned();
     let others = listed(&others.collect::<Vec<String>>());
-    let differing = if others.is_empty() { others } else { format!("; those of {others} differ") };
+    let differing = if others.is_empty() {
+        others
+    } else {
+        format!("; those of {others} differ")
+    };
     let whose = match product.as_str() {
         "" => String::new(),
         product => format!(" They have the agents and the control loop of {product}{differing}."),

@@ -8,15 +8,23 @@ use super::canvas::Canvas;
 use super::format::{count, number, percent, time};
 use super::sheet::Sheet;
 use super::wrap::{joined, text_table, wrapped};
-use crate::results::{CalibrationRecord, FitRecord, PredictionRecord, RateParameter, RatesRecord, SampleRecord};
+use crate::results::{
+    CalibrationRecord, FitRecord, PredictionRecord, RateParameter, RatesRecord, SampleRecord,
+};
 use crate::units::counted;
 
 /// The charts with the names of their files.
 pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let of_samples = record.samples.iter().filter(|sample| sample.count > 1);
     let fits = of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, sheet)));
-    let rates = record.rates.as_ref().and_then(|rates| Some(("rates".to_owned(), rates::draw(rates, sheet)?)));
-    let prediction = record.prediction.iter().map(|found| ("prediction".to_owned(), prediction::draw(found, sheet)));
+    let rates = record
+        .rates
+        .as_ref()
+        .and_then(|rates| Some(("rates".to_owned(), rates::draw(rates, sheet)?)));
+    let prediction = record
+        .prediction
+        .iter()
+        .map(|found| ("prediction".to_owned(), prediction::draw(found, sheet)));
     fits.chain(rates).chain(prediction).collect()
 }
 
@@ -24,11 +32,18 @@ pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(Strin
 #[must_use]
 pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
     let mut text = String::new();
-    let read = record.sources.iter().map(|source| format!("{} ({}): {}", source.file, source.kind, source.has));
+    let read = record
+        .sources
+        .iter()
+        .map(|source| format!("{} ({}): {}", source.file, source.kind, source.has));
     text.extend(read.map(|source| wrapped(&source, width, "  ")));
     if !record.left_out.is_empty() {
         text.push_str("\nleft out\n");
-        let counts: Vec<String> = record.left_out.iter().map(|row| format!("  {}", count(row.count as f64))).collect();
+        let counts: Vec<String> = record
+            .left_out
+            .iter()
+            .map(|row| format!("  {}", count(row.count as f64)))
+            .collect();
         let wide = counts.iter().map(String::len).max().unwrap_or(0);
         let rows = counts.iter().zip(&record.left_out);
         text.extend(rows.map(|(number, row)| format!("{number:>wide$}  {}\n", row.reason)));
@@ -40,7 +55,12 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
         text.push_str(&fits(record));
     }
     text.extend(record.rates.iter().map(|rates| of_rates(rates, width)));
-    text.extend(record.prediction.iter().map(|prediction| of_prediction(prediction, width)));
+    text.extend(
+        record
+            .prediction
+            .iter()
+            .map(|prediction| of_prediction(prediction, width)),
+    );
     for warning in &record.warnings {
         text.push('\n');
         text.push_str(&wrapped(&format!("warning: {warning}"), width, "  "));
@@ -54,14 +74,22 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
 
 /// `1,200 pulls of 9 images on 1 node`.
 fn extent(rates: &RatesRecord) -> String {
-    let (images, nodes) = (counted(rates.images.len(), "image"), counted(rates.nodes, "node"));
+    let (images, nodes) = (
+        counted(rates.images.len(), "image"),
+        counted(rates.nodes, "node"),
+    );
     format!("{} of {images} on {nodes}", counted(rates.pulls, "pull"))
 }
 
 fn of_rates(rates: &RatesRecord, width: usize) -> String {
-    let head = format!("rates of {}; fitted times differ by {} (median)", extent(rates), percent(rates.median_error));
-    let column =
-        |cell: &dyn Fn(&RateParameter) -> String| -> Vec<String> { rates.parameters.iter().map(cell).collect() };
+    let head = format!(
+        "rates of {}; fitted times differ by {} (median)",
+        extent(rates),
+        percent(rates.median_error)
+    );
+    let column = |cell: &dyn Fn(&RateParameter) -> String| -> Vec<String> {
+        rates.parameters.iter().map(cell).collect()
+    };
     let columns = [
         column(&|parameter| format!("  {}", parameter.name)),
         column(&|parameter| rates::value(parameter)),
@@ -78,7 +106,11 @@ fn of_rates(rates: &RatesRecord, width: usize) -> String {
         wrapped(&text, width, "  ")
     });
     let head = wrapped(&head, width, "  ");
-    format!("\n{head}{table}  pull = {}\n{}", rates.formula, simulated.unwrap_or_default())
+    format!(
+        "\n{head}{table}  pull = {}\n{}",
+        rates.formula,
+        simulated.unwrap_or_default()
+    )
 }
 
 fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
@@ -88,9 +120,14 @@ fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
     } else {
         "The rates come from other events."
     };
-    let pods = prediction.median_absolute_error.map_or_else(String::new, |absolute| {
-        format!(" From schedule to start, pods differ by {} (median).", percent(absolute))
-    });
+    let pods = prediction
+        .median_absolute_error
+        .map_or_else(String::new, |absolute| {
+            format!(
+                " From schedule to start, pods differ by {} (median).",
+                percent(absolute)
+            )
+        });
     let text = format!(
         "prediction of {} ({}; {}): the last pod started after {} in reality, after {} in the prediction \
          (90% of runs: {} to {}), {:+.1}%.{pods} {sample}",
@@ -127,7 +164,11 @@ fn fits(record: &CalibrationRecord) -> String {
         .iter()
         .flat_map(|sample| {
             let none = sample.fits.is_empty().then_some((sample, None));
-            sample.fits.iter().map(move |fit| (sample, Some(fit))).chain(none)
+            sample
+                .fits
+                .iter()
+                .map(move |fit| (sample, Some(fit)))
+                .chain(none)
         })
         .collect();
     let p = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
@@ -136,15 +177,22 @@ fn fits(record: &CalibrationRecord) -> String {
         3,
         &[
             ("  quantity", &|(sample, fit)| {
-                let is_first = fit.is_none_or(|fit| sample.fits.first().is_some_and(|first| first == fit));
-                if is_first { format!("  {}", sample.name) } else { String::new() }
+                let is_first =
+                    fit.is_none_or(|fit| sample.fits.first().is_some_and(|first| first == fit));
+                if is_first {
+                    format!("  {}", sample.name)
+                } else {
+                    String::new()
+                }
             }),
             ("distribution", &|(sample, fit)| {
                 let name = fit.map_or("empirical", |fit| &fit.distribution);
                 let mark = if name == sample.chosen { " *" } else { "" };
                 format!("{name}{mark}")
             }),
-            ("parameters", &|(_, fit)| fit.map_or_else(|| "-".to_owned(), |fit| fit.expression.clone())),
+            ("parameters", &|(_, fit)| {
+                fit.map_or_else(|| "-".to_owned(), |fit| fit.expression.clone())
+            }),
             ("KS", &|(_, fit)| p(fit.map(|fit| fit.ks))),
             ("p", &|(_, fit)| p(fit.and_then(|fit| fit.ks_p))),
             ("AD", &|(_, fit)| p(fit.and_then(|fit| fit.ad))),

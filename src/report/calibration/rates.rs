@@ -18,37 +18,102 @@ pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
         false => (MARGIN + TEXTS * sheet.px(), 0.0),
     };
     let area = Area::of_page(sheet, height, 60.0, beside);
-    let title = format!("Fitted pull times differ from measured ones by {} (median)", percent(rates.median_error));
-    let note = format!("{}; dot: median, line: least to greatest", super::extent(rates));
-    let ends = rates.images.iter().flat_map(|row| [row.pull_s_min, row.pull_s_max, row.fitted_s]);
+    let title = format!(
+        "Fitted pull times differ from measured ones by {} (median)",
+        percent(rates.median_error)
+    );
+    let note = format!(
+        "{}; dot: median, line: least to greatest",
+        super::extent(rates)
+    );
+    let ends = rates
+        .images
+        .iter()
+        .flat_map(|row| [row.pull_s_min, row.pull_s_max, row.fitted_s]);
     let ends: Vec<f64> = ends.filter(|time| *time > 0.0).collect();
     let low = ends.iter().copied().reduce(f64::min)? / 1.2;
     let high = ends.iter().copied().reduce(f64::max)? * 1.2;
-    let x = Scale { low, high, from: area.left, to: area.right, log: true };
-    let y = Scale { low, high, from: area.bottom, to: area.top, log: true };
-    let mut canvas = page(sheet, &Head { subject: &title, findings: Vec::new(), note }, height + below);
+    let x = Scale {
+        low,
+        high,
+        from: area.left,
+        to: area.right,
+        log: true,
+    };
+    let y = Scale {
+        low,
+        high,
+        from: area.bottom,
+        to: area.top,
+        log: true,
+    };
+    let mut canvas = page(
+        sheet,
+        &Head {
+            subject: &title,
+            findings: Vec::new(),
+            note,
+        },
+        height + below,
+    );
     let corner = |factor: f64| -> Vec<Position> {
-        [low, high].iter().map(|time| (x.at(*time), y.at((time * factor).clamp(low, high)))).collect()
+        [low, high]
+            .iter()
+            .map(|time| (x.at(*time), y.at((time * factor).clamp(low, high))))
+            .collect()
     };
     canvas.between(corner(1.15), corner(1.0 / 1.15), GRID, 0.7);
     let ticks = |scale: &Scale| -> Vec<AxisTick> { ticks_of_time(scale, (40.0, 6), ("", "")).0 };
-    bottom_grid(&mut canvas, area, &x, &ticks(&x), "duration by the fitted model (logarithmic)");
-    value_axis(&mut canvas, area, &y, &ticks(&y), "measured duration of a pull");
+    bottom_grid(
+        &mut canvas,
+        area,
+        &x,
+        &ticks(&x),
+        "duration by the fitted model (logarithmic)",
+    );
+    value_axis(
+        &mut canvas,
+        area,
+        &y,
+        &ticks(&y),
+        "measured duration of a pull",
+    );
     canvas.path(corner(1.0), Stroke::solid(AXIS, 1.2));
     for row in &rates.images {
         let at = x.at(row.fitted_s);
-        canvas.line((at, y.at(row.pull_s_min)), (at, y.at(row.pull_s_max)), Stroke::solid(series_colour(0), 1.4));
+        canvas.line(
+            (at, y.at(row.pull_s_min)),
+            (at, y.at(row.pull_s_max)),
+            Stroke::solid(series_colour(0), 1.4),
+        );
         canvas.dot((at, y.at(row.pull_s_median)), 5.0, WHITE, 1.0);
         canvas.dot((at, y.at(row.pull_s_median)), 4.0, series_colour(0), 0.85);
     }
-    let (left, from) =
-        if sheet.is_narrow() { (MARGIN, area.bottom + 62.0) } else { (area.right + 28.0, area.top + 8.0) };
+    let (left, from) = if sheet.is_narrow() {
+        (MARGIN, area.bottom + 62.0)
+    } else {
+        (area.right + 28.0, area.top + 8.0)
+    };
     let width = sheet.px() - MARGIN - left;
     for (at, parameter) in rates.parameters.iter().enumerate() {
         let top = from + PARAMETER * at as f64;
         write_bold(&mut canvas, &parameter.name, (left, top), LABEL, INK);
-        write_fitted(&mut canvas, &value(parameter), (left, top + 18.0), LABEL, INK, width);
-        write_fitted(&mut canvas, &parameter.note, (left, top + 35.0), SMALL, MUTED, width);
+        write_fitted(
+            &mut canvas,
+            &value(parameter),
+            (left, top + 18.0),
+            LABEL,
+            INK,
+            width,
+        );
+        write_fitted(
+            &mut canvas,
+            &parameter.note,
+            (left, top + 35.0),
+            SMALL,
+            MUTED,
+            width,
+        );
     }
     Some(canvas)
 }
@@ -61,9 +126,13 @@ pub(super) fn value(parameter: &RateParameter) -> String {
         "bytes/s" => format!("{:.1} MB/s", value / 1e6),
         _ => format!("{value:.3}"),
     };
-    let Some(value) = parameter.value else { return "not determined".to_owned() };
+    let Some(value) = parameter.value else {
+        return "not determined".to_owned();
+    };
     match (parameter.low, parameter.high) {
-        (Some(low), Some(high)) => format!("{} [{} to {}]", written(value), written(low), written(high)),
+        (Some(low), Some(high)) => {
+            format!("{} [{} to {}]", written(value), written(low), written(high))
+        }
         (Some(low), None) => format!("{} [at least {}]", written(value), written(low)),
         _ => written(value),
     }

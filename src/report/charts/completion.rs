@@ -17,20 +17,49 @@ const COLUMNS_MAX: [f64; 2] = [0.45, 0.24];
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let note = |variant| {
-        let standing = results.standing(variant, READY_TIME, "the fastest").unwrap_or_default();
-        [standing, unfinished_note(variant)].into_iter().filter(|part| !part.is_empty()).join("; ")
+        let standing = results
+            .standing(variant, READY_TIME, "the fastest")
+            .unwrap_or_default();
+        [standing, unfinished_note(variant)]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .join("; ")
     };
-    let numbers = variants.iter().map(|variant| [headline(variant), note(variant)]).collect();
+    let numbers = variants
+        .iter()
+        .map(|variant| [headline(variant), note(variant)])
+        .collect();
     let row = if variants.len() > MANY { ROW_MANY } else { ROW };
-    let rows = RowLayout::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, row), COLUMNS_MAX);
+    let rows = RowLayout::lay_out(
+        results.sheet(),
+        &variants,
+        numbers,
+        (TOP + 4.0, row),
+        COLUMNS_MAX,
+    );
     let area = rows.area;
-    let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.reachable_ready_s).collect();
+    let times: Vec<f64> = results
+        .tables
+        .runs
+        .iter()
+        .filter_map(|run| run.reachable_ready_s)
+        .collect();
     let x = time_scale(&times, area.left, area.right);
-    let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
-    let head = Head { subject: "Rollout completion time", findings: findings::completion(&variants), note: subtitle };
+    let subtitle = format!(
+        "{}; dot: median, line: its 95% CI, small dots: single runs",
+        extent(&variants)
+    );
+    let head = Head {
+        subject: "Rollout completion time",
+        findings: findings::completion(&variants),
+        note: subtitle,
+    };
     let mut canvas = page(results.sheet(), &head, area.bottom + 56.0 + FOOTER);
     if !times.is_empty() {
-        let titles = ("{} since the rollout started", "time since the rollout started (logarithmic)");
+        let titles = (
+            "{} since the rollout started",
+            "time since the rollout started (logarithmic)",
+        );
         let (ticks, title) = ticks_of_time(&x, (46.0, 6), titles);
         bottom_grid(&mut canvas, area, &x, &ticks, &title);
     }
@@ -38,13 +67,32 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         let middle = rows.middle(row);
         rows.write(&mut canvas, row);
         let completions = variant.runs.iter().filter_map(|run| run.reachable_ready_s);
-        dots(&mut canvas, variant, READY_TIME, completions, &x, (middle, 11.0));
+        dots(
+            &mut canvas,
+            variant,
+            READY_TIME,
+            completions,
+            &x,
+            (middle, 11.0),
+        );
         if variant.ready_time().is_none() && variant.finished() == 0 {
             let held = variant.unfinished().map_or_else(String::new, RunRow::held);
             let reason = fitted(&held, SMALL, Weight::Regular, area.right - area.left - 8.0);
             let width = text_width(&reason, SMALL, Weight::Regular);
-            canvas.rectangle((area.left + 2.0, middle - 9.0), (area.left + 10.0 + width, middle + 10.0), WHITE, 1.0);
-            write(&mut canvas, &reason, (area.left + 6.0, middle + 4.5), SMALL, INK, Align::Left);
+            canvas.rectangle(
+                (area.left + 2.0, middle - 9.0),
+                (area.left + 10.0 + width, middle + 10.0),
+                WHITE,
+                1.0,
+            );
+            write(
+                &mut canvas,
+                &reason,
+                (area.left + 6.0, middle + 4.5),
+                SMALL,
+                INK,
+                Align::Left,
+            );
         }
     }
     canvas
@@ -66,7 +114,11 @@ pub(super) fn dots(
     // An interval without a median within the axis would be a stub at its end.
     if let Some(median) = variant.median(measure) {
         if let Some((low, high)) = variant.median_interval(measure) {
-            canvas.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
+            canvas.line(
+                (x.at(low), middle),
+                (x.at(high), middle),
+                Stroke::solid(colour, 4.0),
+            );
         }
         canvas.dot((x.at(median), middle), 6.5, WHITE, 1.0);
         canvas.dot((x.at(median), middle), 5.0, colour, 1.0);
@@ -74,21 +126,28 @@ pub(super) fn dots(
 }
 
 fn headline(variant: &VariantResults<'_>) -> String {
-    variant.ready_text().unwrap_or_else(|| match (variant.finished(), variant.unfinished()) {
-        (0, Some(run)) => match variant.runs.len() {
-            1 => format!("the run {}", ended(run.outcome)),
-            runs => format!("all {runs} runs {}", ended(run.outcome)),
-        },
-        (finished, _) => format!("{finished} of {} finished", variant.runs.len()),
-    })
+    variant
+        .ready_text()
+        .unwrap_or_else(|| match (variant.finished(), variant.unfinished()) {
+            (0, Some(run)) => match variant.runs.len() {
+                1 => format!("the run {}", ended(run.outcome)),
+                runs => format!("all {runs} runs {}", ended(run.outcome)),
+            },
+            (finished, _) => format!("{finished} of {} finished", variant.runs.len()),
+        })
 }
 
 /// Number of finished runs, if not all finished, as far as the headline does not say so.
 fn unfinished_note(variant: &VariantResults<'_>) -> String {
-    let Some(run) = variant.unfinished() else { return String::new() };
+    let Some(run) = variant.unfinished() else {
+        return String::new();
+    };
     let (finished, all) = (variant.finished(), variant.runs.len());
     match variant.ready_time() {
-        Some(_) => format!("{finished} of {all} finished, the rest {}", ended(run.outcome)),
+        Some(_) => format!(
+            "{finished} of {all} finished, the rest {}",
+            ended(run.outcome)
+        ),
         None if finished > 0 => format!("the rest {}", ended(run.outcome)),
         None => String::new(),
     }

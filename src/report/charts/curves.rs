@@ -52,30 +52,63 @@ pub(super) fn draw(results: &Results, axes: &Axes<'_>, curves: &[Curve]) -> Canv
     let alone = plots.len() == 1;
     let sheet = results.sheet();
     let columns = if alone || sheet.is_narrow() { 1 } else { 2 };
-    let most = plots.iter().map(|(_, members)| members.len()).max().unwrap_or(0) as f64;
-    let height = if alone { ALONE } else { AMONG }.max(if sheet.is_narrow() { 0.0 } else { KEY_LINE * (most - 1.0) });
+    let most = plots
+        .iter()
+        .map(|(_, members)| members.len())
+        .max()
+        .unwrap_or(0) as f64;
+    let height = if alone { ALONE } else { AMONG }.max(if sheet.is_narrow() {
+        0.0
+    } else {
+        KEY_LINE * (most - 1.0)
+    });
     let cell = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
     let plots_count = plots.len();
     let keys: Vec<(String, Vec<usize>, Vec<KeyEntry>)> = plots
         .into_iter()
         .map(|(heading, members)| {
-            let width = if columns == 1 { sheet.key_name() } else { NAME * cell };
+            let width = if columns == 1 {
+                sheet.key_name()
+            } else {
+                NAME * cell
+            };
             let (settings, entries) = entries(&variants, &members, curves, width, alone);
-            let heading = [Some(heading), settings].into_iter().flatten().filter(|part| !part.is_empty()).join(", by ");
+            let heading = [Some(heading), settings]
+                .into_iter()
+                .flatten()
+                .filter(|part| !part.is_empty())
+                .join(", by ");
             (heading, members, entries)
         })
         .collect();
     let rooms = keys.iter().map(|(.., entries)| key_room(sheet, entries));
-    let (key_right, key_below) = rooms.fold((0.0, 0.0), |a, b| (f64::max(a.0, b.0), f64::max(a.1, b.1)));
+    let (key_right, key_below) =
+        rooms.fold((0.0, 0.0), |a, b| (f64::max(a.0, b.0), f64::max(a.1, b.1)));
     let row = ABOVE + height + BELOW + key_below;
     let page_height = TOP - 30.0 + row * plots_count.div_ceil(columns) as f64 + FOOTER;
     let mut canvas = page_of_run(results, &axes.head, page_height);
     for (at, (heading, members, entries)) in keys.into_iter().enumerate() {
         let left = MARGIN + (cell + GAP) * (at % columns) as f64;
         let top = TOP - 30.0 + row * (at / columns) as f64 + ABOVE;
-        let area = Area { left: left + 50.0, top, right: left + cell - key_right, bottom: top + height };
-        write_bold(&mut canvas, &fitted_name(&heading, LABEL, Weight::Bold, cell), (left, top - 31.0), LABEL, INK);
-        plot(&mut canvas, axes, area, members.iter().map(|&at| (&variants[at], &curves[at])));
+        let area = Area {
+            left: left + 50.0,
+            top,
+            right: left + cell - key_right,
+            bottom: top + height,
+        };
+        write_bold(
+            &mut canvas,
+            &fitted_name(&heading, LABEL, Weight::Bold, cell),
+            (left, top - 31.0),
+            LABEL,
+            INK,
+        );
+        plot(
+            &mut canvas,
+            axes,
+            area,
+            members.iter().map(|&at| (&variants[at], &curves[at])),
+        );
         key(&mut canvas, area, left + cell, entries);
     }
     canvas
@@ -88,15 +121,30 @@ fn plots(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<usize>)> {
     let by_product = |members: Vec<usize>, title: &str| -> Vec<(String, Vec<usize>)> {
         let product = |at: usize| {
             let info = variants[at].info;
-            if info.is_bound { "bounds".to_owned() } else { info.product.clone() }
+            if info.is_bound {
+                "bounds".to_owned()
+            } else {
+                info.product.clone()
+            }
         };
         let parts = grouped(members.into_iter().map(|at| (product(at), at)));
-        let heading =
-            |product: String| [product, title.to_owned()].into_iter().filter(|part| !part.is_empty()).join(", ");
-        parts.into_iter().map(|(product, members)| (heading(product), members)).collect()
+        let heading = |product: String| {
+            [product, title.to_owned()]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .join(", ")
+        };
+        parts
+            .into_iter()
+            .map(|(product, members)| (heading(product), members))
+            .collect()
     };
     let split = |world: groups::VariantGroup| {
-        if many(&world.members) { by_product(world.members, &world.title) } else { vec![(world.title, world.members)] }
+        if many(&world.members) {
+            by_product(world.members, &world.title)
+        } else {
+            vec![(world.title, world.members)]
+        }
     };
     worlds.into_iter().flat_map(split).collect()
 }
@@ -120,7 +168,11 @@ fn entries(
         value: curves[at].order,
         colour: variants[at].style.colour(),
         name,
-        detail: if has_details { curves[at].detail.clone() } else { String::new() },
+        detail: if has_details {
+            curves[at].detail.clone()
+        } else {
+            String::new()
+        },
     };
     (settings, members.iter().zip(names).map(entry).collect())
 }
@@ -131,15 +183,31 @@ fn plot<'c>(
     area: Area,
     curves: impl Iterator<Item = (&'c VariantResults<'c>, &'c Curve)>,
 ) {
-    let x = Scale { from: area.left, to: area.right, ..axes.x };
-    let y = Scale { from: area.bottom, to: area.top, ..axes.y };
+    let x = Scale {
+        from: area.left,
+        to: area.right,
+        ..axes.x
+    };
+    let y = Scale {
+        from: area.bottom,
+        to: area.top,
+        ..axes.y
+    };
     value_axis(canvas, area, &y, &axes.y_ticks, axes.y_title);
     let room = ((area.right - area.left) / 58.0) as usize;
     let (ticks, title) = ticks_of_time(&x, (58.0, room.clamp(2, 8)), axes.x_titles);
     bottom_axis(canvas, area, &x, &ticks, &title);
     if let Some(reference) = axes.reference {
-        let stroke = Stroke { colour: INK, width: 1.3, dash: &[6.0, 4.0] };
-        canvas.line((area.left, y.at(reference)), (area.right, y.at(reference)), stroke);
+        let stroke = Stroke {
+            colour: INK,
+            width: 1.3,
+            dash: &[6.0, 4.0],
+        };
+        canvas.line(
+            (area.left, y.at(reference)),
+            (area.right, y.at(reference)),
+            stroke,
+        );
     }
     for (variant, curve) in curves {
         let place = |(at, value): Position| (x.at(at), y.at(value));
@@ -154,6 +222,11 @@ fn plot<'c>(
 
 /// Points of a curve that rises by one at each of these times, and goes on to `until`.
 pub(super) fn rising(times: &[f64], until: Option<f64>) -> Vec<Position> {
-    let steps = times.iter().enumerate().flat_map(|(at, &time)| [(time, at as f64), (time, at as f64 + 1.0)]);
-    steps.chain(until.map(|until| (until, times.len() as f64))).collect()
+    let steps = times
+        .iter()
+        .enumerate()
+        .flat_map(|(at, &time)| [(time, at as f64), (time, at as f64 + 1.0)]);
+    steps
+        .chain(until.map(|until| (until, times.len() as f64)))
+        .collect()
 }

@@ -19,23 +19,71 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         return None;
     }
     variants.sort_by(|a, b| median(a).total_cmp(&median(b)));
-    let numbers = variants.iter().map(|variant| [headline(variant), note(variant)]).collect();
-    let rows = RowLayout::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, ROW), COLUMNS_MAX);
+    let numbers = variants
+        .iter()
+        .map(|variant| [headline(variant), note(variant)])
+        .collect();
+    let rows = RowLayout::lay_out(
+        results.sheet(),
+        &variants,
+        numbers,
+        (TOP + 4.0, ROW),
+        COLUMNS_MAX,
+    );
     let area = rows.area;
-    let exposed: Vec<f64> = results.tables.runs.iter().map(|run| run.exposed_targets as f64).collect();
-    let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);
-    let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
+    let exposed: Vec<f64> = results
+        .tables
+        .runs
+        .iter()
+        .map(|run| run.exposed_targets as f64)
+        .collect();
+    let (x, ticks) = scale(
+        &exposed,
+        results
+            .tables
+            .runs
+            .iter()
+            .map(|run| run.targets)
+            .max()
+            .unwrap_or(1),
+        area,
+    );
+    let subtitle = format!(
+        "{}; dot: median, line: its 95% CI, small dots: single runs",
+        extent(&variants)
+    );
     let subject = "Clusters exposed to the defective revision";
-    let head = Head { subject, findings: findings::exposure(&variants), note: subtitle };
+    let head = Head {
+        subject,
+        findings: findings::exposure(&variants),
+        note: subtitle,
+    };
     let mut canvas = page_of_run(results, &head, area.bottom + 56.0 + FOOTER);
-    bottom_grid(&mut canvas, area, &x, &ticks, &format!("exposed clusters{}", x.note()));
+    bottom_grid(
+        &mut canvas,
+        area,
+        &x,
+        &ticks,
+        &format!("exposed clusters{}", x.note()),
+    );
     for (at, variant) in variants.iter().enumerate() {
         let middle = rows.middle(at);
         rows.write(&mut canvas, at);
-        let stroke = Stroke { colour: AXIS, width: 0.8, dash: &[1.5, 3.0] };
+        let stroke = Stroke {
+            colour: AXIS,
+            width: 0.8,
+            dash: &[1.5, 3.0],
+        };
         canvas.line((area.left, middle), (x.at(median(variant)), middle), stroke);
         let exposed = variant.runs.iter().map(|run| run.exposed_targets as f64);
-        dots(&mut canvas, variant, "exposed_targets", exposed, &x, (middle, 14.0));
+        dots(
+            &mut canvas,
+            variant,
+            "exposed_targets",
+            exposed,
+            &x,
+            (middle, 14.0),
+        );
     }
     Some(canvas)
 }
@@ -45,17 +93,37 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
 pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let exposed: Vec<Vec<f64>> = variants.iter().map(exposed_times).collect();
-    let all: Vec<f64> = exposed.iter().flatten().copied().filter(|time| *time > 0.0).collect();
-    let most = exposed.iter().map(Vec::len).max().filter(|most| *most > 0)?;
+    let all: Vec<f64> = exposed
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|time| *time > 0.0)
+        .collect();
+    let most = exposed
+        .iter()
+        .map(Vec::len)
+        .max()
+        .filter(|most| *most > 0)?;
     let x = time_scale(&all, 0.0, 1.0);
-    let counts: Vec<f64> = exposed.iter().map(|times| times.len() as f64).filter(|count| *count > 0.0).collect();
+    let counts: Vec<f64> = exposed
+        .iter()
+        .map(|times| times.len() as f64)
+        .filter(|count| *count > 0.0)
+        .collect();
     let (y, y_ticks) = count_scale(&counts, ([1.4, 1.25], 24.0), (most as f64, 5), (0.0, 190.0));
     let last: Vec<Option<f64>> = exposed.iter().map(|times| times.last().copied()).collect();
-    let titles = ("{} since the rollout started", "time since the rollout started (logarithmic)");
+    let titles = (
+        "{} since the rollout started",
+        "time since the rollout started (logarithmic)",
+    );
     let axes = Axes {
         head: Head {
             subject: "Clusters exposed to the defective revision over time",
-            findings: findings::times(&variants, "The last exposed cluster receives the defect after", &last),
+            findings: findings::times(
+                &variants,
+                "The last exposed cluster receives the defect after",
+                &last,
+            ),
             note: extent(&variants) + &results.replicate_of("shown"),
         },
         x,
@@ -71,21 +139,37 @@ pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
         detail: format!("{} exposed", count(times.len() as f64)),
         order: times.len() as f64,
     };
-    Some(curves::draw(results, &axes, &exposed.iter().map(curve).collect::<Vec<_>>()))
+    Some(curves::draw(
+        results,
+        &axes,
+        &exposed.iter().map(curve).collect::<Vec<_>>(),
+    ))
 }
 
 /// When each cluster where the revision is defective was promoted to it, sorted.
 fn exposed_times(variant: &VariantResults<'_>) -> Vec<f64> {
     let defective = variant.clusters.iter().filter(|cluster| cluster.defective);
-    defective.filter_map(|cluster| cluster.told_s).sorted_by(f64::total_cmp).collect()
+    defective
+        .filter_map(|cluster| cluster.told_s)
+        .sorted_by(f64::total_cmp)
+        .collect()
 }
 
 /// Logarithmic where exposures differ by a large factor and none is zero.
 fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
     let (_, high) = span(exposed);
     // The axis ends at the whole fleet where exposures are close to it.
-    let end = if high * 2.0 >= targets as f64 { targets as f64 } else { high * 1.04 };
-    count_scale(exposed, ([1.4, 1.25], 46.0), (end, 6), (area.left, area.right))
+    let end = if high * 2.0 >= targets as f64 {
+        targets as f64
+    } else {
+        high * 1.04
+    };
+    count_scale(
+        exposed,
+        ([1.4, 1.25], 46.0),
+        (end, 6),
+        (area.left, area.right),
+    )
 }
 
 fn median(variant: &VariantResults<'_>) -> f64 {
@@ -98,12 +182,18 @@ fn headline(variant: &VariantResults<'_>) -> String {
         return "none".to_owned();
     }
     let mut text = count(median(variant));
-    if let Some((low, high)) = variant.median_interval("exposed_targets").filter(|(low, high)| low < high) {
+    if let Some((low, high)) = variant
+        .median_interval("exposed_targets")
+        .filter(|(low, high)| low < high)
+    {
         text.push_str(&format!(" [{}–{}]", count(low), count(high)));
     }
     let targets = variant.median("targets").unwrap_or(0.0);
     if targets > 0.0 {
-        text.push_str(&format!(", {} of the fleet", percent(median(variant) / targets)));
+        text.push_str(&format!(
+            ", {} of the fleet",
+            percent(median(variant) / targets)
+        ));
     }
     text
 }
@@ -111,12 +201,18 @@ fn headline(variant: &VariantResults<'_>) -> String {
 /// Ends of runs, and the time of the last exposed cluster.
 fn note(variant: &VariantResults<'_>) -> String {
     let last = exposed_times(variant).last().copied();
-    let last = last.map_or_else(String::new, |last| format!("; last one after {} in this run", time(last)));
+    let last = last.map_or_else(String::new, |last| {
+        format!("; last one after {} in this run", time(last))
+    });
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let end = match variant.unfinished() {
         None => "completed".to_owned(),
         Some(run) if finished == 0 => ended(run.outcome).to_owned(),
-        Some(run) => format!("{} in {} of {runs} runs", ended(run.outcome), runs - finished),
+        Some(run) => format!(
+            "{} in {} of {runs} runs",
+            ended(run.outcome),
+            runs - finished
+        ),
     };
     format!("{end}{last}")
 }

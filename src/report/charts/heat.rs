@@ -58,35 +58,63 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let groups = groups(&sides, &rest, &variants);
     let sheet = results.sheet();
     let [x, y] = laid_out(sheet, sides);
-    let shown: Vec<&VariantResults<'_>> = groups.iter().flat_map(|(_, variants)| variants).copied().collect();
+    let shown: Vec<&VariantResults<'_>> = groups
+        .iter()
+        .flat_map(|(_, variants)| variants)
+        .copied()
+        .collect();
     let mut measures = measures(&shown);
     if x.labels.len() > THREE_MAPS || sheet.is_narrow() {
         measures.truncate(2);
     }
-    let fitted = |label: &String| fitted_name(label, SMALL, Weight::Regular, ROW_NAME.min(0.3 * sheet.px()));
+    let fitted = |label: &String| {
+        fitted_name(
+            label,
+            SMALL,
+            Weight::Regular,
+            ROW_NAME.min(0.3 * sheet.px()),
+        )
+    };
     let rows: Vec<String> = y.labels.iter().map(fitted).collect();
     let left = MARGIN + widest(&rows, SMALL, Weight::Regular).max(30.0) + 12.0;
     // Maps stand beside each other, on a narrow page below each other.
-    let beside = if sheet.is_narrow() { 1.0 } else { measures.len() as f64 };
+    let beside = if sheet.is_narrow() {
+        1.0
+    } else {
+        measures.len() as f64
+    };
     let width = (sheet.px() - MARGIN - left - GAP * (beside - 1.0)) / beside;
     let cell = width / x.labels.len() as f64;
-    let columns: Vec<Vec<String>> =
-        x.labels.iter().map(|label| in_lines(label, SMALL, Weight::Regular, cell - 4.0, 2)).collect();
+    let columns: Vec<Vec<String>> = x
+        .labels
+        .iter()
+        .map(|label| in_lines(label, SMALL, Weight::Regular, cell - 4.0, 2))
+        .collect();
     let label_lines = columns.iter().map(Vec::len).max().unwrap_or(1) as f64;
     let heading = if groups.len() > 1 { 26.0 } else { 0.0 };
     let above = heading + 20.0 + LABEL_LINE * (label_lines - 1.0);
     let block = above + CELL * rows.len() as f64 + 14.0;
     let map = KEY + block * groups.len() as f64;
-    let step = if sheet.is_narrow() { (0.0, map + 20.0) } else { (width + GAP, 0.0) };
+    let step = if sheet.is_narrow() {
+        (0.0, map + 20.0)
+    } else {
+        (width + GAP, 0.0)
+    };
     let height = TOP + map + step.1 * (measures.len() - 1) as f64 + 24.0 + FOOTER;
-    let subtitle =
-        format!("{}; medians; darker: higher; hatched: half of the runs unfinished, or more", extent(&variants));
+    let subtitle = format!(
+        "{}; medians; darker: higher; hatched: half of the runs unfinished, or more",
+        extent(&variants)
+    );
     let subject = format!("Medians by {} and {}", y.title, x.title);
     let findings = match measures[0].name {
         "exposed_targets" => findings::exposure(&variants),
         _ => findings::completion(&variants),
     };
-    let head = Head { subject: &subject, findings, note: subtitle };
+    let head = Head {
+        subject: &subject,
+        findings,
+        note: subtitle,
+    };
     let mut canvas = page(sheet, &head, height);
     for (nth, measure) in measures.iter().enumerate() {
         let (from, top) = (left + step.0 * nth as f64, TOP + step.1 * nth as f64);
@@ -101,25 +129,54 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
             let top = top + above;
             for (row, name) in rows.iter().enumerate().filter(|_| is_first) {
                 let middle = top + CELL * (row as f64 + 0.5);
-                write(&mut canvas, name, (left - 10.0, middle + 4.2), SMALL, INK, Align::Right);
+                write(
+                    &mut canvas,
+                    name,
+                    (left - 10.0, middle + 4.2),
+                    SMALL,
+                    INK,
+                    Align::Right,
+                );
             }
             for (column, label) in columns.iter().enumerate() {
                 let middle = from + cell * (column as f64 + 0.5);
                 for (line, text) in label.iter().rev().enumerate() {
                     let baseline = top - 6.0 - LABEL_LINE * line as f64;
-                    write(&mut canvas, text, (middle, baseline), SMALL, MUTED, Align::Middle);
+                    write(
+                        &mut canvas,
+                        text,
+                        (middle, baseline),
+                        SMALL,
+                        MUTED,
+                        Align::Middle,
+                    );
                 }
             }
             for variant in variants {
-                let (Some(column), Some(row)) = ((x.of)(variant), (y.of)(variant)) else { continue };
+                let (Some(column), Some(row)) = ((x.of)(variant), (y.of)(variant)) else {
+                    continue;
+                };
                 let corner = (from + cell * column as f64, top + CELL * row as f64);
-                draw_cell(&mut canvas, measure, variant, corner, (cell, sheet.small_sizes()));
+                draw_cell(
+                    &mut canvas,
+                    measure,
+                    variant,
+                    corner,
+                    (cell, sheet.small_sizes()),
+                );
             }
         }
     }
     let axes = format!("columns: {}; rows: {}", x.title, y.title);
     let axes = fitted_name(&axes, SMALL, Weight::Regular, sheet.inner());
-    write(&mut canvas, &axes, (sheet.px() / 2.0, height - FOOTER - 12.0), SMALL, INK, Align::Middle);
+    write(
+        &mut canvas,
+        &axes,
+        (sheet.px() / 2.0, height - FOOTER - 12.0),
+        SMALL,
+        INK,
+        Align::Middle,
+    );
     Some(canvas)
 }
 
@@ -128,44 +185,87 @@ fn sides<'s>(
     axes: &'s [SweepAxis<'s>],
     variants: &[VariantResults<'_>],
 ) -> Option<([MapSide<'s>; 2], Vec<&'s SweepAxis<'s>>)> {
-    let on_both =
-        |a: &SweepAxis<'_>, b: &SweepAxis<'_>, variant| a.value_of(variant).and(b.value_of(variant)).is_some();
+    let on_both = |a: &SweepAxis<'_>, b: &SweepAxis<'_>, variant| {
+        a.value_of(variant).and(b.value_of(variant)).is_some()
+    };
     let mut pairs: Vec<(usize, usize)> = (0..axes.len())
         .flat_map(|b| (0..b).map(move |a| (a, b)))
-        .filter(|&(a, b)| variants.iter().any(|variant| on_both(&axes[a], &axes[b], variant)))
+        .filter(|&(a, b)| {
+            variants
+                .iter()
+                .any(|variant| on_both(&axes[a], &axes[b], variant))
+        })
         .collect();
     // Stable: among equals, the first of the sweep wins.
     pairs.sort_by_key(|&(a, b)| std::cmp::Reverse(axes[a].values.len() * axes[b].values.len()));
     if let Some(&(a, b)) = pairs.first() {
-        let rest = axes.iter().filter(|axis| axis.path != axes[a].path && axis.path != axes[b].path).collect();
+        let rest = axes
+            .iter()
+            .filter(|axis| axis.path != axes[a].path && axis.path != axes[b].path)
+            .collect();
         return Some(([side(&axes[a]), side(&axes[b])], rest));
     }
-    let axis = axes.iter().find(|axis| !axis.path.starts_with("strategies."))?;
-    let along = variants.iter().filter(|variant| axis.value_of(variant).is_some());
-    let strategies: Vec<String> = along.map(|variant| variant.info.strategy.clone()).unique().collect();
+    let axis = axes
+        .iter()
+        .find(|axis| !axis.path.starts_with("strategies."))?;
+    let along = variants
+        .iter()
+        .filter(|variant| axis.value_of(variant).is_some());
+    let strategies: Vec<String> = along
+        .map(|variant| variant.info.strategy.clone())
+        .unique()
+        .collect();
     if strategies.len() < 2 {
         return None;
     }
     let labels = strategies.clone();
-    let of = move |variant: &VariantResults<'_>| strategies.iter().position(|name| *name == variant.info.strategy);
-    let rest = axes.iter().filter(|other| other.path != axis.path).collect();
-    Some(([side(axis), MapSide { title: "strategy".to_owned(), labels, of: Box::new(of) }], rest))
+    let of = move |variant: &VariantResults<'_>| {
+        strategies
+            .iter()
+            .position(|name| *name == variant.info.strategy)
+    };
+    let rest = axes
+        .iter()
+        .filter(|other| other.path != axis.path)
+        .collect();
+    Some((
+        [
+            side(axis),
+            MapSide {
+                title: "strategy".to_owned(),
+                labels,
+                of: Box::new(of),
+            },
+        ],
+        rest,
+    ))
 }
 
 fn side<'s>(axis: &'s SweepAxis<'s>) -> MapSide<'s> {
     MapSide {
         title: axis.subject(),
-        labels: axis.values.iter().map(|value| axis.label_with_unit(value)).collect(),
+        labels: axis
+            .values
+            .iter()
+            .map(|value| axis.label_with_unit(value))
+            .collect(),
         of: Box::new(|variant| axis.value_of(variant)),
     }
 }
 
 /// Columns and rows: the side with more values gives the columns, where its labels have room.
 fn laid_out<'s>(sheet: Sheet<'_>, [a, b]: [MapSide<'s>; 2]) -> [MapSide<'s>; 2] {
-    let (more, fewer) = if a.labels.len() >= b.labels.len() { (a, b) } else { (b, a) };
+    let (more, fewer) = if a.labels.len() >= b.labels.len() {
+        (a, b)
+    } else {
+        (b, a)
+    };
     let maps = if sheet.is_narrow() { 1.0 } else { 2.0 };
     let room = (sheet.inner() - GAP - 90.0) / maps / more.labels.len() as f64 - 4.0;
-    let words = more.labels.iter().flat_map(|label| label.split_whitespace());
+    let words = more
+        .labels
+        .iter()
+        .flat_map(|label| label.split_whitespace());
     if more.labels.len() <= COLUMNS_MAX && widest(words, SMALL, Weight::Regular) <= room {
         [more, fewer]
     } else {
@@ -178,38 +278,73 @@ fn groups<'v, 'r>(
     rest: &[&SweepAxis<'_>],
     variants: &'v [VariantResults<'r>],
 ) -> Vec<MapRow<'v, 'r>> {
-    let on_map = |variant: &&VariantResults<'_>| sides.iter().all(|side| (side.of)(variant).is_some());
+    let on_map =
+        |variant: &&VariantResults<'_>| sides.iter().all(|side| (side.of)(variant).is_some());
     let by_strategy = sides.iter().all(|side| side.title != "strategy");
     let key = |variant: &VariantResults<'_>| -> Vec<String> {
-        let strategy = if by_strategy { variant.info.strategy.clone() } else { String::new() };
+        let strategy = if by_strategy {
+            variant.info.strategy.clone()
+        } else {
+            String::new()
+        };
         let others = rest.iter().map(|axis| {
-            let value = axis
-                .value_of(variant)
-                .map(|at| format!("{}: {}", axis.subject(), axis.label_with_unit(&axis.values[at])));
+            let value = axis.value_of(variant).map(|at| {
+                format!(
+                    "{}: {}",
+                    axis.subject(),
+                    axis.label_with_unit(&axis.values[at])
+                )
+            });
             value.unwrap_or_default()
         });
         std::iter::once(strategy).chain(others).collect()
     };
-    let groups = grouped(variants.iter().filter(on_map).map(|variant| (key(variant), variant)));
+    let groups = grouped(
+        variants
+            .iter()
+            .filter(on_map)
+            .map(|variant| (key(variant), variant)),
+    );
     let alike = groups.iter().map(|(key, _)| &key[0]).all_equal();
     let name = |key: &[String]| {
         let skipped = usize::from(alike && key.len() > 1);
-        key.iter().skip(skipped).filter(|part| !part.is_empty()).join(", ")
+        key.iter()
+            .skip(skipped)
+            .filter(|part| !part.is_empty())
+            .join(", ")
     };
-    groups.into_iter().map(|(key, variants)| (name(&key), variants)).collect()
+    groups
+        .into_iter()
+        .map(|(key, variants)| (name(&key), variants))
+        .collect()
 }
 
 fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
-    let medians = |name: &str| variants.iter().filter_map(|variant| variant.median(name)).collect::<Vec<f64>>();
+    let medians = |name: &str| {
+        variants
+            .iter()
+            .filter_map(|variant| variant.median(name))
+            .collect::<Vec<f64>>()
+    };
     let measure = |name: &'static str, title: &str, text: Box<dyn Fn(f64) -> String>| {
         let values = medians(name);
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        HeatMeasure { name, title: title.to_owned(), low, high, text }
+        HeatMeasure {
+            name,
+            title: title.to_owned(),
+            low,
+            high,
+            text,
+        }
     };
     if variants.iter().any(|variant| variant.exposed()) {
         return vec![
-            measure("exposed_targets", "clusters exposed to the defect", Box::new(count)),
+            measure(
+                "exposed_targets",
+                "clusters exposed to the defect",
+                Box::new(count),
+            ),
             measure(READY_TIME, "completion time", Box::new(time)),
             measure("peak_pulls", "peak concurrent pulls", Box::new(count)),
         ];
@@ -219,7 +354,11 @@ fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
     vec![
         measure(READY_TIME, "completion time", Box::new(time)),
         measure("peak_pulls", "peak concurrent pulls", Box::new(count)),
-        measure(egress, "peak egress over 1 s", Box::new(move |rate| unit.text(rate))),
+        measure(
+            egress,
+            "peak egress over 1 s",
+            Box::new(move |rate| unit.text(rate)),
+        ),
     ]
 }
 
@@ -244,7 +383,14 @@ impl HeatMeasure {
 fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width: f64) {
     write_bold(canvas, &measure.title, (left, top), LABEL, INK);
     if measure.low > measure.high {
-        write(canvas, "too few runs finished", (left, top + 20.0), SMALL, MUTED, Align::Left);
+        write(
+            canvas,
+            "too few runs finished",
+            (left, top + 20.0),
+            SMALL,
+            MUTED,
+            Align::Left,
+        );
         return;
     }
     let low = (measure.text)(measure.low);
@@ -254,10 +400,22 @@ fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width:
         let step = ((width - 170.0) / 24.0).clamp(2.0, 5.0);
         for at in 0..24 {
             let x = start + step * f64::from(at);
-            canvas.rectangle((x, top + 10.0), (x + step, top + 22.0), shade(f64::from(at) / 23.0), 1.0);
+            canvas.rectangle(
+                (x, top + 10.0),
+                (x + step, top + 22.0),
+                shade(f64::from(at) / 23.0),
+                1.0,
+            );
         }
         let end = start + 24.0 * step + 8.0;
-        write(canvas, &(measure.text)(measure.high), (end, top + 20.0), SMALL, MUTED, Align::Left);
+        write(
+            canvas,
+            &(measure.text)(measure.high),
+            (end, top + 20.0),
+            SMALL,
+            MUTED,
+            Align::Left,
+        );
     }
 }
 
@@ -280,10 +438,15 @@ fn draw_cell(
     }
     let colour = on_shade(share);
     if is_late {
-        hatch(canvas, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
+        hatch(
+            canvas,
+            [left, top, right, bottom],
+            if median.is_some() { colour } else { AXIS },
+        );
     }
     let share_finished = format!("{finished} of {}", counted(runs, "run"));
-    let mut lines = vec![median.map_or_else(|| share_finished.clone(), |median| (measure.text)(median))];
+    let mut lines =
+        vec![median.map_or_else(|| share_finished.clone(), |median| (measure.text)(median))];
     if needs_an_end && median.is_some() && finished > 0 && finished < runs {
         lines.push(share_finished);
     }
@@ -291,30 +454,67 @@ fn draw_cell(
     for (at, line) in lines.iter().enumerate() {
         let fits = |line: &str, size: f64| text_width(line, size, Weight::Regular) <= width - 5.0;
         // The first size that fits; a second line is smaller.
-        let sizes = || [LABEL].into_iter().chain(small.iter().copied()).skip((2 * at).min(small.len()));
+        let sizes = || {
+            [LABEL]
+                .into_iter()
+                .chain(small.iter().copied())
+                .skip((2 * at).min(small.len()))
+        };
         let brief = line.replace(" of ", "/").replace(" runs", "");
-        let whole = sizes().find(|&size| fits(line, size)).map(|size| (line, size));
-        let Some((line, size)) = whole.or_else(|| Some((&brief, sizes().find(|&size| fits(&brief, size))?))) else {
+        let whole = sizes()
+            .find(|&size| fits(line, size))
+            .map(|size| (line, size));
+        let Some((line, size)) =
+            whole.or_else(|| Some((&brief, sizes().find(|&size| fits(&brief, size))?)))
+        else {
             continue;
         };
         let half = text_width(line, size, Weight::Regular) / 2.0;
-        let baseline = if lines.len() == 1 { middle + 0.36 * size } else { middle - 2.5 + 14.0 * at as f64 };
+        let baseline = if lines.len() == 1 {
+            middle + 0.36 * size
+        } else {
+            middle - 2.5 + 14.0 * at as f64
+        };
         if is_late {
-            let ground = if median.is_some() { shade(share) } else { WHITE };
-            canvas.rectangle((x - half - 3.0, baseline - size), (x + half + 3.0, baseline + 4.0), ground, 1.0);
+            let ground = if median.is_some() {
+                shade(share)
+            } else {
+                WHITE
+            };
+            canvas.rectangle(
+                (x - half - 3.0, baseline - size),
+                (x + half + 3.0, baseline + 4.0),
+                ground,
+                1.0,
+            );
         }
-        write(canvas, line, (x, baseline), size, if median.is_some() { colour } else { INK }, Align::Middle);
+        write(
+            canvas,
+            line,
+            (x, baseline),
+            size,
+            if median.is_some() { colour } else { INK },
+            Align::Middle,
+        );
     }
 }
 
 /// Slanted lines over a rectangle.
-fn hatch(canvas: &mut Canvas, [left, top, right, bottom]: [f64; 4], colour: crate::report::style::Colour) {
+fn hatch(
+    canvas: &mut Canvas,
+    [left, top, right, bottom]: [f64; 4],
+    colour: crate::report::style::Colour,
+) {
     let height = bottom - top;
     let mut start = left - height + 4.0;
     while start < right {
         // From the lower end at `start` upwards to the right, cut at both sides.
         let (from, to) = (start.max(left), (start + height).min(right));
-        canvas.line((from, bottom - (from - start)), (to, bottom - (to - start)), Stroke::solid(colour, 0.8));
+        canvas.line(
+            (from, bottom - (from - start)),
+            (to, bottom - (to - start)),
+            Stroke::solid(colour, 0.8),
+        );
         start += 8.0;
     }
 }

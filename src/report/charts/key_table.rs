@@ -15,8 +15,10 @@ const VALUES: f64 = 138.0;
 /// The number of each variant, from 1 in the order of completion times and peaks; variants without a median time come
 /// last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
-    let key =
-        |at: &usize| [READY_TIME, "peak_pulls"].map(|measure| variants[*at].median(measure).unwrap_or(f64::INFINITY));
+    let key = |at: &usize| {
+        [READY_TIME, "peak_pulls"]
+            .map(|measure| variants[*at].median(measure).unwrap_or(f64::INFINITY))
+    };
     let order = (0..variants.len()).sorted_by(|a, b| in_turn(key(a), key(b)));
     let mut numbers = vec![0; variants.len()];
     for (number, at) in (1..).zip(order) {
@@ -36,7 +38,12 @@ pub(super) fn height(sheet: Sheet<'_>, variants: usize) -> f64 {
 }
 
 /// Draws the table with its upper end at `top`.
-pub(super) fn draw(canvas: &mut Canvas, sheet: Sheet<'_>, variants: &[VariantResults<'_>], top: f64) {
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    sheet: Sheet<'_>,
+    variants: &[VariantResults<'_>],
+    top: f64,
+) {
     let width = (sheet.inner() - GAP * (columns(sheet) - 1) as f64) / columns(sheet) as f64;
     let mut rows: Vec<(usize, usize)> = numbers(variants).into_iter().zip(0..).collect();
     rows.sort_unstable();
@@ -47,26 +54,71 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: Sheet<'_>, variants: &[VariantRes
         let left = MARGIN + (width + GAP) * (place / in_column) as f64;
         let right = left + width;
         if place % in_column == 0 {
-            write(canvas, "completion", (right - 58.0, top + 12.0), SMALL, MUTED, Align::Right);
-            write(canvas, "peak", (right, top + 12.0), SMALL, MUTED, Align::Right);
+            write(
+                canvas,
+                "completion",
+                (right - 58.0, top + 12.0),
+                SMALL,
+                MUTED,
+                Align::Right,
+            );
+            write(
+                canvas,
+                "peak",
+                (right, top + 12.0),
+                SMALL,
+                MUTED,
+                Align::Right,
+            );
             let y = top + HEADING - 6.0;
-            canvas.line((left, y), (right, y), crate::report::canvas::Stroke::solid(AXIS, 0.8));
+            canvas.line(
+                (left, y),
+                (right, y),
+                crate::report::canvas::Stroke::solid(AXIS, 0.8),
+            );
         }
         let baseline = top + HEADING + ROW * (place % in_column) as f64 + 11.0;
         let completion = variant.ready_time();
-        canvas.dot((left + 6.0, baseline - 4.3), 5.0, variant.style.colour(), 1.0);
+        canvas.dot(
+            (left + 6.0, baseline - 4.3),
+            5.0,
+            variant.style.colour(),
+            1.0,
+        );
         if completion.is_none() {
             canvas.dot((left + 6.0, baseline - 4.3), 2.8, WHITE, 1.0);
         }
-        write_bold(canvas, &number.to_string(), (left + 18.0, baseline), LABEL, INK);
-        write(canvas, &names[at], (left + NUMBER, baseline), SMALL, INK, Align::Left);
+        write_bold(
+            canvas,
+            &number.to_string(),
+            (left + 18.0, baseline),
+            LABEL,
+            INK,
+        );
+        write(
+            canvas,
+            &names[at],
+            (left + NUMBER, baseline),
+            SMALL,
+            INK,
+            Align::Left,
+        );
         let finished = variant.finished();
         let end = match completion {
             None => "unfinished".to_owned(),
-            Some(end) if finished < variant.runs.len() => format!("{} ({finished}/{})", time(end), variant.runs.len()),
+            Some(end) if finished < variant.runs.len() => {
+                format!("{} ({finished}/{})", time(end), variant.runs.len())
+            }
             Some(end) => time(end),
         };
-        write(canvas, &end, (right - 58.0, baseline), SMALL, INK, Align::Right);
+        write(
+            canvas,
+            &end,
+            (right - 58.0, baseline),
+            SMALL,
+            INK,
+            Align::Right,
+        );
         let peak = variant.median("peak_pulls").map_or_else(String::new, count);
         write(canvas, &peak, (right, baseline), SMALL, INK, Align::Right);
     }

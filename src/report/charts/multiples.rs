@@ -58,13 +58,27 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let rows = row_names(&grid);
     let left = left_of(&rows);
     let width = width_in(sheet, &grid);
-    let above = if grid.title.is_empty() { ABOVE } else { ABOVE_NAMELESS } + if sheet.is_narrow() { 8.0 } else { 0.0 };
-    let row_count = grid.panels.iter().map(|panel| panel.row + 1).max().unwrap_or(0);
+    let above = if grid.title.is_empty() {
+        ABOVE
+    } else {
+        ABOVE_NAMELESS
+    } + if sheet.is_narrow() { 8.0 } else { 0.0 };
+    let row_count = grid
+        .panels
+        .iter()
+        .map(|panel| panel.row + 1)
+        .max()
+        .unwrap_or(0);
     let top = TOP + 48.0 + if grid.title.is_empty() { 0.0 } else { 42.0 };
     let area = |panel: &GridPanel<'_, '_>| {
         let left = left + (width + GAP) * panel.column as f64;
         let top = top + (PANEL + above) * panel.row as f64;
-        Area { left, top, right: left + width, bottom: top + PANEL }
+        Area {
+            left,
+            top,
+            right: left + width,
+            bottom: top + PANEL,
+        }
     };
     let bottom = top + (PANEL + above) * row_count as f64 - above;
     let (x, y) = (time_axis(&variants), pulls_axis(&variants));
@@ -74,26 +88,52 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         (false, true) => "; pulls axis logarithmic",
         (false, false) => "",
     };
-    let line = results.displayed().map_or_else(String::new, |run| format!("line: replicate {}, ", run.replicate));
+    let line = results.displayed().map_or_else(String::new, |run| {
+        format!("line: replicate {}, ", run.replicate)
+    });
     let subtitle = format!(
         "{}; {line}shade: p5–p95 of all runs, or the range of a dense line around its mean{logs}",
         extent(&variants)
     );
     let subject = "Concurrent image pulls on common axes";
-    let head = Head { subject, findings: findings::tradeoff(&variants), note: subtitle };
+    let head = Head {
+        subject,
+        findings: findings::tradeoff(&variants),
+        note: subtitle,
+    };
     let mut canvas = page_of_run(results, &head, bottom + 62.0 + FOOTER);
-    let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) { "" } else { " (no run pulls an image)" };
-    let note = format!("concurrent image pulls{pulls}; above each panel: median peak · median completion time");
+    let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) {
+        ""
+    } else {
+        " (no run pulls an image)"
+    };
+    let note = format!(
+        "concurrent image pulls{pulls}; above each panel: median peak · median completion time"
+    );
     let lines = in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2);
     write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
     if !grid.title.is_empty() {
-        write(&mut canvas, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
+        write(
+            &mut canvas,
+            &grid.title,
+            (left, TOP + 26.0),
+            SMALL,
+            MUTED,
+            Align::Left,
+        );
         for (at, column) in grid.columns.iter().enumerate() {
             // The part of a value in parentheses moves to a second line where it does not fit.
             let whole = text_width(column, LABEL, Weight::Bold) <= width;
-            let (name, inside) = column.split_at(column.find('(').filter(|_| !whole).unwrap_or(column.len()));
+            let (name, inside) =
+                column.split_at(column.find('(').filter(|_| !whole).unwrap_or(column.len()));
             let left = left + (width + GAP) * at as f64;
-            write_bold(&mut canvas, &fitted(name, LABEL, Weight::Bold, width), (left, TOP + 45.0), LABEL, INK);
+            write_bold(
+                &mut canvas,
+                &fitted(name, LABEL, Weight::Bold, width),
+                (left, TOP + 45.0),
+                LABEL,
+                INK,
+            );
             write_fitted(&mut canvas, inside, (left, TOP + 60.0), tiny, MUTED, width);
         }
     }
@@ -102,50 +142,113 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         write_bold(&mut canvas, name, (MARGIN, middle + 4.5), LABEL, INK);
     }
     // The lowest panel of a column carries the times.
-    let lowest = |column: usize| grid.panels.iter().filter(|p| p.column == column).map(|p| p.row).max();
+    let lowest = |column: usize| {
+        grid.panels
+            .iter()
+            .filter(|p| p.column == column)
+            .map(|p| p.row)
+            .max()
+    };
     for panel in &grid.panels {
         let area = area(panel);
-        let (x, y) = (Scale { from: area.left, to: area.right, ..x }, Scale { from: area.bottom, to: area.top, ..y });
-        draw_panel(&mut canvas, panel, (&x, &y), tiny, lowest(panel.column) == Some(panel.row));
+        let (x, y) = (
+            Scale {
+                from: area.left,
+                to: area.right,
+                ..x
+            },
+            Scale {
+                from: area.bottom,
+                to: area.top,
+                ..y
+            },
+        );
+        draw_panel(
+            &mut canvas,
+            panel,
+            (&x, &y),
+            tiny,
+            lowest(panel.column) == Some(panel.row),
+        );
     }
     let middle = f64::midpoint(left, sheet.px() - MARGIN);
     let axis = format!("time since {}", results.start());
-    write(&mut canvas, &axis, (middle, bottom + 42.0), SMALL, INK, Align::Middle);
+    write(
+        &mut canvas,
+        &axis,
+        (middle, bottom + 42.0),
+        SMALL,
+        INK,
+        Align::Middle,
+    );
     Some(canvas)
 }
 
 /// Columns for the values of the setting with the most values, rows for everything else. `None` where more than half
 /// of the places would be empty.
-fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -> Option<Grid<'v, 'r>> {
-    let across =
-        axes.iter().filter(|axis| axis.values.len() <= COLUMNS_MAX).rev().max_by_key(|axis| axis.values.len())?;
+fn trellis<'v, 'r>(
+    axes: &[SweepAxis<'r>],
+    variants: &'v [VariantResults<'r>],
+) -> Option<Grid<'v, 'r>> {
+    let across = axes
+        .iter()
+        .filter(|axis| axis.values.len() <= COLUMNS_MAX)
+        .rev()
+        .max_by_key(|axis| axis.values.len())?;
     let lines = across.lines(axes, variants);
     let mut rows: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
-    let panel = |row, column, variant| GridPanel { row, column, variant, name: String::new() };
+    let panel = |row, column, variant| GridPanel {
+        row,
+        column,
+        variant,
+        name: String::new(),
+    };
     let mut panels: Vec<GridPanel<'v, 'r>> = Vec::new();
     for (row, line) in lines.iter().enumerate() {
-        panels.extend(line.points.iter().map(|&(column, variant)| panel(row, column, variant)));
+        panels.extend(
+            line.points
+                .iter()
+                .map(|&(column, variant)| panel(row, column, variant)),
+        );
     }
-    for variant in variants.iter().filter(|variant| across.value_of(variant).is_none()) {
+    for variant in variants
+        .iter()
+        .filter(|variant| across.value_of(variant).is_none())
+    {
         panels.push(panel(rows.len(), 0, variant));
         rows.push(variant.info.strategy.clone());
     }
     if !rows.iter().all_unique() || 2 * panels.len() < rows.len() * across.values.len() {
         return None;
     }
-    let columns = across.values.iter().map(|value| value.label.clone()).collect();
+    let columns = across
+        .values
+        .iter()
+        .map(|value| value.label.clone())
+        .collect();
     let title = across.subject();
-    Some(Grid { panels, columns, rows, title })
+    Some(Grid {
+        panels,
+        columns,
+        rows,
+        title,
+    })
 }
 
 /// The names of the rows, where they have them.
 fn row_names(grid: &Grid<'_, '_>) -> Vec<String> {
-    grid.rows.iter().map(|name| fitted_name(name, LABEL, Weight::Bold, ROW_NAME)).collect()
+    grid.rows
+        .iter()
+        .map(|name| fitted_name(name, LABEL, Weight::Bold, ROW_NAME))
+        .collect()
 }
 
 /// Where the first column of panels begins.
 fn left_of(rows: &[String]) -> f64 {
-    let names = rows.iter().map(|name| text_width(name, LABEL, Weight::Bold)).reduce(f64::max);
+    let names = rows
+        .iter()
+        .map(|name| text_width(name, LABEL, Weight::Bold))
+        .reduce(f64::max);
     MARGIN + names.map_or(0.0, |names| names + 14.0) + 44.0
 }
 
@@ -167,7 +270,12 @@ fn one_by_one<'v, 'r>(sheet: Sheet<'_>, variants: &'v [VariantResults<'r>]) -> G
         name,
     };
     let panels = variants.iter().zip(names).enumerate().map(panel).collect();
-    Grid { panels, columns: vec![String::new(); columns], rows: Vec::new(), title: String::new() }
+    Grid {
+        panels,
+        columns: vec![String::new(); columns],
+        rows: Vec::new(),
+        title: String::new(),
+    }
 }
 
 fn active_until(variant: &VariantResults<'_>) -> f64 {
@@ -175,33 +283,79 @@ fn active_until(variant: &VariantResults<'_>) -> f64 {
 }
 
 fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
-    let ends: Vec<f64> = variants.iter().map(active_until).filter(|end| *end > 0.0).collect();
+    let ends: Vec<f64> = variants
+        .iter()
+        .map(active_until)
+        .filter(|end| *end > 0.0)
+        .collect();
     // The first twentieth of the shortest rollout is drawn at the edge.
     Scale::fitting(&ends, (LOG_FROM, [20.0, 1.0]), 1.0, (0.0, 1.0))
 }
 
 fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
     let greatest = |variant: &VariantResults<'_>| {
-        variant.timeline.iter().map(|row| (row.pulls as f64).max(row.pulls_p95)).fold(0.0, f64::max)
+        variant
+            .timeline
+            .iter()
+            .map(|row| (row.pulls as f64).max(row.pulls_p95))
+            .fold(0.0, f64::max)
     };
-    let peaks: Vec<f64> = variants.iter().map(greatest).filter(|peak| *peak > 0.0).collect();
+    let peaks: Vec<f64> = variants
+        .iter()
+        .map(greatest)
+        .filter(|peak| *peak > 0.0)
+        .collect();
     let scale = Scale::fitting(&peaks, (LOG_FROM, [5.0, 1.1]), 1.04, (0.0, 1.0));
-    Scale { low: scale.low.min(1.0), ..scale }
+    Scale {
+        low: scale.low.min(1.0),
+        ..scale
+    }
 }
 
-fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, (x, y): (&Scale, &Scale), tiny: f64, lowest: bool) {
-    let area = Area { left: x.from, top: y.to, right: x.to, bottom: y.from };
+fn draw_panel(
+    canvas: &mut Canvas,
+    panel: &GridPanel<'_, '_>,
+    (x, y): (&Scale, &Scale),
+    tiny: f64,
+    lowest: bool,
+) {
+    let area = Area {
+        left: x.from,
+        top: y.to,
+        right: x.to,
+        bottom: y.from,
+    };
     let variant = panel.variant;
     for tick in pulls_ticks(y) {
         let at = y.at(tick.value);
         canvas.line((area.left, at), (area.right, at), Stroke::solid(GRID, 1.0));
         if panel.column == 0 {
-            write(canvas, &tick.label, (area.left - 6.0, at + 0.36 * tiny), tiny, MUTED, Align::Right);
+            write(
+                canvas,
+                &tick.label,
+                (area.left - 6.0, at + 0.36 * tiny),
+                tiny,
+                MUTED,
+                Align::Right,
+            );
         }
     }
     let detail = detail(variant);
-    write_bold(canvas, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
-    write(canvas, &detail, (area.left, area.top - 6.0), tiny, MUTED, Align::Left);
+    write_bold(
+        canvas,
+        &panel.name,
+        (area.left, area.top - 19.0),
+        SMALL,
+        INK,
+    );
+    write(
+        canvas,
+        &detail,
+        (area.left, area.top - 6.0),
+        tiny,
+        MUTED,
+        Align::Left,
+    );
     let colour = variant.style.colour();
     let end = active_until(variant);
     let whole = |value: &dyn Fn(&TimelineRow) -> f64| {
@@ -215,19 +369,39 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, (x, y): (&Scale, &
         canvas.path(dense.mean, Stroke::solid(colour, 1.4));
     } else {
         if variant.runs.len() > 1 {
-            canvas.between(line(&|row| row.pulls_p95), line(&|row| row.pulls_p5), colour, 0.25);
+            canvas.between(
+                line(&|row| row.pulls_p95),
+                line(&|row| row.pulls_p5),
+                colour,
+                0.25,
+            );
         }
         canvas.path(line(&|row| row.pulls as f64), Stroke::solid(colour, 1.4));
     }
-    canvas.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.0));
+    canvas.line(
+        (area.left, area.bottom),
+        (area.right, area.bottom),
+        Stroke::solid(AXIS, 1.0),
+    );
     let most = ((area.right - area.left) / 42.0) as usize;
     for tick in ticks_of_short_time(x, 40.0, most.clamp(1, 5)) {
         let at = x.at(tick.value);
-        canvas.line((at, area.bottom), (at, area.bottom + 3.0), Stroke::solid(AXIS, 1.0));
+        canvas.line(
+            (at, area.bottom),
+            (at, area.bottom + 3.0),
+            Stroke::solid(AXIS, 1.0),
+        );
         let half = text_width(&tick.label, tiny, Weight::Regular) / 2.0;
         if lowest {
             let middle = at.min(area.right + 5.0 - half);
-            write(canvas, &tick.label, (middle, area.bottom + 16.0), tiny, MUTED, Align::Middle);
+            write(
+                canvas,
+                &tick.label,
+                (middle, area.bottom + 16.0),
+                tiny,
+                MUTED,
+                Align::Middle,
+            );
         }
     }
 }
@@ -235,11 +409,20 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, (x, y): (&Scale, &
 /// `5,000 · 12.2 min`: the peak and the completion time.
 fn detail(variant: &VariantResults<'_>) -> String {
     let peak = count(variant.median("peak_pulls").unwrap_or(0.0));
-    let end = variant.ready_time().map_or_else(|| "unfinished".to_owned(), time);
+    let end = variant
+        .ready_time()
+        .map_or_else(|| "unfinished".to_owned(), time);
     format!("{peak} · {end}")
 }
 
 fn pulls_ticks(y: &Scale) -> Vec<AxisTick> {
-    let ticks = if y.log { log_ticks(y, 17.0) } else { ticks_from_zero(y.high, 3, true) };
-    ticks.into_iter().filter(|tick| tick.value <= y.high).collect()
+    let ticks = if y.log {
+        log_ticks(y, 17.0)
+    } else {
+        ticks_from_zero(y.high, 3, true)
+    };
+    ticks
+        .into_iter()
+        .filter(|tick| tick.value <= y.high)
+        .collect()
 }

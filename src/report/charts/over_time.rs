@@ -65,8 +65,19 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
         .tables
         .timeline
         .iter()
-        .flat_map(|row| [row.egress_peak_1s_bytes_per_s, row.egress_peak_1s_p95_bytes_per_s])
-        .chain(results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s))
+        .flat_map(|row| {
+            [
+                row.egress_peak_1s_bytes_per_s,
+                row.egress_peak_1s_p95_bytes_per_s,
+            ]
+        })
+        .chain(
+            results
+                .tables
+                .runs
+                .iter()
+                .map(|run| run.egress_peak_1s_bytes_per_s),
+        )
         .fold(0.0, f64::max);
     let unit = RateUnit::for_max(greatest);
     draw(
@@ -79,7 +90,12 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
             whole: false,
             unit: (unit.bytes_per_s, unit.name),
             value: |row| row.egress_peak_1s_bytes_per_s,
-            band: |row| (row.egress_peak_1s_p5_bytes_per_s, row.egress_peak_1s_p95_bytes_per_s),
+            band: |row| {
+                (
+                    row.egress_peak_1s_p5_bytes_per_s,
+                    row.egress_peak_1s_p95_bytes_per_s,
+                )
+            },
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
             peak: "egress_peak_1s_bytes_per_s",
         },
@@ -88,11 +104,23 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
 
 impl CurveQuantity {
     /// Ticks for all of `variants` on one axis, including capacities that do not flatten the curves.
-    fn ticks(&self, variants: &[VariantResults<'_>], heights: &[f64], most: usize) -> Vec<AxisTick> {
+    fn ticks(
+        &self,
+        variants: &[VariantResults<'_>],
+        heights: &[f64],
+        most: usize,
+    ) -> Vec<AxisTick> {
         let greatest = heights.iter().copied().fold(0.0, f64::max);
         let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
-        let limit = variants.iter().filter_map(self.capacity).filter(shown).fold(0.0, f64::max);
-        scaled(ticks_from_zero(greatest.max(limit) / self.unit.0, most, self.whole), self.unit.0)
+        let limit = variants
+            .iter()
+            .filter_map(self.capacity)
+            .filter(shown)
+            .fold(0.0, f64::max);
+        scaled(
+            ticks_from_zero(greatest.max(limit) / self.unit.0, most, self.whole),
+            self.unit.0,
+        )
     }
 
     /// The peak of a variant for order and key.
@@ -103,12 +131,17 @@ impl CurveQuantity {
     /// `peak 1,132 [1,110–1,150]`: the median peak over runs with its 5th and 95th percentile.
     fn detail(&self, variant: &VariantResults<'_>) -> String {
         let row = variant.summary(self.peak);
-        let Some((median, p5, p95)) = row.and_then(|row| Some((row.median?, row.p5?, row.p95?))) else {
+        let Some((median, p5, p95)) = row.and_then(|row| Some((row.median?, row.p5?, row.p95?)))
+        else {
             return String::new();
         };
         let (size, name) = self.unit;
         let values = [median, p5, p95].map(|value| value / size);
-        let [shown, low, high] = if self.whole { values.map(count) } else { alike(values) };
+        let [shown, low, high] = if self.whole {
+            values.map(count)
+        } else {
+            alike(values)
+        };
         let peak = match low == high {
             true if self.whole => shown,
             true => number(values[0]),
@@ -120,15 +153,26 @@ impl CurveQuantity {
 
 fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let variants = results.variants();
-    let spans: Vec<f64> = variants.iter().map(|variant| variant.active_until(quantity.value, quantity.band)).collect();
+    let spans: Vec<f64> = variants
+        .iter()
+        .map(|variant| variant.active_until(quantity.value, quantity.band))
+        .collect();
     let longest = spans.iter().copied().fold(0.0, f64::max);
     let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
     let overlay = variants.len() <= OVERLAY_MAX && alike;
-    let heights: Vec<f64> = variants.iter().map(|variant| height_of(variant, quantity)).collect();
+    let heights: Vec<f64> = variants
+        .iter()
+        .map(|variant| height_of(variant, quantity))
+        .collect();
     // Against the link that all share, a low curve says that it needs little of it.
-    let shares_link = shared_link(&variants, quantity).is_some_and(|link| link <= CAPACITY_SHOWN * span(&heights).1);
+    let shares_link = shared_link(&variants, quantity)
+        .is_some_and(|link| link <= CAPACITY_SHOWN * span(&heights).1);
     let own_values = !overlay && !shares_link && differ(&heights);
-    let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
+    let replicates = variants
+        .iter()
+        .map(|variant| variant.runs.len())
+        .max()
+        .unwrap_or(0);
     let mut note = extent(&variants) + &results.replicate_of("line");
     if replicates > 1 {
         note.push_str("; shade: p5–p95 of all runs");
@@ -141,9 +185,16 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
             (false, true) => "",
         });
     }
-    let mut head = Head { subject: quantity.title, findings: (quantity.findings)(&variants), note };
+    let mut head = Head {
+        subject: quantity.title,
+        findings: (quantity.findings)(&variants),
+        note,
+    };
     if overlay {
-        let axes = PlotAxes { span: longest, ticks: quantity.ticks(&variants, &heights, 7) };
+        let axes = PlotAxes {
+            span: longest,
+            ticks: quantity.ticks(&variants, &heights, 7),
+        };
         return overlaid(results, quantity, &variants, &head, &axes);
     }
     let own = |at: usize| quantity.ticks(&variants[at..=at], &heights[at..=at], 4);
@@ -178,15 +229,38 @@ fn overlaid(
     let area = Area::of_page(sheet, height, 50.0, key_right);
     let mut canvas = page_of_run(results, head, height + key_below);
     let plot = Plot::new(area, axes, quantity);
-    let dense = density_note(variants.iter().any(|variant| plot.envelope(variant).is_some()));
-    value_axis(&mut canvas, area, &plot.y, &axes.ticks, &format!("{}{}{dense}", quantity.axis, quantity.point_note));
+    let dense = density_note(
+        variants
+            .iter()
+            .any(|variant| plot.envelope(variant).is_some()),
+    );
+    value_axis(
+        &mut canvas,
+        area,
+        &plot.y,
+        &axes.ticks,
+        &format!("{}{}{dense}", quantity.axis, quantity.point_note),
+    );
     // High peaks first, so that low ones are drawn over them.
-    let order = variants.iter().sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a))).collect_vec();
-    order.iter().for_each(|variant| plot.band(&mut canvas, variant));
-    order.iter().for_each(|variant| plot.line(&mut canvas, variant, 2.0));
+    let order = variants
+        .iter()
+        .sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a)))
+        .collect_vec();
+    order
+        .iter()
+        .for_each(|variant| plot.band(&mut canvas, variant));
+    order
+        .iter()
+        .for_each(|variant| plot.line(&mut canvas, variant, 2.0));
     plot.capacities(&mut canvas, variants, true);
     let (times, unit) = time_ticks(plot.x.high, 8);
-    bottom_axis(&mut canvas, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
+    bottom_axis(
+        &mut canvas,
+        area,
+        &plot.x,
+        &times,
+        &format!("{} since {}", unit.long, results.start()),
+    );
     key(&mut canvas, area, sheet.px() - 10.0, entries);
     canvas
 }
@@ -206,17 +280,37 @@ fn in_panels(
     axes: &[PlotAxes],
     own_values: bool,
 ) -> Canvas {
-    let labels = axes.iter().flat_map(|axes| &axes.ticks).map(|tick| &tick.label);
+    let labels = axes
+        .iter()
+        .flat_map(|axes| &axes.ticks)
+        .map(|tick| &tick.label);
     let widest = widest(labels, SMALL, Weight::Regular);
-    let (areas, height) = panels(results.sheet(), variants.len(), own_values.then_some(widest));
+    let (areas, height) = panels(
+        results.sheet(),
+        variants.len(),
+        own_values.then_some(widest),
+    );
     let plot = |(area, axes): (&Area, &PlotAxes)| Plot::new(*area, axes, quantity);
     let plots: Vec<Plot<'_>> = areas.iter().zip(axes).map(plot).collect();
-    let dense = density_note(plots.iter().zip(variants).any(|(plot, variant)| plot.envelope(variant).is_some()));
+    let dense = density_note(
+        plots
+            .iter()
+            .zip(variants)
+            .any(|(plot, variant)| plot.envelope(variant).is_some()),
+    );
     head.note.push_str(dense);
     let mut canvas = page_of_run(results, head, height);
-    let tops: Vec<f64> = axes.iter().map(|axes| axes.ticks.last().expect("there are ticks").value).collect();
+    let tops: Vec<f64> = axes
+        .iter()
+        .map(|axes| axes.ticks.last().expect("there are ticks").value)
+        .collect();
     let link = link_note(variants, &tops, quantity);
-    let note = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);
+    let note = format!(
+        "{}{link} over time since {}{}",
+        quantity.axis,
+        results.start(),
+        quantity.point_note
+    );
     let lines = in_lines(&note, SMALL, Weight::Regular, results.sheet().inner(), 2);
     write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
     let names = panel_names(variants, &areas);
@@ -227,7 +321,17 @@ fn in_panels(
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
         let labelled = own_values || area.left < MARGIN + 60.0;
-        panel_frame(&mut canvas, area, &plot.y, ticks, &Heading { name: &names[at], detail: &detail, labelled });
+        panel_frame(
+            &mut canvas,
+            area,
+            &plot.y,
+            ticks,
+            &Heading {
+                name: &names[at],
+                detail: &detail,
+                labelled,
+            },
+        );
         plot.band(&mut canvas, variant);
         plot.line(&mut canvas, variant, 1.6);
         plot.capacities(&mut canvas, std::slice::from_ref(variant), false);
@@ -238,24 +342,40 @@ fn in_panels(
 
 /// Explains curves that are too dense for a line.
 const fn density_note(is_dense: bool) -> &'static str {
-    if is_dense { "; where too dense: range and mean" } else { "" }
+    if is_dense {
+        "; where too dense: range and mean"
+    } else {
+        ""
+    }
 }
 
 /// The greatest value that is drawn of a variant.
 fn height_of(variant: &VariantResults<'_>, quantity: &CurveQuantity) -> f64 {
     let drawn = |row: &TimelineRow| (quantity.value)(row).max((quantity.band)(row).1);
-    variant.timeline.iter().map(|row| drawn(row)).fold(0.0, f64::max)
+    variant
+        .timeline
+        .iter()
+        .map(|row| drawn(row))
+        .fold(0.0, f64::max)
 }
 
 /// Whether a common axis would leave the lowest curve too flat to read. Curves that are always zero do not count.
 fn differ(heights: &[f64]) -> bool {
-    let (low, high) = span(&heights.iter().copied().filter(|height| *height > 0.0).collect::<Vec<_>>());
+    let (low, high) = span(
+        &heights
+            .iter()
+            .copied()
+            .filter(|height| *height > 0.0)
+            .collect::<Vec<_>>(),
+    );
     low > 0.0 && high > SHARED_VALUE * low
 }
 
 /// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
 fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuantity) -> String {
-    let Some(capacity) = shared_link(variants, quantity) else { return String::new() };
+    let Some(capacity) = shared_link(variants, quantity) else {
+        return String::new();
+    };
     let drawn = tops.iter().filter(|top| capacity <= **top).count();
     let dashed = match drawn {
         0 => "",
@@ -285,20 +405,51 @@ pub(super) struct Heading<'h> {
 }
 
 /// Name, detail, grid and value labels of a panel.
-pub(super) fn panel_frame(canvas: &mut Canvas, area: Area, y: &Scale, ticks: &[AxisTick], heading: &Heading<'_>) {
+pub(super) fn panel_frame(
+    canvas: &mut Canvas,
+    area: Area,
+    y: &Scale,
+    ticks: &[AxisTick],
+    heading: &Heading<'_>,
+) {
     let width = area.right - area.left;
     let name = fitted_name(heading.name, LABEL, Weight::Bold, width);
     write_bold(canvas, &name, (area.left, area.top - 27.0), LABEL, INK);
-    write_fitted(canvas, heading.detail, (area.left, area.top - 11.0), SMALL, MUTED, width);
-    let label = |tick: &AxisTick| if heading.labelled { tick.label.clone() } else { String::new() };
-    let ticks: Vec<AxisTick> = ticks.iter().map(|tick| AxisTick { label: label(tick), ..tick.clone() }).collect();
+    write_fitted(
+        canvas,
+        heading.detail,
+        (area.left, area.top - 11.0),
+        SMALL,
+        MUTED,
+        width,
+    );
+    let label = |tick: &AxisTick| {
+        if heading.labelled {
+            tick.label.clone()
+        } else {
+            String::new()
+        }
+    };
+    let ticks: Vec<AxisTick> = ticks
+        .iter()
+        .map(|tick| AxisTick {
+            label: label(tick),
+            ..tick.clone()
+        })
+        .collect();
     value_axis(canvas, area, y, &ticks, "");
 }
 
 /// The time axis of a panel: its last label carries the unit.
 pub(super) fn panel_time(canvas: &mut Canvas, area: Area, x: &Scale) {
     let room = ((area.right - area.left) / 48.0) as usize;
-    bottom_axis(canvas, area, x, &ticks_of_short_time(x, 40.0, room.clamp(2, 6)), "");
+    bottom_axis(
+        canvas,
+        area,
+        x,
+        &ticks_of_short_time(x, 40.0, room.clamp(2, 6)),
+        "",
+    );
 }
 
 /// A step line: each bin that begins before `end` is level from its start to its end.
@@ -310,7 +461,8 @@ pub(super) fn steps(
     y: &Scale,
 ) -> Vec<Position> {
     let shown = variant.timeline.iter().filter(|row| row.t_s < end);
-    let step = |row: &&TimelineRow| [row.t_s, row.t_s + row.bin_s].map(|t| (x.at(t), y.at(value(row))));
+    let step =
+        |row: &&TimelineRow| [row.t_s, row.t_s + row.bin_s].map(|t| (x.at(t), y.at(value(row))));
     shown.flat_map(step).collect()
 }
 
@@ -325,16 +477,31 @@ struct Plot<'q> {
 impl<'q> Plot<'q> {
     fn new(area: Area, axes: &PlotAxes, quantity: &'q CurveQuantity) -> Self {
         let x = Scale::from_zero(axes.span, area.left, area.right);
-        Self { area, x, y: Scale::to_last(&axes.ticks, area.bottom, area.top), quantity }
+        Self {
+            area,
+            x,
+            y: Scale::to_last(&axes.ticks, area.bottom, area.top),
+            quantity,
+        }
     }
 
-    fn steps(&self, variant: &VariantResults<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
+    fn steps(
+        &self,
+        variant: &VariantResults<'_>,
+        value: impl Fn(&TimelineRow) -> f64,
+    ) -> Vec<Position> {
         decimate(&steps(variant, self.x.high, value, &self.x, &self.y), 2.0)
     }
 
     /// The curve of a variant as an envelope, where it would be solid ink.
     fn envelope(&self, variant: &VariantResults<'_>) -> Option<Envelope> {
-        envelope(&steps(variant, self.x.high, self.quantity.value, &self.x, &self.y))
+        envelope(&steps(
+            variant,
+            self.x.high,
+            self.quantity.value,
+            &self.x,
+            &self.y,
+        ))
     }
 
     fn band(&self, canvas: &mut Canvas, variant: &VariantResults<'_>) {
@@ -351,22 +518,41 @@ impl<'q> Plot<'q> {
             canvas.between(dense.upper, dense.lower, colour, 0.35);
             return canvas.path(dense.mean, Stroke::solid(colour, width));
         }
-        canvas.path(self.steps(variant, self.quantity.value), Stroke::solid(colour, width));
+        canvas.path(
+            self.steps(variant, self.quantity.value),
+            Stroke::solid(colour, width),
+        );
     }
 
     /// The distinct capacities of the variants as reference lines, with a label where `labelled`.
     fn capacities(&self, canvas: &mut Canvas, variants: &[VariantResults<'_>], labelled: bool) {
-        let with_link = variants.iter().filter(|variant| (self.quantity.capacity)(variant).is_some());
-        for capacity in links(with_link).into_iter().filter(|capacity| *capacity <= self.y.high) {
+        let with_link = variants
+            .iter()
+            .filter(|variant| (self.quantity.capacity)(variant).is_some());
+        for capacity in links(with_link)
+            .into_iter()
+            .filter(|capacity| *capacity <= self.y.high)
+        {
             let y = self.y.at(capacity);
-            let stroke = Stroke { colour: INK, width: 1.3, dash: &[6.0, 4.0] };
+            let stroke = Stroke {
+                colour: INK,
+                width: 1.3,
+                dash: &[6.0, 4.0],
+            };
             canvas.line((self.area.left, y), (self.area.right, y), stroke);
             if labelled {
                 let text = format!("link {}", rate(capacity));
                 let width = text_width(&text, SMALL, Weight::Regular) + 8.0;
                 let right = self.area.right - 2.0;
                 canvas.rectangle((right - width, y + 3.0), (right, y + 20.0), WHITE, 0.8);
-                write(canvas, &text, (right - 4.0, y + 16.0), SMALL, INK, Align::Right);
+                write(
+                    canvas,
+                    &text,
+                    (right - 4.0, y + 16.0),
+                    SMALL,
+                    INK,
+                    Align::Right,
+                );
             }
         }
     }
@@ -380,7 +566,11 @@ mod tests {
     fn panels_get_their_own_value_axis_when_a_common_one_flattens_the_lowest_curve() {
         let cases = [
             (&[2.0, 2000.0][..], true, "a thousand times"),
-            (&[250.0, 2000.0], false, "eight times, the limit for a common axis"),
+            (
+                &[250.0, 2000.0],
+                false,
+                "eight times, the limit for a common axis",
+            ),
             (&[0.0, 1500.0, 2000.0], false, "a curve that is always zero"),
             (&[0.0, 0.0], false, "nothing at all"),
             (&[], false, "no variant"),

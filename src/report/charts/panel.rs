@@ -17,33 +17,78 @@ pub(super) struct MeasurePanel {
 
 /// All values that are drawn for a measure.
 fn values(variants: &[&VariantResults<'_>], measure: &str) -> Vec<f64> {
-    let rows = variants.iter().filter_map(|variant| variant.summary(measure));
-    rows.flat_map(|row| [row.p5, row.median, row.p95, row.median_ci95_low, row.median_ci95_high]).flatten().collect()
+    let rows = variants
+        .iter()
+        .filter_map(|variant| variant.summary(measure));
+    rows.flat_map(|row| {
+        [
+            row.p5,
+            row.median,
+            row.p95,
+            row.median_ci95_low,
+            row.median_ci95_high,
+        ]
+    })
+    .flatten()
+    .collect()
 }
 
 /// Room below and above the values of a logarithmic axis, as factors.
 const ROOM: [f64; 2] = [1.3, 1.3];
 
 /// The panel of a measure over the runs, or of [`FINISHING`].
-pub(super) fn of(measure: &'static str, variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+pub(super) fn of(
+    measure: &'static str,
+    variants: &[&VariantResults<'_>],
+    area: Area,
+) -> MeasurePanel {
     match measure {
         FINISHING => finishing(area),
         EGRESS => egress(variants, area),
-        READY_TIME => of_time(variants, measure, ("completion time in {}", "completion time (logarithmic)"), area),
+        READY_TIME => of_time(
+            variants,
+            measure,
+            ("completion time in {}", "completion time (logarithmic)"),
+            area,
+        ),
         "egress_busy_s" => {
-            let titles = ("time with a full registry link in {}", "time with a full registry link (logarithmic)");
+            let titles = (
+                "time with a full registry link in {}",
+                "time with a full registry link (logarithmic)",
+            );
             of_time(variants, measure, titles, area)
         }
-        "exposed_targets" => counted(variants, measure, "clusters exposed to the defective revision", area),
+        "exposed_targets" => counted(
+            variants,
+            measure,
+            "clusters exposed to the defective revision",
+            area,
+        ),
         _ => counted(variants, measure, "peak concurrent image pulls", area),
     }
 }
 
-fn counted(variants: &[&VariantResults<'_>], measure: &'static str, title: &str, area: Area) -> MeasurePanel {
+fn counted(
+    variants: &[&VariantResults<'_>],
+    measure: &'static str,
+    title: &str,
+    area: Area,
+) -> MeasurePanel {
     let values = values(variants, measure);
-    let (scale, ticks) = count_scale(&values, (ROOM, 24.0), (span(&values).1, 5), (area.bottom, area.top));
+    let (scale, ticks) = count_scale(
+        &values,
+        (ROOM, 24.0),
+        (span(&values).1, 5),
+        (area.bottom, area.top),
+    );
     let title = format!("{title}{}", scale.note());
-    MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
+    MeasurePanel {
+        measure,
+        title,
+        capacities: Vec::new(),
+        scale,
+        ticks,
+    }
 }
 
 /// The peak of the registry's egress of each run.
@@ -57,11 +102,22 @@ fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
     let top = capacities.iter().copied().fold(high, f64::max);
     let unit = RateUnit::for_max(top);
     let texts = capacities.iter().copied().map(rate).join(", ");
-    let dashed = if texts.is_empty() { texts } else { format!("; dashed: link {texts}") };
+    let dashed = if texts.is_empty() {
+        texts
+    } else {
+        format!("; dashed: link {texts}")
+    };
     let (scale, ticks) = match Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top) {
         Some(scale) => {
-            let scale = Scale { high: top * ROOM[1], ..scale };
-            let shown = Scale { low: scale.low / unit.bytes_per_s, high: scale.high / unit.bytes_per_s, ..scale };
+            let scale = Scale {
+                high: top * ROOM[1],
+                ..scale
+            };
+            let shown = Scale {
+                low: scale.low / unit.bytes_per_s,
+                high: scale.high / unit.bytes_per_s,
+                ..scale
+            };
             (scale, scaled(log_ticks(&shown, 24.0), unit.bytes_per_s))
         }
         None => {
@@ -69,8 +125,18 @@ fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
             (Scale::to_last(&ticks, area.bottom, area.top), ticks)
         }
     };
-    let title = format!("peak registry egress over 1 s in {}{}{dashed}", unit.name, scale.note());
-    MeasurePanel { measure: EGRESS, title, capacities, scale, ticks }
+    let title = format!(
+        "peak registry egress over 1 s in {}{}{dashed}",
+        unit.name,
+        scale.note()
+    );
+    MeasurePanel {
+        measure: EGRESS,
+        title,
+        capacities,
+        scale,
+        ticks,
+    }
 }
 
 /// The share of runs that finish, which is no measure of a run.
@@ -88,9 +154,20 @@ fn finishing(area: Area) -> MeasurePanel {
 }
 
 /// A time, with the titles of its linear and its logarithmic axis.
-fn of_time(variants: &[&VariantResults<'_>], measure: &'static str, titles: (&str, &str), area: Area) -> MeasurePanel {
+fn of_time(
+    variants: &[&VariantResults<'_>],
+    measure: &'static str,
+    titles: (&str, &str),
+    area: Area,
+) -> MeasurePanel {
     let values = values(variants, measure);
     let scale = Scale::fitting(&values, (LOG_FROM, ROOM), 1.04, (area.bottom, area.top));
     let (ticks, title) = ticks_of_time(&scale, (22.0, 5), titles);
-    MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
+    MeasurePanel {
+        measure,
+        title,
+        capacities: Vec::new(),
+        scale,
+        ticks,
+    }
 }

@@ -35,19 +35,47 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     }
     let end = |path: &Option<&RunRow>| {
         let time = path.map(|run| time(run.reachable_ready_s.unwrap_or_default()));
-        [time.unwrap_or_else(|| "unfinished".to_owned()), String::new()]
+        [
+            time.unwrap_or_else(|| "unfinished".to_owned()),
+            String::new(),
+        ]
     };
     let numbers = paths.iter().map(end).collect();
-    let rows = RowLayout::lay_out(results.sheet(), &variants, numbers, (TOP + KEY, ROW), COLUMNS_MAX);
+    let rows = RowLayout::lay_out(
+        results.sheet(),
+        &variants,
+        numbers,
+        (TOP + KEY, ROW),
+        COLUMNS_MAX,
+    );
     let area = rows.area;
     let x = Scale::from_zero(1.0, area.left, area.right);
-    let note = format!("{}; critical path of the run with the median time", extent(&variants));
-    let head = Head { subject: "Where the time goes", findings: finding(&variants, &paths), note };
+    let note = format!(
+        "{}; critical path of the run with the median time",
+        extent(&variants)
+    );
+    let head = Head {
+        subject: "Where the time goes",
+        findings: finding(&variants, &paths),
+        note,
+    };
     let mut canvas = page(results.sheet(), &head, area.bottom + 56.0 + FOOTER);
     let ticks = percent_ticks([0, 25, 50, 75, 100]);
-    bottom_grid(&mut canvas, area, &x, &ticks, "share of the time to completion");
-    let names = PARTS.iter().map(|part| part.texts(paths.iter().flatten().copied()).1);
-    legend(&mut canvas, (MARGIN, TOP + 2.5), &names.zip(COLOURS).collect_vec());
+    bottom_grid(
+        &mut canvas,
+        area,
+        &x,
+        &ticks,
+        "share of the time to completion",
+    );
+    let names = PARTS
+        .iter()
+        .map(|part| part.texts(paths.iter().flatten().copied()).1);
+    legend(
+        &mut canvas,
+        (MARGIN, TOP + 2.5),
+        &names.zip(COLOURS).collect_vec(),
+    );
     for (at, path) in paths.iter().enumerate() {
         rows.write(&mut canvas, at);
         if let Some(run) = path {
@@ -58,7 +86,10 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
 }
 
 fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
-    let all = run.reachable_ready_s.unwrap_or_default().max(f64::MIN_POSITIVE);
+    let all = run
+        .reachable_ready_s
+        .unwrap_or_default()
+        .max(f64::MIN_POSITIVE);
     let mut from = 0.0;
     for (part, colour) in PARTS.iter().zip(COLOURS) {
         let share = (part.of)(run).unwrap_or_default() / all;
@@ -68,8 +99,19 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
         }
         if right - left >= WRITTEN {
             let place = (f64::midpoint(left, right), middle + 4.5);
-            let ink = if colour == COLOURS[1] || colour == COLOURS[4] { INK } else { WHITE };
-            write(canvas, &percent((share * 100.0).round() / 100.0), place, SMALL, ink, Align::Middle);
+            let ink = if colour == COLOURS[1] || colour == COLOURS[4] {
+                INK
+            } else {
+                WHITE
+            };
+            write(
+                canvas,
+                &percent((share * 100.0).round() / 100.0),
+                place,
+                SMALL,
+                ink,
+                Align::Middle,
+            );
         }
         from += share;
     }
@@ -77,22 +119,44 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
 
 /// The part that takes most of the time, in the variants where it takes the least and the most.
 fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<String> {
-    let share = |run: &RunRow, at: usize| Some((PARTS[at].of)(run)? / run.reachable_ready_s.filter(|all| *all > 0.0)?);
-    let largest =
-        |run: &RunRow| (0..PARTS.len()).filter_map(|at| Some((at, share(run, at)?))).max_by(|a, b| a.1.total_cmp(&b.1));
-    let found: Vec<(usize, f64)> = paths.iter().flatten().filter_map(|run| largest(run)).collect();
-    let Some(&(part, _)) = found.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
-    let shares: Vec<f64> = found.iter().filter(|(other, _)| *other == part).map(|(_, share)| *share).collect();
+    let share = |run: &RunRow, at: usize| {
+        Some((PARTS[at].of)(run)? / run.reachable_ready_s.filter(|all| *all > 0.0)?)
+    };
+    let largest = |run: &RunRow| {
+        (0..PARTS.len())
+            .filter_map(|at| Some((at, share(run, at)?)))
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    let found: Vec<(usize, f64)> = paths
+        .iter()
+        .flatten()
+        .filter_map(|run| largest(run))
+        .collect();
+    let Some(&(part, _)) = found.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Vec::new();
+    };
+    let shares: Vec<f64> = found
+        .iter()
+        .filter(|(other, _)| *other == part)
+        .map(|(_, share)| *share)
+        .collect();
     let (low, high) = span(&shares);
     let name = PARTS[part].texts(paths.iter().flatten().copied()).1;
     let of = |share: f64| percent((share * 100.0).round() / 100.0);
     vec![match (variants.len(), shares.len()) {
         (1, _) => format!("{} of the time goes to {name}", of(high)),
         (all, same) if all == same => {
-            format!("In every variant, the largest part of the time goes to {name}: {} to {}", of(low), of(high))
+            format!(
+                "In every variant, the largest part of the time goes to {name}: {} to {}",
+                of(low),
+                of(high)
+            )
         }
         (all, same) => {
-            format!("In {same} of {all} variants, the largest part of the time goes to {name}: up to {}", of(high))
+            format!(
+                "In {same} of {all} variants, the largest part of the time goes to {name}: up to {}",
+                of(high)
+            )
         }
     }]
 }
@@ -107,9 +171,15 @@ mod tests {
     #[test]
     fn a_variant_with_a_path_has_a_bar_and_others_say_that_they_are_unfinished() {
         let mut results = readable_quietly(&six_settings());
-        assert!(draw(&results).is_none(), "results of an earlier version have no path");
-        for run in
-            results.tables.runs.iter_mut().filter(|run| run.variant.ends_with("=1") || run.variant.ends_with("100%"))
+        assert!(
+            draw(&results).is_none(),
+            "results of an earlier version have no path"
+        );
+        for run in results
+            .tables
+            .runs
+            .iter_mut()
+            .filter(|run| run.variant.ends_with("=1") || run.variant.ends_with("100%"))
         {
             let all = run.reachable_ready_s.expect("complete");
             (run.path_rule_s, run.path_people_s) = (Some(0.25 * all), Some(0.0));
@@ -121,11 +191,24 @@ mod tests {
             assert_printable(&draw(&results).expect("two have a path"), width);
         }
         let svg = draw(&results).expect("two have a path").to_svg();
-        assert!(svg.contains("the largest part of the time goes to transfer: up to 50%"), "{svg}");
-        assert!(svg.contains("unfinished") && svg.contains("\n13%\n"), "{svg}");
+        assert!(
+            svg.contains("the largest part of the time goes to transfer: up to 50%"),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("unfinished") && svg.contains("\n13%\n"),
+            "{svg}"
+        );
         assert!(svg.contains("\nmessages\n"), "{svg}");
-        results.tables.runs.iter_mut().for_each(|run| run.offline_at_start = 3);
+        results
+            .tables
+            .runs
+            .iter_mut()
+            .for_each(|run| run.offline_at_start = 3);
         let svg = draw(&results).expect("two have a path").to_svg();
-        assert!(svg.contains("\nmessages and time offline\n"), "a message waits until its cluster is back: {svg}");
+        assert!(
+            svg.contains("\nmessages and time offline\n"),
+            "a message waits until its cluster is back: {svg}"
+        );
     }
 }

@@ -9,8 +9,17 @@ use crate::report::prelude::*;
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let ready: Vec<Vec<f64>> = variants.iter().map(ready_times).collect();
-    let all: Vec<f64> = ready.iter().flatten().copied().filter(|time| *time > 0.0).collect();
-    let ends: Vec<f64> = ready.iter().filter_map(|times| times.last().copied()).filter(|end| *end > 0.0).collect();
+    let all: Vec<f64> = ready
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|time| *time > 0.0)
+        .collect();
+    let ends: Vec<f64> = ready
+        .iter()
+        .filter_map(|times| times.last().copied())
+        .filter(|end| *end > 0.0)
+        .collect();
     // The ends decide whether slow variants would flatten fast ones; the first cluster of each does not matter.
     let mut x = time_scale(&ends, 0.0, 1.0);
     if x.log {
@@ -18,16 +27,25 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         x.high = span(&all).1 * 1.1;
     }
     let half = |(variant, times): (&VariantResults<'_>, &Vec<f64>)| {
-        times.get(variant.clusters.len().div_ceil(2).checked_sub(1)?).copied()
+        times
+            .get(variant.clusters.len().div_ceil(2).checked_sub(1)?)
+            .copied()
     };
     let half_ready: Vec<Option<f64>> = variants.iter().zip(&ready).map(half).collect();
     let head = Head {
         subject: "Clusters ready on the new revision",
-        findings: findings::times(&variants, "Half of the clusters are ready after", &half_ready),
+        findings: findings::times(
+            &variants,
+            "Half of the clusters are ready after",
+            &half_ready,
+        ),
         note: extent(&variants) + &results.replicate_of("shown"),
     };
     let start = results.start();
-    let titles = (format!("{{}} since {start}"), format!("time since {start} (logarithmic)"));
+    let titles = (
+        format!("{{}} since {start}"),
+        format!("time since {start} (logarithmic)"),
+    );
     let axes = Axes {
         head,
         x,
@@ -37,16 +55,24 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         y_ticks: percent_ticks([0, 20, 40, 60, 80, 100]),
         reference: None,
     };
-    let curves: Vec<Curve> =
-        variants.iter().zip(&ready).map(|(variant, times)| curve(variant, times, x.high)).collect();
+    let curves: Vec<Curve> = variants
+        .iter()
+        .zip(&ready)
+        .map(|(variant, times)| curve(variant, times, x.high))
+        .collect();
     curves::draw(results, &axes, &curves)
 }
 
 fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
     let clusters = variant.clusters.len();
     let share = |(time, ready): Position| (time, ready / clusters as f64);
-    let points = rising(times, (times.len() < clusters && !times.is_empty()).then_some(end));
-    let targets = variant.displayed.map_or(clusters, |run| run.reachable_targets as usize);
+    let points = rising(
+        times,
+        (times.len() < clusters && !times.is_empty()).then_some(end),
+    );
+    let targets = variant
+        .displayed
+        .map_or(clusters, |run| run.reachable_targets as usize);
     let all = times.len() == targets;
     Curve {
         points: points.into_iter().map(share).collect(),
@@ -57,10 +83,16 @@ fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
             _ => -1e12 * targets.saturating_sub(times.len()) as f64,
         },
         detail: match times.last() {
-            Some(&last) if all => {
-                variant.ready_text().into_iter().chain([format!("this run {}", time(last))]).join("; ")
-            }
-            Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),
+            Some(&last) if all => variant
+                .ready_text()
+                .into_iter()
+                .chain([format!("this run {}", time(last))])
+                .join("; "),
+            Some(_) => format!(
+                "{} of {} ready",
+                count(times.len() as f64),
+                count(targets as f64)
+            ),
             None => "none ready".to_owned(),
         },
     }
@@ -68,5 +100,10 @@ fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
 
 /// When each cluster that ever was ready on the new revision was, sorted.
 fn ready_times(variant: &VariantResults<'_>) -> Vec<f64> {
-    variant.clusters.iter().filter_map(|cluster| cluster.ready_s).sorted_by(f64::total_cmp).collect()
+    variant
+        .clusters
+        .iter()
+        .filter_map(|cluster| cluster.ready_s)
+        .sorted_by(f64::total_cmp)
+        .collect()
 }

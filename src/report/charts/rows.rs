@@ -31,22 +31,51 @@ impl RowLayout {
         [most_names, most_numbers]: [f64; 2],
     ) -> Self {
         let narrow = sheet.is_narrow();
-        let headlines = widest(numbers.iter().map(|[headline, _]| headline), LABEL, Weight::Regular);
+        let headlines = widest(
+            numbers.iter().map(|[headline, _]| headline),
+            LABEL,
+            Weight::Regular,
+        );
         let notes = widest(numbers.iter().map(|[_, note]| note), SMALL, Weight::Regular);
         let (names_room, above) = match narrow {
-            true => (sheet.inner() - headlines - 12.0, if notes > 0.0 { WITH_NOTE } else { HEADLINE }),
+            true => (
+                sheet.inner() - headlines - 12.0,
+                if notes > 0.0 { WITH_NOTE } else { HEADLINE },
+            ),
             false => (most_names * sheet.px(), 0.0),
         };
-        let (names, size) = names::column(variants, names_room, if narrow { &[LABEL] } else { &[LABEL, 11.0] });
+        let (names, size) = names::column(
+            variants,
+            names_room,
+            if narrow { &[LABEL] } else { &[LABEL, 11.0] },
+        );
         let (left, right) = match narrow {
             true => (MARGIN + 8.0, sheet.px() - MARGIN - 8.0),
             false => (
                 MARGIN + widest(&names, size, Weight::Bold).max(60.0) + 26.0,
-                sheet.px() - MARGIN - 20.0 - headlines.max(notes).clamp(70.0, (most_numbers * sheet.px()).max(70.0)),
+                sheet.px()
+                    - MARGIN
+                    - 20.0
+                    - headlines
+                        .max(notes)
+                        .clamp(70.0, (most_numbers * sheet.px()).max(70.0)),
             ),
         };
         let bottom = top + (row + above) * variants.len().max(1) as f64;
-        Self { names, size, numbers, row, above, narrow, area: Area { left, top, right, bottom } }
+        Self {
+            names,
+            size,
+            numbers,
+            row,
+            above,
+            narrow,
+            area: Area {
+                left,
+                top,
+                right,
+                bottom,
+            },
+        }
     }
 
     /// The middle of the plot of a row.
@@ -58,16 +87,37 @@ impl RowLayout {
     pub(super) fn write(&self, canvas: &mut Canvas, at: usize) {
         let (middle, [headline, note]) = (self.middle(at), &self.numbers[at]);
         if self.narrow {
-            let (top, left, right) = (middle - self.row / 2.0 - self.above, MARGIN, canvas.width - MARGIN);
+            let (top, left, right) = (
+                middle - self.row / 2.0 - self.above,
+                MARGIN,
+                canvas.width - MARGIN,
+            );
             canvas.rectangle((left, top), (right, top + self.above), WHITE, 1.0);
             write_bold(canvas, &self.names[at], (left, top + 15.0), self.size, INK);
-            write(canvas, headline, (right, top + 15.0), LABEL, INK, Align::Right);
+            write(
+                canvas,
+                headline,
+                (right, top + 15.0),
+                LABEL,
+                INK,
+                Align::Right,
+            );
             return write_fitted(canvas, note, (left, top + 31.0), SMALL, MUTED, right - left);
         }
-        write_bold(canvas, &self.names[at], (MARGIN, middle + 4.5), self.size, INK);
+        write_bold(
+            canvas,
+            &self.names[at],
+            (MARGIN, middle + 4.5),
+            self.size,
+            INK,
+        );
         let left = self.area.right + 20.0;
         let width = canvas.width - 10.0 - left;
-        let headline_at = if note.is_empty() { middle + 4.5 } else { middle - 4.0 };
+        let headline_at = if note.is_empty() {
+            middle + 4.5
+        } else {
+            middle - 4.0
+        };
         write_fitted(canvas, headline, (left, headline_at), LABEL, INK, width);
         write_fitted(canvas, note, (left, middle + 13.0), SMALL, MUTED, width);
     }

@@ -60,22 +60,43 @@ impl StageSpan {
 /// The stages in the order in which they began; those that never did last, in the order of their clusters. None where
 /// there are more than anyone would read.
 fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
-    let clusters = || variant.clusters.iter().filter(|cluster| !cluster.stage.is_empty());
-    if clusters().map(|cluster| &cluster.stage).unique().nth(STAGES_MAX).is_some() {
+    let clusters = || {
+        variant
+            .clusters
+            .iter()
+            .filter(|cluster| !cluster.stage.is_empty())
+    };
+    if clusters()
+        .map(|cluster| &cluster.stage)
+        .unique()
+        .nth(STAGES_MAX)
+        .is_some()
+    {
         return Vec::new();
     }
     let span = |(name, clusters): (&String, Vec<&&ClusterRow>)| {
-        let ready: Vec<f64> = clusters.iter().filter_map(|cluster| cluster.ready_s).collect();
+        let ready: Vec<f64> = clusters
+            .iter()
+            .filter_map(|cluster| cluster.ready_s)
+            .collect();
         StageSpan {
             name: name.clone(),
             clusters: clusters.len(),
             ready: ready.len(),
-            told: clusters.iter().filter_map(|cluster| cluster.told_s).minmax_by(f64::total_cmp).into_option(),
+            told: clusters
+                .iter()
+                .filter_map(|cluster| cluster.told_s)
+                .minmax_by(f64::total_cmp)
+                .into_option(),
             last_ready: ready.into_iter().fold(0.0, f64::max),
         }
     };
-    let stages = grouped(clusters().map(|cluster| (&cluster.stage, cluster))).into_iter().map(span);
-    stages.sorted_by(|a, b| a.begin().total_cmp(&b.begin())).collect()
+    let stages = grouped(clusters().map(|cluster| (&cluster.stage, cluster)))
+        .into_iter()
+        .map(span);
+    stages
+        .sorted_by(|a, b| a.begin().total_cmp(&b.begin()))
+        .collect()
 }
 
 /// A variant with its stages.
@@ -85,12 +106,18 @@ type Staged<'v> = (&'v VariantResults<'v>, Vec<StageSpan>);
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let all = results.variants();
     let staged = all.iter().map(|variant| (variant, stages(variant)));
-    let variants: Vec<Staged<'_>> = staged.filter(|(_, stages)| (2..=STAGES_MAX).contains(&stages.len())).collect();
+    let variants: Vec<Staged<'_>> = staged
+        .filter(|(_, stages)| (2..=STAGES_MAX).contains(&stages.len()))
+        .collect();
     if variants.is_empty() || variants.len() > PANELS_MAX {
         return None;
     }
     let sheet = results.sheet();
-    let columns = if sheet.is_narrow() { 1 } else { variants.len().min(2) };
+    let columns = if sheet.is_narrow() {
+        1
+    } else {
+        variants.len().min(2)
+    };
     let width = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
     let left_out = match all.len() - variants.len() {
         0 => String::new(),
@@ -100,10 +127,21 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let head = Head {
         subject: "Stages over time",
         findings: finding(&variants),
-        note: extent(&all) + &results.replicate_of("shown") + "; time axes differ between panels" + &left_out,
+        note: extent(&all)
+            + &results.replicate_of("shown")
+            + "; time axes differ between panels"
+            + &left_out,
     };
-    let lines = |row: &[Staged<'_>]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
-    let heights = variants.chunks(columns).map(|row| HEADING + ROW * lines(row) as f64 + AXIS).collect_vec();
+    let lines = |row: &[Staged<'_>]| {
+        row.iter()
+            .map(|(_, stages)| stages.len())
+            .max()
+            .unwrap_or(0)
+    };
+    let heights = variants
+        .chunks(columns)
+        .map(|row| HEADING + ROW * lines(row) as f64 + AXIS)
+        .collect_vec();
     let top = TOP + if sheet.is_narrow() { 42.0 } else { 26.0 };
     let mut canvas = page_of_run(results, &head, top + heights.iter().sum::<f64>() + FOOTER);
     legend(&mut canvas, (MARGIN, TOP), &KEY);
@@ -111,7 +149,12 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     for (row, height) in variants.chunks(columns).zip(heights) {
         for (at, (variant, stages)) in row.iter().enumerate() {
             let left = MARGIN + (width + GAP) * at as f64;
-            let area = Area { left, top: above + HEADING, right: left + width, bottom: above + height - AXIS };
+            let area = Area {
+                left,
+                top: above + HEADING,
+                right: left + width,
+                bottom: above + height - AXIS,
+            };
             panel(&mut canvas, area, variant, stages);
         }
         above += height;
@@ -126,7 +169,11 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
     let is_open = stages.iter().any(|stage| stage.ready < stage.clusters);
     let end = stages.iter().map(StageSpan::end).fold(0.0, f64::max);
     // A stage without an end goes on beyond the last moment that is known.
-    let span = if is_open { (end * 1.1).max(1.0) } else { end.max(f64::MIN_POSITIVE) };
+    let span = if is_open {
+        (end * 1.1).max(1.0)
+    } else {
+        end.max(f64::MIN_POSITIVE)
+    };
     let x = Scale::from_zero(span, area.left, area.right);
     panel_time(canvas, area, &x);
     for (at, stage) in stages.iter().enumerate() {
@@ -135,11 +182,25 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         let label = fitted_name(&stage.label(), SMALL, Weight::Regular, width);
         let room = width - text_width(&label, SMALL, Weight::Regular);
         let first = stage.told.map_or(0.0, |(first, _)| first);
-        write(canvas, &label, ((x.at(first)).min(area.left + room), bar.0 - 4.0), SMALL, INK, Align::Left);
-        let Some((first, last)) = stage.told else { continue };
+        write(
+            canvas,
+            &label,
+            ((x.at(first)).min(area.left + room), bar.0 - 4.0),
+            SMALL,
+            INK,
+            Align::Left,
+        );
+        let Some((first, last)) = stage.told else {
+            continue;
+        };
         let mut part = |from: f64, to: f64, at: usize| {
             // A moment is seen, too.
-            canvas.rectangle((x.at(from), bar.0), (x.at(to).max(x.at(from) + 1.5), bar.1), KEY[at].1, 1.0);
+            canvas.rectangle(
+                (x.at(from), bar.0),
+                (x.at(to).max(x.at(from) + 1.5), bar.1),
+                KEY[at].1,
+                1.0,
+            );
         };
         part(first, last, 0);
         if stage.end() > last {
@@ -157,12 +218,19 @@ fn finding(variants: &[Staged<'_>]) -> Vec<String> {
         let [before, next] = pair else { return false };
         next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
     };
-    let overlapping = variants.iter().filter(|(_, stages)| stages.windows(2).any(overlaps)).count();
+    let overlapping = variants
+        .iter()
+        .filter(|(_, stages)| stages.windows(2).any(overlaps))
+        .count();
     vec![match (overlapping, variants.len()) {
         (0, _) => "No stage begins before the one before it is ready".to_owned(),
         (_, 1) => "Stages begin before the one before is ready".to_owned(),
-        (some, all) if some == all => "In every variant, stages begin before the one before is ready".to_owned(),
-        (some, all) => format!("In {some} of {all} variants, stages begin before the one before is ready"),
+        (some, all) if some == all => {
+            "In every variant, stages begin before the one before is ready".to_owned()
+        }
+        (some, all) => {
+            format!("In {some} of {all} variants, stages begin before the one before is ready")
+        }
     }]
 }
 
@@ -178,18 +246,33 @@ mod tests {
         let mut results = readable_quietly(&six_settings());
         assert!(draw(&results).is_none(), "no stages");
         for (at, (_, row)) in results.tables.clusters.iter_mut().enumerate() {
-            row.stage = if at % 3 == 0 { "canary" } else { "production, all regions" }.to_owned();
+            row.stage = if at % 3 == 0 {
+                "canary"
+            } else {
+                "production, all regions"
+            }
+            .to_owned();
             let first = if at % 3 == 0 { 10.0 } else { 100.0 };
             (row.told_s, row.ready_s) = (Some(first + (at % 5) as f64), Some(first + 60.0));
         }
         results.tables.clusters[0].1.ready_s = None;
         let variants = results.variants();
-        let [canary, rest] = &stages(&variants[0])[..] else { panic!("two stages") };
+        let [canary, rest] = &stages(&variants[0])[..] else {
+            panic!("two stages")
+        };
         assert_eq!((canary.told, canary.last_ready), (Some((10.0, 14.0)), 70.0));
         assert_eq!((rest.told, rest.end()), (Some((100.0, 104.0)), 160.0));
-        assert!(canary.label().ends_with(" ready)") && !rest.label().contains("ready"), "{}", canary.label());
+        assert!(
+            canary.label().ends_with(" ready)") && !rest.label().contains("ready"),
+            "{}",
+            canary.label()
+        );
         let open = finding(&[(&variants[0], stages(&variants[0]))]);
-        assert_eq!(open, ["Stages begin before the one before is ready"], "the canary never is");
+        assert_eq!(
+            open,
+            ["Stages begin before the one before is ready"],
+            "the canary never is"
+        );
         let ready = finding(&[(&variants[1], stages(&variants[1]))]);
         assert_eq!(ready, ["No stage begins before the one before it is ready"]);
         for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {

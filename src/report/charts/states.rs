@@ -1,7 +1,9 @@
 //! Cluster states over time in the displayed run, stacked, so that they always add up to the fleet. Fleets of different
 //! sizes are shown as shares, so that the small ones can be read.
 
-use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
+use crate::report::charts::over_time::{
+    Heading, SHARED_TIME, panel_frame, panel_names, panel_time,
+};
 use crate::report::prelude::*;
 use crate::results::TimelineRow;
 
@@ -18,10 +20,18 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
     let fleets: Vec<f64> = variants.iter().map(fleet_size).collect();
     let (ticks, one_size) = values(&fleets);
-    let axes = if alike { "" } else { "; time axes differ between panels" };
+    let axes = if alike {
+        ""
+    } else {
+        "; time axes differ between panels"
+    };
     let subtitle = extent(&variants) + &results.replicate_of("shown") + axes;
     let (areas, height) = panels(results.sheet(), variants.len(), None);
-    let head = Head { subject: "Cluster states over time", findings: findings::updating(&variants), note: subtitle };
+    let head = Head {
+        subject: "Cluster states over time",
+        findings: findings::updating(&variants),
+        note: subtitle,
+    };
     let mut canvas = page_of_run(results, &head, height);
     legend(&mut canvas, (MARGIN, TOP - 2.0), &STATES);
     let names = panel_names(&variants, &areas);
@@ -29,8 +39,15 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         let span = if alike { longest } else { spans[at] };
         let x = Scale::from_zero(span, area.left, area.right);
         let y = Scale::from_zero(one_size.unwrap_or(fleets[at]), area.bottom, area.top);
-        let heading = Heading { name: &names[at], detail: &detail(variant), labelled: area.left < MARGIN + 60.0 };
-        let of_fleet = |tick: &AxisTick| AxisTick { value: tick.value * y.high, label: tick.label.clone() };
+        let heading = Heading {
+            name: &names[at],
+            detail: &detail(variant),
+            labelled: area.left < MARGIN + 60.0,
+        };
+        let of_fleet = |tick: &AxisTick| AxisTick {
+            value: tick.value * y.high,
+            label: tick.label.clone(),
+        };
         let ticks: Vec<AxisTick> = ticks.iter().map(of_fleet).collect();
         panel_frame(&mut canvas, area, &y, &ticks, &heading);
         fill(&mut canvas, variant, &x, &y);
@@ -41,48 +58,98 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 
 /// Clusters in the stack; at least 1.
 fn fleet_size(variant: &VariantResults<'_>) -> f64 {
-    variant.timeline.iter().map(|row| stack(row).iter().sum::<u64>()).max().unwrap_or(0).max(1) as f64
+    variant
+        .timeline
+        .iter()
+        .map(|row| stack(row).iter().sum::<u64>())
+        .max()
+        .unwrap_or(0)
+        .max(1) as f64
 }
 
 /// Ticks of the value axis as parts of the fleet, and the size of all fleets; of different ones, shares without a size.
 fn values(fleets: &[f64]) -> (Vec<AxisTick>, Option<f64>) {
-    let (small, large) = fleets.iter().copied().minmax().into_option().unwrap_or((1.0, 1.0));
+    let (small, large) = fleets
+        .iter()
+        .copied()
+        .minmax()
+        .into_option()
+        .unwrap_or((1.0, 1.0));
     if small < large {
         return (percent_ticks([0, 50, 100]), None);
     }
-    let ticks = ticks_from_zero(large, 4, true).into_iter().filter(|tick| tick.value <= large);
-    (ticks.map(|tick| AxisTick { value: tick.value / large, ..tick }).collect(), Some(large))
+    let ticks = ticks_from_zero(large, 4, true)
+        .into_iter()
+        .filter(|tick| tick.value <= large);
+    (
+        ticks
+            .map(|tick| AxisTick {
+                value: tick.value / large,
+                ..tick
+            })
+            .collect(),
+        Some(large),
+    )
 }
 
 /// `in this run all ready after 12.3 min`, or how many are ready at the end: this run's own time is not the result.
 fn detail(variant: &VariantResults<'_>) -> String {
-    let Some(last) = variant.timeline.last() else { return "no series".to_owned() };
+    let Some(last) = variant.timeline.last() else {
+        return "no series".to_owned();
+    };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
         // The exact moment where it is known: the bin ends later.
-        let ready = variant.clusters.iter().filter_map(|cluster| cluster.ready_s).reduce(f64::max);
-        return format!("in this run all ready after {}", time(ready.unwrap_or_else(|| settled_after(variant))));
+        let ready = variant
+            .clusters
+            .iter()
+            .filter_map(|cluster| cluster.ready_s)
+            .reduce(f64::max);
+        return format!(
+            "in this run all ready after {}",
+            time(ready.unwrap_or_else(|| settled_after(variant)))
+        );
     }
-    format!("{} of {} ready at the end", count(last.ready_new as f64), count(all as f64))
+    format!(
+        "{} of {} ready at the end",
+        count(last.ready_new as f64),
+        count(all as f64)
+    )
 }
 
 /// When the last change of any state ends its bin; at least one bin. 0 without a series.
 fn settled_after(variant: &VariantResults<'_>) -> f64 {
-    let Some(last) = variant.timeline.last() else { return 0.0 };
-    let settled = variant.timeline.iter().rposition(|row| stack(row) != stack(last)).map_or(0, |at| at + 1);
+    let Some(last) = variant.timeline.last() else {
+        return 0.0;
+    };
+    let settled = variant
+        .timeline
+        .iter()
+        .rposition(|row| stack(row) != stack(last))
+        .map_or(0, |at| at + 1);
     let row = variant.timeline[settled.min(variant.timeline.len() - 1)];
     row.t_s + row.bin_s
 }
 
 fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale) {
-    let shown: Vec<_> = variant.timeline.iter().filter(|row| row.t_s < x.high).collect();
-    let Some(end) = shown.last().map(|row| row.t_s + row.bin_s) else { return };
+    let shown: Vec<_> = variant
+        .timeline
+        .iter()
+        .filter(|row| row.t_s < x.high)
+        .collect();
+    let Some(end) = shown.last().map(|row| row.t_s + row.bin_s) else {
+        return;
+    };
     // States are those at the end of a bin, so the curve goes from end to end; before the first one everything waits.
     let edge = |upto: usize| -> Vec<Position> {
         let sum = |row: &TimelineRow| stack(row)[..upto].iter().sum::<u64>() as f64;
         let start = if upto == 4 { sum(shown[0]) } else { 0.0 };
         let mut points = vec![(x.at(0.0), y.at(start))];
-        points.extend(shown.iter().map(|row| (x.at(row.t_s + row.bin_s), y.at(sum(row)))));
+        points.extend(
+            shown
+                .iter()
+                .map(|row| (x.at(row.t_s + row.bin_s), y.at(sum(row)))),
+        );
         // A variant that settles earlier than the axis ends stays as it is.
         if end < x.high {
             points.push((x.to, y.at(sum(shown[shown.len() - 1]))));
@@ -103,10 +170,24 @@ mod tests {
     #[test]
     fn fleets_of_one_size_are_counted_and_others_are_shares() {
         let (ticks, size) = values(&[1000.0, 1000.0]);
-        assert!(size.is_some_and(|size| (size - 1000.0).abs() < 1e-9), "{size:?}");
-        assert!(ticks.iter().any(|tick| tick.label == "500" && (tick.value - 0.5).abs() < 1e-9), "{ticks:?}");
+        assert!(
+            size.is_some_and(|size| (size - 1000.0).abs() < 1e-9),
+            "{size:?}"
+        );
+        assert!(
+            ticks
+                .iter()
+                .any(|tick| tick.label == "500" && (tick.value - 0.5).abs() < 1e-9),
+            "{ticks:?}"
+        );
         let (ticks, size) = values(&[200.0, 1000.0]);
         assert!(size.is_none(), "{size:?}");
-        assert_eq!(ticks.iter().map(|tick| tick.label.as_str()).collect::<Vec<_>>(), ["0%", "50%", "100%"]);
+        assert_eq!(
+            ticks
+                .iter()
+                .map(|tick| tick.label.as_str())
+                .collect::<Vec<_>>(),
+            ["0%", "50%", "100%"]
+        );
     }
 }

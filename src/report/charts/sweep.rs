@@ -34,22 +34,49 @@ const DOT: f64 = 10.0;
 pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     let variants = results.variants();
     let axes = SweepAxis::all(&variants);
-    let charts: Vec<(&SweepAxis<'_>, Canvas)> =
-        axes.iter().filter_map(|axis| Some((axis, draw(results, axis, &axes, &variants)?))).collect();
+    let charts: Vec<(&SweepAxis<'_>, Canvas)> = axes
+        .iter()
+        .filter_map(|axis| Some((axis, draw(results, axis, &axes, &variants)?)))
+        .collect();
     let alone = charts.len() == 1;
     let mut names: Vec<String> = Vec::new();
     for (axis, _) in &charts {
-        let name = if alone { "sweep".to_owned() } else { format!("sweep-{}", file_name(axis.name)) };
+        let name = if alone {
+            "sweep".to_owned()
+        } else {
+            format!("sweep-{}", file_name(axis.name))
+        };
         let taken = names.iter().filter(|other| **other == name).count();
-        names.push(if taken == 0 { name } else { format!("{name}-{}", names.len() + 1) });
+        names.push(if taken == 0 {
+            name
+        } else {
+            format!("{name}-{}", names.len() + 1)
+        });
     }
-    names.into_iter().zip(charts).map(|(name, (_, canvas))| (name, canvas)).collect()
+    names
+        .into_iter()
+        .zip(charts)
+        .map(|(name, (_, canvas))| (name, canvas))
+        .collect()
 }
 
 /// A setting's name with only letters, digits and dashes, for file names and links.
 fn file_name(name: &str) -> String {
-    let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-    plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+    let plain: String = name
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    plain
+        .split('-')
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("-")
 }
 
 fn draw(
@@ -65,61 +92,128 @@ fn draw(
     let sheet = results.sheet();
     // On a narrow page, the names stand below.
     let is_keyed = sheet.is_narrow() && lines.len() > 1;
-    let most = if sheet.is_narrow() { sheet.inner() - 18.0 } else { NAME.min(0.22 * sheet.px()) };
-    let names: Vec<String> = lines.iter().map(|line| fitted_name(&line.name, LABEL, Weight::Bold, most)).collect();
-    let widest = if sheet.is_narrow() { 0.0 } else { widest(&names, LABEL, Weight::Bold).max(60.0) };
+    let most = if sheet.is_narrow() {
+        sheet.inner() - 18.0
+    } else {
+        NAME.min(0.22 * sheet.px())
+    };
+    let names: Vec<String> = lines
+        .iter()
+        .map(|line| fitted_name(&line.name, LABEL, Weight::Bold, most))
+        .collect();
+    let widest = if sheet.is_narrow() {
+        0.0
+    } else {
+        widest(&names, LABEL, Weight::Bold).max(60.0)
+    };
     let panel = PANEL.max(LABEL_LINE * lines.len() as f64);
     let top = TOP + 30.0;
     let left = MARGIN + 56.0;
     let right = sheet.px() - MARGIN - widest - 34.0;
     let area = |at: usize| {
         let top = top + (panel + ABOVE) * at as f64;
-        Area { left, top, right, bottom: top + panel }
+        Area {
+            left,
+            top,
+            right,
+            bottom: top + panel,
+        }
     };
-    let shown: Vec<&VariantResults<'_>> =
-        lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
+    let shown: Vec<&VariantResults<'_>> = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|(_, variant)| *variant))
+        .collect();
     let is_exposed = shown.iter().any(|variant| variant.exposed());
     let is_full = |variant: &&VariantResults<'_>| {
         let peak = variant.median(EGRESS);
-        variant.info.registry_egress_bytes_per_s.zip(peak).is_some_and(|(link, peak)| peak >= findings::FULL * link)
+        variant
+            .info
+            .registry_egress_bytes_per_s
+            .zip(peak)
+            .is_some_and(|(link, peak)| peak >= findings::FULL * link)
     };
     let measures = [
-        shown.iter().any(|variant| !variant.is_whole()).then_some(FINISHING),
+        shown
+            .iter()
+            .any(|variant| !variant.is_whole())
+            .then_some(FINISHING),
         is_exposed.then_some("exposed_targets"),
         Some("peak_pulls"),
-        (!is_exposed).then_some(if shown.iter().any(is_full) { "egress_busy_s" } else { EGRESS }),
-        shown.iter().any(|variant| variant.ready_time().is_some()).then_some(READY_TIME),
+        (!is_exposed).then_some(if shown.iter().any(is_full) {
+            "egress_busy_s"
+        } else {
+            EGRESS
+        }),
+        shown
+            .iter()
+            .any(|variant| variant.ready_time().is_some())
+            .then_some(READY_TIME),
     ];
-    let panels: Vec<MeasurePanel> =
-        measures.into_iter().flatten().enumerate().map(|(at, measure)| panel::of(measure, &shown, area(at))).collect();
+    let panels: Vec<MeasurePanel> = measures
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(at, measure)| panel::of(measure, &shown, area(at)))
+        .collect();
     let last = panels.len() - 1;
     let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
     let places = (0..lines.len()).collect();
     let first = lines.iter().map(|line| line.points.first());
-    let products = first.map(|point| point.map_or(("", false), |(_, variant)| variant.product())).collect_vec();
+    let products = first
+        .map(|point| point.map_or(("", false), |(_, variant)| variant.product()))
+        .collect_vec();
     let styles = CurveStyle::of(&[places], &products);
     let x = axis.scale(left + inset, right - inset);
     let beside: &[String] = if sheet.is_narrow() { &[] } else { &names };
-    let drawing = Drawing { axis, lines: &lines, names: beside, styles, x, step };
+    let drawing = Drawing {
+        axis,
+        lines: &lines,
+        names: beside,
+        styles,
+        x,
+        step,
+    };
 
-    let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
-    let subtitle = format!("{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs", extent(variants));
+    let marks = if lines.len() > SHADED_MAX || !axis.numeric {
+        "bar"
+    } else {
+        "shade"
+    };
+    let subtitle = format!(
+        "{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs",
+        extent(variants)
+    );
     let subject = format!("Effect of {}", axis.subject());
-    let along: Vec<Vec<&VariantResults<'_>>> =
-        lines.iter().map(|line| line.points.iter().map(|(_, variant)| *variant).collect()).collect();
+    let along: Vec<Vec<&VariantResults<'_>>> = lines
+        .iter()
+        .map(|line| line.points.iter().map(|(_, variant)| *variant).collect())
+        .collect();
     let findings = match is_exposed {
         true => findings::exposure(variants),
         false => findings::effect(&axis.subject(), &along),
     };
-    let head = Head { subject: &subject, findings, note: subtitle };
+    let head = Head {
+        subject: &subject,
+        findings,
+        note: subtitle,
+    };
     let mut below = area(last).bottom + 58.0 + second_line(axis);
-    let keyed = if is_keyed { LABEL_LINE * names.len() as f64 } else { 0.0 };
+    let keyed = if is_keyed {
+        LABEL_LINE * names.len() as f64
+    } else {
+        0.0
+    };
     let mut canvas = page(sheet, &head, below + keyed + FOOTER);
     for (at, panel) in panels.iter().enumerate() {
         drawing.panel(&mut canvas, area(at), panel, at == last);
     }
     for (at, name) in names.iter().enumerate().filter(|_| is_keyed) {
-        mark(&mut canvas, (MARGIN + 8.0, below), at, drawing.styles[at].colour());
+        mark(
+            &mut canvas,
+            (MARGIN + 8.0, below),
+            at,
+            drawing.styles[at].colour(),
+        );
         write_bold(&mut canvas, name, (MARGIN + 18.0, below + 4.5), LABEL, INK);
         below += LABEL_LINE;
     }
@@ -135,12 +229,20 @@ fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) 
     let gaps = lines.saturating_sub(1).max(1) as f64;
     let inset = (STEP * gaps / 2.0 + DOT).clamp(INSET, width / 5.0);
     let room = (width - 2.0 * inset) / (values - 1) as f64;
-    (inset, STEP.min(0.62 * room / lines as f64).min(2.0 * (inset - DOT) / gaps))
+    (
+        inset,
+        STEP.min(0.62 * room / lines as f64)
+            .min(2.0 * (inset - DOT) / gaps),
+    )
 }
 
 /// Labels of values that are not quantities may need a second line.
 fn second_line(axis: &SweepAxis<'_>) -> f64 {
-    if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric { SECOND_LINE } else { 0.0 }
+    if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric {
+        SECOND_LINE
+    } else {
+        0.0
+    }
 }
 
 struct Drawing<'d> {
@@ -169,7 +271,14 @@ impl Drawing<'_> {
         }
         value_axis(canvas, area, &panel.scale, &panel.ticks, "");
         let title_at = (MARGIN, area.top - 12.0);
-        write_fitted(canvas, &panel.title, title_at, SMALL, INK, area.right - MARGIN);
+        write_fitted(
+            canvas,
+            &panel.title,
+            title_at,
+            SMALL,
+            INK,
+            area.right - MARGIN,
+        );
         if last {
             self.bottom(canvas, area);
         } else {
@@ -178,7 +287,15 @@ impl Drawing<'_> {
         // The capacities of the registry's link.
         for capacity in &panel.capacities {
             let y = panel.scale.at(*capacity);
-            canvas.line((area.left, y), (area.right, y), Stroke { colour: INK, width: 1.2, dash: &[6.0, 4.0] });
+            canvas.line(
+                (area.left, y),
+                (area.right, y),
+                Stroke {
+                    colour: INK,
+                    width: 1.2,
+                    dash: &[6.0, 4.0],
+                },
+            );
         }
         (0..self.lines.len()).for_each(|at| self.spread(canvas, at, panel));
         (0..self.lines.len()).for_each(|at| self.line(canvas, at, panel));
@@ -190,9 +307,22 @@ impl Drawing<'_> {
         let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1) as f64 - 6.0;
         let title_at = area.bottom + 40.0 + second_line(self.axis);
         let middle = f64::midpoint(area.left, area.right);
-        write(canvas, &self.axis.title, (middle, title_at), SMALL, INK, Align::Middle);
+        write(
+            canvas,
+            &self.axis.title,
+            (middle, title_at),
+            SMALL,
+            INK,
+            Align::Middle,
+        );
         if self.axis.numeric || room < WORD {
-            return bottom_axis(canvas, area, &self.x, &thinned(&self.axis.ticks(), &self.x), "");
+            return bottom_axis(
+                canvas,
+                area,
+                &self.x,
+                &thinned(&self.axis.ticks(), &self.x),
+                "",
+            );
         }
         let (ticks, below) = in_two_lines(&self.axis.ticks(), room);
         bottom_axis(canvas, area, &self.x, &ticks, "");
@@ -204,9 +334,15 @@ impl Drawing<'_> {
 
     /// The parts of a line between values without a median, where half of the runs or more did not finish.
     fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<[f64; 6]>> {
-        let points: Vec<Option<[f64; 6]>> =
-            self.lines[at].points.iter().map(|point| self.place(at, panel, point)).collect();
-        points.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect()).collect()
+        let points: Vec<Option<[f64; 6]>> = self.lines[at]
+            .points
+            .iter()
+            .map(|point| self.place(at, panel, point))
+            .collect();
+        points
+            .split(Option::is_none)
+            .map(|piece| piece.iter().copied().flatten().collect())
+            .collect()
     }
 
     /// Where a point is drawn: x, then the y of its median, 5th and 95th percentile, and the ends of the interval.
@@ -228,7 +364,14 @@ impl Drawing<'_> {
         // Where some runs did not finish, the upper ends lie behind every finished one: the first panel counts those.
         let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).unwrap_or(median);
         let (low, high) = median_interval(row).unwrap_or((median, median));
-        Some([x, y(median), y(finite(row.p5)), y(finite(row.p95)), y(low), y(finite(Some(high)))])
+        Some([
+            x,
+            y(median),
+            y(finite(row.p5)),
+            y(finite(row.p95)),
+            y(low),
+            y(finite(Some(high))),
+        ])
     }
 
     fn spread(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
@@ -236,7 +379,12 @@ impl Drawing<'_> {
         for piece in self.pieces(at, panel) {
             if self.axis.numeric && self.lines.len() <= SHADED_MAX && piece.len() > 1 {
                 let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95)).collect();
-                canvas.between(upper, piece.iter().map(|&[x, _, p5, ..]| (x, p5)).collect(), colour, 0.2);
+                canvas.between(
+                    upper,
+                    piece.iter().map(|&[x, _, p5, ..]| (x, p5)).collect(),
+                    colour,
+                    0.2,
+                );
             } else {
                 for [x, _, p5, p95, ..] in piece {
                     canvas.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);
@@ -265,7 +413,11 @@ impl Drawing<'_> {
     /// The names at the right, each led to the end of its line, in the order of those ends.
     fn labels(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel) {
         let end = |at: usize| {
-            self.pieces(at, panel).into_iter().flatten().next_back().map(|[x, median, ..]| (at, (x, median)))
+            self.pieces(at, panel)
+                .into_iter()
+                .flatten()
+                .next_back()
+                .map(|[x, median, ..]| (at, (x, median)))
         };
         let mut ends: Vec<(usize, Position)> = (0..self.lines.len()).filter_map(end).collect();
         ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1).then(a.0.cmp(&b.0)));
@@ -273,7 +425,10 @@ impl Drawing<'_> {
         let places = spaced(&wished, LABEL_LINE, area.top, area.bottom);
         for ((at, (x, y)), place) in ends.into_iter().zip(places) {
             let left = area.right + 14.0;
-            canvas.path(vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)], Stroke::solid(AXIS, 0.7));
+            canvas.path(
+                vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)],
+                Stroke::solid(AXIS, 0.7),
+            );
             mark(canvas, (left + 8.0, place), at, self.styles[at].colour());
             if let Some(name) = self.names.get(at) {
                 write_bold(canvas, name, (left + 18.0, place + 4.5), LABEL, INK);
@@ -291,8 +446,17 @@ fn mark(canvas: &mut Canvas, (x, y): Position, line: usize, colour: Colour) {
                 let half = 0.88 * r;
                 return canvas.rectangle((x - half, y - half), (x + half, y + half), colour, 1.0);
             }
-            2 => vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)],
-            _ => vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)],
+            2 => vec![
+                (x, y - 1.25 * r),
+                (x + 1.15 * r, y + 0.85 * r),
+                (x - 1.15 * r, y + 0.85 * r),
+            ],
+            _ => vec![
+                (x, y - 1.3 * r),
+                (x + 1.3 * r, y),
+                (x, y + 1.3 * r),
+                (x - 1.3 * r, y),
+            ],
         };
         canvas.area(outline, colour, 1.0);
     };
@@ -326,7 +490,10 @@ fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
         let half = text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
         let at = x.at(tick.value);
         if at - half < taken {
-            return AxisTick { label: String::new(), ..tick.clone() };
+            return AxisTick {
+                label: String::new(),
+                ..tick.clone()
+            };
         }
         taken = at + half + 6.0;
         tick.clone()
@@ -336,10 +503,15 @@ fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
 
 /// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line.
 fn in_two_lines(ticks: &[AxisTick], room: f64) -> (Vec<AxisTick>, Vec<AxisTick>) {
-    let with =
-        |tick: &AxisTick, text: &str| AxisTick { label: fitted(text, SMALL, Weight::Regular, room), ..tick.clone() };
+    let with = |tick: &AxisTick, text: &str| AxisTick {
+        label: fitted(text, SMALL, Weight::Regular, room),
+        ..tick.clone()
+    };
     let parts = |tick: &AxisTick| {
-        let at = tick.label.find('(').filter(|_| text_width(&tick.label, SMALL, Weight::Regular) > room);
+        let at = tick
+            .label
+            .find('(')
+            .filter(|_| text_width(&tick.label, SMALL, Weight::Regular) > room);
         let (first, second) = tick.label.split_at(at.unwrap_or(tick.label.len()));
         (with(tick, first), with(tick, second))
     };
@@ -356,25 +528,51 @@ mod tests {
             for values in 2..=12 {
                 let (inset, step) = beside(false, values, lines, 700.0);
                 let reach = step * (lines - 1) as f64 / 2.0;
-                assert!(reach + DOT <= inset + 1e-9, "{lines} lines: {reach} of {inset}");
+                assert!(
+                    reach + DOT <= inset + 1e-9,
+                    "{lines} lines: {reach} of {inset}"
+                );
                 let room = (700.0 - 2.0 * inset) / (values - 1) as f64;
-                assert!(2.0 * reach <= 0.62 * room, "{lines} lines, {values} values: {reach} of {room}");
+                assert!(
+                    2.0 * reach <= 0.62 * room,
+                    "{lines} lines, {values} values: {reach} of {room}"
+                );
             }
         }
-        assert_eq!(beside(true, 6, 9, 700.0), (INSET, 0.0), "a quantity keeps its place");
+        assert_eq!(
+            beside(true, 6, 9, 700.0),
+            (INSET, 0.0),
+            "a quantity keeps its place"
+        );
     }
 
     #[test]
     fn labels_are_pushed_apart_no_further_than_they_must() {
-        let text = |places: Vec<f64>| places.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+        let text = |places: Vec<f64>| {
+            places
+                .iter()
+                .map(f64::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         assert_eq!(text(spaced(&[10.0, 50.0], 16.0, 0.0, 100.0)), "10 50");
-        assert_eq!(text(spaced(&[10.0, 12.0, 90.0], 16.0, 0.0, 100.0)), "10 26 90");
-        assert_eq!(text(spaced(&[90.0, 99.0], 16.0, 0.0, 100.0)), "84 100", "the lowest stays on the plot");
+        assert_eq!(
+            text(spaced(&[10.0, 12.0, 90.0], 16.0, 0.0, 100.0)),
+            "10 26 90"
+        );
+        assert_eq!(
+            text(spaced(&[90.0, 99.0], 16.0, 0.0, 100.0)),
+            "84 100",
+            "the lowest stays on the plot"
+        );
     }
 
     #[test]
     fn a_setting_gives_a_plain_name_of_a_file() {
-        assert_eq!(file_name("strategies.a.rancherFleet.maxUnavailable"), "strategies-a-rancherFleet-maxUnavailable");
+        assert_eq!(
+            file_name("strategies.a.rancherFleet.maxUnavailable"),
+            "strategies-a-rancherFleet-maxUnavailable"
+        );
         assert_eq!(file_name("fleet[0].downlink"), "fleet-0-downlink");
     }
 }

@@ -56,47 +56,90 @@ const PLOT: f64 = 520.0;
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let (measure, price) = match variants.iter().any(VariantResults::exposed) {
-        true => ("exposed_targets", "clusters exposed to the defective revision"),
+        true => (
+            "exposed_targets",
+            "clusters exposed to the defective revision",
+        ),
         false => ("peak_pulls", "peak concurrent image pulls"),
     };
     let sheet = results.sheet();
     let numbered = variants.len() > NAMED_MAX;
     let labels = if numbered {
-        key_table::numbers(&variants).iter().map(usize::to_string).collect()
+        key_table::numbers(&variants)
+            .iter()
+            .map(usize::to_string)
+            .collect()
     } else {
         names::within(&variants, LABEL, Weight::Bold, NAME.min(0.4 * sheet.px()))
     };
-    let unfinished = variants.iter().zip(&labels).filter(|(variant, _)| variant.ready_time().is_none());
+    let unfinished = variants
+        .iter()
+        .zip(&labels)
+        .filter(|(variant, _)| variant.ready_time().is_none());
     let unfinished: Vec<&String> = unfinished.map(|(_, label)| label).collect();
     let strip_name = strip_name(&unfinished, sheet);
-    let widths = unfinished.iter().map(|label| text_width(label, LABEL, Weight::Bold));
-    let strip = widths.map(|width| width.clamp(70.0, strip_name) + STRIP_ROOM).reduce(f64::max);
+    let widths = unfinished
+        .iter()
+        .map(|label| text_width(label, LABEL, Weight::Bold));
+    let strip = widths
+        .map(|width| width.clamp(70.0, strip_name) + STRIP_ROOM)
+        .reduce(f64::max);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
         right: sheet.px() - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: PLOT - 58.0,
     };
-    let on_axis = variants.iter().filter(|variant| variant.ready_time().is_some());
+    let on_axis = variants
+        .iter()
+        .filter(|variant| variant.ready_time().is_some());
     let completions = on_axis.filter_map(|variant| variant.summary(READY_TIME));
-    let ends = completions.flat_map(|row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)]);
+    let ends = completions.flat_map(|row| {
+        [
+            row.median_ci95_low.or(row.median),
+            row.median_ci95_high.or(row.median),
+        ]
+    });
     let times: Vec<f64> = ends.flatten().collect();
     let x = time_scale(&times, area.left, area.right);
-    let peaks = variants.iter().filter_map(|variant| variant.summary(measure));
-    let peaks: Vec<f64> = peaks.flat_map(|row| [row.p5, row.median, row.p95]).flatten().collect();
-    let (y, ticks) = count_scale(&peaks, ([2.4, 1.4], 26.0), (span(&peaks).1, 7), (area.bottom, area.top + HEADROOM));
+    let peaks = variants
+        .iter()
+        .filter_map(|variant| variant.summary(measure));
+    let peaks: Vec<f64> = peaks
+        .flat_map(|row| [row.p5, row.median, row.p95])
+        .flatten()
+        .collect();
+    let (y, ticks) = count_scale(
+        &peaks,
+        ([2.4, 1.4], 26.0),
+        (span(&peaks).1, 7),
+        (area.bottom, area.top + HEADROOM),
+    );
     let mut dots: Vec<Dot<'_>> = variants
         .iter()
         .zip(labels)
         .map(|(variant, label)| {
             let completion = variant.ready_time();
             let peak = y.at(variant.median(measure).unwrap_or(0.0));
-            let at = (completion.map_or(area.right + 34.0, |completion| x.at(completion)), peak);
-            Dot { variant, at, finished: completion.is_some(), under: 0, label }
+            let at = (
+                completion.map_or(area.right + 34.0, |completion| x.at(completion)),
+                peak,
+            );
+            Dot {
+                variant,
+                at,
+                finished: completion.is_some(),
+                under: 0,
+                label,
+            }
         })
         .collect();
     let axes = SweepAxis::all(&variants);
-    let quantities: Vec<&str> = axes.iter().filter(|axis| axis.numeric).map(|axis| axis.path).collect();
+    let quantities: Vec<&str> = axes
+        .iter()
+        .filter(|axis| axis.numeric)
+        .map(|axis| axis.path)
+        .collect();
     let groups = groups(&dots);
     for group in &groups {
         // The first of the experiment lies at the bottom, as the widest ring.
@@ -113,17 +156,41 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let subtitle = format!(
         "{}; dot{rings}: medians, vertical: p5–p95 of {}, horizontal: 95% CI of the median time",
         extent(&variants),
-        if measure == "peak_pulls" { "the peak" } else { "the exposure" }
+        if measure == "peak_pulls" {
+            "the peak"
+        } else {
+            "the exposure"
+        }
     );
-    let table = if numbered { key_table::height(sheet, variants.len()) } else { 0.0 };
+    let table = if numbered {
+        key_table::height(sheet, variants.len())
+    } else {
+        0.0
+    };
     let height = PLOT + table + FOOTER;
     let (subject, findings) = match measure {
-        "peak_pulls" => ("Peak image pulls against completion time", findings::tradeoff(&variants)),
-        _ => ("Clusters with the defective revision against completion time", findings::exposure(&variants)),
+        "peak_pulls" => (
+            "Peak image pulls against completion time",
+            findings::tradeoff(&variants),
+        ),
+        _ => (
+            "Clusters with the defective revision against completion time",
+            findings::exposure(&variants),
+        ),
     };
-    let head = Head { subject, findings, note: subtitle };
+    let head = Head {
+        subject,
+        findings,
+        note: subtitle,
+    };
     let mut canvas = page(sheet, &head, height);
-    value_axis(&mut canvas, area, &y, &ticks, &format!("{price}{}", y.note()));
+    value_axis(
+        &mut canvas,
+        area,
+        &y,
+        &ticks,
+        &format!("{price}{}", y.note()),
+    );
     if times.is_empty() {
         bottom_axis(&mut canvas, area, &x, &[], "completion time");
     } else {
@@ -133,9 +200,24 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     }
     if strip.is_some() {
         let left = area.right + STRIP;
-        canvas.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
+        canvas.line(
+            (left, area.top),
+            (left, area.bottom),
+            Stroke {
+                colour: AXIS,
+                width: 1.0,
+                dash: &[3.0, 3.0],
+            },
+        );
         let above = if sheet.is_narrow() { 29.0 } else { 13.0 };
-        write(&mut canvas, "too few runs finished", (left + 10.0, area.top - above), SMALL, INK, Align::Left);
+        write(
+            &mut canvas,
+            "too few runs finished",
+            (left + 10.0, area.top - above),
+            SMALL,
+            INK,
+            Align::Left,
+        );
     }
     let lines = joined(&dots, &quantities);
     for &(from, to) in &lines {
@@ -144,7 +226,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     for dot in &dots {
         draw_dot(&mut canvas, dot, measure, &x, &y);
     }
-    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, &dots, numbered, strip_name)).collect();
+    let blocks: Vec<Block<'_>> = groups
+        .iter()
+        .map(|group| Block::of(group, &dots, numbered, strip_name))
+        .collect();
     label_blocks(&mut canvas, &blocks, &lines, area);
     if numbered {
         key_table::draw(&mut canvas, sheet, &variants, PLOT);
@@ -156,20 +241,34 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 fn strip_name(labels: &[&String], sheet: Sheet<'_>) -> f64 {
     let usual = STRIP_NAME.min(0.25 * sheet.px());
     let most = if sheet.is_narrow() { usual } else { NAME };
-    let is_unique =
-        |width: &f64| labels.iter().map(|label| fitted_name(label, LABEL, Weight::Bold, *width)).all_unique();
-    let mut widths = std::iter::successors(Some(usual), |width| Some(width + 10.0).filter(|width| *width <= most));
+    let is_unique = |width: &f64| {
+        labels
+            .iter()
+            .map(|label| fitted_name(label, LABEL, Weight::Bold, *width))
+            .all_unique()
+    };
+    let mut widths = std::iter::successors(Some(usual), |width| {
+        Some(width + 10.0).filter(|width| *width <= most)
+    });
     widths.find(is_unique).unwrap_or(usual)
 }
 
 fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: &str, x: &Scale, y: &Scale) {
     let colour = dot.variant.style.colour();
     let stroke = Stroke::solid(colour, 2.0);
-    if let Some((p5, p95)) = dot.variant.summary(measure).and_then(|row| Some((row.p5?, row.p95?))) {
+    if let Some((p5, p95)) = dot
+        .variant
+        .summary(measure)
+        .and_then(|row| Some((row.p5?, row.p95?)))
+    {
         canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
     }
     // The strip has no time axis that an interval could lie on.
-    if let Some((low, high)) = dot.variant.median_interval(READY_TIME).filter(|_| dot.finished) {
+    if let Some((low, high)) = dot
+        .variant
+        .median_interval(READY_TIME)
+        .filter(|_| dot.finished)
+    {
         canvas.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
     }
     let radius = DOT + 4.0 * dot.under as f64;
@@ -211,10 +310,16 @@ fn joined(dots: &[Dot<'_>], quantities: &[&str]) -> Vec<(Position, Position)> {
     let joins = |pair: &&[Dot<'_>]| {
         let [a, b] = [&pair[0].variant.info, &pair[1].variant.info];
         let mut differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b);
-        let one = differ.next().is_some_and(|(a, _)| quantities.contains(&a.path.as_str())) && differ.next().is_none();
+        let one = differ
+            .next()
+            .is_some_and(|(a, _)| quantities.contains(&a.path.as_str()))
+            && differ.next().is_none();
         a.strategy == b.strategy && one && pair[0].finished && pair[1].finished
     };
-    dots.windows(2).filter(joins).map(|pair| (pair[0].at, pair[1].at)).collect()
+    dots.windows(2)
+        .filter(joins)
+        .map(|pair| (pair[0].at, pair[1].at))
+        .collect()
 }
 
 /// The names of dots that lie on each other, or of one dot.
@@ -234,28 +339,56 @@ struct Block<'d> {
 impl<'d> Block<'d> {
     fn of(group: &[usize], all: &'d [Dot<'d>], numbered: bool, strip: f64) -> Self {
         let dots: Vec<&Dot<'_>> = group.iter().map(|&at| &all[at]).collect();
-        let name =
-            |dot: &&Dot<'_>| fitted_name(&dot.label, LABEL, Weight::Bold, if dot.finished { NAME } else { strip });
+        let name = |dot: &&Dot<'_>| {
+            fitted_name(
+                &dot.label,
+                LABEL,
+                Weight::Bold,
+                if dot.finished { NAME } else { strip },
+            )
+        };
         let note = |dot: &&Dot<'_>| {
             let (finished, all) = (dot.variant.finished(), dot.variant.runs.len());
-            if dot.finished && finished < all { format!("{finished} of {all} finished") } else { String::new() }
+            if dot.finished && finished < all {
+                format!("{finished} of {all} finished")
+            } else {
+                String::new()
+            }
         };
         // Numbers are short enough to share a few lines; the key has the details.
         let (names, notes): (Vec<String>, Vec<String>) = if numbered {
-            let mut numbers: Vec<usize> = dots.iter().filter_map(|dot| dot.label.parse().ok()).collect();
+            let mut numbers: Vec<usize> = dots
+                .iter()
+                .filter_map(|dot| dot.label.parse().ok())
+                .collect();
             numbers.sort_unstable();
-            let lines: Vec<String> = ranges(&numbers).chunks(NUMBERS_IN_LINE).map(|part| part.join(" · ")).collect();
+            let lines: Vec<String> = ranges(&numbers)
+                .chunks(NUMBERS_IN_LINE)
+                .map(|part| part.join(" · "))
+                .collect();
             (lines, vec![String::new(); numbers.len()])
         } else {
-            (dots.iter().map(name).collect(), dots.iter().map(note).collect())
+            (
+                dots.iter().map(name).collect(),
+                dots.iter().map(note).collect(),
+            )
         };
-        let marks = if dots.len() > 1 && !numbered { MARK } else { 0.0 };
+        let marks = if dots.len() > 1 && !numbered {
+            MARK
+        } else {
+            0.0
+        };
         let lines = names.len() + notes.iter().filter(|note| !note.is_empty()).count();
-        let mean = |place: fn(&Dot<'_>) -> f64| dots.iter().map(|dot| place(dot)).sum::<f64>() / dots.len() as f64;
+        let mean = |place: fn(&Dot<'_>) -> f64| {
+            dots.iter().map(|dot| place(dot)).sum::<f64>() / dots.len() as f64
+        };
         let at = (mean(|dot| dot.at.0), mean(|dot| dot.at.1));
-        let far = |dot: &&Dot<'_>| libm::hypot(dot.at.0 - at.0, dot.at.1 - at.1) + DOT + 4.0 * dot.under as f64;
+        let far = |dot: &&Dot<'_>| {
+            libm::hypot(dot.at.0 - at.0, dot.at.1 - at.1) + DOT + 4.0 * dot.under as f64
+        };
         Self {
-            width: marks + widest(&names, LABEL, Weight::Bold).max(widest(&notes, SMALL, Weight::Regular)),
+            width: marks
+                + widest(&names, LABEL, Weight::Bold).max(widest(&notes, SMALL, Weight::Regular)),
             height: NAME_LINE * lines as f64 - 3.0,
             at,
             reach: dots.iter().map(far).fold(0.0, f64::max) + 1.5,
@@ -275,7 +408,13 @@ impl<'d> Block<'d> {
         let below = y + 3.0 + further;
         let beside = |share: f64| y - self.height * share;
         let (right, left, middle) = (x + aside, x - aside - self.width, x - self.width / 2.0);
-        let aside = |further: f64| if step.is_multiple_of(2) { right + further } else { left - further };
+        let aside = |further: f64| {
+            if step.is_multiple_of(2) {
+                right + further
+            } else {
+                left - further
+            }
+        };
         let (left, top) = match step % 12 {
             0 | 1 => (aside(0.0), above),
             2 | 3 => (aside(0.0), below),
@@ -290,10 +429,14 @@ impl<'d> Block<'d> {
 
     /// The line to a block that is not right beside its dots.
     fn leader(&self, [left, top, right, bottom]: [f64; 4]) -> Option<(Position, Position)> {
-        let near = (self.at.0.clamp(left - 2.0, right + 2.0), self.at.1.clamp(top, bottom));
+        let near = (
+            self.at.0.clamp(left - 2.0, right + 2.0),
+            self.at.1.clamp(top, bottom),
+        );
         let (dx, dy) = (near.0 - self.at.0, near.1 - self.at.1);
         let distance = libm::hypot(dx, dy);
-        let is_far = distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0);
+        let is_far =
+            distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0);
         let share = self.reach / distance;
         is_far.then_some(((self.at.0 + dx * share, self.at.1 + dy * share), near))
     }
@@ -316,7 +459,14 @@ impl<'d> Block<'d> {
             write_bold(canvas, name, (left + self.marks, baseline), LABEL, INK);
             if !note.is_empty() {
                 baseline += NAME_LINE;
-                write(canvas, note, (left + self.marks, baseline), SMALL, MUTED, Align::Left);
+                write(
+                    canvas,
+                    note,
+                    (left + self.marks, baseline),
+                    SMALL,
+                    MUTED,
+                    Align::Left,
+                );
             }
             baseline += NAME_LINE;
         }
@@ -334,7 +484,12 @@ fn beads((a, b): (Position, Position)) -> impl Iterator<Item = [f64; 4]> {
 }
 
 /// Places each name where it touches no dot, no other name and no line to one.
-fn label_blocks(canvas: &mut Canvas, blocks: &[Block<'_>], joined: &[(Position, Position)], area: Area) {
+fn label_blocks(
+    canvas: &mut Canvas,
+    blocks: &[Block<'_>],
+    joined: &[(Position, Position)],
+    area: Area,
+) {
     let around = |block: &Block<'_>| {
         let ((x, y), reach) = (block.at, block.reach);
         [x - reach, y - reach, x + reach, y + reach]
@@ -346,21 +501,38 @@ fn label_blocks(canvas: &mut Canvas, blocks: &[Block<'_>], joined: &[(Position, 
     for (own, block) in blocks.iter().enumerate() {
         // A name of the strip stays on its side of the line.
         let is_on_axis = block.dots.iter().any(|dot| dot.finished);
-        let (left, right) = if is_on_axis { (area.left, area.right) } else { (area.right + STRIP + 4.0, canvas.width) };
-        let inside =
-            |a: &[f64; 4]| a[0] >= left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0;
+        let (left, right) = if is_on_axis {
+            (area.left, area.right)
+        } else {
+            (area.right + STRIP + 4.0, canvas.width)
+        };
+        let inside = |a: &[f64; 4]| {
+            a[0] >= left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0
+        };
         let clear = |a: &[f64; 4], b: &[f64; 4]| {
             a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1]
         };
         let is_crossed = |a: &[f64; 4]| {
             let mut line = block.leader(*a).into_iter().flat_map(beads);
-            line.any(|bead| taken.iter().enumerate().any(|(at, b)| at != own && !clear(&bead, b)))
+            line.any(|bead| {
+                taken
+                    .iter()
+                    .enumerate()
+                    .any(|(at, b)| at != own && !clear(&bead, b))
+            })
         };
         let free = |a: &[f64; 4]| inside(a) && taken.iter().all(|b| clear(a, b)) && !is_crossed(a);
-        let over_lines =
-            |a: &[f64; 4]| inside(a) && taken.iter().enumerate().all(|(at, b)| lines.contains(&at) || clear(a, b));
+        let over_lines = |a: &[f64; 4]| {
+            inside(a)
+                && taken
+                    .iter()
+                    .enumerate()
+                    .all(|(at, b)| lines.contains(&at) || clear(a, b))
+        };
         let places = || (0..840).map(|step| block.place(step));
-        let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else { continue };
+        let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else {
+            continue;
+        };
         taken.push(found);
         taken.extend(block.leader(found).into_iter().flat_map(beads));
         block.draw(canvas, found);
@@ -374,10 +546,16 @@ mod tests {
     #[test]
     fn names_in_the_strip_differ_where_there_is_room() {
         let provenance = &crate::results::Provenance::new("strip", "", 1, 1);
-        let sheet = Sheet { provenance, width: crate::report::sheet::ChartWidth::Page };
-        let names = ["batches, 1 Gbit/s, size=20", "batches, 200 Mbit/s, size=20"].map(str::to_owned);
+        let sheet = Sheet {
+            provenance,
+            width: crate::report::sheet::ChartWidth::Page,
+        };
+        let names =
+            ["batches, 1 Gbit/s, size=20", "batches, 200 Mbit/s, size=20"].map(str::to_owned);
         let width = strip_name(&[&names[0], &names[1]], sheet);
-        let [a, b] = names.each_ref().map(|name| fitted_name(name, LABEL, Weight::Bold, width));
+        let [a, b] = names
+            .each_ref()
+            .map(|name| fitted_name(name, LABEL, Weight::Bold, width));
         assert!(a != b && width > STRIP_NAME, "{a} {b} {width}");
         assert!(strip_name(&[&names[0]], sheet) <= STRIP_NAME);
     }

@@ -54,8 +54,14 @@ const GAUGES: [MetricFamily; 4] = [
 ///
 /// # Errors
 /// When a name is not that of a variant, or writing fails.
-pub fn write_metrics(results: &Results, variants: &[String], start_s: f64, out: &mut dyn Write) -> io::Result<()> {
-    let chosen = chosen(results, variants).map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
+pub fn write_metrics(
+    results: &Results,
+    variants: &[String],
+    start_s: f64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let chosen = chosen(results, variants)
+        .map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
     let experiment = &results.provenance.experiment;
     let labels = |variant: &VariantResults<'_>, more: &str| {
         let comma = if more.is_empty() { "" } else { "," };
@@ -69,31 +75,56 @@ pub fn write_metrics(results: &Results, variants: &[String], start_s: f64, out: 
         head(out, family.name, "gauge", None, family.help)?;
         for variant in &chosen {
             // All samples of a series stand together.
-            let series = variant.timeline.first().map_or(0, |row| (family.samples)(row).len());
+            let series = variant
+                .timeline
+                .first()
+                .map_or(0, |row| (family.samples)(row).len());
             for at in 0..series {
                 for row in &variant.timeline {
                     let (label, value) = (family.samples)(row)[at];
                     let time = start_s + row.t_s + row.bin_s;
-                    writeln!(out, "{}{{{}}} {value} {time}", family.name, labels(variant, label))?;
+                    writeln!(
+                        out,
+                        "{}{{{}}} {value} {time}",
+                        family.name,
+                        labels(variant, label)
+                    )?;
                 }
             }
         }
     }
     let sent = "node_network_transmit_bytes";
-    head(out, sent, "counter", Some("bytes"), "Bytes that the registries have sent.")?;
+    head(
+        out,
+        sent,
+        "counter",
+        Some("bytes"),
+        "Bytes that the registries have sent.",
+    )?;
     for variant in &chosen {
         let labels = labels(variant, "instance=\"registry\",device=\"egress\"");
         writeln!(out, "{sent}_total{{{labels}}} 0 {start_s}")?;
         let mut bytes = 0.0;
         for row in &variant.timeline {
             bytes += row.egress_bytes_per_s * row.bin_s;
-            writeln!(out, "{sent}_total{{{labels}}} {} {}", bytes.round(), start_s + row.t_s + row.bin_s)?;
+            writeln!(
+                out,
+                "{sent}_total{{{labels}}} {} {}",
+                bytes.round(),
+                start_s + row.t_s + row.bin_s
+            )?;
         }
     }
     out.write_all(b"# EOF\n")
 }
 
-fn head(out: &mut dyn Write, name: &str, kind: &str, unit: Option<&str>, help: &str) -> io::Result<()> {
+fn head(
+    out: &mut dyn Write,
+    name: &str,
+    kind: &str,
+    unit: Option<&str>,
+    help: &str,
+) -> io::Result<()> {
     writeln!(out, "# TYPE {name} {kind}")?;
     if let Some(unit) = unit {
         writeln!(out, "# UNIT {name} {unit}")?;
@@ -103,7 +134,9 @@ fn head(out: &mut dyn Write, name: &str, kind: &str, unit: Option<&str>, help: &
 
 /// A label's value with the escapes of the format.
 fn quoted(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -113,7 +146,10 @@ mod tests {
     use crate::report::tests::readable_quietly;
 
     fn metrics(start_s: f64) -> String {
-        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
+        let results = readable_quietly(&Fleet {
+            replicates: 2,
+            ..six_settings()
+        });
         let mut bytes = Vec::new();
         write_metrics(&results, &[], start_s, &mut bytes).expect("written");
         String::from_utf8(bytes).expect("text")
@@ -129,14 +165,20 @@ mod tests {
             let (series, rest) = line.split_once("} ").expect("labels end");
             let name = series.split('{').next().expect("a name");
             let (value, time) = rest.split_once(' ').expect("a value and a time");
-            let (value, time): (f64, f64) = (value.parse().expect("a value"), time.parse().expect("a time"));
+            let (value, time): (f64, f64) = (
+                value.parse().expect("a value"),
+                time.parse().expect("a time"),
+            );
             if seen.last() != Some(&name) {
                 assert!(!seen.contains(&name), "{name} stands together");
                 seen.push(name);
             }
             if let Some((before, least, earlier)) = last.filter(|(other, ..)| *other == series) {
                 assert!(time > earlier, "{before}: times rise");
-                assert!(!name.ends_with("_total") || value >= least, "{before}: a counter never falls");
+                assert!(
+                    !name.ends_with("_total") || value >= least,
+                    "{before}: a counter never falls"
+                );
             }
             assert!(time >= 1_700_000_000.0, "{line}");
             last = Some((series, value, time));
@@ -146,12 +188,21 @@ mod tests {
 
     #[test]
     fn the_counter_ends_at_what_the_run_has_sent() {
-        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
+        let results = readable_quietly(&Fleet {
+            replicates: 2,
+            ..six_settings()
+        });
         let text = metrics(0.0);
         let variant = &results.variants()[0];
-        let sent: f64 = variant.timeline.iter().map(|row| row.egress_bytes_per_s * row.bin_s).sum();
+        let sent: f64 = variant
+            .timeline
+            .iter()
+            .map(|row| row.egress_bytes_per_s * row.bin_s)
+            .sum();
         let own = format!("variant=\"{}\"", variant.name());
-        let last = text.lines().rfind(|line| line.starts_with("node_network") && line.contains(&own));
+        let last = text
+            .lines()
+            .rfind(|line| line.starts_with("node_network") && line.contains(&own));
         let value: f64 = last
             .expect("a sample")
             .split("} ")

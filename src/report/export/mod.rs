@@ -17,9 +17,21 @@ use super::data::{Results, VariantResults};
 /// When a name is not that of a variant: the message lists the variants.
 fn chosen<'r>(results: &'r Results, names: &[String]) -> Result<Vec<VariantResults<'r>>, String> {
     let all = results.variants();
-    if let Some(unknown) = names.iter().find(|name| all.iter().all(|variant| variant.name() != name.as_str())) {
-        let known: Vec<String> = all.iter().map(|variant| format!("`{}`", variant.name())).collect();
-        return Err(format!("these results have no variant `{unknown}`; name one of {}", known.join(", ")));
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| all.iter().all(|variant| variant.name() != name.as_str()))
+    {
+        let known: Vec<String> = all
+            .iter()
+            .map(|variant| format!("`{}`", variant.name()))
+            .collect();
+        return Err(format!(
+            "these results have no variant `{unknown}`; name one of {}",
+            known.join(", ")
+        ));
     }
-    Ok(all.into_iter().filter(|variant| names.is_empty() || names.iter().any(|name| name == variant.name())).collect())
+    Ok(all
+        .into_iter()
+        .filter(|variant| names.is_empty() || names.iter().any(|name| name == variant.name()))
+        .collect())
 }

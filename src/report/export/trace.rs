@@ -24,13 +24,21 @@ const FIRST_CLUSTER: usize = 10;
 /// # Errors
 /// When a name is not that of a variant, or writing fails.
 pub fn write_trace(results: &Results, variants: &[String], out: &mut dyn Write) -> io::Result<()> {
-    let chosen = chosen(results, variants).map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
+    let chosen = chosen(results, variants)
+        .map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
     let mut writer = EventWriter { out, any: false };
-    writer.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
+    writer
+        .out
+        .write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (process, variant) in chosen.iter().enumerate() {
         let (writer, process) = (&mut writer, process + 1);
         let replicate = variant.displayed.map_or(0, |run| run.replicate);
-        writer.named("process_name", process, 0, &format!("{}, replicate {replicate}", variant.name()))?;
+        writer.named(
+            "process_name",
+            process,
+            0,
+            &format!("{}, replicate {replicate}", variant.name()),
+        )?;
         passes(writer, process, &results.tables, variant)?;
         statuses(writer, process, &results.tables, variant)?;
         counters(writer, process, variant)?;
@@ -63,11 +71,21 @@ fn micros(seconds: f64) -> f64 {
 }
 
 /// The rows of a variant.
-fn of_variant<'r, Row>(rows: &'r [(RunKey, Row)], variant: &VariantResults<'_>) -> impl Iterator<Item = &'r Row> {
-    rows.iter().filter(|(key, _)| key.variant == variant.name()).map(|(_, row)| row)
+fn of_variant<'r, Row>(
+    rows: &'r [(RunKey, Row)],
+    variant: &VariantResults<'_>,
+) -> impl Iterator<Item = &'r Row> {
+    rows.iter()
+        .filter(|(key, _)| key.variant == variant.name())
+        .map(|(_, row)| row)
 }
 
-fn passes(writer: &mut EventWriter<'_>, process: usize, of: &Tables, variant: &VariantResults<'_>) -> io::Result<()> {
+fn passes(
+    writer: &mut EventWriter<'_>,
+    process: usize,
+    of: &Tables,
+    variant: &VariantResults<'_>,
+) -> io::Result<()> {
     writer.named("thread_name", process, PASSES, "scheduler")?;
     for pass in of_variant(&of.passes, variant) {
         writer.event(&json!({
@@ -80,7 +98,12 @@ fn passes(writer: &mut EventWriter<'_>, process: usize, of: &Tables, variant: &V
     Ok(())
 }
 
-fn statuses(writer: &mut EventWriter<'_>, process: usize, of: &Tables, variant: &VariantResults<'_>) -> io::Result<()> {
+fn statuses(
+    writer: &mut EventWriter<'_>,
+    process: usize,
+    of: &Tables,
+    variant: &VariantResults<'_>,
+) -> io::Result<()> {
     writer.named("thread_name", process, STATUSES, "statuses")?;
     for status in of_variant(&of.statuses, variant) {
         writer.event(&json!({
@@ -93,12 +116,19 @@ fn statuses(writer: &mut EventWriter<'_>, process: usize, of: &Tables, variant: 
     Ok(())
 }
 
-fn counters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResults<'_>) -> io::Result<()> {
+fn counters(
+    writer: &mut EventWriter<'_>,
+    process: usize,
+    variant: &VariantResults<'_>,
+) -> io::Result<()> {
     for row in &variant.timeline {
         let counters = [
             ("image pulls", json!({ "pulls": row.pulls })),
             ("layer downloads", json!({ "downloads": row.downloads })),
-            ("registry egress, Mbit/s", json!({ "egress": row.egress_bytes_per_s * 8e-6 })),
+            (
+                "registry egress, Mbit/s",
+                json!({ "egress": row.egress_bytes_per_s * 8e-6 }),
+            ),
             (
                 "clusters",
                 json!({ "ready": row.ready_new, "updating": row.updating, "not ready": row.not_ready,
@@ -112,7 +142,11 @@ fn counters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResul
     Ok(())
 }
 
-fn clusters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResults<'_>) -> io::Result<()> {
+fn clusters(
+    writer: &mut EventWriter<'_>,
+    process: usize,
+    variant: &VariantResults<'_>,
+) -> io::Result<()> {
     for (at, cluster) in variant.clusters.iter().enumerate() {
         let track = FIRST_CLUSTER + at;
         writer.named("thread_name", process, track, &cluster.cluster)?;
@@ -127,14 +161,25 @@ fn clusters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResul
     Ok(())
 }
 
-fn phases(writer: &mut EventWriter<'_>, process: usize, track: usize, cluster: &ClusterRow) -> io::Result<()> {
+fn phases(
+    writer: &mut EventWriter<'_>,
+    process: usize,
+    track: usize,
+    cluster: &ClusterRow,
+) -> io::Result<()> {
     let phases = [
         ("apply", cluster.told_s, cluster.applied_s),
         ("pull", cluster.first_pull_s, cluster.last_pull_s),
-        ("start", cluster.last_pull_s.or(cluster.applied_s), cluster.ready_s),
+        (
+            "start",
+            cluster.last_pull_s.or(cluster.applied_s),
+            cluster.ready_s,
+        ),
     ];
     for (name, from, to) in phases {
-        let Some((from, to)) = from.zip(to).filter(|(from, to)| from <= to) else { continue };
+        let Some((from, to)) = from.zip(to).filter(|(from, to)| from <= to) else {
+            continue;
+        };
         writer.event(&json!({
             "ph": "X", "cat": "cluster", "name": name, "pid": process, "tid": track,
             "ts": micros(from), "dur": micros(to - from),

@@ -6,7 +6,10 @@
 use serde::Serialize;
 
 use super::markup::{escaped, filled};
-use super::{OVER_TIME, PageData, SCRIPTS, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log, script_json};
+use super::{
+    OVER_TIME, PageData, SCRIPTS, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log,
+    script_json,
+};
 use crate::report::columns::{COLUMNS, Column, REACHABLE};
 use crate::report::data::{Results, VariantResults};
 use crate::report::format::in_unit;
@@ -51,21 +54,32 @@ struct ExploredRow {
 #[must_use]
 pub fn explored(results: &Results) -> serde_json::Value {
     let variants = results.variants();
-    let [before, after] = variants.as_slice() else { panic!("two variants have runs") };
+    let [before, after] = variants.as_slice() else {
+        panic!("two variants have runs")
+    };
     let names = [before, after].map(|variant| variant.name().to_owned());
     let mut page = PageData::of(results, &variants, &names, [0, 1]);
     let alone = CurveStyle::of(&[vec![0]], &[after.product()])[0];
     page.variants[0].colours = GREY.map(str::to_owned);
     page.variants[1].colours = [alone.colour().css(), alone.colour_on_dark().css()];
     page.log = is_log(page.variants.iter().map(|variant| variant.end));
-    let measures = COLUMNS.iter().filter_map(|column| of_measure(column, before, after));
+    let measures = COLUMNS
+        .iter()
+        .filter_map(|column| of_measure(column, before, after));
     let limits = AssertedLimit::of_answer(results);
-    let rows: Vec<ExploredRow> =
-        limits.iter().filter_map(|limit| of_limit(limit, before, after)).chain(measures).collect();
+    let rows: Vec<ExploredRow> = limits
+        .iter()
+        .filter_map(|limit| of_limit(limit, before, after))
+        .chain(measures)
+        .collect();
     serde_json::json!({"page": page, "rows": rows})
 }
 
-fn of_limit(limit: &AssertedLimit, before: &VariantResults<'_>, after: &VariantResults<'_>) -> Option<ExploredRow> {
+fn of_limit(
+    limit: &AssertedLimit,
+    before: &VariantResults<'_>,
+    after: &VariantResults<'_>,
+) -> Option<ExploredRow> {
     let verdicts = [limit.judge(before)?, limit.judge(after)?];
     Some(ExploredRow {
         heading: limit.limit.to_string(),
@@ -77,7 +91,11 @@ fn of_limit(limit: &AssertedLimit, before: &VariantResults<'_>, after: &VariantR
 }
 
 /// `None` where the measure says nothing: it is 0 before and after, or all clusters can be updated.
-fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResults<'_>) -> Option<ExploredRow> {
+fn of_measure(
+    column: &Column,
+    before: &VariantResults<'_>,
+    after: &VariantResults<'_>,
+) -> Option<ExploredRow> {
     let measure = column.defined();
     let rows = [before.summary(measure.name)?, after.summary(measure.name)?];
     let is_whole = before.reach().is_whole() && after.reach().is_whole();
@@ -87,12 +105,18 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
     let value = |row: &SummaryRow| in_unit(row.median.unwrap_or(f64::INFINITY), measure.unit);
     let row = rows[1];
     // The mean shows a change of a few runs; where a run never ends, there is a median alone.
-    let never = rows.iter().all(|row| row.median.is_none_or(f64::is_infinite));
+    let never = rows
+        .iter()
+        .all(|row| row.median.is_none_or(f64::is_infinite));
     let (difference, low, high) = match row.diff_mean {
         // Nothing is between never and never.
         _ if never => (None, None, None),
         Some(mean) => (Some(mean), row.diff_mean_ci95_low, row.diff_mean_ci95_high),
-        None => (row.diff_median, row.diff_median_ci95_low, row.diff_median_ci95_high),
+        None => (
+            row.diff_median,
+            row.diff_median_ci95_low,
+            row.diff_median_ci95_high,
+        ),
     };
     // Sums of the same numbers in another order differ by their rounding.
     let noise = 1e-6 * row.median.unwrap_or(0.0).abs();
@@ -109,17 +133,25 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
     // Of counts, the difference has the unit.
     let end = |value: f64| match measure.unit {
         "s" | "bytes/s" | "bytes" | "1" => signed(value),
-        _ => signed(value).split(' ').next().unwrap_or_default().to_owned(),
+        _ => signed(value)
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
     };
     let ends = low.zip(high);
-    let sign = ends.map_or(0, |(low, high)| i8::from(plain(low) > 0.0) - i8::from(plain(high) < 0.0));
+    let sign = ends.map_or(0, |(low, high)| {
+        i8::from(plain(low) > 0.0) - i8::from(plain(high) < 0.0)
+    });
     Some(ExploredRow {
         heading: column.heading.to_owned(),
         note: measure.definition,
         values: rows.map(value),
         holds: None,
         difference: difference.map_or_else(|| "–".to_owned(), signed),
-        interval: ends.map_or_else(String::new, |(low, high)| format!("{} to {}", end(low), end(high))),
+        interval: ends.map_or_else(String::new, |(low, high)| {
+            format!("{} to {}", end(low), end(high))
+        }),
         sign,
     })
 }
@@ -144,16 +176,30 @@ pub struct ExploredPage<'p> {
 pub fn explore_page(page: &ExploredPage<'_>) -> String {
     let over_time = filled(
         OVER_TIME,
-        &[("displayed", "Lines and squares: replicate 0. "), ("released", ""), ("square", &about::square(1))],
+        &[
+            ("displayed", "Lines and squares: replicate 0. "),
+            ("released", ""),
+            ("square", &about::square(1)),
+        ],
     );
     let first = explored(page.first);
     filled(
         TEMPLATE,
         &[
             ("title", &escaped(page.title)),
-            ("policy", if page.engine.is_empty() { OF_SERVER } else { OF_WORKER }),
+            (
+                "policy",
+                if page.engine.is_empty() {
+                    OF_SERVER
+                } else {
+                    OF_WORKER
+                },
+            ),
             ("over_time", &over_time),
-            ("style", &format!("{UPLOT_STYLE}\n{STYLE}\n{STYLE_OF_CONTROLS}")),
+            (
+                "style",
+                &format!("{UPLOT_STYLE}\n{STYLE}\n{STYLE_OF_CONTROLS}"),
+            ),
             ("licence", &escaped(UPLOT_LICENCE)),
             ("data", &script_json(&first["page"])),
             ("rows", &script_json(&first["rows"])),
@@ -161,7 +207,10 @@ pub fn explore_page(page: &ExploredPage<'_>) -> String {
             ("files", &script_json(page.files)),
             ("engine", page.engine),
             ("uplot", UPLOT),
-            ("scripts", &[SCRIPTS.as_slice(), &[SCRIPT]].concat().join("\n")),
+            (
+                "scripts",
+                &[SCRIPTS.as_slice(), &[SCRIPT]].concat().join("\n"),
+            ),
         ],
     )
 }

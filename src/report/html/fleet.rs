@@ -33,38 +33,83 @@ pub(super) struct FleetData {
 }
 
 /// The clusters of `variant`, or one of `each`. `names` collects the distinct lists of cluster names.
-pub(super) fn fleet(variant: &VariantResults<'_>, each: usize, names: &mut Vec<Vec<String>>) -> FleetData {
+pub(super) fn fleet(
+    variant: &VariantResults<'_>,
+    each: usize,
+    names: &mut Vec<Vec<String>>,
+) -> FleetData {
     let clusters = || variant.clusters.iter().step_by(each);
     let moments = |cluster: &ClusterRow| {
-        [cluster.told_s, cluster.applied_s, cluster.first_pull_s, cluster.last_pull_s, cluster.ready_s]
+        [
+            cluster.told_s,
+            cluster.applied_s,
+            cluster.first_pull_s,
+            cluster.last_pull_s,
+            cluster.ready_s,
+        ]
     };
-    let longest = clusters().flat_map(|cluster| moments(cluster)).flatten().fold(0.0, f64::max);
+    let longest = clusters()
+        .flat_map(|cluster| moments(cluster))
+        .flatten()
+        .fold(0.0, f64::max);
     let step = step_for(longest);
     let own: Vec<String> = clusters().map(|cluster| cluster.cluster.clone()).collect();
-    let list = names.iter().position(|other| *other == own).unwrap_or_else(|| {
-        names.push(own);
-        names.len() - 1
-    });
-    let stages: Vec<String> = clusters().map(|cluster| cluster.stage.clone()).unique().collect();
-    let place = |stage: &String| stages.iter().position(|known| known == stage).expect("it is one of all");
+    let list = names
+        .iter()
+        .position(|other| *other == own)
+        .unwrap_or_else(|| {
+            names.push(own);
+            names.len() - 1
+        });
+    let stages: Vec<String> = clusters()
+        .map(|cluster| cluster.stage.clone())
+        .unique()
+        .collect();
+    let place = |stage: &String| {
+        stages
+            .iter()
+            .position(|known| known == stage)
+            .expect("it is one of all")
+    };
     let runs = clusters().map(|cluster| &cluster.stage).dedup_with_count();
     let runs = runs.map(|(length, stage)| (place(stage), length)).collect();
     let offline = clusters().positions(|cluster| cluster.offline).collect();
     let defective = clusters().positions(|cluster| cluster.defective).collect();
-    let mut data = FleetData { names: list, step, offline, defective, stages, runs, ..FleetData::default() };
+    let mut data = FleetData {
+        names: list,
+        step,
+        offline,
+        defective,
+        stages,
+        runs,
+        ..FleetData::default()
+    };
     let mut promoted_before = 0;
     for cluster in clusters() {
-        let [promoted, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
-        data.promoted.push(promoted.map(|promoted| promoted - promoted_before));
+        let [promoted, rest @ ..] =
+            moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
+        data.promoted
+            .push(promoted.map(|promoted| promoted - promoted_before));
         promoted_before = promoted.unwrap_or(promoted_before);
         let mut before = promoted.unwrap_or(0);
-        let columns = [&mut data.applied, &mut data.first, &mut data.last, &mut data.ready];
+        let columns = [
+            &mut data.applied,
+            &mut data.first,
+            &mut data.last,
+            &mut data.ready,
+        ];
         for (column, moment) in columns.into_iter().zip(rest) {
             column.push(moment.map(|moment| moment - before));
             before = moment.unwrap_or(before);
         }
     }
-    for column in [&mut data.promoted, &mut data.applied, &mut data.first, &mut data.last, &mut data.ready] {
+    for column in [
+        &mut data.promoted,
+        &mut data.applied,
+        &mut data.first,
+        &mut data.last,
+        &mut data.ready,
+    ] {
         if column.iter().all(Option::is_none) {
             column.clear();
         }
@@ -80,8 +125,13 @@ fn steps_until(seconds: f64, step: f64) -> i64 {
 
 /// A round step, at least a tenth of a second, with which `longest` seconds are about [`STEPS`] steps.
 fn step_for(longest: f64) -> f64 {
-    let steps = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0];
-    steps.into_iter().find(|step| longest <= step * STEPS).unwrap_or(3600.0)
+    let steps = [
+        0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0,
+    ];
+    steps
+        .into_iter()
+        .find(|step| longest <= step * STEPS)
+        .unwrap_or(3600.0)
 }
 
 #[cfg(test)]
@@ -111,9 +161,17 @@ mod tests {
     #[test]
     fn moments_count_from_the_previous_one_and_stages_are_runs() {
         let rows = [
-            cluster("a", "first", [Some(10.0), Some(10.5), Some(10.5), Some(20.0), Some(31.25)]),
+            cluster(
+                "a",
+                "first",
+                [Some(10.0), Some(10.5), Some(10.5), Some(20.0), Some(31.25)],
+            ),
             // Pulled ahead of the release, before it was promoted.
-            cluster("b", "first", [Some(12.0), Some(13.0), Some(2.0), Some(5.0), Some(14.0)]),
+            cluster(
+                "b",
+                "first",
+                [Some(12.0), Some(13.0), Some(2.0), Some(5.0), Some(14.0)],
+            ),
             cluster("c", "rest", [None; 5]),
         ];
         let info = VariantInfo {
@@ -137,22 +195,40 @@ mod tests {
         assert_eq!(data.applied, [Some(5), Some(10), None]);
         assert_eq!(data.first, [Some(0), Some(-110), None]);
         assert_eq!(data.last, [Some(95), Some(30), None]);
-        assert_eq!(data.ready, [Some(113), Some(90), None], "a part of a step is rounded up");
+        assert_eq!(
+            data.ready,
+            [Some(113), Some(90), None],
+            "a part of a step is rounded up"
+        );
         assert_eq!((data.offline.as_slice(), data.stages.len()), (&[2][..], 2));
         assert_eq!(data.runs, [(0, 2), (1, 1)]);
-        assert_eq!(fleet(&variant, 1, &mut names).names, 0, "a known list of names is stored once");
+        assert_eq!(
+            fleet(&variant, 1, &mut names).names,
+            0,
+            "a known list of names is stored once"
+        );
         assert_eq!(names.len(), 1);
         let some = fleet(&variant, 2, &mut names);
         assert_eq!(
             (names[some.names].as_slice(), some.ready),
             (&["a".to_owned(), "c".to_owned()][..], vec![Some(113), None])
         );
-        assert_eq!((some.offline, some.runs), (vec![1], vec![(0, 1), (1, 1)]), "places among those that are there");
+        assert_eq!(
+            (some.offline, some.runs),
+            (vec![1], vec![(0, 1), (1, 1)]),
+            "places among those that are there"
+        );
     }
 
     #[test]
     fn long_rollouts_have_longer_steps() {
-        for (longest, step) in [(0.0, 0.1), (2000.0, 0.1), (2001.0, 0.2), (86_400.0, 5.0), (1e9, 3600.0)] {
+        for (longest, step) in [
+            (0.0, 0.1),
+            (2000.0, 0.1),
+            (2001.0, 0.2),
+            (86_400.0, 5.0),
+            (1e9, 3600.0),
+        ] {
             assert!((step_for(longest) - step).abs() < 1e-12, "{longest}");
         }
     }

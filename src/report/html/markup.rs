@@ -6,7 +6,15 @@ pub(super) use crate::report::text::escaped;
 /// Text with names in backticks, as HTML.
 pub(super) fn marked(text: &str) -> String {
     let parts = text.split('`').map(escaped).enumerate();
-    parts.map(|(at, part)| if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part }).collect()
+    parts
+        .map(|(at, part)| {
+            if at % 2 == 1 {
+                format!("<strong>{part}</strong>")
+            } else {
+                part
+            }
+        })
+        .collect()
 }
 
 /// A section of the page with its title.
@@ -17,7 +25,10 @@ pub(super) fn section(id: &str, title: &str, body: &str) -> String {
 
 /// A table in a box that scrolls, with these headings of its columns and its rows as HTML.
 pub(super) fn plain_table(label: &str, columns: &[&str], rows: &str) -> String {
-    let columns: String = columns.iter().map(|column| format!("<th scope=\"col\">{column}</th>")).collect();
+    let columns: String = columns
+        .iter()
+        .map(|column| format!("<th scope=\"col\">{column}</th>"))
+        .collect();
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table class=\"plain\"><thead>\
          <tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
@@ -25,7 +36,8 @@ pub(super) fn plain_table(label: &str, columns: &[&str], rows: &str) -> String {
 }
 
 /// The end of a box with a wide table, and the hint that the scripts show where columns are out of sight.
-pub(super) const WIDE_END: &str = "</div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";
+pub(super) const WIDE_END: &str =
+    "</div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";
 
 /// HTML in which names that are written from right to left do not move what follows them.
 pub(super) fn isolated(html: &str) -> String {
@@ -37,7 +49,9 @@ pub(super) fn isolated(html: &str) -> String {
     let mut rest = html;
     while let Some(start) = rest.find(is_from_right) {
         let (before, from) = rest.split_at(start);
-        let end = from.find(|letter| !is_from_right(letter) && letter != ' ').unwrap_or(from.len());
+        let end = from
+            .find(|letter| !is_from_right(letter) && letter != ' ')
+            .unwrap_or(from.len());
         let name = from[..end].trim_end();
         isolated.push_str(&format!("{before}<bdi>{name}</bdi>"));
         rest = &from[name.len()..];
@@ -47,7 +61,11 @@ pub(super) fn isolated(html: &str) -> String {
 
 /// The sample of a variant's line; its colour follows the theme.
 pub(super) fn swatch(style: CurveStyle) -> String {
-    let dashes: Vec<String> = style.dash().iter().map(|length| format!("{}", length * 0.8)).collect();
+    let dashes: Vec<String> = style
+        .dash()
+        .iter()
+        .map(|length| format!("{}", length * 0.8))
+        .collect();
     format!(
         "<svg class=\"swatch\" style=\"--light:{};--dark:{}\" width=\"26\" height=\"8\" aria-hidden=\"true\"><line x1=\"0\" y1=\"4\" x2=\"26\" y2=\"4\" stroke-dasharray=\"{}\"/></svg>",
         style.colour().css(),
@@ -65,7 +83,10 @@ pub(super) fn filled(template: &str, texts: &[(&str, &str)]) -> String {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").expect("a name in the template ends");
-        let (_, text) = texts.iter().find(|(known, _)| *known == name).expect("every name in the template is known");
+        let (_, text) = texts
+            .iter()
+            .find(|(known, _)| *known == name)
+            .expect("every name in the template is known");
         page.push_str(before);
         page.push_str(text);
         rest = after;
@@ -81,7 +102,13 @@ mod tests {
     #[test]
     fn names_from_right_to_left_are_isolated() {
         let html = isolated("`قسم أول`, 1 cluster (مرحبا-01, مرحبا)");
-        assert_eq!(html, "`<bdi>قسم أول</bdi>`, 1 cluster (<bdi>مرحبا</bdi>-01, <bdi>مرحبا</bdi>)");
-        assert_eq!(isolated("1 &lt;cluster&gt; of 10"), "1 &lt;cluster&gt; of 10");
+        assert_eq!(
+            html,
+            "`<bdi>قسم أول</bdi>`, 1 cluster (<bdi>مرحبا</bdi>-01, <bdi>مرحبا</bdi>)"
+        );
+        assert_eq!(
+            isolated("1 &lt;cluster&gt; of 10"),
+            "1 &lt;cluster&gt; of 10"
+        );
     }
 }

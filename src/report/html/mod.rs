@@ -107,18 +107,41 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
     let limits = AssertedLimit::all(results);
     let groups = groups::groups(&variants);
     let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
-    let answer = answer::answer(&variants, &groups, &AssertedLimit::of_answer(results), results.provenance.seed);
+    let answer = answer::answer(
+        &variants,
+        &groups,
+        &AssertedLimit::of_answer(results),
+        results.provenance.seed,
+    );
     let filters = filters(&variants);
-    let first_group = || groups.first().map(|group| group.members.clone()).unwrap_or_default();
-    let shown = if variants.len() > SHOWN_AT_ONCE { first_group() } else { (0..variants.len()).collect() };
+    let first_group = || {
+        groups
+            .first()
+            .map(|group| group.members.clone())
+            .unwrap_or_default()
+    };
+    let shown = if variants.len() > SHOWN_AT_ONCE {
+        first_group()
+    } else {
+        (0..variants.len()).collect()
+    };
     let fleets = fleets(&variants, &answer);
     let all = PageData::of(results, &variants, &labels, fleets);
     let log = is_log(shown.iter().map(|&at| all.variants[at].end));
-    let page = PageData { filters, log, shown, ..all };
+    let page = PageData {
+        filters,
+        log,
+        shown,
+        ..all
+    };
     let each = page.each;
     let json = script_json(&page);
     let provenance = &results.provenance;
-    let question = if provenance.question.is_empty() { &provenance.experiment } else { &provenance.question };
+    let question = if provenance.question.is_empty() {
+        &provenance.experiment
+    } else {
+        &provenance.question
+    };
     let over_time = filled(
         OVER_TIME,
         &[
@@ -135,9 +158,15 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
             ("extent", &about::extent(provenance, &variants)),
             ("answer", &answer_html(&answer)),
             ("bold", bold(&answer)),
-            ("comparison", &table::table(&variants, &labels, &limits, &answer.best)),
+            (
+                "comparison",
+                &table::table(&variants, &labels, &limits, &answer.best),
+            ),
             ("unfinished", &about::unfinished(&variants, &labels)),
-            ("uncertainty", &uncertainty::section(results, &guesses::sentences(results, &variants, &answer))),
+            (
+                "uncertainty",
+                &uncertainty::section(results, &guesses::sentences(results, &variants, &answer)),
+            ),
             ("statuses", &statuses::section(results)),
             ("statuses_link", statuses::link(results)),
             ("provenance", &about::provenance(provenance, &variants)),
@@ -153,28 +182,52 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
 
 impl<'r> PageData<'r> {
     /// The curves and fleets of `variants`, all of which are shown.
-    fn of(results: &Results, variants: &'r [VariantResults<'r>], labels: &'r [String], fleets: [usize; 2]) -> Self {
+    fn of(
+        results: &Results,
+        variants: &'r [VariantResults<'r>],
+        labels: &'r [String],
+        fleets: [usize; 2],
+    ) -> Self {
         let mut names = Vec::new();
         let clusters: usize = variants.iter().map(|variant| variant.clusters.len()).sum();
         let each = clusters.div_ceil(SQUARES_MAX).max(1);
         let data = |(variant, label): (&'r VariantResults<'r>, &'r String)| {
-            let settings = variant.info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str()));
+            let settings = variant
+                .info
+                .settings
+                .iter()
+                .map(|setting| (setting.name.as_str(), setting.value.as_str()));
             let series = series::series(variant, variants.len());
             VariantData {
                 label,
                 name: variant.name(),
-                colours: [variant.style.colour().css(), variant.style.colour_on_dark().css()],
+                colours: [
+                    variant.style.colour().css(),
+                    variant.style.colour_on_dark().css(),
+                ],
                 dash: variant.style.dash(),
-                settings: std::iter::once(("strategy", variant.info.strategy.as_str())).chain(settings).collect(),
+                settings: std::iter::once(("strategy", variant.info.strategy.as_str()))
+                    .chain(settings)
+                    .collect(),
                 link: variant.info.registry_egress_bytes_per_s,
-                targets: variant.runs.iter().map(|run| run.targets).max().unwrap_or(0),
+                targets: variant
+                    .runs
+                    .iter()
+                    .map(|run| run.targets)
+                    .max()
+                    .unwrap_or(0),
                 runs: variant.runs.len(),
                 end: series.end(),
                 series,
                 fleet: fleet::fleet(variant, each, &mut names),
             }
         };
-        let greatest = results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s).fold(0.0, f64::max);
+        let greatest = results
+            .tables
+            .runs
+            .iter()
+            .map(|run| run.egress_peak_1s_bytes_per_s)
+            .fold(0.0, f64::max);
         let rate = RateUnit::for_max(greatest);
         Self {
             variants: variants.iter().zip(labels).map(data).collect(),
@@ -186,26 +239,42 @@ impl<'r> PageData<'r> {
             log: false,
             rate: (rate.bytes_per_s, rate.name),
             egress_unit: series::EGRESS_UNIT,
-            states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, light.css(), dark.css())).collect(),
+            states: CLUSTER_STATES
+                .iter()
+                .map(|&(name, light, dark)| (name, light.css(), dark.css()))
+                .collect(),
         }
     }
 }
 
 /// Whether rollouts with these ends are seen on a logarithmic axis alone.
 fn is_log(ends: impl Iterator<Item = f64>) -> bool {
-    let (least, most) = ends.filter(|end| *end > 0.0).minmax().into_option().unwrap_or_default();
+    let (least, most) = ends
+        .filter(|end| *end > 0.0)
+        .minmax()
+        .into_option()
+        .unwrap_or_default();
     most > LOG_FROM * least
 }
 
 /// A value as JSON that stands in a script.
 fn script_json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("plain fields with text keys are always JSON").replace('<', "\\u003c")
+    serde_json::to_string(value)
+        .expect("plain fields with text keys are always JSON")
+        .replace('<', "\\u003c")
 }
 
 /// Filters for variants: every setting, and the strategy, with at least two values.
 fn filters(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
-    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
-    let strategies = variants.iter().map(|variant| variant.info.strategy.clone()).unique().collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.info.settings.as_slice())
+        .collect();
+    let strategies = variants
+        .iter()
+        .map(|variant| variant.info.strategy.clone())
+        .unique()
+        .collect();
     let mut filters = vec![("strategy".to_owned(), strategies)];
     filters.extend(distinct(&settings));
     filters.retain(|(_, values)| values.len() > 1);
@@ -216,20 +285,38 @@ fn filters(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
 /// fastest variant beside one that stalls, or beside the compromise or the one with the lowest peak.
 fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let best = answer.best.first().cloned().unwrap_or_default();
-    if let Some(fleets) =
-        best.least_exposed.first().copied().zip(best.most_exposed).filter(|(least, most)| least != most)
+    if let Some(fleets) = best
+        .least_exposed
+        .first()
+        .copied()
+        .zip(best.most_exposed)
+        .filter(|(least, most)| least != most)
     {
         return fleets.into();
     }
-    let stalls = variants.iter().position(|variant| variant.unfinished().is_some());
+    let stalls = variants
+        .iter()
+        .position(|variant| variant.unfinished().is_some());
     let first = best.fastest.unwrap_or(0);
-    let second = stalls.or(best.compromise).or(best.lowest).filter(|second| *second != first);
-    [first, second.or_else(|| (0..variants.len()).find(|other| *other != first)).unwrap_or(first)]
+    let second = stalls
+        .or(best.compromise)
+        .or(best.lowest)
+        .filter(|second| *second != first);
+    [
+        first,
+        second
+            .or_else(|| (0..variants.len()).find(|other| *other != first))
+            .unwrap_or(first),
+    ]
 }
 
 /// Explains the bold cells of the table.
 fn bold(answer: &PageAnswer) -> &'static str {
-    let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
+    let exposing = answer
+        .best
+        .iter()
+        .filter(|best| best.most_exposed.is_some())
+        .count();
     match exposing {
         0 => "the fastest and the lowest peak",
         all if all == answer.best.len() => "the fewest exposed clusters",
@@ -244,10 +331,22 @@ fn answer_html(answer: &PageAnswer) -> String {
     if let [(_, text)] = answer.parts.as_slice() {
         return format!("<p>{}</p>", marked(text));
     }
-    let part =
-        |(title, text): &(String, String)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escaped(title), marked(text));
-    let lead = if answer.lead.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(&answer.lead)) };
-    format!("{lead}<dl class=\"parts\">{}</dl>", answer.parts.iter().map(part).format("\n"))
+    let part = |(title, text): &(String, String)| {
+        format!(
+            "<div><dt>{}</dt><dd>{}</dd></div>",
+            escaped(title),
+            marked(text)
+        )
+    };
+    let lead = if answer.lead.is_empty() {
+        String::new()
+    } else {
+        format!("<p>{}</p>\n", marked(&answer.lead))
+    };
+    format!(
+        "{lead}<dl class=\"parts\">{}</dl>",
+        answer.parts.iter().map(part).format("\n")
+    )
 }
 
 #[cfg(test)]
@@ -263,21 +362,40 @@ mod tests {
 
     #[test]
     fn what_users_wrote_is_text_on_the_page_and_never_markup() {
-        let mut results = results(&Fleet { replicates: 2, ..six_settings() });
+        let mut results = results(&Fleet {
+            replicates: 2,
+            ..six_settings()
+        });
         results.provenance.question = "</title><script>alert('{{data}}')</script>".to_owned();
         results.provenance.variants[0].settings[0].value = "</script><b>".to_owned();
         let page = page(&results, &[]);
-        assert!(page.contains("<title>&lt;/title&gt;&lt;script&gt;alert(&#39;{{data}}&#39;)&lt;/script&gt;</title>"));
+        assert!(page.contains(
+            "<title>&lt;/title&gt;&lt;script&gt;alert(&#39;{{data}}&#39;)&lt;/script&gt;</title>"
+        ));
         assert!(!page.contains("<script>alert") && !page.contains("</script><b>"));
-        assert!(page.contains("\\u003c/script>\\u003cb>"), "in the data, and still JSON");
+        assert!(
+            page.contains("\\u003c/script>\\u003cb>"),
+            "in the data, and still JSON"
+        );
     }
 
     #[test]
     fn the_same_results_give_the_same_page_and_it_names_no_place_in_the_network() {
-        let results = results(&Fleet { replicates: 2, ..six_settings() });
+        let results = results(&Fleet {
+            replicates: 2,
+            ..six_settings()
+        });
         let page = page(&results, &[]);
         assert_eq!(page, super::page(&results, &[]));
-        let loads = ["src=\"http", "href=\"http", "url(http", "@import", "fetch(", "XMLHttpRequest", "WebSocket"];
+        let loads = [
+            "src=\"http",
+            "href=\"http",
+            "url(http",
+            "@import",
+            "fetch(",
+            "XMLHttpRequest",
+            "WebSocket",
+        ];
         for load in loads {
             assert!(!page.contains(load), "{load}");
         }
@@ -286,24 +404,57 @@ mod tests {
 
     #[test]
     fn results_without_runs_or_variants_make_a_page_too() {
-        for fleet in [Fleet { replicates: 0, ..six_settings() }, Fleet { waves: Vec::new(), ..six_settings() }] {
+        for fleet in [
+            Fleet {
+                replicates: 0,
+                ..six_settings()
+            },
+            Fleet {
+                waves: Vec::new(),
+                ..six_settings()
+            },
+        ] {
             assert!(page(&results(&fleet), &[]).contains("No variant has any runs."));
         }
     }
 
     #[test]
     fn with_a_defect_the_exposed_come_first_and_a_limit_stands_behind_what_it_judges() {
-        let wave = |name: &str, defect: u64| Wave { defect: Some(defect), ..Wave::new(name, 50, 0) };
-        let fleet = Fleet { replicates: 4, waves: vec![wave("default", 900), wave("canary", 1)], ..six_settings() };
+        let wave = |name: &str, defect: u64| Wave {
+            defect: Some(defect),
+            ..Wave::new(name, 50, 0)
+        };
+        let fleet = Fleet {
+            replicates: 4,
+            waves: vec![wave("default", 900), wave("canary", 1)],
+            ..six_settings()
+        };
         let mut results = results(&fleet);
-        let limit = crate::results::LimitInfo { limit: "bad_release_exposure <= 20%".to_owned(), strategy: None };
+        let limit = crate::results::LimitInfo {
+            limit: "bad_release_exposure <= 20%".to_owned(),
+            strategy: None,
+        };
         results.provenance.limits = vec![limit];
         let page = page(&results, &[]);
-        let headings: Vec<&str> =
-            page.split("<span class=\"sorts\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
-        assert_eq!(headings[..4], ["variant", "exposed clusters", "bad_release_exposure &lt;= 20%", "done"]);
+        let headings: Vec<&str> = page
+            .split("<span class=\"sorts\">")
+            .skip(1)
+            .filter_map(|rest| rest.split('<').next())
+            .collect();
+        assert_eq!(
+            headings[..4],
+            [
+                "variant",
+                "exposed clusters",
+                "bad_release_exposure &lt;= 20%",
+                "done"
+            ]
+        );
         assert!(page.contains("</span> 1 target</td>"), "one is singular");
-        assert!(page.contains("data-sort=\"1\" class=\"best\">1</td>"), "the fewest are bold");
+        assert!(
+            page.contains("data-sort=\"1\" class=\"best\">1</td>"),
+            "the fewest are bold"
+        );
         assert!(page.contains("Bold: the fewest exposed clusters."));
         // The fleets beside each other: the one that stops it first, and the one that lets it through.
         assert!(page.contains("\"fleets\":[1,0]"));
@@ -311,28 +462,62 @@ mod tests {
 
     #[test]
     fn a_fleet_without_a_defect_says_nothing_of_exposure() {
-        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }), &[]);
+        let page = page(
+            &results(&Fleet {
+                replicates: 2,
+                ..six_settings()
+            }),
+            &[],
+        );
         assert!(!page.contains("exposed cluster"));
         assert!(page.contains("Bold: the fastest and the lowest peak."));
     }
 
     #[test]
     fn times_of_very_different_lengths_have_their_unit_in_the_cell_and_sort_in_seconds() {
-        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }), &[]);
+        let page = page(
+            &results(&Fleet {
+                replicates: 2,
+                ..six_settings()
+            }),
+            &[],
+        );
         let rows: Vec<&str> = page.split("<th scope=\"row\"").skip(1).collect();
         let completion = |row: &str| row.split("<td ").nth(1).expect("a cell").to_owned();
         let (slow, fast) = (completion(rows[0]), completion(rows[5]));
-        assert!(slow.contains(" h") && fast.contains(" min"), "{slow} {fast}");
-        let seconds = |cell: &str| cell.split('"').nth(1).and_then(|sort| sort.parse::<f64>().ok()).expect("a number");
+        assert!(
+            slow.contains(" h") && fast.contains(" min"),
+            "{slow} {fast}"
+        );
+        let seconds = |cell: &str| {
+            cell.split('"')
+                .nth(1)
+                .and_then(|sort| sort.parse::<f64>().ok())
+                .expect("a number")
+        };
         assert!(seconds(&slow) > 20.0 * seconds(&fast), "{slow} {fast}");
     }
 
     #[test]
     fn many_that_do_not_complete_are_a_line_each_with_the_texts_folded() {
-        let waves = |count: u64| (0..count).map(|at| Wave::new(&format!("wave {at}"), 10 + at, 1)).collect();
+        let waves = |count: u64| {
+            (0..count)
+                .map(|at| Wave::new(&format!("wave {at}"), 10 + at, 1))
+                .collect()
+        };
         let held = |count: u64| {
-            let page = page(&results(&Fleet { replicates: 2, waves: waves(count), ..six_settings() }), &[]);
-            (page.matches("<details class=\"held\" open").count(), page.matches("<details class=\"held\"").count())
+            let page = page(
+                &results(&Fleet {
+                    replicates: 2,
+                    waves: waves(count),
+                    ..six_settings()
+                }),
+                &[],
+            );
+            (
+                page.matches("<details class=\"held\" open").count(),
+                page.matches("<details class=\"held\"").count(),
+            )
         };
         assert_eq!(held(3), (3, 3), "few are written out");
         assert_eq!(held(7), (0, 7));
@@ -341,17 +526,27 @@ mod tests {
     #[test]
     fn of_four_reasons_the_fourth_is_counted_and_names_keep_their_place() {
         let waves = vec![Wave::new("wave", 10, 1)];
-        let mut results = results(&Fleet { replicates: 4, waves, ..six_settings() });
+        let mut results = results(&Fleet {
+            replicates: 4,
+            waves,
+            ..six_settings()
+        });
         for (at, run) in results.tables.runs.iter_mut().enumerate() {
             (run.held_by, run.held_detail) = ("batch".to_owned(), format!("1 target (مرحبا-{at})"));
         }
         let page = page(&results, &[]);
-        assert!(page.contains("<li>1 more reason; see") && page.contains("(<bdi>مرحبا</bdi>-0)"), "{page}");
+        assert!(
+            page.contains("<li>1 more reason; see") && page.contains("(<bdi>مرحبا</bdi>-0)"),
+            "{page}"
+        );
     }
 
     #[test]
     fn the_files_with_drawn_constants_are_listed_where_there_are_any() {
-        let mut results = results(&Fleet { replicates: 2, ..six_settings() });
+        let mut results = results(&Fleet {
+            replicates: 2,
+            ..six_settings()
+        });
         let listed = |results: &Results| {
             let page = page(results, &[]);
             ["uncertainty.csv", "draws.csv", "constants.csv"]
@@ -364,8 +559,14 @@ mod tests {
 
     #[test]
     fn a_limit_gets_a_column_with_a_verdict_for_each_variant() {
-        let mut results = results(&Fleet { replicates: 2, ..six_settings() });
-        let limit = |limit: &str| crate::results::LimitInfo { limit: limit.to_owned(), strategy: None };
+        let mut results = results(&Fleet {
+            replicates: 2,
+            ..six_settings()
+        });
+        let limit = |limit: &str| crate::results::LimitInfo {
+            limit: limit.to_owned(),
+            strategy: None,
+        };
         results.provenance.limits = vec![limit("peak_pulls < 1000")];
         let page = page(&results, &[]);
         assert!(page.contains("peak_pulls &lt; 1000"));

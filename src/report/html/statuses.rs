@@ -15,7 +15,11 @@ const SHOWN: usize = 40;
 
 /// The section; empty where no product showed anything.
 pub(super) fn section(results: &Results) -> String {
-    let rows = results.tables.statuses.iter().filter(|(_, row)| !is_single(row));
+    let rows = results
+        .tables
+        .statuses
+        .iter()
+        .filter(|(_, row)| !is_single(row));
     let by_variant = rows.chunk_by(|(key, _)| &key.variant);
     let tables: String = by_variant
         .into_iter()
@@ -31,8 +35,16 @@ pub(super) fn section(results: &Results) -> String {
 
 /// The link to the section; empty without one.
 pub(super) fn link(results: &Results) -> &'static str {
-    let has_section = results.tables.statuses.iter().any(|(_, row)| !is_single(row));
-    if has_section { "<a href=\"#statuses-title\">Statuses</a>\n" } else { "" }
+    let has_section = results
+        .tables
+        .statuses
+        .iter()
+        .any(|(_, row)| !is_single(row));
+    if has_section {
+        "<a href=\"#statuses-title\">Statuses</a>\n"
+    } else {
+        ""
+    }
 }
 
 /// Whether the row is about one of many applications.
@@ -51,13 +63,22 @@ fn table(variant: &str, rows: &[&StatusRow]) -> String {
         let lines = |rows: &[&StatusRow]| rows.iter().map(|row| line(row)).join("");
         format!("{}{between}{}", lines(start), lines(end))
     };
-    let columns = ["time", "object", "condition", "status", "reason and message"];
+    let columns = [
+        "time",
+        "object",
+        "condition",
+        "status",
+        "reason and message",
+    ];
     let table = plain_table(&format!("statuses of {name}"), &columns, &shown);
     format!("<details><summary>{name}: {changes} changes</summary>{table}</details>\n")
 }
 
 fn line(row: &StatusRow) -> String {
-    let words = [&row.reason, &row.message].into_iter().filter(|text| !text.is_empty()).join(": ");
+    let words = [&row.reason, &row.message]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .join(": ");
     format!(
         "<tr><th scope=\"row\" style=\"white-space:nowrap\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&time(row.t_s)),
@@ -79,7 +100,10 @@ mod tests {
         let mut results = uncertain();
         results.tables.statuses.clear();
         assert_eq!(section(&results), "");
-        let key = RunKey { variant: "careful".to_owned(), ..RunKey::default() };
+        let key = RunKey {
+            variant: "careful".to_owned(),
+            ..RunKey::default()
+        };
         let row = |nth: usize, object: &str| StatusRow {
             t_s: nth as f64,
             object: object.to_owned(),
@@ -88,11 +112,26 @@ mod tests {
             message: format!("NotReady({nth}) & so on"),
             ..StatusRow::default()
         };
-        results.tables.statuses.extend((0..100).map(|nth| (key.clone(), row(nth, "Bundle/app"))));
-        results.tables.statuses.push((key, row(100, "Application/c1")));
+        results
+            .tables
+            .statuses
+            .extend((0..100).map(|nth| (key.clone(), row(nth, "Bundle/app"))));
+        results
+            .tables
+            .statuses
+            .push((key, row(100, "Application/c1")));
         let html = section(&results);
-        assert!(html.contains("100 changes</summary>") && html.contains("60 changes are left out"), "{html}");
-        assert!(html.contains("Because: NotReady(19) &amp; so on") && !html.contains("NotReady(20)"), "{html}");
-        assert!(html.contains("NotReady(99)") && !html.contains("Application/"), "{html}");
+        assert!(
+            html.contains("100 changes</summary>") && html.contains("60 changes are left out"),
+            "{html}"
+        );
+        assert!(
+            html.contains("Because: NotReady(19) &amp; so on") && !html.contains("NotReady(20)"),
+            "{html}"
+        );
+        assert!(
+            html.contains("NotReady(99)") && !html.contains("Application/"),
+            "{html}"
+        );
     }
 }

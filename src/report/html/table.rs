@@ -20,9 +20,10 @@ pub(super) fn table(
     limits: &[AssertedLimit],
     best: &[Best],
 ) -> String {
-    let (shown, identical_ones): (Vec<FilledColumn<'_>>, Vec<FilledColumn<'_>>) = FilledColumn::all(variants)
-        .into_iter()
-        .partition(|filled| filled.column.rank == 0 || filled.shared().is_none());
+    let (shown, identical_ones): (Vec<FilledColumn<'_>>, Vec<FilledColumn<'_>>) =
+        FilledColumn::all(variants)
+            .into_iter()
+            .partition(|filled| filled.column.rank == 0 || filled.shared().is_none());
     // Where every run completed, the room is better used.
     let all_done = variants.iter().all(VariantResults::is_whole);
     let columns = ordered(&shown, limits, all_done);
@@ -43,7 +44,10 @@ pub(super) fn table(
         html.push_str("</tr>\n");
     }
     html.push_str(&format!("</tbody></table></div>{WIDE_END}"));
-    let all_complete = || SharedPhrase { text: "all runs complete".to_owned(), is_of_every_run: true };
+    let all_complete = || SharedPhrase {
+        text: "all runs complete".to_owned(),
+        is_of_every_run: true,
+    };
     let mut phrases: Vec<SharedPhrase> = all_done.then(all_complete).into_iter().collect();
     phrases.extend(identical_ones.iter().filter_map(FilledColumn::shared));
     if !phrases.is_empty() && variants.len() > 1 {
@@ -65,34 +69,56 @@ fn ordered<'t, 'v>(
     limits: &'t [AssertedLimit],
     all_done: bool,
 ) -> Vec<TableColumn<'t, 'v>> {
-    let measured_by =
-        |asserted: &AssertedLimit, column: &FilledColumn<'_>| asserted.limit.measure().name == column.column.measure;
+    let measured_by = |asserted: &AssertedLimit, column: &FilledColumn<'_>| {
+        asserted.limit.measure().name == column.column.measure
+    };
     let with_limits = |column: &'t FilledColumn<'v>| {
-        let own = limits.iter().filter(move |limit| measured_by(limit, column)).map(TableColumn::Limit);
+        let own = limits
+            .iter()
+            .filter(move |limit| measured_by(limit, column))
+            .map(TableColumn::Limit);
         std::iter::once(TableColumn::Measure(column)).chain(own)
     };
-    let (first, others): (Vec<_>, Vec<_>) = shown.iter().partition(|column| column.column.measure == EXPOSED);
+    let (first, others): (Vec<_>, Vec<_>) = shown
+        .iter()
+        .partition(|column| column.column.measure == EXPOSED);
     let done = (!all_done).then_some(TableColumn::Done);
-    let alone = limits.iter().filter(|limit| !shown.iter().any(|column| measured_by(limit, column)));
+    let alone = limits
+        .iter()
+        .filter(|limit| !shown.iter().any(|column| measured_by(limit, column)));
     let alone = alone.map(TableColumn::Limit);
     let others = others.into_iter().flat_map(with_limits);
-    first.into_iter().flat_map(with_limits).chain(done).chain(alone).chain(others).collect()
+    first
+        .into_iter()
+        .flat_map(with_limits)
+        .chain(done)
+        .chain(alone)
+        .chain(others)
+        .collect()
 }
 
 impl TableColumn<'_, '_> {
     fn heading(&self) -> String {
         match self {
-            Self::Done => {
-                heading("done", "[95% CI]", "runs that completed, with the exact interval of their share", "")
-            }
+            Self::Done => heading(
+                "done",
+                "[95% CI]",
+                "runs that completed, with the exact interval of their share",
+                "",
+            ),
             Self::Limit(AssertedLimit { limit, strategy }) => {
-                let whose = strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {strategy}"));
+                let whose = strategy
+                    .as_ref()
+                    .map_or_else(String::new, |strategy| format!(" for {strategy}"));
                 let note = format!("limit of the experiment{whose}, with the value compared");
                 heading(&limit.to_string(), "", &note, "limit")
             }
-            Self::Measure(filled) => {
-                heading(filled.column.heading, &filled.heading_unit(), filled.column.defined().definition, "")
-            }
+            Self::Measure(filled) => heading(
+                filled.column.heading,
+                &filled.heading_unit(),
+                filled.column.defined().definition,
+                "",
+            ),
         }
     }
 
@@ -114,8 +140,16 @@ impl TableColumn<'_, '_> {
 }
 
 fn heading(name: &str, unit: &str, note: &str, class: &str) -> String {
-    let unit = if unit.is_empty() { String::new() } else { format!(" <span class=\"unit\">{unit}</span>") };
-    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    let unit = if unit.is_empty() {
+        String::new()
+    } else {
+        format!(" <span class=\"unit\">{unit}</span>")
+    };
+    let class = if class.is_empty() {
+        String::new()
+    } else {
+        format!(" class=\"{class}\"")
+    };
     format!(
         "<th scope=\"col\" aria-sort=\"none\"{class}><button type=\"button\" title=\"{}\"><span class=\"sorts\">{}</span>{unit}</button></th>\n",
         escaped(note),
@@ -126,20 +160,37 @@ fn heading(name: &str, unit: &str, note: &str, class: &str) -> String {
 /// Number of completed runs.
 fn done(variant: &VariantResults<'_>) -> String {
     let (finished, runs) = (variant.finished(), variant.runs.len());
-    let class = if finished < runs { " class=\"bad\"" } else { "" };
-    let interval = variant
-        .finishing_share()
-        .map_or_else(String::new, |share| format!(" <span class=\"spread\">[{}]</span>", percents(share)));
-    format!("<td data-sort=\"{}\"{class}>{finished}/{runs}{interval}</td>", finished as f64 / runs.max(1) as f64)
+    let class = if finished < runs {
+        " class=\"bad\""
+    } else {
+        ""
+    };
+    let interval = variant.finishing_share().map_or_else(String::new, |share| {
+        format!(" <span class=\"spread\">[{}]</span>", percents(share))
+    });
+    format!(
+        "<td data-sort=\"{}\"{class}>{finished}/{runs}{interval}</td>",
+        finished as f64 / runs.max(1) as f64
+    )
 }
 
 /// The mark of a limit and the value that was compared.
 fn verdict(variant: &VariantResults<'_>, limit: &AssertedLimit) -> String {
-    let Some(verdict) = limit.judge(variant) else { return "<td class=\"none\">–</td>".to_owned() };
-    let marks = [("ok", "✓", "met"), ("bad", "?", "undecided"), ("bad", "✗", "exceeded")];
+    let Some(verdict) = limit.judge(variant) else {
+        return "<td class=\"none\">–</td>".to_owned();
+    };
+    let marks = [
+        ("ok", "✓", "met"),
+        ("bad", "?", "undecided"),
+        ("bad", "✗", "exceeded"),
+    ];
     let (class, mark, word) = mark(verdict.holds, verdict.is_undecided(), marks);
     // A number that JSON and HTML can hold stands for "never".
-    let sort = if verdict.value.is_finite() { verdict.value } else { 1e300 };
+    let sort = if verdict.value.is_finite() {
+        verdict.value
+    } else {
+        1e300
+    };
     format!(
         "<td data-sort=\"{sort}\" class=\"{class}\"><span aria-hidden=\"true\">{mark}</span><span class=\"unseen\">{word}:</span> {}</td>",
         escaped(&limit.value(verdict))
@@ -151,7 +202,12 @@ fn measured(filled: &FilledColumn<'_>, at: usize, is_best: bool) -> String {
     let Some((median, cell)) = filled.median(at).zip(filled.cell(at)) else {
         return "<td class=\"none\">–</td>".to_owned();
     };
-    let range = cell.range.as_ref().map_or_else(String::new, |range| format!(" <span class=\"spread\">{range}</span>"));
+    let range = cell.range.as_ref().map_or_else(String::new, |range| {
+        format!(" <span class=\"spread\">{range}</span>")
+    });
     let class = if is_best { " class=\"best\"" } else { "" };
-    format!("<td data-sort=\"{median}\"{class}>{}{range}</td>", cell.value())
+    format!(
+        "<td data-sort=\"{median}\"{class}>{}{range}</td>",
+        cell.value()
+    )
 }

@@ -12,7 +12,11 @@ const WIDTH: f64 = 220.0;
 /// The section; empty where constants were not drawn.
 pub(super) fn section(results: &Results, guesses: &str) -> String {
     let measures = headline(results);
-    let mut body = if guesses.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(guesses)) };
+    let mut body = if guesses.is_empty() {
+        String::new()
+    } else {
+        format!("<p>{}</p>\n", marked(guesses))
+    };
     if let Some(first) = measures.first().map(|measure| measure.rows[0]) {
         body.push_str(&format!(
             "<p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random \
@@ -26,15 +30,39 @@ pub(super) fn section(results: &Results, guesses: &str) -> String {
         ));
         body.extend(measures.iter().map(table));
     }
-    if body.is_empty() { body } else { markup::section("uncertainty", "Uncertainty", &body) }
+    if body.is_empty() {
+        body
+    } else {
+        markup::section("uncertainty", "Uncertainty", &body)
+    }
 }
 
-fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
-    let ends = rows.iter().flat_map(|row| [row.luck_low, row.luck_high, row.total_low, row.total_high]).flatten();
+fn table(
+    Uncertain {
+        measure,
+        unit,
+        rows,
+    }: &Uncertain<'_>,
+) -> String {
+    let ends = rows
+        .iter()
+        .flat_map(|row| [row.luck_low, row.luck_high, row.total_low, row.total_high])
+        .flatten();
     let most = ends.fold(0.0, f64::max);
     let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
-    let (name, scale) = (heading(measure), format!("0 to {}", escaped(&in_unit(most, unit))));
-    let columns = ["variant", "median (luck)", "luck alone", "median (total)", "total", &scale, "least"];
+    let (name, scale) = (
+        heading(measure),
+        format!("0 to {}", escaped(&in_unit(most, unit))),
+    );
+    let columns = [
+        "variant",
+        "median (luck)",
+        "luck alone",
+        "median (total)",
+        "total",
+        &scale,
+        "least",
+    ];
     let table = plain_table(&format!("uncertainty of {name}"), &columns, &lines);
     format!("<h3>{name}</h3><div class=\"wide\">{table}{WIDE_END}")
 }
@@ -55,7 +83,9 @@ fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
 
 /// The intervals on a scale from 0 to the greatest end; one that is never reached goes to the right edge.
 fn drawn(row: &UncertaintyRow, most: f64) -> String {
-    let x = |value: Option<f64>| value.map_or(WIDTH, |value| (value / most.max(1e-300) * WIDTH).min(WIDTH));
+    let x = |value: Option<f64>| {
+        value.map_or(WIDTH, |value| (value / most.max(1e-300) * WIDTH).min(WIDTH))
+    };
     let bar = |low: Option<f64>, high: Option<f64>, top: f64, height: f64, opacity: f64| {
         let (from, to) = (x(low).min(WIDTH - 2.0), x(high));
         format!(
@@ -78,19 +108,40 @@ mod tests {
     #[test]
     fn the_section_shows_both_intervals_of_every_variant() {
         let html = section(&uncertain(), "");
-        assert!(html.contains("<h3>Completion</h3>") && html.contains("<h3>Peak pulls</h3>"), "{html}");
-        assert!(html.contains("9.00–9.33 min") && html.contains("5.00–90.0 min"), "{html}");
+        assert!(
+            html.contains("<h3>Completion</h3>") && html.contains("<h3>Peak pulls</h3>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("9.00–9.33 min") && html.contains("5.00–90.0 min"),
+            "{html}"
+        );
         assert_eq!(html.matches("<svg").count(), 3);
         assert_eq!(
             html.matches("<p class=\"note sideways\" hidden>").count(),
             2,
             "each table says that it has more columns"
         );
-        assert!(html.contains(">median (luck)</th>") && html.contains(">median (total)</th>"), "{html}");
+        assert!(
+            html.contains(">median (luck)</th>") && html.contains(">median (total)</th>"),
+            "{html}"
+        );
         // Each interval beside its own median: 600 s is that of the draws.
-        assert!(html.contains("10.0 min</td><td style=\"white-space:nowrap\">5.00–90.0 min"), "{html}");
+        assert!(
+            html.contains("10.0 min</td><td style=\"white-space:nowrap\">5.00–90.0 min"),
+            "{html}"
+        );
         // 300 s of 5,400 s on 220 px.
         assert!(html.contains("x=\"12.2\""), "{html}");
-        assert_eq!(section(&Results { uncertainty: Vec::new(), ..uncertain() }, ""), "");
+        assert_eq!(
+            section(
+                &Results {
+                    uncertainty: Vec::new(),
+                    ..uncertain()
+                },
+                ""
+            ),
+            ""
+        );
     }
 }

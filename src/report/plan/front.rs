@@ -9,14 +9,21 @@ use super::name;
 use super::table::{load_name, load_text, named_columns, room_beside, verdict};
 use crate::report::format::{count, percent, time};
 use crate::report::wrap::{column, joined, wrapped};
-use crate::results::{Candidate, CandidateStatus, FrontPlace, PlanRecord, Question, Setting, TunedPlan};
+use crate::results::{
+    Candidate, CandidateStatus, FrontPlace, PlanRecord, Question, Setting, TunedPlan,
+};
 use crate::units::counted;
 
 /// Most settings of the front that are listed.
 const ROWS: usize = 16;
 
 /// The front of a world, and where the present settings are.
-pub(super) fn front(plan: &PlanRecord, tuned: &TunedPlan, question: &Question, width: usize) -> String {
+pub(super) fn front(
+    plan: &PlanRecord,
+    tuned: &TunedPlan,
+    question: &Question,
+    width: usize,
+) -> String {
     let tried = question.candidates.len();
     let on_front = || placed(question).filter(|(_, place)| place.is_optimal);
     let exposure = exposure_words(&tuned.exposure);
@@ -42,7 +49,10 @@ fn exposure_words(measure: &str) -> &'static str {
 /// The settings that finished.
 fn placed(question: &Question) -> impl Iterator<Item = (&Candidate, FrontPlace)> {
     let place = |candidate: &FrontPlace| candidate.time.map(|_| *candidate);
-    question.candidates.iter().filter_map(move |candidate| Some((candidate, candidate.front.as_ref().and_then(place)?)))
+    question
+        .candidates
+        .iter()
+        .filter_map(move |candidate| Some((candidate, candidate.front.as_ref().and_then(place)?)))
 }
 
 fn table(plan: &PlanRecord, question: &Question) -> String {
@@ -63,25 +73,46 @@ fn table(plan: &PlanRecord, question: &Question) -> String {
     let candidates: Vec<&Candidate> = rows.iter().map(|(candidate, _)| *candidate).collect();
     let verdict = |candidate: &Candidate, place: &FrontPlace| {
         let verdict = verdict(plan, question, candidate);
-        if place.is_present { format!("present, {verdict}") } else { verdict }
+        if place.is_present {
+            format!("present, {verdict}")
+        } else {
+            verdict
+        }
     };
     let values = [
         column("", &rows, |(candidate, place)| verdict(candidate, place)),
-        column("time", &rows, |(_, place)| place.time.map(time).unwrap_or_default()),
-        column(load_name(plan), &rows, |(_, place)| load_text(plan, question, place.load)),
+        column("time", &rows, |(_, place)| {
+            place.time.map(time).unwrap_or_default()
+        }),
+        column(load_name(plan), &rows, |(_, place)| {
+            load_text(plan, question, place.load)
+        }),
         column("exposure", &rows, |(_, place)| count(place.exposure)),
     ];
-    let paths: Vec<&str> = rows.iter().flat_map(|(of, _)| &of.settings).map(|s| s.name.as_str()).unique().collect();
+    let paths: Vec<&str> = rows
+        .iter()
+        .flat_map(|(of, _)| &of.settings)
+        .map(|s| s.name.as_str())
+        .unique()
+        .collect();
     let heads = headings(&paths);
-    let mut columns = named_columns(&candidates, question.answers.len() > 1, room_beside(&values), &|path| {
-        let at = paths.iter().position(|other| *other == path);
-        at.map_or_else(|| path.to_owned(), |at| heads[at].clone())
-    });
+    let mut columns = named_columns(
+        &candidates,
+        question.answers.len() > 1,
+        room_beside(&values),
+        &|path| {
+            let at = paths.iter().position(|other| *other == path);
+            at.map_or_else(|| path.to_owned(), |at| heads[at].clone())
+        },
+    );
     let first = columns.len();
     columns.extend(values);
     let mut text = joined(&columns, first + 1);
     if rows.len() < all.len() {
-        text.push_str(&format!("{} more are in front.csv.\n", all.len() - rows.len()));
+        text.push_str(&format!(
+            "{} more are in front.csv.\n",
+            all.len() - rows.len()
+        ));
     }
     text
 }
@@ -117,53 +148,95 @@ pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
         Some(path[start..end].to_owned())
     };
     let heading = |path: &&str| {
-        let alike = paths.iter().filter(|other| entry(other) == entry(path)).count();
-        entry(path).filter(|_| alike == 1).unwrap_or_else(|| short(path).to_owned())
+        let alike = paths
+            .iter()
+            .filter(|other| entry(other) == entry(path))
+            .count();
+        entry(path)
+            .filter(|_| alike == 1)
+            .unwrap_or_else(|| short(path).to_owned())
     };
     let headings: Vec<String> = paths.iter().map(heading).collect();
     let list = |heading: &str| Some(heading.strip_suffix(']')?.rsplit_once('[')?.0.to_owned());
     let of_known = |at: usize| {
-        let own = list(&headings[at]).filter(|_| at > 0 && list(&headings[at]) == list(&headings[at - 1]));
-        own.map_or_else(|| headings[at].clone(), |own| headings[at][own.len()..].to_owned())
+        let own = list(&headings[at])
+            .filter(|_| at > 0 && list(&headings[at]) == list(&headings[at - 1]));
+        own.map_or_else(
+            || headings[at].clone(),
+            |own| headings[at][own.len()..].to_owned(),
+        )
     };
     (0..headings.len()).map(of_known).collect()
 }
 
 /// The distance of each present setting from the front.
 fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
-    let own = question.candidates.iter().filter_map(|candidate| Some((candidate, candidate.front?)));
+    let own = question
+        .candidates
+        .iter()
+        .filter_map(|candidate| Some((candidate, candidate.front?)));
     let sentence = |(candidate, place): (&Candidate, FrontPlace)| {
         let whose = format!("The present setting of {}", candidate.strategy);
-        let Some(took) = place.time else { return format!("{whose} does not finish in every run.\n") };
+        let Some(took) = place.time else {
+            return format!("{whose} does not finish in every run.\n");
+        };
         if place.is_optimal {
             return format!("{whose} is on the front.\n");
         }
         let better: Vec<(&Candidate, FrontPlace)> = placed(question)
-            .filter(|(_, other)| other.is_optimal && is_at_most(other.time.unwrap_or(f64::INFINITY), took))
-            .filter(|(_, other)| is_at_most(other.load, place.load) && is_at_most(other.exposure, place.exposure))
+            .filter(|(_, other)| {
+                other.is_optimal && is_at_most(other.time.unwrap_or(f64::INFINITY), took)
+            })
+            .filter(|(_, other)| {
+                is_at_most(other.load, place.load) && is_at_most(other.exposure, place.exposure)
+            })
             .collect();
         let most = |of: &dyn Fn(&FrontPlace) -> f64, own: f64| {
-            let saves = |other: &FrontPlace| if own > 0.0 { 1.0 - of(other) / own } else { 0.0 };
-            let found = better.iter().max_by(|(_, a), (_, b)| saves(a).total_cmp(&saves(b)))?;
+            let saves = |other: &FrontPlace| {
+                if own > 0.0 {
+                    1.0 - of(other) / own
+                } else {
+                    0.0
+                }
+            };
+            let found = better
+                .iter()
+                .max_by(|(_, a), (_, b)| saves(a).total_cmp(&saves(b)))?;
             let share = saves(&found.1);
             (share >= 0.01).then(|| (name(found.0), percent((share * 100.0).round() / 100.0)))
         };
         let saved = [
-            (most(&|other| other.time.unwrap_or(f64::INFINITY), took), "time".to_owned()),
-            (most(&|other| other.load, place.load), load_name(plan).to_owned()),
-            (most(&|other| other.exposure, place.exposure), "exposure".to_owned()),
+            (
+                most(&|other| other.time.unwrap_or(f64::INFINITY), took),
+                "time".to_owned(),
+            ),
+            (
+                most(&|other| other.load, place.load),
+                load_name(plan).to_owned(),
+            ),
+            (
+                most(&|other| other.exposure, place.exposure),
+                "exposure".to_owned(),
+            ),
         ];
         let lines: Vec<String> = saved
             .into_iter()
-            .filter_map(|(found, what)| found.map(|(name, share)| format!("- {share} less {what}: {name}.")))
+            .filter_map(|(found, what)| {
+                found.map(|(name, share)| format!("- {share} less {what}: {name}."))
+            })
             .collect();
         let head = match lines.is_empty() {
             true => format!("{whose} is as good as a setting on the front."),
             false => format!("{whose} is not on the front. Without more time, load or exposure:"),
         };
-        std::iter::once(head).chain(lines).map(|line| wrapped(&line, width, "    ")).collect()
+        std::iter::once(head)
+            .chain(lines)
+            .map(|line| wrapped(&line, width, "    "))
+            .collect()
     };
-    own.filter(|(_, place)| place.is_present).map(sentence).collect()
+    own.filter(|(_, place)| place.is_present)
+        .map(sentence)
+        .collect()
 }
 
 /// At most as large, where values within 1% are equal.
@@ -182,8 +255,15 @@ mod tests {
             let paths: Vec<String> = rest.iter().map(|rest| of(rest)).collect();
             headings(&paths.iter().map(String::as_str).collect::<Vec<_>>())
         };
-        let limits = ["partitions[0].maxUnavailable", "partitions[1].maxUnavailable", "maxUnavailablePartitions"];
-        assert_eq!(found(&limits), ["partitions[0]", "[1]", "maxUnavailablePartitions"]);
+        let limits = [
+            "partitions[0].maxUnavailable",
+            "partitions[1].maxUnavailable",
+            "maxUnavailablePartitions",
+        ];
+        assert_eq!(
+            found(&limits),
+            ["partitions[0]", "[1]", "maxUnavailablePartitions"]
+        );
         let two = ["steps[0].a", "steps[0].b", "steps[1].a"];
         assert_eq!(found(&two), ["steps[0].a", "steps[0].b", "steps[1]"]);
     }

@@ -10,7 +10,9 @@ use crate::results::{PlanRecord, Snippet, grouped};
 pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
     let answers = plan.questions.iter().flat_map(|question| &question.answers);
     let offered = answers.filter(|answer| answer.is_decided || answer.snippet.is_some());
-    let found = grouped(offered.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))));
+    let found = grouped(
+        offered.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))),
+    );
     let (mut text, mut bare) = (String::new(), String::new());
     for (snippet, variants) in found {
         let first = variants[0];
@@ -25,7 +27,9 @@ pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
                 }
             }
             None => {
-                let note = format!("# No product implements these; they are bounds for comparison: {variants}");
+                let note = format!(
+                    "# No product implements these; they are bounds for comparison: {variants}"
+                );
                 bare = format!("\n{}", wrapped(&note, width, "# "));
             }
         }
@@ -35,9 +39,17 @@ pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
 
 /// The options with which the experiment runs this setting.
 fn run_it(plan: &PlanRecord, variant: &str) -> String {
-    let found = plan.questions.iter().find_map(|question| candidate(question, variant));
-    let options = found.map(|found| found.settings.as_slice()).unwrap_or_default().iter();
-    let options = options.map(|setting| format!(" \\\n#   --set '{}={}'", setting.path, setting.value)).join("");
+    let found = plan
+        .questions
+        .iter()
+        .find_map(|question| candidate(question, variant));
+    let options = found
+        .map(|found| found.settings.as_slice())
+        .unwrap_or_default()
+        .iter();
+    let options = options
+        .map(|setting| format!(" \\\n#   --set '{}={}'", setting.path, setting.value))
+        .join("");
     match options.is_empty() {
         true => "# It is the present setting.\n".to_owned(),
         false => format!("# To simulate it: fleetsim run EXPERIMENT{options}\n"),

@@ -18,14 +18,33 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         ("s", Some(by)) => time_with_interval(by.value, by.low, by.high),
         (unit, Some(by)) => in_unit(by.value, unit),
     };
-    let limits: Vec<Limit> = plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()).collect();
+    let limits: Vec<Limit> = plan
+        .limits
+        .iter()
+        .filter_map(|limit| Limit::parse(limit).ok())
+        .collect();
     // The statistic of a limit says more than the median of its measure.
-    let has_load = limits.iter().any(|limit| limit.measure().name == plan.load.measure);
+    let has_load = limits
+        .iter()
+        .any(|limit| limit.measure().name == plan.load.measure);
     let (is_time, is_setting) = (plan.unit == "s", plan.unit.is_empty());
-    let value = |candidate: &Candidate| candidate.value.map(|span| in_unit(span.value, &plan.unit)).unwrap_or_default();
-    let took = |candidate: &Candidate| candidate.time.map_or_else(|| "never".to_owned(), |span| time(span.value));
-    let of = |heading: &str, cell: &dyn Fn(&Candidate) -> String| column(heading, &question.candidates, cell);
-    let mut columns = vec![of("verdict", &|candidate| verdict(plan, question, candidate))];
+    let value = |candidate: &Candidate| {
+        candidate
+            .value
+            .map(|span| in_unit(span.value, &plan.unit))
+            .unwrap_or_default()
+    };
+    let took = |candidate: &Candidate| {
+        candidate
+            .time
+            .map_or_else(|| "never".to_owned(), |span| time(span.value))
+    };
+    let of = |heading: &str, cell: &dyn Fn(&Candidate) -> String| {
+        column(heading, &question.candidates, cell)
+    };
+    let mut columns = vec![of("verdict", &|candidate| {
+        verdict(plan, question, candidate)
+    })];
     if !is_time && !is_setting {
         columns.push(of(&plan.objective, &value));
     }
@@ -34,14 +53,23 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         columns.push(of(if is_time { "slower by" } else { "worse by" }, &slower));
     }
     for (at, limit) in limits.iter().enumerate() {
-        columns.push(of(&format!("[{}]", at + 1), &|candidate| compared(candidate, at, limit)));
+        columns.push(of(&format!("[{}]", at + 1), &|candidate| {
+            compared(candidate, at, limit)
+        }));
     }
     if !has_load {
-        columns.push(of(load_name(plan), &|candidate| load_text(plan, question, candidate.load.value)));
+        columns.push(of(load_name(plan), &|candidate| {
+            load_text(plan, question, candidate.load.value)
+        }));
     }
     columns.push(of("runs", &|candidate| candidate.runs.to_string()));
     let all: Vec<&Candidate> = question.candidates.iter().collect();
-    let names = named_columns(&all, question.answers.len() > 1, room_beside(&columns), &str::to_owned);
+    let names = named_columns(
+        &all,
+        question.answers.len() > 1,
+        room_beside(&columns),
+        &str::to_owned,
+    );
     // Names and verdicts are words, the rest are numbers.
     let words = names.len() + 1;
     joined(&[names, columns].concat(), words)
@@ -51,7 +79,10 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
 pub(super) fn load_text(plan: &PlanRecord, question: &Question, value: f64) -> String {
     match plan.load.unit.as_str() {
         "bytes/s" => {
-            let loads = question.candidates.iter().map(|candidate| candidate.load.value);
+            let loads = question
+                .candidates
+                .iter()
+                .map(|candidate| candidate.load.value);
             RateUnit::for_max(loads.fold(0.0, f64::max)).text(value)
         }
         _ => count(value),
@@ -68,12 +99,24 @@ pub(super) fn named_columns(
 ) -> Vec<Vec<String>> {
     let mut columns: Vec<Vec<String>> = Vec::new();
     if several_strategies {
-        columns.push(column("strategy", candidates, |candidate| candidate.strategy.clone()));
+        columns.push(column("strategy", candidates, |candidate| {
+            candidate.strategy.clone()
+        }));
     }
-    for name in candidates.iter().flat_map(|candidate| &candidate.settings).map(|setting| &setting.name).unique() {
+    for name in candidates
+        .iter()
+        .flat_map(|candidate| &candidate.settings)
+        .map(|setting| &setting.name)
+        .unique()
+    {
         let value = |candidate: &&Candidate| {
-            let found = candidate.settings.iter().find(|setting| setting.name == *name);
-            found.map(|setting| setting.value.clone()).unwrap_or_default()
+            let found = candidate
+                .settings
+                .iter()
+                .find(|setting| setting.name == *name);
+            found
+                .map(|setting| setting.value.clone())
+                .unwrap_or_default()
         };
         columns.push(column(&heading(name), candidates, value));
     }
@@ -97,21 +140,34 @@ fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
         if widths.iter().sum::<usize>() + 2 * widths.len() <= width || most <= 8 {
             return columns;
         }
-        for text in columns.iter_mut().flatten().filter(|text| letters(text) >= most) {
+        for text in columns
+            .iter_mut()
+            .flatten()
+            .filter(|text| letters(text) >= most)
+        {
             *text = shortened(text, most - 1);
         }
     }
 }
 
 pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candidate) -> String {
-    let is_decided = |answer: &StrategyAnswer| answer.strategy == candidate.strategy && answer.is_decided;
+    let is_decided =
+        |answer: &StrategyAnswer| answer.strategy == candidate.strategy && answer.is_decided;
     match candidate.standing {
-        CandidateStatus::Best if !question.answers.iter().any(is_decided) => "best so far".to_owned(),
+        CandidateStatus::Best if !question.answers.iter().any(is_decided) => {
+            "best so far".to_owned()
+        }
         CandidateStatus::Breaks => {
-            let number = plan.limits.iter().position(|limit| *limit == candidate.reason).map_or(0, |at| at + 1);
+            let number = plan
+                .limits
+                .iter()
+                .position(|limit| *limit == candidate.reason)
+                .map_or(0, |at| at + 1);
             format!("exceeds [{number}]")
         }
-        CandidateStatus::Equal if !plan.unit.is_empty() => format!("within {}", percent(plan.indifference)),
+        CandidateStatus::Equal if !plan.unit.is_empty() => {
+            format!("within {}", percent(plan.indifference))
+        }
         CandidateStatus::Slower if plan.unit != "s" => "worse".to_owned(),
         standing => standing.word(),
     }
@@ -119,11 +175,16 @@ pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candid
 
 /// The statistic of a limit; for a limit on a share of all runs, the runs that meet it.
 fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
-    let Some(&(value, beyond)) = candidate.limits.get(at) else { return String::new() };
+    let Some(&(value, beyond)) = candidate.limits.get(at) else {
+        return String::new();
+    };
     if limit.to_string().starts_with("P(") {
         return format!("{}/{}", candidate.runs - beyond, candidate.runs);
     }
-    value.map_or_else(|| "never".to_owned(), |value| in_unit(value, limit.measure().unit))
+    value.map_or_else(
+        || "never".to_owned(),
+        |value| in_unit(value, limit.measure().unit),
+    )
 }
 
 /// The load's name in a column.

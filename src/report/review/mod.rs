@@ -117,7 +117,11 @@ impl Review {
             ));
         }
         let [olds, news] = [old, new].map(|side| side.results.variants());
-        let Paired { pairs, only_old, only_new } = pairs::paired(&olds, &news);
+        let Paired {
+            pairs,
+            only_old,
+            only_new,
+        } = pairs::paired(&olds, &news);
         if pairs.is_empty() {
             return Err(format!(
                 "the versions have no variant in common: {} has {}, {} has {}; give the strategy the same name in both",
@@ -133,7 +137,10 @@ impl Review {
             new: new.name.clone(),
             seed,
             settings: settings::changes(old, new),
-            variants: pairs.iter().map(|&(old, new)| VariantReview::of(old, new, seed)).collect(),
+            variants: pairs
+                .iter()
+                .map(|&(old, new)| VariantReview::of(old, new, seed))
+                .collect(),
             only_old,
             only_new,
         })
@@ -142,7 +149,8 @@ impl Review {
     /// Whether no measure of any variant differs.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        let is_same = |variant: &VariantReview| variant.measures.iter().all(|measure| measure.is_same);
+        let is_same =
+            |variant: &VariantReview| variant.measures.iter().all(|measure| measure.is_same);
         self.variants.iter().all(is_same) && self.only_old.is_empty() && self.only_new.is_empty()
     }
 }
@@ -153,12 +161,17 @@ impl VariantReview {
         let both = [in_both(old, new), in_both(new, old)];
         let [old, new] = &both;
         let columns = FilledColumn::shown(&both);
-        let measures: Vec<_> = columns.map(|column| MeasureReview::of(column, old, new, seed)).collect();
+        let measures: Vec<_> = columns
+            .map(|column| MeasureReview::of(column, old, new, seed))
+            .collect();
         let part = |part: &PathPart| {
             let differences = differences_of(old, new, part.of);
-            let mean = mean_of(&differences, seed).map(|mean| mean.estimate).or_else(|| differences.first().copied());
+            let mean = mean_of(&differences, seed)
+                .map(|mean| mean.estimate)
+                .or_else(|| differences.first().copied());
             let (_, part) = part.texts(old.runs.iter().chain(&new.runs).copied());
-            mean.filter(|mean| mean.is_finite()).map(|difference_s| CauseReview { part, difference_s })
+            mean.filter(|mean| mean.is_finite())
+                .map(|difference_s| CauseReview { part, difference_s })
         };
         let mut causes: Vec<CauseReview> = PARTS.iter().filter_map(part).collect();
         causes.sort_by(|a, b| b.difference_s.abs().total_cmp(&a.difference_s.abs()));
@@ -187,26 +200,46 @@ impl VariantReview {
 /// A variant with those of its runs whose replicate the other one has, too.
 fn in_both<'r>(variant: &VariantResults<'r>, other: &VariantResults<'_>) -> VariantResults<'r> {
     let mut shared = variant.clone();
-    shared.runs.retain(|run| other.runs.iter().any(|other| other.replicate == run.replicate));
+    shared.runs.retain(|run| {
+        other
+            .runs
+            .iter()
+            .any(|other| other.replicate == run.replicate)
+    });
     shared
 }
 
 /// Number of stages of the displayed run.
 fn stages(variant: &VariantResults<'_>) -> u64 {
-    variant.clusters.iter().map(|cluster| &cluster.stage).filter(|stage| !stage.is_empty()).unique().count() as u64
+    variant
+        .clusters
+        .iter()
+        .map(|cluster| &cluster.stage)
+        .filter(|stage| !stage.is_empty())
+        .unique()
+        .count() as u64
 }
 
 impl MeasureReview {
-    fn of(column: &'static Column, old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
+    fn of(
+        column: &'static Column,
+        old: &VariantResults<'_>,
+        new: &VariantResults<'_>,
+        seed: u64,
+    ) -> Self {
         let measure = column.defined();
-        let value = |run: &_| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
+        let value =
+            |run: &_| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
         let median = |variant: &VariantResults<'_>| {
             let values: Vec<f64> = variant.runs.iter().filter_map(|run| value(run)).collect();
-            stats::quantile_of_sorted(&stats::ordered(&values), 0.5).filter(|median| median.is_finite())
+            stats::quantile_of_sorted(&stats::ordered(&values), 0.5)
+                .filter(|median| median.is_finite())
         };
         let differences = differences_of(old, new, value);
         let mean = mean_of(&differences, seed);
-        let single = (differences.len() == 1).then(|| differences[0]).filter(|only| only.is_finite());
+        let single = (differences.len() == 1)
+            .then(|| differences[0])
+            .filter(|only| only.is_finite());
         Self {
             measure: column.measure,
             heading: column.heading,

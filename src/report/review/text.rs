@@ -30,24 +30,38 @@ impl MeasureReview {
 
     /// Whether the interval of the difference shows a change.
     fn is_clear(&self) -> bool {
-        self.low.zip(self.high).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+        self.low
+            .zip(self.high)
+            .is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }
 
     /// `−10.2 min [−10.5 to −9.9]`; empty when it is not known.
     fn change(&self) -> String {
-        let Some(difference) = self.difference else { return String::new() };
+        let Some(difference) = self.difference else {
+            return String::new();
+        };
         let sign = |text: String| match text.strip_prefix('-') {
-            Some(size) if size.chars().any(|digit| ('1'..='9').contains(&digit)) => format!("−{size}"),
+            Some(size) if size.chars().any(|digit| ('1'..='9').contains(&digit)) => {
+                format!("−{size}")
+            }
             Some(size) => size.to_owned(),
             None if text.chars().any(|digit| ('1'..='9').contains(&digit)) => format!("+{text}"),
             None => text,
         };
         let size = with_unit(difference.abs(), self.unit);
-        let text = sign(if difference < 0.0 { format!("-{size}") } else { size });
+        let text = sign(if difference < 0.0 {
+            format!("-{size}")
+        } else {
+            size
+        });
         match self.low.zip(self.high) {
             Some((low, high)) if low < high => {
                 let [_, low, high] = in_one_unit([difference, low, high], self.unit).map(sign);
-                if low == high { text } else { format!("{text} [{low} to {high}]") }
+                if low == high {
+                    text
+                } else {
+                    format!("{text} [{low} to {high}]")
+                }
             }
             _ => text,
         }
@@ -79,27 +93,51 @@ fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
 impl VariantReview {
     /// `completes in 14.1 min instead of 24.3 min`.
     fn headline(&self) -> String {
-        let Some(time) = self.time() else { return "no completion time".to_owned() };
+        let Some(time) = self.time() else {
+            return "no completion time".to_owned();
+        };
         match (time.old, time.new) {
             (None, None) => "completes in neither version".to_owned(),
             (Some(_), None) => format!("no longer completes (before: {})", time.value(time.old)),
-            (None, Some(_)) => format!("completes in {}; before, it did not complete", time.value(time.new)),
+            (None, Some(_)) => format!(
+                "completes in {}; before, it did not complete",
+                time.value(time.new)
+            ),
             _ if time.is_same => format!("completes in {} as before", time.value(time.new)),
             _ if !time.is_clear() && time.low.is_some() => {
-                format!("completes in {}; the change is within chance", time.value(time.new))
+                format!(
+                    "completes in {}; the change is within chance",
+                    time.value(time.new)
+                )
             }
-            _ => format!("completes in {} instead of {}", time.value(time.new), time.value(time.old)),
+            _ => format!(
+                "completes in {} instead of {}",
+                time.value(time.new),
+                time.value(time.old)
+            ),
         }
     }
 
     /// Sentences on the cause of the change; empty where the time does not change.
     fn cause(&self) -> String {
         let mut sentences = Vec::new();
-        let total = self.time().and_then(|time| time.difference).unwrap_or(0.0).abs();
+        let total = self
+            .time()
+            .and_then(|time| time.difference)
+            .unwrap_or(0.0)
+            .abs();
         let named = |cause: &&CauseReview| total > 0.0 && cause.difference_s.abs() >= NAMED * total;
         let part = |cause: &CauseReview| {
-            let direction = if cause.difference_s < 0.0 { "less" } else { "more" };
-            format!("{} {direction} {}", in_unit(cause.difference_s.abs(), "s"), cause.part)
+            let direction = if cause.difference_s < 0.0 {
+                "less"
+            } else {
+                "more"
+            };
+            format!(
+                "{} {direction} {}",
+                in_unit(cause.difference_s.abs(), "s"),
+                cause.part
+            )
         };
         let parts: Vec<String> = self.causes.iter().filter(named).map(part).collect();
         if !parts.is_empty() {
@@ -111,23 +149,38 @@ impl VariantReview {
         }
         let [old, new] = self.finished;
         if let Some(rule) = self.held_by.as_ref().filter(|rule| !rule.is_empty()) {
-            sentences.push(format!("{new} of {} runs complete (before: {old}), blocked by {rule}.", self.pairs));
+            sentences.push(format!(
+                "{new} of {} runs complete (before: {old}), blocked by {rule}.",
+                self.pairs
+            ));
         }
         sentences.join(" ")
     }
 
     /// The rows of its table, and the line on measures that do not differ.
     fn rows(&self) -> (Vec<[String; 4]>, String) {
-        let (same, other): (Vec<&MeasureReview>, Vec<_>) = self.measures.iter().partition(|measure| measure.is_same);
+        let (same, other): (Vec<&MeasureReview>, Vec<_>) =
+            self.measures.iter().partition(|measure| measure.is_same);
         let row = |measure: &MeasureReview| {
             let difference = match measure.change() {
                 text if measure.is_clear() || measure.low.is_none() => text,
                 text => format!("{text} (within chance)"),
             };
-            [measure.heading.to_owned(), measure.value(measure.old), measure.value(measure.new), difference]
+            [
+                measure.heading.to_owned(),
+                measure.value(measure.old),
+                measure.value(measure.new),
+                difference,
+            ]
         };
-        let unchanged = same.iter().map(|measure| format!("{} {}", measure.heading, measure.value(measure.new)));
-        let unchanged = if same.is_empty() { String::new() } else { format!("Unchanged: {}.", unchanged.format(", ")) };
+        let unchanged = same
+            .iter()
+            .map(|measure| format!("{} {}", measure.heading, measure.value(measure.new)));
+        let unchanged = if same.is_empty() {
+            String::new()
+        } else {
+            format!("Unchanged: {}.", unchanged.format(", "))
+        };
         (other.into_iter().map(row).collect(), unchanged)
     }
 }
@@ -136,10 +189,20 @@ impl Review {
     /// The settings that differ, one in a line.
     fn setting_lines(&self) -> Vec<String> {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(none)".to_owned());
-        let line =
-            |change: &SettingChange| format!("{}: {} → {}", change.setting, value(&change.old), value(&change.new));
+        let line = |change: &SettingChange| {
+            format!(
+                "{}: {} → {}",
+                change.setting,
+                value(&change.old),
+                value(&change.new)
+            )
+        };
         let mut lines: Vec<String> = self.settings.iter().take(SETTINGS_MAX).map(line).collect();
-        let more = self.settings.len().checked_sub(SETTINGS_MAX).filter(|more| *more > 0);
+        let more = self
+            .settings
+            .len()
+            .checked_sub(SETTINGS_MAX)
+            .filter(|more| *more > 0);
         lines.extend(more.map(|more| format!("{more} more settings")));
         lines
     }
@@ -150,12 +213,20 @@ impl Review {
             [] => None,
             names => Some(format!("{words}: {}.", names.join(", "))),
         };
-        of("Only before", &self.only_old).into_iter().chain(of("Only after", &self.only_new)).join(" ")
+        of("Only before", &self.only_old)
+            .into_iter()
+            .chain(of("Only after", &self.only_new))
+            .join(" ")
     }
 
     /// `20 replicates with the same random numbers`.
     fn basis(&self) -> String {
-        let pairs = self.variants.iter().map(|variant| variant.pairs).min().unwrap_or(0);
+        let pairs = self
+            .variants
+            .iter()
+            .map(|variant| variant.pairs)
+            .min()
+            .unwrap_or(0);
         format!(
             "Medians over {} with the same random numbers (seed {}); differences are means of pairs with their 95% \
              interval.",
@@ -180,10 +251,17 @@ pub fn review_text(review: &Review, width: usize) -> String {
         if !rows.is_empty() {
             let heads = ["", "before", "after", "difference [95% CI]"];
             let columns = [0, 1, 2, 3].map(|at| column(heads[at], &rows, |row| row[at].clone()));
-            text.extend(side_by_side(&columns, 1).iter().map(|line| format!("  {}\n", line.trim_end())));
+            text.extend(
+                side_by_side(&columns, 1)
+                    .iter()
+                    .map(|line| format!("  {}\n", line.trim_end())),
+            );
         }
         if !unchanged.is_empty() {
-            text.push_str(&format!("  {}", wrapped(&unchanged, width.saturating_sub(2), "  ")));
+            text.push_str(&format!(
+                "  {}",
+                wrapped(&unchanged, width.saturating_sub(2), "  ")
+            ));
         }
         text.push('\n');
     }
@@ -195,9 +273,12 @@ pub fn review_text(review: &Review, width: usize) -> String {
         lines if lines.is_empty() => text.push_str("No setting differs.\n"),
         lines => {
             text.push_str("Settings that differ:\n");
-            lines
-                .iter()
-                .for_each(|line| text.push_str(&format!("  {}", wrapped(line, width.saturating_sub(2), "    "))));
+            lines.iter().for_each(|line| {
+                text.push_str(&format!(
+                    "  {}",
+                    wrapped(line, width.saturating_sub(2), "    ")
+                ))
+            });
         }
     }
     text.push_str(&wrapped(&review.basis(), width, ""));
@@ -212,7 +293,10 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
         _ if review.is_same() => "no measure of the rollout changes".to_owned(),
         [only] => format!("{} {}", code(&only.variant), only.headline()),
         several => {
-            let changed = several.iter().filter(|variant| variant.time().is_some_and(MeasureReview::is_clear)).count();
+            let changed = several
+                .iter()
+                .filter(|variant| variant.time().is_some_and(MeasureReview::is_clear))
+                .count();
             format!("{changed} of {} rollouts take another time", several.len())
         }
     };
@@ -220,7 +304,11 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
     for variant in &review.variants {
         let (rows, unchanged) = variant.rows();
         if review.variants.len() > 1 {
-            text.push_str(&format!("\n**{}** {}\n", code(&variant.variant), variant.headline()));
+            text.push_str(&format!(
+                "\n**{}** {}\n",
+                code(&variant.variant),
+                variant.headline()
+            ));
         }
         let cause = variant.cause();
         if !cause.is_empty() {
@@ -229,7 +317,10 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
         if !rows.is_empty() {
             text.push_str("\n| | before | after | difference [95% CI] |\n|---|---:|---:|---:|\n");
             rows.iter().for_each(|row| {
-                text.push_str(&format!("| {} |\n", row.iter().map(|cell| cell_of(cell)).format(" | ")));
+                text.push_str(&format!(
+                    "| {} |\n",
+                    row.iter().map(|cell| cell_of(cell)).format(" | ")
+                ));
             });
         }
         if !unchanged.is_empty() {
@@ -249,7 +340,9 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
         several => format!("{several} settings differ"),
     };
     text.push_str(&format!("\n<details><summary>{summary}</summary>\n\n"));
-    lines.iter().for_each(|line| text.push_str(&format!("- {}\n", code(line))));
+    lines
+        .iter()
+        .for_each(|line| text.push_str(&format!("- {}\n", code(line))));
     text.push_str(&format!("\n{}\n\n</details>\n", review.basis()));
     text
 }

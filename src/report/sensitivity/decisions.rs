@@ -15,8 +15,11 @@ const BARS: [f64; 2] = [0.273, 0.523];
 
 /// Draws the chart. `None` where no constant changes a decision.
 pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canvas> {
-    let panels: Vec<(&DecisionRecord, Vec<Vec<&DecisionEnd>>)> =
-        record.decisions.iter().map(|decision| (decision, by_constant(decision))).collect();
+    let panels: Vec<(&DecisionRecord, Vec<Vec<&DecisionEnd>>)> = record
+        .decisions
+        .iter()
+        .map(|decision| (decision, by_constant(decision)))
+        .collect();
     let changed: Vec<_> = panels.iter().filter(|(_, rows)| !rows.is_empty()).collect();
     if changed.is_empty() {
         return None;
@@ -24,19 +27,55 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canva
     let rows: usize = changed.iter().map(|(_, rows)| rows.len()).sum();
     let layout = BarLayout::new(sheet, ROW, BARS, 2);
     let height = TOP + 22.0 + changed.len() as f64 * HEADING + rows as f64 * layout.row + FOOTER;
-    let constants = changed.iter().flat_map(|(_, rows)| rows).map(|ends| &ends[0].constant).unique().count();
+    let constants = changed
+        .iter()
+        .flat_map(|(_, rows)| rows)
+        .map(|ends| &ends[0].constant)
+        .unique()
+        .count();
     let title = format!(
         "{constants} of {} constants change {} of {} decisions",
         record.constants.len(),
         changed.len(),
         record.decisions.len()
     );
-    let note = "bar: the part of a constant's range with another answer; middle line: the value in force".to_owned();
-    let mut canvas = page(sheet, &Head { subject: &title, findings: Vec::new(), note }, height);
+    let note =
+        "bar: the part of a constant's range with another answer; middle line: the value in force"
+            .to_owned();
+    let mut canvas = page(
+        sheet,
+        &Head {
+            subject: &title,
+            findings: Vec::new(),
+            note,
+        },
+        height,
+    );
     let (axis, middle) = (TOP + 4.0, f64::midpoint(layout.left, layout.right));
-    write(&mut canvas, "low end", (layout.left, axis), SMALL, MUTED, Align::Left);
-    write(&mut canvas, "value", (middle, axis), SMALL, MUTED, Align::Middle);
-    write(&mut canvas, "high end", (layout.right, axis), SMALL, MUTED, Align::Right);
+    write(
+        &mut canvas,
+        "low end",
+        (layout.left, axis),
+        SMALL,
+        MUTED,
+        Align::Left,
+    );
+    write(
+        &mut canvas,
+        "value",
+        (middle, axis),
+        SMALL,
+        MUTED,
+        Align::Middle,
+    );
+    write(
+        &mut canvas,
+        "high end",
+        (layout.right, axis),
+        SMALL,
+        MUTED,
+        Align::Right,
+    );
     let mut y = TOP + 14.0;
     for (decision, rows) in changed {
         let text = format!("{}: {}", decision.decision, decision.answer);
@@ -52,7 +91,9 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canva
 
 /// The changed ends of each constant, the constant whose change is closest first.
 fn by_constant(decision: &DecisionRecord) -> Vec<Vec<&DecisionEnd>> {
-    let ends = changes(decision).into_iter().map(|end| (&end.constant, end));
+    let ends = changes(decision)
+        .into_iter()
+        .map(|end| (&end.constant, end));
     grouped(ends).into_iter().map(|(_, ends)| ends).collect()
 }
 
@@ -63,13 +104,28 @@ fn row(canvas: &mut Canvas, layout: &BarLayout, y: f64, ends: &[&DecisionEnd]) {
         let text = condition(end).replacen(&format!("{} ", end.constant), "", 1);
         format!("{text}: {}", end.answer)
     };
-    layout.write(canvas, y, &ends[0].constant, &ends.iter().map(answer).collect_vec(), ends.len());
+    layout.write(
+        canvas,
+        y,
+        &ends[0].constant,
+        &ends.iter().map(answer).collect_vec(),
+        ends.len(),
+    );
     canvas.rectangle((left, middle - 6.0), (right, middle + 6.0), GRID, 1.0);
     for end in ends {
         let sign = if end.is_high { 1.0 } else { -1.0 };
         let from = centre + sign * share(end) * (right - centre);
         let to = if end.is_high { right } else { left };
-        canvas.rectangle((from.min(to), middle - 6.0), (from.max(to), middle + 6.0), series_colour(1), 1.0);
+        canvas.rectangle(
+            (from.min(to), middle - 6.0),
+            (from.max(to), middle + 6.0),
+            series_colour(1),
+            1.0,
+        );
     }
-    canvas.line((centre, middle - 9.0), (centre, middle + 9.0), Stroke::solid(AXIS, 1.4));
+    canvas.line(
+        (centre, middle - 9.0),
+        (centre, middle + 9.0),
+        Stroke::solid(AXIS, 1.4),
+    );
 }

@@ -19,13 +19,30 @@ pub(super) struct BarLayout {
 
 impl BarLayout {
     /// Rows whose bars take `height`, with bars between these shares of a page, and at most so many lines of numbers.
-    pub(super) fn new(sheet: Sheet<'_>, height: f64, [left, right]: [f64; 2], numbers: usize) -> Self {
+    pub(super) fn new(
+        sheet: Sheet<'_>,
+        height: f64,
+        [left, right]: [f64; 2],
+        numbers: usize,
+    ) -> Self {
         let px = sheet.px();
         if sheet.is_narrow() {
             let above = LINE * (1 + numbers) as f64 + 6.0;
-            return Self { left: MARGIN, right: px - MARGIN, row: height + above, above, px };
+            return Self {
+                left: MARGIN,
+                right: px - MARGIN,
+                row: height + above,
+                above,
+                px,
+            };
         }
-        Self { left: (left * px).round(), right: (right * px).round(), row: height, above: 0.0, px }
+        Self {
+            left: (left * px).round(),
+            right: (right * px).round(),
+            row: height,
+            above: 0.0,
+            px,
+        }
     }
 
     /// The middle of the bars of the row at `y`.
@@ -34,23 +51,62 @@ impl BarLayout {
     }
 
     /// Writes the name of the row at `y` and its lines of numbers, the last ones muted.
-    pub(super) fn write(&self, canvas: &mut Canvas, y: f64, name: &str, numbers: &[String], inked: usize) {
+    pub(super) fn write(
+        &self,
+        canvas: &mut Canvas,
+        y: f64,
+        name: &str,
+        numbers: &[String],
+        inked: usize,
+    ) {
         let ink = |at: usize| if at < inked { INK } else { MUTED };
         if self.above > 0.0 {
-            write_fitted(canvas, name, (MARGIN, y + 15.0), SMALL, INK, self.px - 2.0 * MARGIN);
+            write_fitted(
+                canvas,
+                name,
+                (MARGIN, y + 15.0),
+                SMALL,
+                INK,
+                self.px - 2.0 * MARGIN,
+            );
             for (at, text) in numbers.iter().enumerate() {
                 let baseline = y + 15.0 + LINE * (at + 1) as f64;
-                write_fitted(canvas, text, (MARGIN, baseline), SMALL, ink(at), self.px - 2.0 * MARGIN);
+                write_fitted(
+                    canvas,
+                    text,
+                    (MARGIN, baseline),
+                    SMALL,
+                    ink(at),
+                    self.px - 2.0 * MARGIN,
+                );
             }
             return;
         }
         let middle = self.middle(y);
-        write_fitted(canvas, name, (MARGIN, middle + 4.0), SMALL, INK, self.left - MARGIN - 12.0);
-        let (size, step) = if self.row < 30.0 { (11.0, 12.0) } else { (SMALL, 16.0) };
+        write_fitted(
+            canvas,
+            name,
+            (MARGIN, middle + 4.0),
+            SMALL,
+            INK,
+            self.left - MARGIN - 12.0,
+        );
+        let (size, step) = if self.row < 30.0 {
+            (11.0, 12.0)
+        } else {
+            (SMALL, 16.0)
+        };
         for (at, text) in numbers.iter().enumerate() {
             let offset = 4.0 + step * (at as f64 - (numbers.len() - 1) as f64 / 2.0);
             let place = (self.right + 16.0, middle + offset);
-            write_fitted(canvas, text, place, size, ink(at), self.px - MARGIN - self.right - 16.0);
+            write_fitted(
+                canvas,
+                text,
+                place,
+                size,
+                ink(at),
+                self.px - MARGIN - self.right - 16.0,
+            );
         }
     }
 }
@@ -74,7 +130,11 @@ const KEY: f64 = 22.0;
 
 /// A measure as titles and axes name it.
 pub(super) fn named(measure: &str) -> &str {
-    if measure == READY_TIME { "completion" } else { measure }
+    if measure == READY_TIME {
+        "completion"
+    } else {
+        measure
+    }
 }
 
 /// Bars of constants on one scale, in a panel for each variant.
@@ -108,12 +168,27 @@ impl<Row> BarChart<'_, Row> {
         // As many names, the first ones first, as the title has room for.
         let title = |names: usize| format!("{}: {}", self.subject, self.most[..names].join(", "));
         let findings = (1..=self.most.len()).rev().map(title).collect();
-        let head = Head { subject: self.subject, findings, note: self.note.clone() };
+        let head = Head {
+            subject: self.subject,
+            findings,
+            note: self.note.clone(),
+        };
         let mut canvas = page(sheet, &head, bottom + 60.0 + FOOTER);
         legend(&mut canvas, (layout.left, TOP - 8.0), self.key);
-        let area = Area { left: layout.left, top, right: layout.right, bottom };
+        let area = Area {
+            left: layout.left,
+            top,
+            right: layout.right,
+            bottom,
+        };
         let (scale, ticks, name) = scaled_axis(&self.values, unit, area);
-        bottom_grid(&mut canvas, area, &scale, &ticks, &format!("{}{}: {name}", self.of, named(measure)));
+        bottom_grid(
+            &mut canvas,
+            area,
+            &scale,
+            &ticks,
+            &format!("{}{}: {name}", self.of, named(measure)),
+        );
         let mut y = top;
         for (variant, rows) in self.panels {
             heading(&mut canvas, y + 22.0, &variant);
@@ -137,7 +212,10 @@ fn scaled_axis(values: &[f64], measure_unit: &str, area: Area) -> (Scale, Vec<Ax
     }
     let (_, high) = span(values);
     let (size, name) = match measure_unit {
-        "bytes/s" => (RateUnit::for_max(high).bytes_per_s, RateUnit::for_max(high).name),
+        "bytes/s" => (
+            RateUnit::for_max(high).bytes_per_s,
+            RateUnit::for_max(high).name,
+        ),
         "bytes" => (1e9, "GB"),
         "1" => (0.01, "%"),
         other => {
@@ -146,5 +224,9 @@ fn scaled_axis(values: &[f64], measure_unit: &str, area: Area) -> (Scale, Vec<Ax
         }
     };
     let ticks = scaled(ticks_from_zero(high / size, 5, false), size);
-    (Scale::to_last(&ticks, ends.0, ends.1), ticks, name.to_owned())
+    (
+        Scale::to_last(&ticks, ends.0, ends.1),
+        ticks,
+        name.to_owned(),
+    )
 }

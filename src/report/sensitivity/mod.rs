@@ -14,7 +14,9 @@ use super::canvas::Canvas;
 use super::format::in_unit;
 use super::sheet::Sheet;
 use super::wrap::{shortened, text_table, wrapped};
-use crate::results::{DecisionEnd, DecisionRecord, EffectRow, HALVINGS, SensitivityRecord, grouped};
+use crate::results::{
+    DecisionEnd, DecisionRecord, EffectRow, HALVINGS, SensitivityRecord, grouped,
+};
 use crate::units::counted;
 
 /// Constants in a table of the text.
@@ -31,9 +33,16 @@ pub(super) fn charts(record: &SensitivityRecord, sheet: Sheet<'_>) -> Vec<(Strin
     let mut charts = Vec::new();
     for (measure, _) in &record.measures {
         let panels = panels(record, measure, PANELS);
-        let (tornado, morris) = (tornado::draw(record, sheet, &panels), screening::draw(record, sheet, &panels));
+        let (tornado, morris) = (
+            tornado::draw(record, sheet, &panels),
+            screening::draw(record, sheet, &panels),
+        );
         let drawn = [("tornado", tornado), ("morris", morris)];
-        charts.extend(drawn.into_iter().filter_map(|(kind, canvas)| Some((format!("{kind}-{measure}"), canvas?))));
+        charts.extend(
+            drawn
+                .into_iter()
+                .filter_map(|(kind, canvas)| Some((format!("{kind}-{measure}"), canvas?))),
+        );
     }
     charts.extend(decisions::draw(record, sheet).map(|canvas| ("decisions".to_owned(), canvas)));
     charts
@@ -47,9 +56,15 @@ struct Panel<'r> {
 
 /// The variants on whose measure constants have the largest effects, relative to its value.
 fn panels<'r>(record: &'r SensitivityRecord, measure: &str, most: usize) -> Vec<Panel<'r>> {
-    let of_measure = record.effects.iter().filter(|row| row.measure == measure && row.swing() > 0.0);
+    let of_measure = record
+        .effects
+        .iter()
+        .filter(|row| row.measure == measure && row.swing() > 0.0);
     let of_variants = grouped(of_measure.map(|row| (row.variant.as_str(), row)));
-    let mut panels: Vec<Panel<'r>> = of_variants.into_iter().map(|(variant, rows)| Panel { variant, rows }).collect();
+    let mut panels: Vec<Panel<'r>> = of_variants
+        .into_iter()
+        .map(|(variant, rows)| Panel { variant, rows })
+        .collect();
     for panel in &mut panels {
         panel.rows.sort_by(|a, b| b.swing().total_cmp(&a.swing()));
     }
@@ -70,7 +85,11 @@ fn value(value: Option<f64>, unit: &str) -> String {
 /// The analysis in words: decisions with what changes them, then the constants with the largest effects.
 #[must_use]
 pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
-    let guesses = record.constants.iter().filter(|constant| constant.basis == "guess").count();
+    let guesses = record
+        .constants
+        .iter()
+        .filter(|constant| constant.basis == "guess")
+        .count();
     let mut text = wrapped(
         &format!(
             "{} constants take part, of which {guesses} are guesses. Each was put at both ends of its range, the others \
@@ -85,11 +104,19 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
         text.push_str(&decided(decision, width));
     }
     text.push_str(&tables(record));
-    let without: Vec<&str> =
-        record.constants.iter().filter(|constant| !constant.has_effect).map(|c| c.constant.as_str()).collect();
+    let without: Vec<&str> = record
+        .constants
+        .iter()
+        .filter(|constant| !constant.has_effect)
+        .map(|c| c.constant.as_str())
+        .collect();
     if !without.is_empty() {
         text.push('\n');
-        text.push_str(&wrapped(&format!("No effect on any run: {}.", without.join(", ")), width, "  "));
+        text.push_str(&wrapped(
+            &format!("No effect on any run: {}.", without.join(", ")),
+            width,
+            "  ",
+        ));
     }
     text.push('\n');
     text.push_str(&effort(record, width));
@@ -98,30 +125,57 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
 
 /// The constants that move each measure most, by variant.
 fn tables(record: &SensitivityRecord) -> String {
-    let panels = record.measures.iter().flat_map(|(measure, _)| panels(record, measure, VARIANTS));
+    let panels = record
+        .measures
+        .iter()
+        .flat_map(|(measure, _)| panels(record, measure, VARIANTS));
     let text = |panel: Panel<'_>| {
-        let EffectRow { measure, unit, at_value, .. } = panel.rows[0];
-        format!("\n{measure} of {}: {}\n{}", panel.variant, value(*at_value, unit), table(&panel, unit))
+        let EffectRow {
+            measure,
+            unit,
+            at_value,
+            ..
+        } = panel.rows[0];
+        format!(
+            "\n{measure} of {}: {}\n{}",
+            panel.variant,
+            value(*at_value, unit),
+            table(&panel, unit)
+        )
     };
     panels.map(text).collect()
 }
 
 /// Number of variants that were analysed.
 fn variants(record: &SensitivityRecord) -> u64 {
-    record.effects.iter().map(|row| &row.variant).unique().count() as u64
+    record
+        .effects
+        .iter()
+        .map(|row| &row.variant)
+        .unique()
+        .count() as u64
 }
 
 /// Runs of a trajectory: of each variant, one at the start and one after each step.
 fn trajectory_runs(record: &SensitivityRecord) -> u64 {
-    let active = record.constants.iter().filter(|constant| constant.has_effect).count() as u64;
+    let active = record
+        .constants
+        .iter()
+        .filter(|constant| constant.has_effect)
+        .count() as u64;
     variants(record) * (active + 1)
 }
 
 /// Runs of all parts with the fewest trajectories: one constant at a time and the complete searches come first.
 fn budget(record: &SensitivityRecord) -> u64 {
-    let searches = record.decisions.iter().map(|decision| changes(decision).len() as u64).sum::<u64>();
+    let searches = record
+        .decisions
+        .iter()
+        .map(|decision| changes(decision).len() as u64)
+        .sum::<u64>();
     let values = 1 + 2 * record.constants.len() as u64 + u64::from(HALVINGS) * searches;
-    variants(record) * u64::from(record.replicates) * values + u64::from(FEWEST_TRAJECTORIES) * trajectory_runs(record)
+    variants(record) * u64::from(record.replicates) * values
+        + u64::from(FEWEST_TRAJECTORIES) * trajectory_runs(record)
 }
 
 fn effort(record: &SensitivityRecord, width: usize) -> String {
@@ -135,7 +189,11 @@ fn effort(record: &SensitivityRecord, width: usize) -> String {
         ),
         count => format!("screened in {count} trajectories (morris.csv)"),
     };
-    let limits = if record.limits.is_empty() { String::new() } else { format!(" with {}", record.limits.join(", ")) };
+    let limits = if record.limits.is_empty() {
+        String::new()
+    } else {
+        format!(" with {}", record.limits.join(", "))
+    };
     let text = format!(
         "{}, {} of each variant for each value; {screened}. Best: least {}{limits}.",
         counted(record.runs, "run"),
@@ -148,28 +206,47 @@ fn effort(record: &SensitivityRecord, width: usize) -> String {
 /// The ends of ranges at which a decision has another answer, the closest change first.
 fn changes(decision: &DecisionRecord) -> Vec<&DecisionEnd> {
     let changed = decision.ends.iter().filter(|end| end.changes.is_some());
-    changed.sorted_by(|a, b| share(a).total_cmp(&share(b))).collect()
+    changed
+        .sorted_by(|a, b| share(a).total_cmp(&share(b)))
+        .collect()
 }
 
 fn share(end: &DecisionEnd) -> f64 {
-    end.changes.as_ref().map_or(f64::INFINITY, |(share, _)| *share)
+    end.changes
+        .as_ref()
+        .map_or(f64::INFINITY, |(share, _)| *share)
 }
 
 /// `agent.apply > 12 s`.
 fn condition(end: &DecisionEnd) -> String {
-    let at = end.changes.as_ref().map_or(end.end.as_str(), |(_, at)| at.as_str());
-    format!("{} {} {at}", end.constant, if end.is_high { ">" } else { "<" })
+    let at = end
+        .changes
+        .as_ref()
+        .map_or(end.end.as_str(), |(_, at)| at.as_str());
+    format!(
+        "{} {} {at}",
+        end.constant,
+        if end.is_high { ">" } else { "<" }
+    )
 }
 
 fn decided(decision: &DecisionRecord, width: usize) -> String {
-    let mut text = wrapped(&format!("{}: {}", decision.decision, decision.answer), width, "  ");
+    let mut text = wrapped(
+        &format!("{}: {}", decision.decision, decision.answer),
+        width,
+        "  ",
+    );
     let changes = changes(decision);
     if changes.is_empty() {
         text.push_str("  no constant changes it within its range\n");
     }
     for end in changes {
         // Breaking lines drops spaces at the start.
-        let line = wrapped(&format!("if {}: {}", condition(end), end.answer), width - 2, "      ");
+        let line = wrapped(
+            &format!("if {}: {}", condition(end), end.answer),
+            width - 2,
+            "      ",
+        );
         text.push_str(&format!("  {line}"));
     }
     text
@@ -227,7 +304,12 @@ mod tests {
             constant: constant.to_owned(),
             is_high,
             end: "9 s".to_owned(),
-            answer: if changes.is_some() { "careful limit=5%" } else { "quick" }.to_owned(),
+            answer: if changes.is_some() {
+                "careful limit=5%"
+            } else {
+                "quick"
+            }
+            .to_owned(),
             changes: changes.map(|(share, at)| (share, at.to_owned())),
         };
         let screened = |constant: &str, mu: f64| ScreeningRow {
@@ -248,14 +330,28 @@ mod tests {
             runs: 1234,
             trajectories: 6,
             measures: vec![("completion_s".to_owned(), "s".to_owned())],
-            constants: vec![constant("fleet[*].downlink", true), constant("node.nic", false)],
+            constants: vec![
+                constant("fleet[*].downlink", true),
+                constant("node.nic", false),
+            ],
             effects: vec![
-                effect("fleet[*].downlink", "quick", [Some(400.0), Some(100.0), Some(60.0)]),
+                effect(
+                    "fleet[*].downlink",
+                    "quick",
+                    [Some(400.0), Some(100.0), Some(60.0)],
+                ),
                 effect("agent.apply", "quick", [Some(95.0), Some(100.0), None]),
                 effect("node.nic", "quick", [Some(100.0), Some(100.0), Some(100.0)]),
-                effect("fleet[*].downlink", "careful", [Some(1000.0), Some(900.0), Some(890.0)]),
+                effect(
+                    "fleet[*].downlink",
+                    "careful",
+                    [Some(1000.0), Some(900.0), Some(890.0)],
+                ),
             ],
-            screening: vec![screened("fleet[*].downlink", -40.0), screened("agent.apply", 20.0)],
+            screening: vec![
+                screened("fleet[*].downlink", -40.0),
+                screened("agent.apply", 20.0),
+            ],
             decisions: vec![
                 DecisionRecord {
                     decision: "least completion_s".to_owned(),
@@ -266,7 +362,11 @@ mod tests {
                         end("node.nic", true, None),
                     ],
                 },
-                DecisionRecord { decision: "completion < 1h".to_owned(), answer: "holds".to_owned(), ends: Vec::new() },
+                DecisionRecord {
+                    decision: "completion < 1h".to_owned(),
+                    answer: "holds".to_owned(),
+                    ends: Vec::new(),
+                },
             ],
         }
     }
@@ -278,10 +378,20 @@ mod tests {
                         31 Mbit/s: careful limit=5%\n\ncompletion < 1h: holds\n  no constant changes it within its range\n";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("No effect on any run: node.nic."), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        let first = text.lines().position(|line| line.contains("agent.apply") && line.contains("never"));
-        let second = text.lines().position(|line| line.contains("fleet[*].downlink") && line.contains("6.67 min"));
-        assert!(first.is_some() && first < second, "the largest effect is first:\n{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+        let first = text
+            .lines()
+            .position(|line| line.contains("agent.apply") && line.contains("never"));
+        let second = text
+            .lines()
+            .position(|line| line.contains("fleet[*].downlink") && line.contains("6.67 min"));
+        assert!(
+            first.is_some() && first < second,
+            "the largest effect is first:\n{text}"
+        );
     }
 
     #[test]
@@ -293,21 +403,43 @@ mod tests {
             *measure = crate::results::READY_TIME.to_owned();
         }
         let provenance = &Provenance::new("waves", "How long?", 1, 5);
-        let (_, tornado) = &charts(&record, Sheet { provenance, width: ChartWidth::Page })[0];
-        assert!(tornado.title.starts_with("Largest effects on completion: "), "{}", tornado.title);
+        let (_, tornado) = &charts(
+            &record,
+            Sheet {
+                provenance,
+                width: ChartWidth::Page,
+            },
+        )[0];
+        assert!(
+            tornado.title.starts_with("Largest effects on completion: "),
+            "{}",
+            tornado.title
+        );
     }
 
     #[test]
     fn two_trajectories_rank_nothing() {
-        let few = SensitivityRecord { trajectories: 2, ..record() };
+        let few = SensitivityRecord {
+            trajectories: 2,
+            ..record()
+        };
         let text = sensitivity_text(&few, 200);
         // Two variants, and one of two constants has an effect. One at a time takes 2 · 5 · (1 + 2 · 2) runs, the two
         // searches 2 · 5 · 6 each, and the trajectories 4 · 4.
         let why = "the budget allows 2 trajectories of 4 runs; `--budget 186` allows 4";
         assert!(text.contains(why), "{text}");
         let provenance = &Provenance::new("waves", "How long?", 1, 5);
-        let charts = charts(&few, Sheet { provenance, width: ChartWidth::Page });
-        assert!(charts.iter().all(|(name, _)| !name.starts_with("morris")), "no chart either");
+        let charts = charts(
+            &few,
+            Sheet {
+                provenance,
+                width: ChartWidth::Page,
+            },
+        );
+        assert!(
+            charts.iter().all(|(name, _)| !name.starts_with("morris")),
+            "no chart either"
+        );
     }
 
     #[test]
@@ -316,8 +448,13 @@ mod tests {
         for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
             let charts = charts(&record(), Sheet { provenance, width });
             let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
-            assert_eq!(names, ["tornado-completion_s", "morris-completion_s", "decisions"]);
-            charts.iter().for_each(|(_, canvas)| assert_printable(canvas, width));
+            assert_eq!(
+                names,
+                ["tornado-completion_s", "morris-completion_s", "decisions"]
+            );
+            charts
+                .iter()
+                .for_each(|(_, canvas)| assert_printable(canvas, width));
         }
     }
 }

@@ -10,7 +10,11 @@ use crate::report::prelude::*;
 use crate::results::{ScreeningRow, SensitivityRecord};
 
 /// Draws the chart. `None` without a screening, or where no constant has an effect on the measure.
-pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>, panels: &[Panel<'_>]) -> Option<Canvas> {
+pub(super) fn draw(
+    record: &SensitivityRecord,
+    sheet: Sheet<'_>,
+    panels: &[Panel<'_>],
+) -> Option<Canvas> {
     if record.trajectories < FEWEST_TRAJECTORIES {
         return None;
     }
@@ -18,16 +22,31 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>, panels: &[Panel
     let (measure, unit) = (first.measure.as_str(), first.unit.as_str());
     let screened = panels.iter().map(|panel| {
         let is_own = |row: &&ScreeningRow| {
-            row.measure == measure && row.variant == panel.variant && row.mu_star > 0.0 && row.effects > 0
+            row.measure == measure
+                && row.variant == panel.variant
+                && row.mu_star > 0.0
+                && row.effects > 0
         };
         let rows = record.screening.iter().filter(is_own);
-        let most = rows.sorted_by(|a, b| b.mu_star.total_cmp(&a.mu_star)).take(ROWS).collect_vec();
+        let most = rows
+            .sorted_by(|a, b| b.mu_star.total_cmp(&a.mu_star))
+            .take(ROWS)
+            .collect_vec();
         (panel.variant.to_owned(), most)
     });
     let screened = screened.filter(|(_, rows)| !rows.is_empty()).collect_vec();
-    let most: Vec<&str> = screened.first()?.1.iter().take(3).map(|row| short_name(&row.constant)).collect();
+    let most: Vec<&str> = screened
+        .first()?
+        .1
+        .iter()
+        .take(3)
+        .map(|row| short_name(&row.constant))
+        .collect();
     let chart = BarChart {
-        subject: &format!("Largest effects on {} when all constants vary", named(measure).replace('_', " ")),
+        subject: &format!(
+            "Largest effects on {} when all constants vary",
+            named(measure).replace('_', " ")
+        ),
         most: &most,
         note: format!(
             "bar: mu*, mean size of the change over a whole range; line: sigma; {} trajectories of one run each",
@@ -36,17 +55,36 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>, panels: &[Panel
         key: &[],
         numbers: 1,
         // Bars begin at zero.
-        values: screened.iter().flat_map(|(_, rows)| rows).map(|row| row.mu_star + row.sigma).chain([0.0]).collect(),
+        values: screened
+            .iter()
+            .flat_map(|(_, rows)| rows)
+            .map(|row| row.mu_star + row.sigma)
+            .chain([0.0])
+            .collect(),
         panels: screened,
         of: "change of ",
     };
-    let bar = |canvas: &mut Canvas, scale: &Scale, layout: &BarLayout, y: f64, row: &ScreeningRow| {
-        let middle = layout.middle(y);
-        let text = format!("mu* {}, sigma {}", in_unit(row.mu_star, unit), in_unit(row.sigma, unit));
-        layout.write(canvas, y, &row.constant, &[text], 0);
-        let end = scale.at(row.mu_star);
-        canvas.rectangle((layout.left, middle - 7.0), (end, middle + 7.0), series_colour(0), 1.0);
-        canvas.line((end, middle), (scale.at(row.mu_star + row.sigma), middle), Stroke::solid(INK, 1.6));
-    };
+    let bar =
+        |canvas: &mut Canvas, scale: &Scale, layout: &BarLayout, y: f64, row: &ScreeningRow| {
+            let middle = layout.middle(y);
+            let text = format!(
+                "mu* {}, sigma {}",
+                in_unit(row.mu_star, unit),
+                in_unit(row.sigma, unit)
+            );
+            layout.write(canvas, y, &row.constant, &[text], 0);
+            let end = scale.at(row.mu_star);
+            canvas.rectangle(
+                (layout.left, middle - 7.0),
+                (end, middle + 7.0),
+                series_colour(0),
+                1.0,
+            );
+            canvas.line(
+                (end, middle),
+                (scale.at(row.mu_star + row.sigma), middle),
+                Stroke::solid(INK, 1.6),
+            );
+        };
     Some(chart.draw(sheet, (measure, unit), bar))
 }

@@ -10,24 +10,48 @@ use crate::results::{EffectRow, SensitivityRecord};
 use crate::units::counted;
 
 /// Draws the chart. `None` where no constant has an effect on the measure.
-pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>, panels: &[Panel<'_>]) -> Option<Canvas> {
+pub(super) fn draw(
+    record: &SensitivityRecord,
+    sheet: Sheet<'_>,
+    panels: &[Panel<'_>],
+) -> Option<Canvas> {
     let first = panels.first()?.rows[0];
     let (measure, unit) = (first.measure.as_str(), first.unit.as_str());
-    let most: Vec<&str> = panels[0].rows.iter().take(4).map(|row| short_name(&row.constant)).collect();
+    let most: Vec<&str> = panels[0]
+        .rows
+        .iter()
+        .take(4)
+        .map(|row| short_name(&row.constant))
+        .collect();
     let note = format!(
         "each constant at the ends of its range, the others at their values; medians of {}; one scale",
         counted(record.replicates, "run")
     );
-    let title = |panel: &Panel<'_>| format!("{}: {}", panel.variant, value(panel.rows[0].at_value, unit));
+    let title =
+        |panel: &Panel<'_>| format!("{}: {}", panel.variant, value(panel.rows[0].at_value, unit));
     let rows = panels.iter().flat_map(|panel| panel.rows.iter().take(ROWS));
     let chart = BarChart {
         subject: &format!("Largest effects on {}", named(measure).replace('_', " ")),
         most: &most,
         note,
-        key: &[("at the low end", series_colour(0)), ("at the high end", series_colour(1))],
+        key: &[
+            ("at the low end", series_colour(0)),
+            ("at the high end", series_colour(1)),
+        ],
         numbers: 2,
-        panels: panels.iter().map(|panel| (title(panel), panel.rows.iter().copied().take(ROWS).collect())).collect(),
-        values: rows.flat_map(|row| [row.at_low, row.at_value, row.at_high]).flatten().collect(),
+        panels: panels
+            .iter()
+            .map(|panel| {
+                (
+                    title(panel),
+                    panel.rows.iter().copied().take(ROWS).collect(),
+                )
+            })
+            .collect(),
+        values: rows
+            .flat_map(|row| [row.at_low, row.at_value, row.at_high])
+            .flatten()
+            .collect(),
         of: "",
     };
     let bars = |canvas: &mut Canvas, scale: &Scale, layout: &BarLayout, y: f64, row: &EffectRow| {
@@ -37,14 +61,30 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>, panels: &[Panel
         layout.write(canvas, y, &row.constant, &numbers, 1);
         let end = |at: Option<f64>| at.map_or(layout.right, |at| scale.at(at));
         let from = end(row.at_value);
-        for (at, (value, above)) in [(row.at_low, true), (row.at_high, false)].into_iter().enumerate() {
+        for (at, (value, above)) in [(row.at_low, true), (row.at_high, false)]
+            .into_iter()
+            .enumerate()
+        {
             let to = end(value);
-            let (low, high) = if above { (middle - 8.0, middle - 0.5) } else { (middle + 0.5, middle + 8.0) };
+            let (low, high) = if above {
+                (middle - 8.0, middle - 0.5)
+            } else {
+                (middle + 0.5, middle + 8.0)
+            };
             if (to - from).abs() > 0.0 {
-                canvas.rectangle((from.min(to), low), (from.max(to), high), series_colour(at), 1.0);
+                canvas.rectangle(
+                    (from.min(to), low),
+                    (from.max(to), high),
+                    series_colour(at),
+                    1.0,
+                );
             }
         }
-        canvas.line((from, middle - 9.0), (from, middle + 9.0), Stroke::solid(AXIS, 1.4));
+        canvas.line(
+            (from, middle - 9.0),
+            (from, middle + 9.0),
+            Stroke::solid(AXIS, 1.4),
+        );
     };
     Some(chart.draw(sheet, (measure, unit), bars))
 }

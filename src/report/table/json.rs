@@ -33,8 +33,12 @@ type SummaryValue = fn(&SummaryRow) -> Option<f64>;
 
 /// The ends of their ranges: the measure, the name, and the value.
 const ENDS: [(&str, &str, SummaryValue); 4] = [
-    (READY_TIME, "reachable_ready_median_ci95_low_s", |row| row.median_ci95_low),
-    (READY_TIME, "reachable_ready_median_ci95_high_s", |row| row.median_ci95_high),
+    (READY_TIME, "reachable_ready_median_ci95_low_s", |row| {
+        row.median_ci95_low
+    }),
+    (READY_TIME, "reachable_ready_median_ci95_high_s", |row| {
+        row.median_ci95_high
+    }),
     ("peak_pulls", "peak_pulls_p5", |row| row.p5),
     ("peak_pulls", "peak_pulls_p95", |row| row.p95),
 ];
@@ -100,10 +104,14 @@ pub fn json(results: &Results) -> String {
         seed: results.provenance.seed,
         command: &results.provenance.command,
         variants: variants.iter().map(row).collect(),
-        assertions: JudgedLimit::all(results, &variants).iter().map(assertion).collect(),
+        assertions: JudgedLimit::all(results, &variants)
+            .iter()
+            .map(assertion)
+            .collect(),
         uncertainty: &results.uncertainty,
     };
-    let mut text = serde_json::to_string_pretty(&comparison).expect("plain fields with text keys are always JSON");
+    let mut text = serde_json::to_string_pretty(&comparison)
+        .expect("plain fields with text keys are always JSON");
     text.push('\n');
     text
 }
@@ -132,7 +140,9 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
     for name in MEDIANS {
         measures.push((name.to_owned(), variant.median(name)));
         let ends = ENDS.iter().filter(|(measure, ..)| *measure == name);
-        measures.extend(ends.map(|(_, end, of)| ((*end).to_owned(), variant.summary(name).and_then(of))));
+        measures.extend(
+            ends.map(|(_, end, of)| ((*end).to_owned(), variant.summary(name).and_then(of))),
+        );
     }
     VariantJson {
         variant: &info.variant,

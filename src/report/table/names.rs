@@ -31,32 +31,63 @@ struct NameColumn {
 impl Names {
     pub(super) fn of(variants: &[VariantResults<'_>]) -> Self {
         let axes = SweepAxis::all(variants);
-        let strategies: BTreeSet<&str> = variants.iter().map(|variant| variant.info.strategy.as_str()).collect();
+        let strategies: BTreeSet<&str> = variants
+            .iter()
+            .map(|variant| variant.info.strategy.as_str())
+            .collect();
         let mut columns = Vec::new();
         if strategies.len() > 1 {
-            let texts = variants.iter().map(|variant| variant.info.strategy.clone()).collect();
-            columns.push(NameColumn { heading: "strategy".to_owned(), texts });
+            let texts = variants
+                .iter()
+                .map(|variant| variant.info.strategy.clone())
+                .collect();
+            columns.push(NameColumn {
+                heading: "strategy".to_owned(),
+                texts,
+            });
         }
         for axis in &axes {
-            let text = |variant| axis.value_of(variant).map_or_else(String::new, |at| axis.values[at].text.to_owned());
-            columns.push(NameColumn { heading: axis.name.to_owned(), texts: variants.iter().map(text).collect() });
+            let text = |variant| {
+                axis.value_of(variant)
+                    .map_or_else(String::new, |at| axis.values[at].text.to_owned())
+            };
+            columns.push(NameColumn {
+                heading: axis.name.to_owned(),
+                texts: variants.iter().map(text).collect(),
+            });
         }
-        let settings = Self { columns, most: usize::MAX, shared: None, start: 0 };
+        let settings = Self {
+            columns,
+            most: usize::MAX,
+            shared: None,
+            start: 0,
+        };
         if !axes.is_empty() && settings.are_distinct(TEXT_LONGEST) {
-            let shared = (strategies.len() == 1)
-                .then(|| format!("All variants use the strategy `{}`", variants[0].info.strategy));
+            let shared = (strategies.len() == 1).then(|| {
+                format!(
+                    "All variants use the strategy `{}`",
+                    variants[0].info.strategy
+                )
+            });
             return Self { shared, ..settings };
         }
         let names: Vec<&str> = variants.iter().map(VariantResults::name).collect();
         let start = common_start(&names);
         let texts = names.iter().map(|&name| name.to_owned()).collect();
         let mut names = Self {
-            columns: vec![NameColumn { heading: "variant".to_owned(), texts }],
+            columns: vec![NameColumn {
+                heading: "variant".to_owned(),
+                texts,
+            }],
             most: usize::MAX,
             shared: None,
             start,
         };
-        if names.columns[0].texts.iter().any(|name| letters(name) > TEXT_MAX) {
+        if names.columns[0]
+            .texts
+            .iter()
+            .any(|name| letters(name) > TEXT_MAX)
+        {
             names.shorten();
         }
         names
@@ -69,16 +100,28 @@ impl Names {
         }
         if self.start > 0 {
             let texts = &mut self.columns[0].texts;
-            self.shared = Some(format!("All variant names begin with `{}`", texts[0][..self.start].trim_end()));
-            texts.iter_mut().for_each(|text| *text = format!("…{}", &text[self.start..]));
+            self.shared = Some(format!(
+                "All variant names begin with `{}`",
+                texts[0][..self.start].trim_end()
+            ));
+            texts
+                .iter_mut()
+                .for_each(|text| *text = format!("…{}", &text[self.start..]));
         }
-        self.most = (TEXT_MAX..TEXT_LONGEST).find(|&most| self.are_distinct(most)).unwrap_or(TEXT_LONGEST);
+        self.most = (TEXT_MAX..TEXT_LONGEST)
+            .find(|&most| self.are_distinct(most))
+            .unwrap_or(TEXT_LONGEST);
         true
     }
 
     fn are_distinct(&self, most: usize) -> bool {
         let rows = self.columns.first().map_or(0, |column| column.texts.len());
-        let row = |at: usize| self.columns.iter().map(|column| shortened(&column.texts[at], most)).collect::<Vec<_>>();
+        let row = |at: usize| {
+            self.columns
+                .iter()
+                .map(|column| shortened(&column.texts[at], most))
+                .collect::<Vec<_>>()
+        };
         (0..rows).map(row).collect::<BTreeSet<_>>().len() == rows
     }
 
@@ -94,8 +137,18 @@ impl Names {
     pub(super) fn lines(&self) -> Vec<String> {
         let column = |column: &NameColumn| {
             let texts = column.texts.iter().map(|text| shortened(text, self.most));
-            [String::new(), column.heading.clone()].into_iter().chain(texts).collect()
+            [String::new(), column.heading.clone()]
+                .into_iter()
+                .chain(texts)
+                .collect()
         };
-        side_by_side(&self.columns.iter().map(column).collect::<Vec<Vec<String>>>(), self.columns.len())
+        side_by_side(
+            &self
+                .columns
+                .iter()
+                .map(column)
+                .collect::<Vec<Vec<String>>>(),
+            self.columns.len(),
+        )
     }
 }

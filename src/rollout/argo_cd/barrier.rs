@@ -40,7 +40,12 @@ type Compared = (Option<SimTime>, u32);
 
 impl ArgoCd {
     /// `before`: when the last pending change was, before the pass.
-    pub(super) fn barrier(&self, now: SimTime, before: Option<SimTime>, ledger: &BarrierLedger) -> Option<Barrier> {
+    pub(super) fn barrier(
+        &self,
+        now: SimTime,
+        before: Option<SimTime>,
+        ledger: &BarrierLedger,
+    ) -> Option<Barrier> {
         let since = before.or_else(|| ledger.pending_since())?;
         if now < since + self.options.refresh_grace_period {
             return Some(Barrier::GracePeriod);
@@ -51,13 +56,20 @@ impl ArgoCd {
 
 impl BarrierLedger {
     pub(super) fn new(applications: usize) -> Self {
-        Self { entries: vec![None; applications], ..Self::default() }
+        Self {
+            entries: vec![None; applications],
+            ..Self::default()
+        }
     }
 
     /// A row has, or no longer has, a pending change of this time.
     pub(super) fn change(&mut self, time: SimTime, application: u32, is_pending: bool) {
         let change = (time, application);
-        _ = if is_pending { self.changes.insert(change) } else { self.changes.remove(&change) };
+        _ = if is_pending {
+            self.changes.insert(change)
+        } else {
+            self.changes.remove(&change)
+        };
     }
 
     /// When the last pending change was.
@@ -70,7 +82,8 @@ impl BarrierLedger {
         let entry = compared.map(|(at, is_asked)| ((at, application), is_asked));
         let known = std::mem::replace(&mut self.entries[application as usize], entry);
         if known != entry {
-            known.map(|(compared, is_asked)| self.compared[usize::from(is_asked)].remove(&compared));
+            known
+                .map(|(compared, is_asked)| self.compared[usize::from(is_asked)].remove(&compared));
             entry.map(|(compared, is_asked)| self.compared[usize::from(is_asked)].insert(compared));
         }
     }
@@ -79,9 +92,13 @@ impl BarrierLedger {
     fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
         let is_behind = |(at, _): &&Compared| at.is_none_or(|at| at < since);
         let [unasked, asked] = &self.compared;
-        let unasked = unasked.iter().take_while(is_behind).inspect(|_| cost::visit());
+        let unasked = unasked
+            .iter()
+            .take_while(is_behind)
+            .inspect(|_| cost::visit());
         let mut unasked: Vec<TargetId> = unasked.map(|(_, index)| TargetId(*index)).collect();
         unasked.sort_unstable();
-        (!unasked.is_empty() || asked.first().is_some_and(|first| is_behind(&first))).then_some(unasked)
+        (!unasked.is_empty() || asked.first().is_some_and(|first| is_behind(&first)))
+            .then_some(unasked)
     }
 }

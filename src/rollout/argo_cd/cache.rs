@@ -20,7 +20,11 @@ impl SetPass<'_> {
         while let Some(write) = self.set.recent.pop() {
             let after = self.exchange(&write.before);
             let conditions = std::mem::replace(&mut self.set.conditions, write.conditions);
-            self.hidden.push(HiddenWrite { write, after, conditions });
+            self.hidden.push(HiddenWrite {
+                write,
+                after,
+                conditions,
+            });
         }
         // In the order of their times.
         self.hidden.reverse();
@@ -30,8 +34,12 @@ impl SetPass<'_> {
     /// changes nothing, not even the set's version. `None`: the write is refused, and nothing has changed.
     pub(super) fn write_rows(&mut self, before: Rows) -> Option<()> {
         let mut stored = before.clone();
-        self.hidden.iter().for_each(|hidden| stored.extend(hidden.after.clone()));
-        let is_new = stored.iter().any(|(&index, stored)| self.set.rows[index as usize] != *stored);
+        self.hidden
+            .iter()
+            .for_each(|hidden| stored.extend(hidden.after.clone()));
+        let is_new = stored
+            .iter()
+            .any(|(&index, stored)| self.set.rows[index as usize] != *stored);
         let Some(answered) = (self.store)(SetWrite::Rows, is_new) else {
             self.exchange(&before);
             return None;
@@ -42,11 +50,18 @@ impl SetPass<'_> {
 
     /// The conditions that the API server has.
     pub(super) fn stored_conditions(&self) -> SetConditions {
-        self.hidden.last().map_or(self.set.conditions, |last| last.conditions)
+        self.hidden
+            .last()
+            .map_or(self.set.conditions, |last| last.conditions)
     }
 
     /// The API server accepts these conditions at `answered`.
-    pub(super) fn write_conditions(&mut self, answered: SimTime, is_new: bool, conditions: SetConditions) {
+    pub(super) fn write_conditions(
+        &mut self,
+        answered: SimTime,
+        is_new: bool,
+        conditions: SetConditions,
+    ) {
         self.accepted(answered, is_new, None);
         self.set.conditions = conditions;
         if let Some(last) = self.hidden.last_mut() {
@@ -65,10 +80,15 @@ impl SetPass<'_> {
                 before.extend(hidden.after);
                 self.set.recent.push(hidden.write);
             }
-            rows.into_iter().for_each(|(index, row)| _ = before.entry(index).or_insert(row));
+            rows.into_iter()
+                .for_each(|(index, row)| _ = before.entry(index).or_insert(row));
         }
         if is_new {
-            self.set.recent.push(RecentWrite { answered, before, conditions });
+            self.set.recent.push(RecentWrite {
+                answered,
+                before,
+                conditions,
+            });
         }
     }
 

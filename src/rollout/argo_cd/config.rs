@@ -35,10 +35,18 @@ pub struct ApplicationSetFile {
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSpec {
     /// The generators of applications. Here they only determine the interval of their timer.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub generators: Vec<Generator>,
     /// The template's expressions are those of Go.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub go_template: bool,
     /// The strategy by which changes are rolled out. Absent: to all applications simultaneously.
     pub strategy: Option<ApplicationSetStrategy>,
@@ -55,13 +63,22 @@ pub struct ApplicationSetSpec {
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetStrategy {
     /// `RollingSync`. Empty, `AllAtOnce` or anything else: all simultaneously.
-    #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        rename = "type",
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub kind: String,
     /// The steps. Without it a type of `RollingSync` has no effect.
     pub rolling_sync: Option<RollingSync>,
     /// `Reverse`, in any letter case: deletion begins with the last step. It has no effect here, because no set is
     /// deleted.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub deletion_order: String,
 }
 
@@ -80,7 +97,11 @@ pub struct RollingSync {
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStep {
     /// All must hold. None: every application is in the step.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub match_expressions: Vec<MatchExpression>,
     /// Number of applications of the step that may be Pending or Progressing. Absent: all.
     pub max_update: Option<IntOrString>,
@@ -97,7 +118,11 @@ pub struct MatchExpression {
     #[serde(default, deserialize_with = "null_is_default")]
     pub operator: String,
     /// May be empty: `In` then selects nothing that has the label, `NotIn` everything.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub values: Vec<String>,
 }
 
@@ -140,13 +165,25 @@ pub struct Template {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TemplateMetadata {
     /// Of each application. Empty: that of its cluster.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub name: String,
     /// Of each application, beside those of its cluster. Steps select by them.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Labels::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Labels::is_empty"
+    )]
     pub labels: Labels,
     /// With any, a deleted application exists until its resources are gone.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub finalizers: Vec<String>,
 }
 
@@ -187,7 +224,10 @@ pub struct GeneratorBody {
     /// Seconds between two queries; 0 or less: never repeated. Absent: the default of the kind.
     pub requeue_after_seconds: Option<i64>,
     /// The children of a `matrix` or `merge`.
-    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub generators: Vec<Generator>,
 }
 
@@ -267,7 +307,10 @@ impl ApplicationSetSpec {
     /// # Errors
     /// [`ApplicationSetError::NoSteps`].
     pub fn steps(&self) -> Result<Option<&[RolloutStep]>, ApplicationSetError> {
-        let strategy = self.strategy.as_ref().filter(|strategy| strategy.kind == ROLLING_SYNC);
+        let strategy = self
+            .strategy
+            .as_ref()
+            .filter(|strategy| strategy.kind == ROLLING_SYNC);
         match strategy.and_then(|strategy| strategy.rolling_sync.as_ref()) {
             Some(RollingSync { steps }) if steps.is_empty() => Err(ApplicationSetError::NoSteps),
             Some(RollingSync { steps }) => Ok(Some(steps)),
@@ -277,18 +320,26 @@ impl ApplicationSetSpec {
 
     /// Whether applications of later steps are deleted first.
     pub fn is_deletion_reversed(&self) -> bool {
-        let is_reverse = |strategy: &ApplicationSetStrategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
+        let is_reverse = |strategy: &ApplicationSetStrategy| {
+            strategy.deletion_order.eq_ignore_ascii_case("Reverse")
+        };
         matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
     }
 
     /// Permitted changes of applications by the controller.
     pub fn applications_sync(&self) -> ApplicationsSync {
-        self.sync_policy.as_ref().and_then(|policy| policy.applications_sync).unwrap_or_default()
+        self.sync_policy
+            .as_ref()
+            .and_then(|policy| policy.applications_sync)
+            .unwrap_or_default()
     }
 
     /// True if existing applications may be written.
     pub(super) fn may_update(&self) -> bool {
-        matches!(self.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
+        matches!(
+            self.applications_sync(),
+            ApplicationsSync::Sync | ApplicationsSync::CreateUpdate
+        )
     }
 
     /// The template's `syncPolicy.automated`.
@@ -322,7 +373,9 @@ fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
             _ => return None,
         };
         let seconds = u64::try_from(body.requeue_after_seconds.unwrap_or(default)).ok();
-        seconds.filter(|seconds| *seconds > 0).map(SimDuration::from_secs)
+        seconds
+            .filter(|seconds| *seconds > 0)
+            .map(SimDuration::from_secs)
     };
     generators.iter().flatten().filter_map(of).min()
 }
@@ -371,16 +424,29 @@ spec:
     fn a_real_file_is_read_with_its_other_fields() {
         let file: ApplicationSetFile = serde_saphyr::from_str(GUESTBOOK).expect("it is read");
         let spec = file.check().expect("it is in order");
-        let steps = spec.steps().expect("it has steps").expect("it is a RollingSync");
+        let steps = spec
+            .steps()
+            .expect("it has steps")
+            .expect("it is a RollingSync");
         let limits: Vec<_> = steps.iter().map(|step| step.max_update.clone()).collect();
         assert_eq!(limits, [None, Some(0.into()), Some("10%".into())]);
         assert_eq!(steps[2].match_expressions[0].values, ["env-prod"]);
         assert!(spec.is_deletion_reversed(), "in any letter case");
-        assert!(spec.automated().is_some_and(|automated| automated.prune && automated.is_enabled()));
+        assert!(
+            spec.automated()
+                .is_some_and(|automated| automated.prune && automated.is_enabled())
+        );
         assert_eq!(spec.template.metadata.finalizers.len(), 1);
-        assert_eq!(spec.requeue_after(), Some(SimDuration::from_secs(60)), "the git generator inside the matrix");
+        assert_eq!(
+            spec.requeue_after(),
+            Some(SimDuration::from_secs(60)),
+            "the git generator inside the matrix"
+        );
         let written = serde_json::to_string(&spec).expect("it is JSON");
-        assert_eq!(serde_json::from_str::<ApplicationSetSpec>(&written).expect("and is read back"), spec);
+        assert_eq!(
+            serde_json::from_str::<ApplicationSetSpec>(&written).expect("and is read back"),
+            spec
+        );
     }
 
     #[test]
@@ -390,7 +456,10 @@ spec:
                 "kind: Application\nspec: {generators: [{list: {}}]}",
                 ApplicationSetError::Kind("Application".to_owned()),
             ),
-            ("kind: ApplicationSet\nspec: {}", ApplicationSetError::NoGenerators),
+            (
+                "kind: ApplicationSet\nspec: {}",
+                ApplicationSetError::NoGenerators,
+            ),
             (
                 "kind: ApplicationSet\nspec: {generators: [{list: {}}], strategy: {type: RollingSync, rollingSync: {}}}",
                 ApplicationSetError::NoSteps,
@@ -401,12 +470,24 @@ spec:
             assert_eq!(file.check(), Err(error), "{yaml}");
         }
         for (yaml, why) in [
-            ("spec: {syncPolicy: {applicationsSync: update-only}}", "the schema lists four values"),
-            ("spec: {strategy: {rollingSync: {steps: [{maxUpdate: 1.5}]}}}", "a number is whole"),
-            ("spec: {strategy: {rollingSync: {steps: {}}}}", "steps are a list"),
+            (
+                "spec: {syncPolicy: {applicationsSync: update-only}}",
+                "the schema lists four values",
+            ),
+            (
+                "spec: {strategy: {rollingSync: {steps: [{maxUpdate: 1.5}]}}}",
+                "a number is whole",
+            ),
+            (
+                "spec: {strategy: {rollingSync: {steps: {}}}}",
+                "steps are a list",
+            ),
             ("kind: ApplicationSet", "a spec is required"),
         ] {
-            assert!(serde_saphyr::from_str::<ApplicationSetFile>(yaml).is_err(), "{yaml}: {why}");
+            assert!(
+                serde_saphyr::from_str::<ApplicationSetFile>(yaml).is_err(),
+                "{yaml}: {why}"
+            );
         }
     }
 
@@ -417,35 +498,80 @@ spec:
             ("null", Ok(false), "none"),
             ("{type: AllAtOnce}", Ok(false), "the default by its name"),
             ("{type: RollingSync}", Ok(false), "no block"),
-            ("{type: RollingSync, rollingSync: {steps: []}}", Err(ApplicationSetError::NoSteps), "an empty list"),
+            (
+                "{type: RollingSync, rollingSync: {steps: []}}",
+                Err(ApplicationSetError::NoSteps),
+                "an empty list",
+            ),
             (
                 "{type: RollingSync, rollingSync: {steps: null}}",
                 Err(ApplicationSetError::NoSteps),
                 "null is an empty list",
             ),
-            ("{type: rollingsync, rollingSync: {steps: [{}]}}", Ok(false), "case counts"),
-            ("{type: RollingUpdate, rollingSync: {steps: [{}]}}", Ok(false), "the proposal's name never shipped"),
-            ("{type: RollingSync, rollingSync: {steps: [{}]}}", Ok(true), "as it should be"),
+            (
+                "{type: rollingsync, rollingSync: {steps: [{}]}}",
+                Ok(false),
+                "case counts",
+            ),
+            (
+                "{type: RollingUpdate, rollingSync: {steps: [{}]}}",
+                Ok(false),
+                "the proposal's name never shipped",
+            ),
+            (
+                "{type: RollingSync, rollingSync: {steps: [{}]}}",
+                Ok(true),
+                "as it should be",
+            ),
         ];
         for (yaml, rolling, why) in cases {
-            let spec: ApplicationSetSpec = serde_saphyr::from_str(&format!("strategy: {yaml}")).expect(yaml);
-            assert_eq!(spec.steps().map(|steps| steps.is_some()), rolling, "{yaml}: {why}");
+            let spec: ApplicationSetSpec =
+                serde_saphyr::from_str(&format!("strategy: {yaml}")).expect(yaml);
+            assert_eq!(
+                spec.steps().map(|steps| steps.is_some()),
+                rolling,
+                "{yaml}: {why}"
+            );
         }
     }
 
     #[test]
     fn the_most_frequent_generator_sets_the_timer() {
         let cases = [
-            ("[{list: {elements: []}}, {clusters: {}}]", None, "neither has one"),
+            (
+                "[{list: {elements: []}}, {clusters: {}}]",
+                None,
+                "neither has one",
+            ),
             ("[{git: {}}]", Some(180), "its own"),
-            ("[{git: {requeueAfterSeconds: 20}}, {plugin: {}}]", Some(20), "as written"),
-            ("[{git: {requeueAfterSeconds: 0}}]", None, "0 switches it off"),
-            ("[{pullRequest: {}}, {scmProvider: {}}]", Some(1800), "these ask slowly"),
-            ("[{merge: {generators: [{clusterDecisionResource: {}}, {plugin: {}}]}}]", Some(180), "of the children"),
+            (
+                "[{git: {requeueAfterSeconds: 20}}, {plugin: {}}]",
+                Some(20),
+                "as written",
+            ),
+            (
+                "[{git: {requeueAfterSeconds: 0}}]",
+                None,
+                "0 switches it off",
+            ),
+            (
+                "[{pullRequest: {}}, {scmProvider: {}}]",
+                Some(1800),
+                "these ask slowly",
+            ),
+            (
+                "[{merge: {generators: [{clusterDecisionResource: {}}, {plugin: {}}]}}]",
+                Some(180),
+                "of the children",
+            ),
         ];
         for (yaml, seconds, why) in cases {
             let generators: Vec<Generator> = serde_saphyr::from_str(yaml).expect(yaml);
-            assert_eq!(requeue_after(&generators), seconds.map(SimDuration::from_secs), "{yaml}: {why}");
+            assert_eq!(
+                requeue_after(&generators),
+                seconds.map(SimDuration::from_secs),
+                "{yaml}: {why}"
+            );
         }
     }
 }

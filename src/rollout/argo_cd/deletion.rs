@@ -25,14 +25,21 @@ impl ArgoCd {
     pub fn delete(&mut self, now: SimTime, view: &[ApplicationView]) -> SetDecision {
         (self.last_pass, self.ledger) = (now, None);
         let mut actions = Vec::new();
-        let mut status = ApplicationSetStatus { conditions: self.conditions, ..ApplicationSetStatus::default() };
+        let mut status = ApplicationSetStatus {
+            conditions: self.conditions,
+            ..ApplicationSetStatus::default()
+        };
         match self.next_to_delete(view) {
             None => {
                 // The set and its rows are gone; nothing queues a pass any more.
                 self.rows.fill(None);
                 status.released = true;
             }
-            Some((_, live)) if live.deleted_at.is_some_and(|since| now.saturating_since(since) > PATIENCE) => {
+            Some((_, live))
+                if live
+                    .deleted_at
+                    .is_some_and(|since| now.saturating_since(since) > PATIENCE) =>
+            {
                 status.deletion_failed = true;
             }
             Some((target, live)) => {
@@ -45,20 +52,40 @@ impl ArgoCd {
         }
         status.rows = self.row_counts();
         let requeued = status.requeue_after.map(|after| now + after);
-        Pass { actions, wake_at: if status.objects_written { Some(now) } else { requeued }, status }
+        Pass {
+            actions,
+            wake_at: if status.objects_written {
+                Some(now)
+            } else {
+                requeued
+            },
+            status,
+        }
     }
 
     /// By the labels of the objects, not the generated ones. The garbage collector deletes those in no step, and all
     /// of them without `deletionOrder`.
-    fn next_to_delete<'a>(&self, view: &'a [ApplicationView]) -> Option<(TargetId, &'a Application)> {
+    fn next_to_delete<'a>(
+        &self,
+        view: &'a [ApplicationView],
+    ) -> Option<(TargetId, &'a Application)> {
         if !self.spec.is_deletion_reversed() {
             return None;
         }
-        let labels: Vec<_> = view.iter().map(|a| a.live.as_ref().map(|live| Arc::clone(&live.labels))).collect();
-        let steps = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
+        let labels: Vec<_> = view
+            .iter()
+            .map(|a| a.live.as_ref().map(|live| Arc::clone(&live.labels)))
+            .collect();
+        let steps = Steps::new(
+            self.spec.steps().ok().flatten().unwrap_or_default(),
+            &labels,
+        );
         // One that several steps select belongs to the first of them.
         let last = steps.step_of.iter().flatten().max()?;
-        let index = *self.by_name.iter().find(|index| steps.step_of[**index as usize] == Some(*last))?;
+        let index = *self
+            .by_name
+            .iter()
+            .find(|index| steps.step_of[**index as usize] == Some(*last))?;
         let live = view[index as usize].live.as_ref()?;
         Some((TargetId(index), live))
     }

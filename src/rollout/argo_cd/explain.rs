@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::super::label_selector::Labels;
 use super::super::text::{NAMED, count, listed};
 use super::config::{
-    ApplicationSetError, ApplicationSetSpec, Automated, ControllerOptions, MatchExpression, ROLLING_SYNC, RolloutStep,
+    ApplicationSetError, ApplicationSetSpec, Automated, ControllerOptions, MatchExpression,
+    ROLLING_SYNC, RolloutStep,
 };
 use super::limit::{StepLimit, limit};
 use super::steps::Steps;
@@ -30,14 +31,26 @@ pub fn explain(
     options: ControllerOptions,
     applications: &[(String, Arc<Labels>)],
 ) -> Result<ApplicationSetExplanation, ApplicationSetError> {
-    let steps = if options.enable_progressive_syncs { spec.steps()? } else { None };
-    let Some(steps) = steps else {
-        return Ok(ApplicationSetExplanation { warnings: not_rolling(spec, options), ..Default::default() });
+    let steps = if options.enable_progressive_syncs {
+        spec.steps()?
+    } else {
+        None
     };
-    let labels: Vec<_> = applications.iter().map(|(_, labels)| Some(Arc::clone(labels))).collect();
+    let Some(steps) = steps else {
+        return Ok(ApplicationSetExplanation {
+            warnings: not_rolling(spec, options),
+            ..Default::default()
+        });
+    };
+    let labels: Vec<_> = applications
+        .iter()
+        .map(|(_, labels)| Some(Arc::clone(labels)))
+        .collect();
     let plan = Steps::new(steps, &labels);
     let names = |members: &mut dyn Iterator<Item = u32>| -> Vec<&str> {
-        let mut names: Vec<&str> = members.map(|index| applications[index as usize].0.as_str()).collect();
+        let mut names: Vec<&str> = members
+            .map(|index| applications[index as usize].0.as_str())
+            .collect();
         names.sort_unstable();
         names
     };
@@ -48,9 +61,18 @@ pub fn explain(
     for (index, step) in steps.iter().enumerate() {
         let members = names(&mut plan.lists[index].iter().copied());
         // The base of `maxUpdate` once all applications exist.
-        let base = (0..applications.len()).filter(|application| plan.counted_in(*application) == index).count();
-        found.push(format!("step {}: {}", index + 1, described(step, &members, base)));
-        warnings.extend(limit_warning(step, members.len(), base).map(|text| format!("step {}: {text}", index + 1)));
+        let base = (0..applications.len())
+            .filter(|application| plan.counted_in(*application) == index)
+            .count();
+        found.push(format!(
+            "step {}: {}",
+            index + 1,
+            described(step, &members, base)
+        ));
+        warnings.extend(
+            limit_warning(step, members.len(), base)
+                .map(|text| format!("step {}: {text}", index + 1)),
+        );
     }
     if spec.automated().is_some_and(Automated::is_enabled) {
         warnings.push(
@@ -65,32 +87,50 @@ pub fn explain(
         );
     }
     let unselected = unselected.into_iter().map(str::to_owned).collect();
-    Ok(ApplicationSetExplanation { steps: found, unselected, warnings })
+    Ok(ApplicationSetExplanation {
+        steps: found,
+        unselected,
+        warnings,
+    })
 }
 
 /// The applications of a step, how many of them are updated at once, and its selector.
 fn described(step: &RolloutStep, members: &[&str], base: usize) -> String {
     let more = if members.len() > NAMED { ", ..." } else { "" };
     let first = &members[..members.len().min(NAMED)];
-    let first = if first.is_empty() { String::new() } else { format!(" ({}{more})", first.join(", ")) };
+    let first = if first.is_empty() {
+        String::new()
+    } else {
+        format!(" ({}{more})", first.join(", "))
+    };
     let limit = match limit(step.max_update.as_ref(), base).applications {
         _ if !members.is_empty() && base == 0 => "each counted in an earlier step".to_owned(),
         None => "all at once".to_owned(),
         Some(limit) if limit <= 0 => "none is ever synced by the rollout".to_owned(),
         Some(limit) => format!("{limit} at once"),
     };
-    format!("{}{first}, {limit}; selected by {}", count(members.len(), "application"), selector(step))
+    format!(
+        "{}{first}, {limit}; selected by {}",
+        count(members.len(), "application"),
+        selector(step)
+    )
 }
 
 fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions) -> Vec<String> {
     let strategy = spec.strategy.clone().unwrap_or_default();
     let mut warnings = Vec::new();
     if strategy.kind == ROLLING_SYNC && !options.enable_progressive_syncs {
-        warnings
-            .push("the controller runs without --enable-progressive-syncs, so the strategy has no effect".to_owned());
+        warnings.push(
+            "the controller runs without --enable-progressive-syncs, so the strategy has no effect"
+                .to_owned(),
+        );
     } else if strategy.kind == ROLLING_SYNC {
-        warnings.push("strategy.type is RollingSync, but without strategy.rollingSync it has no effect".to_owned());
-    } else if strategy.rolling_sync.is_some() || !matches!(strategy.kind.as_str(), "" | "AllAtOnce") {
+        warnings.push(
+            "strategy.type is RollingSync, but without strategy.rollingSync it has no effect"
+                .to_owned(),
+        );
+    } else if strategy.rolling_sync.is_some() || !matches!(strategy.kind.as_str(), "" | "AllAtOnce")
+    {
         warnings.push(format!(
             "strategy.type is `{}`; only the exact text RollingSync has an effect, so all applications change \
              simultaneously",
@@ -98,13 +138,20 @@ fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions) -> Vec<Str
         ));
     }
     if !spec.automated().is_some_and(Automated::is_enabled) {
-        warnings.push("the template has no automated sync: applications change, but nothing syncs them".to_owned());
+        warnings.push(
+            "the template has no automated sync: applications change, but nothing syncs them"
+                .to_owned(),
+        );
     }
     warnings
 }
 
 /// Warnings about the applications of the steps.
-fn selection(plan: &Steps, unselected: &[&str], applications: &[(String, Arc<Labels>)]) -> Vec<String> {
+fn selection(
+    plan: &Steps,
+    unselected: &[&str],
+    applications: &[(String, Arc<Labels>)],
+) -> Vec<String> {
     let issues = &plan.issues;
     let mut warnings = Vec::new();
     for (step, operator) in &issues.operators {
@@ -126,7 +173,10 @@ fn selection(plan: &Steps, unselected: &[&str], applications: &[(String, Arc<Lab
         warnings.push(format!("{more} more are selected by several steps"));
     }
     for step in &issues.empty_steps {
-        warnings.push(format!("step {} selects no application and is skipped", step + 1));
+        warnings.push(format!(
+            "step {} selects no application and is skipped",
+            step + 1
+        ));
     }
     if !unselected.is_empty() {
         warnings.push(format!(
@@ -140,7 +190,10 @@ fn selection(plan: &Steps, unselected: &[&str], applications: &[(String, Arc<Lab
 /// A warning about a budget with a surprising meaning, of a step with this many applications.
 fn limit_warning(step: &RolloutStep, members: usize, base: usize) -> Option<String> {
     let max_update = step.max_update.as_ref()?;
-    let StepLimit { applications, is_unreadable } = limit(Some(max_update), base);
+    let StepLimit {
+        applications,
+        is_unreadable,
+    } = limit(Some(max_update), base);
     let effect = if is_unreadable {
         "is neither a number nor N%; it means 1 application at a time"
     } else if members > 0 && base == 0 {
@@ -157,8 +210,13 @@ fn selector(step: &RolloutStep) -> String {
     if step.match_expressions.is_empty() {
         return "everything".to_owned();
     }
-    let expression = |e: &MatchExpression| format!("{} {} ({})", e.key, e.operator, e.values.join(", "));
-    step.match_expressions.iter().map(expression).collect::<Vec<_>>().join(" and ")
+    let expression =
+        |e: &MatchExpression| format!("{} {} ({})", e.key, e.operator, e.values.join(", "));
+    step.match_expressions
+        .iter()
+        .map(expression)
+        .collect::<Vec<_>>()
+        .join(" and ")
 }
 
 #[cfg(test)]
@@ -166,18 +224,28 @@ mod tests {
     use super::*;
 
     /// 2 dev, 3 qa, 20 prod and `others` in no environment.
-    fn explained(yaml: &str, others: usize) -> Result<ApplicationSetExplanation, ApplicationSetError> {
+    fn explained(
+        yaml: &str,
+        others: usize,
+    ) -> Result<ApplicationSetExplanation, ApplicationSetError> {
         let environments = [("dev", 2), ("qa", 3), ("prod", 20), ("", others)];
         let applications: Vec<_> = environments
             .into_iter()
             .flat_map(|(env, count)| {
-                let labels: Labels =
-                    if env.is_empty() { Labels::new() } else { [("env".to_owned(), env.to_owned())].into() };
+                let labels: Labels = if env.is_empty() {
+                    Labels::new()
+                } else {
+                    [("env".to_owned(), env.to_owned())].into()
+                };
                 let labels = Arc::new(labels);
                 (0..count).map(move |index| (format!("{env}{index:02}"), Arc::clone(&labels)))
             })
             .collect();
-        explain(&serde_saphyr::from_str(yaml).expect(yaml), ControllerOptions::default(), &applications)
+        explain(
+            &serde_saphyr::from_str(yaml).expect(yaml),
+            ControllerOptions::default(),
+            &applications,
+        )
     }
 
     fn rolling(steps: &str) -> String {
@@ -266,9 +334,16 @@ mod tests {
             ),
         ];
         for (yaml, others, warnings) in cases {
-            assert_eq!(explained(&yaml, others).expect(&yaml).warnings, warnings, "{yaml}");
+            assert_eq!(
+                explained(&yaml, others).expect(&yaml).warnings,
+                warnings,
+                "{yaml}"
+            );
         }
-        assert_eq!(explained(&rolling(""), 0), Err(ApplicationSetError::NoSteps));
+        assert_eq!(
+            explained(&rolling(""), 0),
+            Err(ApplicationSetError::NoSteps)
+        );
     }
 
     #[test]

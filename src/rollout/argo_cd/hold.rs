@@ -44,7 +44,11 @@ impl ArgoCd {
         if pass.status.rows_written || !pass.actions.is_empty() {
             return None;
         }
-        let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
+        let stalled = StalledSet {
+            set: &next,
+            view,
+            open_steps: pass.status.open_steps,
+        };
         match self.is_rolling() {
             Err(error) => Some(Hold::new("rollingSync.steps", error.to_string())),
             Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
@@ -71,7 +75,10 @@ impl StalledSet<'_> {
     fn policy(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let pending = self.list(|a| self.status(a) == Some(RolloutStatus::Pending));
-        let explanation = format!("{policy:?} forbids syncs of {}", self.applications(&pending));
+        let explanation = format!(
+            "{policy:?} forbids syncs of {}",
+            self.applications(&pending)
+        );
         (!pending.is_empty()).then(|| Hold::new("applicationsSync", explanation))
     }
 
@@ -82,9 +89,14 @@ impl StalledSet<'_> {
         }
         let since = self.set.ledger.as_ref()?.barrier.as_ref()?.pending_since();
         let is_behind = |live: &Application| live.reconciled_at.map(stored) < since;
-        let behind = (0..).zip(self.view).filter(|(_, view)| view.live.as_ref().is_some_and(is_behind));
+        let behind = (0..)
+            .zip(self.view)
+            .filter(|(_, view)| view.live.as_ref().is_some_and(is_behind));
         let behind = self.applications(&behind.map(|(index, _)| index).collect::<Vec<u32>>());
-        Some(Hold::new("refresh", format!("not compared since the last change, so nothing is promoted: {behind}")))
+        Some(Hold::new(
+            "refresh",
+            format!("not compared since the last change, so nothing is promoted: {behind}"),
+        ))
     }
 
     /// The set's policy, if it forbids writing existing applications.
@@ -98,21 +110,37 @@ impl StalledSet<'_> {
         let policy = self.forbidding()?;
         let outdated = self.list(|a| {
             let view = self.application(a);
-            let parameters = view.generated.as_ref().map(|generated| generated.parameters);
-            view.live.as_ref().is_some_and(|live| parameters.is_some_and(|wanted| wanted != live.spec.parameters))
+            let parameters = view
+                .generated
+                .as_ref()
+                .map(|generated| generated.parameters);
+            view.live
+                .as_ref()
+                .is_some_and(|live| parameters.is_some_and(|wanted| wanted != live.spec.parameters))
         });
-        let explanation = format!("{policy:?} forbids writing a changed spec to {}", self.applications(&outdated));
+        let explanation = format!(
+            "{policy:?} forbids writing a changed spec to {}",
+            self.applications(&outdated)
+        );
         (!outdated.is_empty()).then(|| Hold::new("applicationsSync", explanation))
     }
 
     fn budget(&self, budgets: &[StepBudget]) -> Option<Hold> {
-        let (index, budget) = budgets.iter().enumerate().find(|(_, budget)| budget.has_blocked)?;
+        let (index, budget) = budgets
+            .iter()
+            .enumerate()
+            .find(|(_, budget)| budget.has_blocked)?;
         let plan = &self.set.plan;
         let is_here = |a: u32, statuses: &[RolloutStatus]| {
-            plan.counted_in(a as usize) == index && self.status(a).is_some_and(|status| statuses.contains(&status))
+            plan.counted_in(a as usize) == index
+                && self
+                    .status(a)
+                    .is_some_and(|status| statuses.contains(&status))
         };
-        let waiting = self.list(|a| self.set.is_allowed(a as usize) && is_here(a, &[RolloutStatus::Waiting]));
-        let updating = self.list(|a| is_here(a, &[RolloutStatus::Pending, RolloutStatus::Progressing]));
+        let waiting =
+            self.list(|a| self.set.is_allowed(a as usize) && is_here(a, &[RolloutStatus::Waiting]));
+        let updating =
+            self.list(|a| is_here(a, &[RolloutStatus::Pending, RolloutStatus::Progressing]));
         let (number, limit) = (index + 1, budget.limit.unwrap_or(0));
         let explanation = if limit <= 0 {
             format!(
@@ -133,25 +161,36 @@ impl StalledSet<'_> {
     /// The last open step, if not complete.
     fn open_step(&self) -> Option<Hold> {
         let (plan, open) = (&self.set.plan, self.open_steps);
-        let behind = self.list(|a| plan.steps_of(a).any(|step| step as usize + 1 == open) && !self.is_complete(a));
+        let behind = self.list(|a| {
+            plan.steps_of(a).any(|step| step as usize + 1 == open) && !self.is_complete(a)
+        });
         if behind.is_empty() {
             return None;
         }
         let is_later = |a: u32| plan.step_of[a as usize].is_some_and(|step| step as usize >= open);
         let waiting = self.list(|a| is_later(a) && !self.is_complete(a));
-        let mut explanation =
-            format!("step {open} is complete when all of it is Healthy; not yet: {}", self.reasons(&behind));
+        let mut explanation = format!(
+            "step {open} is complete when all of it is Healthy; not yet: {}",
+            self.reasons(&behind)
+        );
         if !waiting.is_empty() {
-            explanation.push_str(&format!("; {} in later steps wait", self.applications(&waiting)));
+            explanation.push_str(&format!(
+                "; {} in later steps wait",
+                self.applications(&waiting)
+            ));
         }
         Some(Hold::new("rollingSync.steps", explanation))
     }
 
     fn unselected(&self) -> Option<Hold> {
-        let is_outside =
-            |a: u32| self.set.plan.step_of[a as usize].is_none() && self.application(a).generated.is_some();
+        let is_outside = |a: u32| {
+            self.set.plan.step_of[a as usize].is_none() && self.application(a).generated.is_some()
+        };
         let unselected = self.list(|a| is_outside(a) && !self.application(a).is_done());
-        let explanation = format!("no step selects {}, so no pass syncs them", self.applications(&unselected));
+        let explanation = format!(
+            "no step selects {}, so no pass syncs them",
+            self.applications(&unselected)
+        );
         (!unselected.is_empty()).then(|| Hold::new("matchExpressions", explanation))
     }
 
@@ -171,9 +210,18 @@ impl StalledSet<'_> {
         let mut manual = behind.clone();
         manual.retain(|a| self.application(*a).live.as_ref().is_some_and(is_manual));
         Some(if manual.is_empty() {
-            Hold::new("AllAtOnce", format!("all were updated simultaneously; not yet: {}", self.reasons(&behind)))
+            Hold::new(
+                "AllAtOnce",
+                format!(
+                    "all were updated simultaneously; not yet: {}",
+                    self.reasons(&behind)
+                ),
+            )
         } else {
-            Hold::new("syncPolicy.automated", format!("only a user can sync {}", self.reasons(&manual)))
+            Hold::new(
+                "syncPolicy.automated",
+                format!("only a user can sync {}", self.reasons(&manual)),
+            )
         })
     }
 
@@ -186,19 +234,31 @@ impl StalledSet<'_> {
     }
 
     fn is_complete(&self, application: u32) -> bool {
-        self.application(application).live.is_some() && self.status(application) == Some(RolloutStatus::Healthy)
+        self.application(application).live.is_some()
+            && self.status(application) == Some(RolloutStatus::Healthy)
     }
 
     /// Applications in the order of their names.
     fn list(&self, test: impl Fn(u32) -> bool) -> Vec<u32> {
-        self.set.by_name.iter().copied().filter(|application| test(*application)).collect()
+        self.set
+            .by_name
+            .iter()
+            .copied()
+            .filter(|application| test(*application))
+            .collect()
     }
 
     /// Groups of applications with the condition that each group waits for.
     fn reasons(&self, list: &[u32]) -> String {
-        let reasons: Vec<String> = list.iter().map(|application| self.reason(*application)).collect();
+        let reasons: Vec<String> = list
+            .iter()
+            .map(|application| self.reason(*application))
+            .collect();
         let text = |reason: &String| {
-            let group = list.iter().zip(&reasons).filter(|(_, other)| *other == reason);
+            let group = list
+                .iter()
+                .zip(&reasons)
+                .filter(|(_, other)| *other == reason);
             let group: Vec<u32> = group.map(|(application, _)| *application).collect();
             format!("{} {reason}", self.applications(&group))
         };
@@ -208,17 +268,33 @@ impl StalledSet<'_> {
     /// `Pending, OutOfSync, Degraded, operation Failed`.
     fn reason(&self, application: u32) -> String {
         let view = self.application(application);
-        if view.generated.as_ref().is_some_and(|generated| !generated.valid) {
+        if view
+            .generated
+            .as_ref()
+            .is_some_and(|generated| !generated.valid)
+        {
             return "not valid".to_owned();
         }
-        let Some(live) = &view.live else { return "not existing".to_owned() };
-        let row = self.status(application).map(|status| format!("{status:?}, ")).unwrap_or_default();
-        let operation = live.operation_state.map(|state| format!(", operation {:?}", state.phase)).unwrap_or_default();
+        let Some(live) = &view.live else {
+            return "not existing".to_owned();
+        };
+        let row = self
+            .status(application)
+            .map(|status| format!("{status:?}, "))
+            .unwrap_or_default();
+        let operation = live
+            .operation_state
+            .map(|state| format!(", operation {:?}", state.phase))
+            .unwrap_or_default();
         format!("{row}{:?}, {:?}{operation}", live.sync, live.health)
     }
 
     /// `3 applications (a, b, c)`.
     fn applications(&self, list: &[u32]) -> String {
-        text::listed(list.iter().map(|index| self.set.names[*index as usize].as_str()), "application")
+        text::listed(
+            list.iter()
+                .map(|index| self.set.names[*index as usize].as_str()),
+            "application",
+        )
     }
 }

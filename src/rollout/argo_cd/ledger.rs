@@ -50,8 +50,9 @@ impl SetLedger {
         let step_of = |application: &u32| plan.counted_in(*application as usize);
         let mut applications = set.by_name.clone();
         applications.sort_by_key(step_of);
-        let first_places =
-            (0..=steps).map(|step| applications.partition_point(|other| step_of(other) < step) as u32).collect();
+        let first_places = (0..=steps)
+            .map(|step| applications.partition_point(|other| step_of(other) < step) as u32)
+            .collect();
         let mut ledger = Self {
             unsettled: TargetSet::all(count),
             rows: RowCounts::default(),
@@ -66,7 +67,11 @@ impl SetLedger {
             complete: TargetSet::new(count),
             incomplete: plan.lists.iter().map(Vec::len).collect(),
             unfinished: Vec::new(),
-            barrier: set.options.version.has_barrier().then(|| BarrierLedger::new(count)),
+            barrier: set
+                .options
+                .version
+                .has_barrier()
+                .then(|| BarrierLedger::new(count)),
         };
         for (application, view) in (0..).zip(views) {
             ledger.row_changes(set, application, None);
@@ -76,7 +81,12 @@ impl SetLedger {
     }
 
     /// The row of an application is not `old` any more.
-    pub(super) fn row_changes(&mut self, set: &ArgoCd, application: u32, old: Option<&ApplicationStatus>) {
+    pub(super) fn row_changes(
+        &mut self,
+        set: &ArgoCd,
+        application: u32,
+        old: Option<&ApplicationStatus>,
+    ) {
         cost::visit();
         let (plan, new) = (&set.plan, set.rows[application as usize].as_ref());
         for (row, is_new) in [(old, false), (new, true)] {
@@ -85,11 +95,15 @@ impl SetLedger {
             count(&mut self.rows[row.status as usize]);
             let (total, updating) = &mut self.counted[plan.counted_in(application as usize)];
             count(total);
-            if matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing) {
+            if matches!(
+                row.status,
+                RolloutStatus::Pending | RolloutStatus::Progressing
+            ) {
                 count(updating);
             }
             if let Some(step) = row.step.filter(|_| row.status != RolloutStatus::Healthy) {
-                self.unfinished.resize(self.unfinished.len().max(step as usize + 1), 0);
+                self.unfinished
+                    .resize(self.unfinished.len().max(step as usize + 1), 0);
                 count(&mut self.unfinished[step as usize]);
             }
             if let Some(barrier) = self.barrier.as_mut().filter(|_| row.is_pending_change()) {
@@ -99,57 +113,90 @@ impl SetLedger {
         let place = self.places[application as usize];
         self.with_row.set(place, new.is_some());
         let waits = new.is_some_and(|row| row.status == RolloutStatus::Waiting);
-        self.waiting.set(place, waits && plan.step_of[application as usize].is_some());
+        self.waiting
+            .set(place, waits && plan.step_of[application as usize].is_some());
     }
 
     /// Notes what depends on both the object and the row of an application.
     pub(super) fn examine(&mut self, set: &ArgoCd, application: u32, view: &ApplicationView) {
         cost::visit();
-        let (plan, row, live) = (&set.plan, set.rows[application as usize].as_ref(), view.live.as_ref());
+        let (plan, row, live) = (
+            &set.plan,
+            set.rows[application as usize].as_ref(),
+            view.live.as_ref(),
+        );
         let is = |status| live.is_some() && row.is_some_and(|row| row.status == status);
         let is_valid = view.generated.as_ref().map(|generated| generated.valid);
         self.invalid.set(application, is_valid == Some(false));
         let has_own_step = || plan.step_of[application as usize].is_some();
-        let is_idle = is(RolloutStatus::Pending) && live.is_some_and(|live| live.operation.is_none());
-        self.idle.set(self.places[application as usize], is_idle && is_valid == Some(true) && has_own_step());
-        let (was_complete, is_complete) = (self.complete.contains(application), is(RolloutStatus::Healthy));
+        let is_idle =
+            is(RolloutStatus::Pending) && live.is_some_and(|live| live.operation.is_none());
+        self.idle.set(
+            self.places[application as usize],
+            is_idle && is_valid == Some(true) && has_own_step(),
+        );
+        let (was_complete, is_complete) = (
+            self.complete.contains(application),
+            is(RolloutStatus::Healthy),
+        );
         if was_complete != is_complete && !plan.lists.is_empty() {
             self.complete.set(application, is_complete);
             for step in plan.steps_of(application) {
                 let incomplete = &mut self.incomplete[step as usize];
-                *incomplete = if is_complete { *incomplete - 1 } else { *incomplete + 1 };
+                *incomplete = if is_complete {
+                    *incomplete - 1
+                } else {
+                    *incomplete + 1
+                };
             }
         }
         if let Some(barrier) = &mut self.barrier {
-            barrier.examine(application, live.map(|live| (live.reconciled_at.map(stored), live.refresh)));
+            barrier.examine(
+                application,
+                live.map(|live| (live.reconciled_at.map(stored), live.refresh)),
+            );
         }
     }
 
     /// Number of steps, from the first, that may sync: up to the first that is not complete (`getAppsToSync`).
     pub(super) fn open_steps(&self) -> usize {
-        let closed = self.incomplete.iter().position(|incomplete| *incomplete > 0);
+        let closed = self
+            .incomplete
+            .iter()
+            .position(|incomplete| *incomplete > 0);
         closed.map_or(self.incomplete.len(), |step| step + 1)
     }
 
     /// The first step, counted from 1, that a row names which is not Healthy.
     pub(super) fn first_unfinished(&self) -> Option<u32> {
-        self.unfinished.iter().position(|rows| *rows > 0).map(|step| step as u32)
+        self.unfinished
+            .iter()
+            .position(|rows| *rows > 0)
+            .map(|step| step as u32)
     }
 
     /// Applications in the first `open` steps that have a Pending row and no operation, step by step.
     pub(super) fn idle(&self, open: usize) -> impl Iterator<Item = u32> {
         let end = self.first_places[open];
-        self.idle.iter().take_while(move |place| *place < end).map(|place| self.applications[place as usize])
+        self.idle
+            .iter()
+            .take_while(move |place| *place < end)
+            .map(|place| self.applications[place as usize])
     }
 
     /// The next application of a step that Waits, by name, and its place; from this place on.
     pub(super) fn waiting_from(&self, step: usize, place: u32) -> Option<(u32, u32)> {
-        let place = self.waiting.next(place).filter(|place| *place < self.first_places[step + 1])?;
+        let place = self
+            .waiting
+            .next(place)
+            .filter(|place| *place < self.first_places[step + 1])?;
         Some((place, self.applications[place as usize]))
     }
 
     /// Whether a step has a row at this place or later.
     pub(super) fn has_row_from(&self, step: usize, place: u32) -> bool {
-        self.with_row.next(place).is_some_and(|place| place < self.first_places[step + 1])
+        self.with_row
+            .next(place)
+            .is_some_and(|place| place < self.first_places[step + 1])
     }
 }

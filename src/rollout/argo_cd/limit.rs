@@ -21,17 +21,27 @@ pub fn limit(max_update: Option<&IntOrString>, total: usize) -> StepLimit {
         None => (None, false),
         Some(IntOrString::Int(number)) => (Some(i64::from(*number)), false),
         Some(IntOrString::String(text)) => match text.strip_suffix('%').map(str::parse::<i64>) {
-            Some(Ok(percent)) => (Some(share(percent, total).max(i64::from(text != "0%"))), false),
+            Some(Ok(percent)) => (
+                Some(share(percent, total).max(i64::from(text != "0%"))),
+                false,
+            ),
             _ => (Some(1), true),
         },
     };
-    StepLimit { applications, is_unreadable }
+    StepLimit {
+        applications,
+        is_unreadable,
+    }
 }
 
 /// Rounds down, in floats as the product does; a value that does not fit is the smallest integer, as on amd64.
 fn share(percent: i64, total: usize) -> i64 {
     let share = (percent as f64 * total as f64 / 100.0).floor();
-    if share.abs() < 9_223_372_036_854_775_808.0 { share as i64 } else { i64::MIN }
+    if share.abs() < 9_223_372_036_854_775_808.0 {
+        share as i64
+    } else {
+        i64::MIN
+    }
 }
 
 /// The budget of one step in one pass.
@@ -54,14 +64,25 @@ pub struct StepBudget {
 impl StepBudget {
     /// The budget of a step of `total` rows of which `updating` are Pending or Progressing.
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
-        let StepLimit { applications, is_unreadable } = limit(max_update, total);
+        let StepLimit {
+            applications,
+            is_unreadable,
+        } = limit(max_update, total);
         let is_unreadable = is_unreadable && total > 0;
-        Self { limit: applications, total, updating, is_unreadable, ..Self::default() }
+        Self {
+            limit: applications,
+            total,
+            updating,
+            is_unreadable,
+            ..Self::default()
+        }
     }
 
     /// Processes one row of the step; a row that `wants` to is added to the update if there is room.
     pub fn turn(&mut self, wants: bool) -> bool {
-        let has_room = self.limit.is_none_or(|limit| (self.updating as i64) < limit);
+        let has_room = self
+            .limit
+            .is_none_or(|limit| (self.updating as i64) < limit);
         let is_taken = wants && has_room;
         self.updating += usize::from(is_taken);
         self.is_used_up |= !has_room;
@@ -87,26 +108,55 @@ mod tests {
             ("+0%", 7, 1, "nor does this"),
             ("-10%", 7, 1, "at least one"),
             ("50%", 0, 1, "also of none"),
-            ("99999999999999999%", 10_000, 1, "too large for an integer: the smallest, and so one"),
+            (
+                "99999999999999999%",
+                10_000,
+                1,
+                "too large for an integer: the smallest, and so one",
+            ),
         ];
         for (text, total, expected, why) in cases {
             let got = limit(Some(&text.into()), total);
             assert_eq!(
                 got,
-                StepLimit { applications: Some(expected), is_unreadable: false },
+                StepLimit {
+                    applications: Some(expected),
+                    is_unreadable: false
+                },
                 "{text} of {total}: {why}"
             );
         }
-        for text in ["5", "abc", "", "%", "10.5%", "50 %", " 50%", "1e1%", "0x10%", "99999999999999999999%"] {
+        for text in [
+            "5",
+            "abc",
+            "",
+            "%",
+            "10.5%",
+            "50 %",
+            " 50%",
+            "1e1%",
+            "0x10%",
+            "99999999999999999999%",
+        ] {
             let got = limit(Some(&text.into()), 7);
-            assert_eq!(got, StepLimit { applications: Some(1), is_unreadable: true }, "{text:?} cannot be read");
+            assert_eq!(
+                got,
+                StepLimit {
+                    applications: Some(1),
+                    is_unreadable: true
+                },
+                "{text:?} cannot be read"
+            );
         }
     }
 
     #[test]
     fn a_number_is_used_unchanged() {
         for number in [-1, 0, 1, 1000] {
-            let expected = StepLimit { applications: Some(i64::from(number)), is_unreadable: false };
+            let expected = StepLimit {
+                applications: Some(i64::from(number)),
+                is_unreadable: false,
+            };
             assert_eq!(limit(Some(&number.into()), 7), expected);
         }
         assert_eq!(limit(None, 7).applications, None, "absent: all");
@@ -116,10 +166,19 @@ mod tests {
     fn a_budget_blocks_when_it_is_used_up() {
         let mut budget = StepBudget::new(Some(&2.into()), 7, 1);
         assert!(budget.turn(true) && !budget.is_used_up);
-        assert!(!budget.turn(false) && budget.is_used_up && !budget.has_blocked, "nothing was blocked");
+        assert!(
+            !budget.turn(false) && budget.is_used_up && !budget.has_blocked,
+            "nothing was blocked"
+        );
         assert!(!budget.turn(true) && budget.has_blocked);
-        assert!(!StepBudget::new(Some(&(-1).into()), 7, 0).turn(true), "below 0");
+        assert!(
+            !StepBudget::new(Some(&(-1).into()), 7, 0).turn(true),
+            "below 0"
+        );
         assert!(StepBudget::new(None, 7, 7).turn(true), "no limit");
-        assert!(!StepBudget::new(Some(&"abc".into()), 0, 0).is_unreadable, "unused without a row");
+        assert!(
+            !StepBudget::new(Some(&"abc".into()), 0, 0).is_unreadable,
+            "unused without a row"
+        );
     }
 }

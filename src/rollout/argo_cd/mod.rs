@@ -63,23 +63,29 @@ use recent::RecentWrite;
 pub use super::IntOrString;
 pub use barrier::Barrier;
 pub use config::{
-    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationSetSyncPolicy,
-    ApplicationsSync, Automated, ControllerOptions, Generator, GeneratorBody, MatchExpression, ROLLING_SYNC,
-    RollingSync, RolloutStep, SyncPolicy, Template, TemplateMetadata, TemplateSpec,
+    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy,
+    ApplicationSetSyncPolicy, ApplicationsSync, Automated, ControllerOptions, Generator,
+    GeneratorBody, MatchExpression, ROLLING_SYNC, RollingSync, RolloutStep, SyncPolicy, Template,
+    TemplateMetadata, TemplateSpec,
 };
 pub use explain::{ApplicationSetExplanation, explain};
 pub use hold::REFRESH_GRACE_PERIOD;
 pub use limit::{StepBudget, StepLimit, limit};
 pub use pass::SetWrite;
-pub use retry::{BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, RetryBackoff, Waits};
+pub use retry::{
+    BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, RetryBackoff, Waits,
+};
 pub use row::{ApplicationStatus, Message, RolloutStatus};
-pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetDecision};
+pub use status::{
+    ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions,
+    SetDecision,
+};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
 pub use view::{
-    Application, ApplicationAction, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,
-    OperationState, Spec, SyncStatus,
+    Application, ApplicationAction, ApplicationView, AutoSync, Generated, Health, Operation,
+    OperationPhase, OperationState, Spec, SyncStatus,
 };
 
 /// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
@@ -147,7 +153,11 @@ impl ArgoCd {
     /// # Panics
     /// If there is not one entry for each name.
     pub fn set_rows(&mut self, rows: Vec<Option<ApplicationStatus>>) {
-        assert_eq!(rows.len(), self.names.len(), "one row, or none, for each name");
+        assert_eq!(
+            rows.len(),
+            self.names.len(),
+            "one row, or none, for each name"
+        );
         self.rows = rows;
         self.ledger = None;
     }
@@ -177,17 +187,26 @@ impl ArgoCd {
     /// # Errors
     /// [`ApplicationSetError::NoSteps`].
     pub fn is_rolling(&self) -> Result<bool, ApplicationSetError> {
-        if self.options.enable_progressive_syncs { self.spec.steps().map(|steps| steps.is_some()) } else { Ok(false) }
+        if self.options.enable_progressive_syncs {
+            self.spec.steps().map(|steps| steps.is_some())
+        } else {
+            Ok(false)
+        }
     }
 
     /// The spec that this controller writes for an application. In a rolling set no application syncs by itself.
     pub fn spec_of(&self, generated: &Generated) -> Spec {
         let auto_sync = match self.spec.automated() {
             None => AutoSync::Absent,
-            Some(automated) if automated.is_enabled() && self.is_rolling() == Ok(false) => AutoSync::Enabled,
+            Some(automated) if automated.is_enabled() && self.is_rolling() == Ok(false) => {
+                AutoSync::Enabled
+            }
             Some(_) => AutoSync::Disabled,
         };
-        Spec { parameters: generated.parameters, auto_sync }
+        Spec {
+            parameters: generated.parameters,
+            auto_sync,
+        }
     }
 
     /// The operation that it requests for an application.
@@ -195,7 +214,10 @@ impl ArgoCd {
         let retry = self.spec.retry();
         let backoff = retry.and_then(|retry| retry.backoff.as_ref());
         Operation {
-            prune: self.spec.automated().is_some_and(|automated| automated.is_enabled() && automated.prune),
+            prune: self
+                .spec
+                .automated()
+                .is_some_and(|automated| automated.is_enabled() && automated.prune),
             retry_limit: retry.map_or(RETRY_LIMIT, |retry| retry.limit),
             retry_waits: backoff.map_or(Some(Waits::DEFAULT), |backoff| backoff.waits().ok()),
         }
@@ -211,7 +233,9 @@ impl ArgoCd {
     /// # Panics
     /// If the pass belongs to another view.
     pub fn store(&self, pass: &SetDecision, view: &mut [ApplicationView]) {
-        pass.actions.iter().for_each(|action| self.carry_out(*action, view));
+        pass.actions
+            .iter()
+            .for_each(|action| self.carry_out(*action, view));
     }
 
     /// Applies one action of the last pass to its object in `view`.
@@ -222,11 +246,15 @@ impl ArgoCd {
         match action {
             ApplicationAction::Create(target) | ApplicationAction::Stage(target) => {
                 let ApplicationView { generated, live } = &mut view[target.index()];
-                let generated = generated.as_ref().expect("only generated applications are written");
+                let generated = generated
+                    .as_ref()
+                    .expect("only generated applications are written");
                 let live = live.get_or_insert_default();
                 (live.labels, live.spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
             }
-            ApplicationAction::Deploy(target) => existing(view, target).operation = Some(self.operation()),
+            ApplicationAction::Deploy(target) => {
+                existing(view, target).operation = Some(self.operation())
+            }
             ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
             ApplicationAction::Delete(target) if self.has_finalizers() => {
                 existing(view, target).deleted_at = Some(self.last_pass);
@@ -244,7 +272,10 @@ impl ArgoCd {
     /// new error.
     fn report_invalid(&mut self, ledger: &SetLedger) -> bool {
         let first = ledger.invalid.next(0).map(TargetId);
-        let invalid = |first| ErrorOccurred::Validation { first, applications: ledger.invalid.len() };
+        let invalid = |first| ErrorOccurred::Validation {
+            first,
+            applications: ledger.invalid.len(),
+        };
         let error = first.map_or(ErrorOccurred::No, invalid);
         let is_new = self.conditions.error.replace(error) != Some(error);
         is_new && error != ErrorOccurred::No
@@ -253,12 +284,17 @@ impl ArgoCd {
     fn requeue_after(&self) -> Option<SimDuration> {
         match self.conditions.error {
             Some(ErrorOccurred::NoSteps) => Some(ERROR_REQUEUE),
-            Some(ErrorOccurred::Validation { .. }) => self.spec.requeue_after().or(Some(ERROR_REQUEUE)),
+            Some(ErrorOccurred::Validation { .. }) => {
+                self.spec.requeue_after().or(Some(ERROR_REQUEUE))
+            }
             _ => self.spec.requeue_after(),
         }
     }
 }
 
 fn existing(view: &mut [ApplicationView], target: TargetId) -> &mut Application {
-    view[target.index()].live.as_mut().expect("an application is created before it is changed")
+    view[target.index()]
+        .live
+        .as_mut()
+        .expect("an application is created before it is changed")
 }

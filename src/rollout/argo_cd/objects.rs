@@ -12,8 +12,12 @@ impl SetPass<'_> {
     /// its sync is requested.
     pub(super) fn write_objects(&mut self, mut looked: Vec<(u32, bool)>) {
         looked.sort_unstable_by_key(|(index, _)| self.set.rank[*index as usize]);
-        looked.iter().for_each(|&(index, is_requested)| self.write_object(TargetId(index), is_requested));
-        looked.iter().for_each(|&(index, _)| self.delete_orphan(TargetId(index)));
+        looked
+            .iter()
+            .for_each(|&(index, is_requested)| self.write_object(TargetId(index), is_requested));
+        looked
+            .iter()
+            .for_each(|&(index, _)| self.delete_orphan(TargetId(index)));
     }
 
     /// An action that changes the application, so that the next pass looks at it again.
@@ -27,7 +31,13 @@ impl SetPass<'_> {
         cost::visit();
         let view = self.view;
         let application = &view[target.index()];
-        let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { return };
+        let Some(generated) = application
+            .generated
+            .as_ref()
+            .filter(|generated| generated.valid)
+        else {
+            return;
+        };
         let is_idle = match &application.live {
             None => {
                 self.act(target, ApplicationAction::Create(target));
@@ -54,10 +64,18 @@ impl SetPass<'_> {
     fn delete_orphan(&mut self, target: TargetId) {
         cost::visit();
         let application = &self.view[target.index()];
-        let may_delete =
-            matches!(self.set.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
+        let may_delete = matches!(
+            self.set.spec.applications_sync(),
+            ApplicationsSync::Sync | ApplicationsSync::CreateDelete
+        );
         let is_orphan = application.generated.is_none();
-        if may_delete && is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
+        if may_delete
+            && is_orphan
+            && application
+                .live
+                .as_ref()
+                .is_some_and(|live| live.deleted_at.is_none())
+        {
             self.act(target, ApplicationAction::Delete(target));
             self.status.objects_written |= !self.set.has_finalizers();
         }

@@ -84,9 +84,14 @@ impl ArgoCd {
         changed: &TargetSet,
         store: Store<'_>,
     ) -> SetDecision {
-        assert_eq!(view.len(), self.names.len(), "the view has one entry for each name");
+        assert_eq!(
+            view.len(),
+            self.names.len(),
+            "the view has one entry for each name"
+        );
         #[cfg(test)]
-        let before = (self.ledger.is_some() && self.names.len() <= COMPARED_MAX).then(|| self.clone());
+        let before =
+            (self.ledger.is_some() && self.names.len() <= COMPARED_MAX).then(|| self.clone());
         #[cfg(test)]
         let mut answers = std::collections::VecDeque::new();
         #[cfg(test)]
@@ -100,7 +105,11 @@ impl ArgoCd {
             Err(_) => {
                 self.ledger = None;
                 self.conditions.error = Some(ErrorOccurred::NoSteps);
-                Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
+                Pass {
+                    actions: Vec::new(),
+                    wake_at: None,
+                    status: ApplicationSetStatus::default(),
+                }
             }
             Ok(_) => self.pass(now, view, changed, store),
         };
@@ -109,16 +118,26 @@ impl ArgoCd {
         pass.status.requeue_after = self.requeue_after();
         let is_queued = pass.status.rows_written || pass.status.objects_written;
         let requeued = pass.status.requeue_after.map(|after| now + after);
-        pass.wake_at = if is_queued { Some(now) } else { requeued.filter(|_| !pass.status.failed) };
+        pass.wake_at = if is_queued {
+            Some(now)
+        } else {
+            requeued.filter(|_| !pass.status.failed)
+        };
         #[cfg(test)]
         if let Some(mut full) = before {
             full.ledger = None;
             let mut answer = |_, _| answers.pop_front().unwrap_or(Some(now));
             let mut all = full.reconcile_changed(now, view, &TargetSet::default(), &mut answer);
             all.status.requested.clone_from(&pass.status.requested);
-            assert_eq!(pass, all, "a pass over what changed decides as a pass over all");
+            assert_eq!(
+                pass, all,
+                "a pass over what changed decides as a pass over all"
+            );
             assert_eq!(self.rows, full.rows, "and leaves the same rows");
-            assert_eq!((self.allowed_steps, &self.plan), (full.allowed_steps, &full.plan));
+            assert_eq!(
+                (self.allowed_steps, &self.plan),
+                (full.allowed_steps, &full.plan)
+            );
         }
         pass
     }
@@ -146,28 +165,54 @@ impl ArgoCd {
     ) -> SetLedger {
         let has_rows = self.rows.iter().any(Option::is_some);
         if is_rolling {
-            let labels =
-                |view: &ApplicationView| view.generated.as_ref().map(|generated| Arc::clone(&generated.labels));
+            let labels = |view: &ApplicationView| {
+                view.generated
+                    .as_ref()
+                    .map(|generated| Arc::clone(&generated.labels))
+            };
             let labels: Vec<_> = view.iter().map(labels).collect();
-            self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
+            self.plan = Steps::new(
+                self.spec.steps().ok().flatten().unwrap_or_default(),
+                &labels,
+            );
             self.labels = Some(labels);
         } else if has_rows && store(SetWrite::Rows, true).is_none() {
             status.failed = true;
         } else {
             status.rows_written = has_rows;
             self.rows.fill(None);
-            (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
+            (self.plan, self.conditions.rollout, self.conditions.config) =
+                (Steps::default(), None, None);
             self.labels = None;
         }
         SetLedger::new(self, view)
     }
 
-    fn pass(&mut self, now: SimTime, view: &[ApplicationView], changed: &TargetSet, store: Store<'_>) -> SetDecision {
-        let (is_rolling, mut status) = (self.is_rolling() == Ok(true), ApplicationSetStatus::default());
+    fn pass(
+        &mut self,
+        now: SimTime,
+        view: &[ApplicationView],
+        changed: &TargetSet,
+        store: Store<'_>,
+    ) -> SetDecision {
+        let (is_rolling, mut status) = (
+            self.is_rolling() == Ok(true),
+            ApplicationSetStatus::default(),
+        );
         let ledger = self.take_ledger(view, changed);
-        let ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
+        let ledger =
+            ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
         let (actions, hidden) = (Vec::new(), Vec::new());
-        let mut pass = SetPass { set: self, now, view, ledger, status, actions, store, hidden };
+        let mut pass = SetPass {
+            set: self,
+            now,
+            view,
+            ledger,
+            status,
+            actions,
+            store,
+            hidden,
+        };
         if is_rolling {
             pass.hide_writes();
         } else {
@@ -190,16 +235,29 @@ impl ArgoCd {
             pass.write_objects(looked);
         } else {
             pass.status.failed = true;
-            looked_at.into_iter().for_each(|index| _ = pass.ledger.unsettled.insert(index));
+            looked_at
+                .into_iter()
+                .for_each(|index| _ = pass.ledger.unsettled.insert(index));
         }
         pass.show_writes();
-        let SetPass { ledger, status, actions, .. } = pass;
+        let SetPass {
+            ledger,
+            status,
+            actions,
+            ..
+        } = pass;
         self.ledger = Some(ledger);
-        Pass { actions, wake_at: None, status }
+        Pass {
+            actions,
+            wake_at: None,
+            status,
+        }
     }
 
     fn is_pending(&self, index: u32) -> bool {
-        self.rows[index as usize].as_ref().is_some_and(|row| row.status == RolloutStatus::Pending)
+        self.rows[index as usize]
+            .as_ref()
+            .is_some_and(|row| row.status == RolloutStatus::Pending)
     }
 
     /// Whether an application was in an open step in the last pass.
@@ -209,8 +267,19 @@ impl ArgoCd {
 
     /// The budgets of the steps with these rows, and those of them that are updating.
     fn budgets(&self, counts: &[(usize, usize)]) -> Vec<StepBudget> {
-        let steps = self.spec.steps().ok().flatten().unwrap_or_default().iter().zip(counts);
-        steps.map(|(step, (total, updating))| StepBudget::new(step.max_update.as_ref(), *total, *updating)).collect()
+        let steps = self
+            .spec
+            .steps()
+            .ok()
+            .flatten()
+            .unwrap_or_default()
+            .iter()
+            .zip(counts);
+        steps
+            .map(|(step, (total, updating))| {
+                StepBudget::new(step.max_update.as_ref(), *total, *updating)
+            })
+            .collect()
     }
 
     /// Rows that are on their way, which is what a budget counts.
@@ -221,8 +290,16 @@ impl ArgoCd {
 
     /// The stored rows by status.
     pub(super) fn row_counts(&self) -> RowCounts {
-        let count = |status| self.rows.iter().flatten().filter(|row| row.status == status).count();
-        self.ledger.as_ref().map_or_else(|| RolloutStatus::ALL.map(count), |ledger| ledger.rows)
+        let count = |status| {
+            self.rows
+                .iter()
+                .flatten()
+                .filter(|row| row.status == status)
+                .count()
+        };
+        self.ledger
+            .as_ref()
+            .map_or_else(|| RolloutStatus::ALL.map(count), |ledger| ledger.rows)
     }
 }
 
@@ -230,20 +307,35 @@ impl SetPass<'_> {
     /// Updates, opens and promotes. Returns the applications whose objects may be written, each with whether its sync
     /// is requested. `None`: a write of rows is refused.
     fn roll(&mut self, looked_at: &[u32]) -> Option<Vec<Looked>> {
-        let pending_since = self.ledger.barrier.as_ref().and_then(BarrierLedger::pending_since);
-        let mut looked: Vec<Looked> = looked_at.iter().map(|&index| (index, self.set.is_pending(index))).collect();
+        let pending_since = self
+            .ledger
+            .barrier
+            .as_ref()
+            .and_then(BarrierLedger::pending_since);
+        let mut looked: Vec<Looked> = looked_at
+            .iter()
+            .map(|&index| (index, self.set.is_pending(index)))
+            .collect();
         let is_updated = self.update_rows(looked_at)?;
         self.status.budgets = self.set.budgets(&self.ledger.counted);
         let barrier = self.ledger.barrier.as_ref();
-        self.status.barrier = barrier.and_then(|barrier| self.set.barrier(self.now, pending_since, barrier));
+        self.status.barrier =
+            barrier.and_then(|barrier| self.set.barrier(self.now, pending_since, barrier));
         self.set.allowed_steps = 0;
         if self.status.barrier.is_none() {
             self.set.allowed_steps = self.ledger.open_steps();
             self.status.open_steps = self.set.allowed_steps;
         }
         // Rows Pending all along; those that have just left it are among those looked at.
-        let open = if self.set.spec.may_update() { self.set.allowed_steps } else { 0 };
-        let idle = self.ledger.idle(open).filter(|index| looked_at.binary_search(index).is_err());
+        let open = if self.set.spec.may_update() {
+            self.set.allowed_steps
+        } else {
+            0
+        };
+        let idle = self
+            .ledger
+            .idle(open)
+            .filter(|index| looked_at.binary_search(index).is_err());
         looked.extend(idle.map(|index| (index, true)));
         if self.status.barrier.is_none() {
             self.promote()?;
@@ -255,16 +347,24 @@ impl SetPass<'_> {
         // error it reads the set again, and so triggers by the status it has just stored.
         if self.set.report_invalid(&self.ledger) || self.set.options.trigger_once {
             looked.extend(status.promoted.iter().map(|(target, _)| (target.0, true)));
-            looked.iter_mut().for_each(|(index, was_pending)| *was_pending = self.set.is_pending(*index));
+            looked
+                .iter_mut()
+                .for_each(|(index, was_pending)| *was_pending = self.set.is_pending(*index));
         }
         // Applications that are behind, and were not asked for a comparison yet, are asked for it.
         if let Some(Barrier::Behind(unasked)) = &status.barrier {
             status.objects_written |= !unasked.is_empty();
-            self.actions.extend(unasked.iter().map(|target| ApplicationAction::Refresh(*target)));
+            self.actions.extend(
+                unasked
+                    .iter()
+                    .map(|target| ApplicationAction::Refresh(*target)),
+            );
         }
         looked.sort_unstable();
         looked.dedup_by_key(|(index, _)| *index);
-        looked.iter_mut().for_each(|(index, was_pending)| *was_pending &= self.set.is_allowed(*index as usize));
+        looked
+            .iter_mut()
+            .for_each(|(index, was_pending)| *was_pending &= self.set.is_allowed(*index as usize));
         Some(looked)
     }
 
@@ -283,7 +383,11 @@ impl SetPass<'_> {
                 (old, new) => old.is_some() || new.is_some(),
             };
             // A row that was turned within this second may turn again in the next.
-            if old != new.as_ref() || new.as_ref().is_some_and(|new| new.last_transition_time == now) {
+            if old != new.as_ref()
+                || new
+                    .as_ref()
+                    .is_some_and(|new| new.last_transition_time == now)
+            {
                 self.ledger.unsettled.insert(index);
             }
             if old != new.as_ref() {
@@ -291,7 +395,10 @@ impl SetPass<'_> {
             }
         }
         if is_written {
-            let before = new_rows.into_iter().map(|(index, new)| (index, self.replace_row(index, new))).collect();
+            let before = new_rows
+                .into_iter()
+                .map(|(index, new)| (index, self.replace_row(index, new)))
+                .collect();
             self.write_rows(before)?;
         }
         looked_at.iter().for_each(|&index| self.examine(index));
@@ -306,13 +413,19 @@ impl SetPass<'_> {
         for step in 0..self.status.budgets.len() {
             let mut place = self.ledger.first_places[step];
             let is_open = step < self.set.allowed_steps;
-            while let Some((at, application)) = self.ledger.waiting_from(step, place).filter(|_| is_open) {
+            while let Some((at, application)) =
+                self.ledger.waiting_from(step, place).filter(|_| is_open)
+            {
                 if !self.status.budgets[step].turn(true) {
                     break;
                 }
                 place = at + 1;
-                let mut row = self.set.rows[application as usize].clone().expect("a row waits");
-                self.status.promoted.push((TargetId(application), row.message));
+                let mut row = self.set.rows[application as usize]
+                    .clone()
+                    .expect("a row waits");
+                self.status
+                    .promoted
+                    .push((TargetId(application), row.message));
                 row.turn(RolloutStatus::Pending, Message::Promoted, stored(self.now));
                 let waiting = self.replace_row(application, Some(row));
                 before.insert(application, waiting);
@@ -324,7 +437,9 @@ impl SetPass<'_> {
                 self.status.budgets[step].turn(false);
             }
         }
-        self.status.promoted.sort_by_key(|(target, _)| &self.set.names[target.index()]);
+        self.status
+            .promoted
+            .sort_by_key(|(target, _)| &self.set.names[target.index()]);
         if before.is_empty() {
             return Some(());
         }
@@ -335,26 +450,50 @@ impl SetPass<'_> {
     /// Sets the conditions of a rollout that has reached this step (`getProgressingCondition`,
     /// `getInvalidRolloutConfig`), unless their write is refused.
     fn report_rollout(&mut self) {
-        let rollout = Some(self.ledger.first_unfinished().map_or(Rollout::Complete, Rollout::Progressing));
-        let issue = self.set.plan.issues.reported(self.status.budgets.iter().any(|budget| budget.is_unreadable));
+        let rollout = Some(
+            self.ledger
+                .first_unfinished()
+                .map_or(Rollout::Complete, Rollout::Progressing),
+        );
+        let issue = self.set.plan.issues.reported(
+            self.status
+                .budgets
+                .iter()
+                .any(|budget| budget.is_unreadable),
+        );
         let config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
-        let is_other = |conditions: SetConditions| (rollout, config) != (conditions.rollout, conditions.config);
+        let is_other = |conditions: SetConditions| {
+            (rollout, config) != (conditions.rollout, conditions.config)
+        };
         let is_new = is_other(self.stored_conditions());
         if is_other(self.set.conditions)
             && let Some(answered) = (self.store)(SetWrite::Conditions, is_new)
         {
-            self.write_conditions(answered, is_new, SetConditions { rollout, config, ..self.stored_conditions() });
+            self.write_conditions(
+                answered,
+                is_new,
+                SetConditions {
+                    rollout,
+                    config,
+                    ..self.stored_conditions()
+                },
+            );
         }
     }
 
     /// Puts a row in place of another one, which is returned.
-    pub(super) fn replace_row(&mut self, index: u32, row: Option<ApplicationStatus>) -> Option<ApplicationStatus> {
+    pub(super) fn replace_row(
+        &mut self,
+        index: u32,
+        row: Option<ApplicationStatus>,
+    ) -> Option<ApplicationStatus> {
         let old = std::mem::replace(&mut self.set.rows[index as usize], row);
         self.ledger.row_changes(self.set, index, old.as_ref());
         old
     }
 
     pub(super) fn examine(&mut self, index: u32) {
-        self.ledger.examine(self.set, index, &self.view[index as usize]);
+        self.ledger
+            .examine(self.set, index, &self.view[index as usize]);
     }
 }

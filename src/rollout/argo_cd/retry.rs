@@ -82,12 +82,19 @@ impl RetryBackoff {
     pub fn waits(&self) -> Result<Waits, BackoffError> {
         let read = |field, written: &Option<String>, default| match written.as_deref() {
             None | Some("") => Ok(default),
-            Some(text) => parse_nanos(text).ok_or_else(|| BackoffError { field, text: text.to_owned() }),
+            Some(text) => parse_nanos(text).ok_or_else(|| BackoffError {
+                field,
+                text: text.to_owned(),
+            }),
         };
         Ok(Waits {
             duration: read("duration", &self.duration, Waits::DEFAULT.duration)?,
             factor: self.factor.unwrap_or(Waits::DEFAULT.factor),
-            max_duration: read("maxDuration", &self.max_duration, Waits::DEFAULT.max_duration)?,
+            max_duration: read(
+                "maxDuration",
+                &self.max_duration,
+                Waits::DEFAULT.max_duration,
+            )?,
         })
     }
 }
@@ -104,7 +111,11 @@ impl Waits {
     pub fn before(self, retry: u32) -> SimDuration {
         let power = i128::from(self.factor).saturating_pow(retry);
         let wait = i128::from(self.duration).saturating_mul(power);
-        let wait = if self.max_duration > 0 { wait.min(self.max_duration.into()) } else { wait };
+        let wait = if self.max_duration > 0 {
+            wait.min(self.max_duration.into())
+        } else {
+            wait
+        };
         // A wait that does not fit into 64 bits is the longest possible one; in Go it depends on the processor.
         SimDuration::from_nanos(wait.clamp(0, i64::MAX.into()) as u64)
     }
@@ -134,28 +145,46 @@ mod tests {
         let cases: &[(&str, [u64; 8])] = &[
             // backoff, seconds before attempts 1 to 7 and 100
             ("{}", [10, 20, 40, 80, 160, 180, 180, 180]),
-            ("{duration: '', maxDuration: '', factor: null}", [10, 20, 40, 80, 160, 180, 180, 180]),
+            (
+                "{duration: '', maxDuration: '', factor: null}",
+                [10, 20, 40, 80, 160, 180, 180, 180],
+            ),
             // `TestRetryStrategy_NextRetryAtCustomBackoff` of `types_test.go`, from its second row on.
-            ("{duration: 2s, factor: 3, maxDuration: 1m}", [6, 18, 54, 60, 60, 60, 60, 60]),
+            (
+                "{duration: 2s, factor: 3, maxDuration: 1m}",
+                [6, 18, 54, 60, 60, 60, 60, 60],
+            ),
             ("{duration: 30s, factor: 1}", [30; 8]),
             ("{duration: '20'}", [40, 80, 160, 180, 180, 180, 180, 180]),
             ("{duration: 1m, maxDuration: '45'}", [45; 8]),
             ("{duration: 10m}", [180; 8]),
             ("{duration: 90s, factor: 0}", [0; 8]),
-            ("{duration: 1m, maxDuration: '0'}", [120, 240, 480, 960, 1920, 3840, 7680, 9_223_372_036]),
-            ("{duration: 1m, factor: -2, maxDuration: -1s}", [0, 240, 0, 960, 0, 3840, 0, 9_223_372_036]),
+            (
+                "{duration: 1m, maxDuration: '0'}",
+                [120, 240, 480, 960, 1920, 3840, 7680, 9_223_372_036],
+            ),
+            (
+                "{duration: 1m, factor: -2, maxDuration: -1s}",
+                [0, 240, 0, 960, 0, 3840, 0, 9_223_372_036],
+            ),
             ("{duration: 0s}", [0; 8]),
             ("{duration: -5s}", [0; 8]),
-            ("{maxDuration: 1h0m0.5s, factor: 10}", [50, 500, 3600, 3600, 3600, 3600, 3600, 3600]),
+            (
+                "{maxDuration: 1h0m0.5s, factor: 10}",
+                [50, 500, 3600, 3600, 3600, 3600, 3600, 3600],
+            ),
         ];
         for (yaml, seconds) in cases {
             let waits = backoff(yaml).waits().expect(yaml);
-            let found = [1, 2, 3, 4, 5, 6, 7, 100].map(|retry| waits.before(retry).as_nanos() / 1_000_000_000);
+            let found = [1, 2, 3, 4, 5, 6, 7, 100]
+                .map(|retry| waits.before(retry).as_nanos() / 1_000_000_000);
             assert_eq!(found, *seconds, "{yaml}");
         }
         assert_eq!(backoff("{}").waits(), Ok(Waits::DEFAULT));
         assert_eq!(
-            backoff("{duration: 1.5s}").waits().map(|waits| waits.before(1)),
+            backoff("{duration: 1.5s}")
+                .waits()
+                .map(|waits| waits.before(1)),
             Ok(SimDuration::from_millis(3000))
         );
     }
@@ -163,10 +192,25 @@ mod tests {
     #[test]
     fn a_duration_that_go_does_not_accept_is_reported() {
         for text in ["5 minutes", "1d", "1.5", "-+5s", "soon", " 5"] {
-            let wrong = RetryBackoff { duration: Some(text.to_owned()), ..RetryBackoff::default() };
-            assert_eq!(wrong.waits(), Err(BackoffError { field: "duration", text: text.to_owned() }));
-            let wrong = RetryBackoff { max_duration: Some(text.to_owned()), ..RetryBackoff::default() };
-            assert_eq!(wrong.waits().map_err(|error| error.field), Err("maxDuration"));
+            let wrong = RetryBackoff {
+                duration: Some(text.to_owned()),
+                ..RetryBackoff::default()
+            };
+            assert_eq!(
+                wrong.waits(),
+                Err(BackoffError {
+                    field: "duration",
+                    text: text.to_owned()
+                })
+            );
+            let wrong = RetryBackoff {
+                max_duration: Some(text.to_owned()),
+                ..RetryBackoff::default()
+            };
+            assert_eq!(
+                wrong.waits().map_err(|error| error.field),
+                Err("maxDuration")
+            );
         }
     }
 }

@@ -39,7 +39,12 @@ pub enum RolloutStatus {
 
 impl RolloutStatus {
     /// All of them, in the order in which a row takes them.
-    pub const ALL: [Self; 4] = [Self::Waiting, Self::Pending, Self::Progressing, Self::Healthy];
+    pub const ALL: [Self; 4] = [
+        Self::Waiting,
+        Self::Pending,
+        Self::Progressing,
+        Self::Healthy,
+    ];
 }
 
 /// Why a row has its status: one name for each message of the product.
@@ -59,7 +64,9 @@ pub enum Message {
     #[error("Application has pending changes (spec differs), setting status to Waiting")]
     Spec,
     /// Both.
-    #[error("Application has pending changes (revision and spec differ), setting status to Waiting")]
+    #[error(
+        "Application has pending changes (revision and spec differ), setting status to Waiting"
+    )]
     RevisionAndSpec,
     /// It was already Synced and Healthy before any sync was requested.
     #[error("Application resource has synced, updating status to Healthy")]
@@ -68,13 +75,17 @@ pub enum Message {
     #[error("Application resource has synced, updating status to Progressing")]
     SyncedNotHealthy,
     /// Its step and budget allow its update.
-    #[error("Application moved to Pending status, watching for the Application resource to start Progressing")]
+    #[error(
+        "Application moved to Pending status, watching for the Application resource to start Progressing"
+    )]
     Promoted,
     /// The requested operation is running.
     #[error("Application resource became Progressing, updating status from Pending to Progressing")]
     OperationRunning,
     /// The requested operation succeeded.
-    #[error("Application resource completed a sync successfully, updating status from Pending to Progressing")]
+    #[error(
+        "Application resource completed a sync successfully, updating status from Pending to Progressing"
+    )]
     OperationSucceeded,
     /// The requested operation failed.
     #[error("Application resource completed a sync, updating status from Pending to Progressing")]
@@ -91,7 +102,10 @@ impl ApplicationStatus {
     /// Whether it waits because of another revision or spec.
     pub(super) const fn is_pending_change(&self) -> bool {
         matches!(self.status, RolloutStatus::Waiting)
-            && matches!(self.message, Message::Revision | Message::Spec | Message::RevisionAndSpec)
+            && matches!(
+                self.message,
+                Message::Revision | Message::Spec | Message::RevisionAndSpec
+            )
     }
 
     /// Whether a change of this row causes a write of the rows. A change of only the revisions or the time does not.
@@ -106,22 +120,30 @@ impl ApplicationStatus {
 
 impl ArgoCd {
     /// The row of an application after the update in a second. `None`: the application does not exist.
-    pub(super) fn updated_row(&self, now: SimTime, index: usize, view: &ApplicationView) -> Option<ApplicationStatus> {
+    pub(super) fn updated_row(
+        &self,
+        now: SimTime,
+        index: usize,
+        view: &ApplicationView,
+    ) -> Option<ApplicationStatus> {
         cost::visit();
         let (live, keeps_spec) = (view.live.as_ref()?, self.options.keep_spec_changes);
-        let mut row = self.rows[index].clone().unwrap_or_else(|| ApplicationStatus {
-            status: RolloutStatus::Waiting,
-            step: None,
-            target_revisions: Arc::clone(&live.revisions),
-            last_transition_time: now,
-            message: Message::New,
-        });
+        let mut row = self.rows[index]
+            .clone()
+            .unwrap_or_else(|| ApplicationStatus {
+                status: RolloutStatus::Waiting,
+                step: None,
+                target_revisions: Arc::clone(&live.revisions),
+                last_transition_time: now,
+                message: Message::New,
+            });
         let was = row.status;
         row.step = self.plan.step_of[index].map(|step| step + 1);
         let revision_changed = row.target_revisions != live.revisions;
         // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
         // compared.
-        let looks_at_spec = self.options.version.sees_spec_changes() && (!keeps_spec || self.spec.may_update());
+        let looks_at_spec =
+            self.options.version.sees_spec_changes() && (!keeps_spec || self.spec.may_update());
         let generated = view.generated.as_ref().filter(|_| looks_at_spec);
         let spec_changed = generated.is_some_and(|generated| self.spec_of(generated) != live.spec);
         if revision_changed || spec_changed {
@@ -155,15 +177,20 @@ impl ArgoCd {
 /// Why a Pending application progresses: only an operation that started after the second of the promotion counts, and
 /// only after a comparison since then.
 fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
-    if live.reconciled_at.is_some_and(|at| stored(at) <= row.last_transition_time) {
+    if live
+        .reconciled_at
+        .is_some_and(|at| stored(at) <= row.last_transition_time)
+    {
         return None;
     }
     match live.operation_state {
-        Some(state) if stored(state.started_at) > row.last_transition_time => Some(match state.phase {
-            OperationPhase::Succeeded => Message::OperationSucceeded,
-            OperationPhase::Failed | OperationPhase::Error => Message::OperationFailed,
-            OperationPhase::Running | OperationPhase::Terminating => Message::OperationRunning,
-        }),
+        Some(state) if stored(state.started_at) > row.last_transition_time => {
+            Some(match state.phase {
+                OperationPhase::Succeeded => Message::OperationSucceeded,
+                OperationPhase::Failed | OperationPhase::Error => Message::OperationFailed,
+                OperationPhase::Running | OperationPhase::Terminating => Message::OperationRunning,
+            })
+        }
         _ => live.has_error.then_some(Message::ApplicationError),
     }
 }
@@ -171,5 +198,7 @@ fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> 
 /// The fixed rule: Synced does not count for a changed spec before its comparison.
 fn is_synced_since(row: &ApplicationStatus, live: &Application) -> bool {
     !matches!(row.message, Message::Spec | Message::RevisionAndSpec)
-        || live.reconciled_at.is_some_and(|at| stored(at) > row.last_transition_time)
+        || live
+            .reconciled_at
+            .is_some_and(|at| stored(at) > row.last_transition_time)
 }

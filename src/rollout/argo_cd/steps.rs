@@ -84,32 +84,49 @@ impl Steps {
             several.clear();
             for (index, step) in (0..).zip(steps) {
                 // Upstream stops at the first expression that fails; later ones are not evaluated.
-                let failed = step.match_expressions.iter().find(|expression| !expression.matches(labels));
+                let failed = step
+                    .match_expressions
+                    .iter()
+                    .find(|expression| !expression.matches(labels));
                 match failed {
                     None => several.push(index),
                     Some(MatchExpression { key, operator, .. })
-                        if !matches!(operator.as_str(), "In" | "NotIn") && labels.contains_key(key) =>
+                        if !matches!(operator.as_str(), "In" | "NotIn")
+                            && labels.contains_key(key) =>
                     {
                         operators.insert((index, operator.clone()));
                     }
                     Some(_) => {}
                 }
             }
-            several.iter().for_each(|step| lists[*step as usize].push(application));
+            several
+                .iter()
+                .for_each(|step| lists[*step as usize].push(application));
             step_of[application as usize] = several.first().copied();
             if several.len() > 1 {
                 issues.duplicates.push((application, several.clone()));
             }
         }
         issues.operators = operators.into_iter().collect();
-        issues.empty_steps = (0..).zip(&lists).filter(|(_, list)| list.is_empty()).map(|(index, _)| index).collect();
-        Self { lists, step_of, issues }
+        issues.empty_steps = (0..)
+            .zip(&lists)
+            .filter(|(_, list)| list.is_empty())
+            .map(|(index, _)| index)
+            .collect();
+        Self {
+            lists,
+            step_of,
+            issues,
+        }
     }
 
     /// The steps that select an application, counted from 0.
     pub fn steps_of(&self, application: u32) -> impl Iterator<Item = u32> {
         // The list of applications in several steps is in their order.
-        let several = self.issues.duplicates.binary_search_by_key(&application, |(other, _)| *other);
+        let several = self
+            .issues
+            .duplicates
+            .binary_search_by_key(&application, |(other, _)| *other);
         let several = several.map_or(&[][..], |at| &self.issues.duplicates[at].1);
         let only = self.step_of[application as usize].filter(|_| several.is_empty());
         several.iter().copied().chain(only)
@@ -117,7 +134,11 @@ impl Steps {
 
     /// The step whose budget counts an application: its own, or the first if it is in no step or nothing rolls.
     pub fn counted_in(&self, application: usize) -> usize {
-        self.step_of.get(application).copied().flatten().unwrap_or(0) as usize
+        self.step_of
+            .get(application)
+            .copied()
+            .flatten()
+            .unwrap_or(0) as usize
     }
 }
 
@@ -127,7 +148,11 @@ mod tests {
 
     fn expression(operator: &str, values: &[&str]) -> MatchExpression {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
-        MatchExpression { key: "env".to_owned(), operator: operator.to_owned(), values }
+        MatchExpression {
+            key: "env".to_owned(),
+            operator: operator.to_owned(),
+            values,
+        }
     }
 
     #[test]
@@ -142,11 +167,35 @@ mod tests {
             ("In", &[""], Some(""), true, "an empty value is a value"),
             ("NotIn", &["dev"], Some("qa"), true, "none of them"),
             ("NotIn", &["dev"], Some("dev"), false, "one of them"),
-            ("NotIn", &["dev"], None, true, "NotIn does not need the label"),
+            (
+                "NotIn",
+                &["dev"],
+                None,
+                true,
+                "NotIn does not need the label",
+            ),
             ("NotIn", &[], Some("qa"), true, "no values exclude nothing"),
-            ("Exists", &[], Some("qa"), false, "unknown, and the label is there"),
-            ("Exists", &[], None, true, "unknown, and the label is absent: the opposite of its meaning"),
-            ("in", &["qa"], Some("qa"), false, "case counts, so it is unknown"),
+            (
+                "Exists",
+                &[],
+                Some("qa"),
+                false,
+                "unknown, and the label is there",
+            ),
+            (
+                "Exists",
+                &[],
+                None,
+                true,
+                "unknown, and the label is absent: the opposite of its meaning",
+            ),
+            (
+                "in",
+                &["qa"],
+                Some("qa"),
+                false,
+                "case counts, so it is unknown",
+            ),
         ];
         for (operator, values, label, matches, why) in cases {
             let labels = label.map(labelled).unwrap_or_default();

@@ -25,11 +25,23 @@ impl ApplicationSetSpec {
     /// Name and labels of the application of a cluster with this name and these labels.
     pub fn application(&self, name: &str, labels: &Arc<Labels>) -> (String, Arc<Labels>) {
         let metadata = &self.template.metadata;
-        let parameters = ClusterParameters { name, labels, is_go: self.go_template };
+        let parameters = ClusterParameters {
+            name,
+            labels,
+            is_go: self.go_template,
+        };
         // Without the cluster's name, all applications would have one name.
-        let own_name =
-            Some(&metadata.name).filter(|text| ClusterParameters { name: "", ..parameters }.render(text).is_none());
-        let own_name = own_name.and_then(|text| parameters.render(text)).unwrap_or_else(|| name.to_owned());
+        let own_name = Some(&metadata.name).filter(|text| {
+            ClusterParameters {
+                name: "",
+                ..parameters
+            }
+            .render(text)
+            .is_none()
+        });
+        let own_name = own_name
+            .and_then(|text| parameters.render(text))
+            .unwrap_or_else(|| name.to_owned());
         if metadata.labels.is_empty() {
             return (own_name, Arc::clone(labels));
         }
@@ -66,16 +78,29 @@ impl ClusterParameters<'_> {
     }
 
     fn value(&self, expression: &str) -> Option<&str> {
-        let path = if self.is_go { expression.strip_prefix('.').unwrap_or_default() } else { expression };
+        let path = if self.is_go {
+            expression.strip_prefix('.').unwrap_or_default()
+        } else {
+            expression
+        };
         if ["name", "nameNormalized"].contains(&path) {
             return Some(self.name).filter(|name| !name.is_empty());
         }
         let label = |key: &str| self.labels.get(key).map(String::as_str);
         if let Some(key) = path.strip_prefix("metadata.labels.") {
-            return if self.is_go { Some(label(key).unwrap_or_default()) } else { label(key) };
+            return if self.is_go {
+                Some(label(key).unwrap_or_default())
+            } else {
+                label(key)
+            };
         }
-        let key = expression.strip_prefix("index .metadata.labels ").filter(|_| self.is_go)?;
-        let key = key.trim().strip_prefix(['"', '`'])?.strip_suffix(['"', '`'])?;
+        let key = expression
+            .strip_prefix("index .metadata.labels ")
+            .filter(|_| self.is_go)?;
+        let key = key
+            .trim()
+            .strip_prefix(['"', '`'])?
+            .strip_suffix(['"', '`'])?;
         Some(label(key).unwrap_or_default())
     }
 }
@@ -86,7 +111,10 @@ mod tests {
 
     fn application(yaml: &str) -> (String, Labels) {
         let labels = [("ring", "canary"), ("example.com/tier", "gold")];
-        let labels: Labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let labels: Labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
         let spec: ApplicationSetSpec = serde_saphyr::from_str(yaml).expect(yaml);
         let (name, labels) = spec.application("eu-1", &Arc::new(labels));
         (name, Labels::clone(&labels))
@@ -96,22 +124,54 @@ mod tests {
     fn an_application_has_the_labels_of_its_cluster_and_of_the_template() {
         let cases = [
             // metadata, name, the label `stage`, why
-            ("{name: '{{name}}-shop'}", "eu-1-shop", None, "the cluster's labels alone"),
-            ("{labels: {stage: '{{metadata.labels.ring}}'}}", "eu-1", Some("canary"), "no name"),
-            ("{name: '{{ name }}', labels: {stage: 'all'}}", "eu-1", Some("all"), "a plain text"),
-            ("{name: shop, labels: {stage: 'a-{{ nameNormalized }}'}}", "eu-1", Some("a-eu-1"), "one name for all"),
+            (
+                "{name: '{{name}}-shop'}",
+                "eu-1-shop",
+                None,
+                "the cluster's labels alone",
+            ),
+            (
+                "{labels: {stage: '{{metadata.labels.ring}}'}}",
+                "eu-1",
+                Some("canary"),
+                "no name",
+            ),
+            (
+                "{name: '{{ name }}', labels: {stage: 'all'}}",
+                "eu-1",
+                Some("all"),
+                "a plain text",
+            ),
+            (
+                "{name: shop, labels: {stage: 'a-{{ nameNormalized }}'}}",
+                "eu-1",
+                Some("a-eu-1"),
+                "one name for all",
+            ),
             (
                 "{labels: {stage: '{{metadata.labels.wave}}'}}",
                 "eu-1",
                 Some("{{metadata.labels.wave}}"),
                 "a missing label keeps the text",
             ),
-            ("{name: '{{cluster}}', labels: {stage: '{{env}}'}}", "eu-1", None, "other parameters are not known"),
+            (
+                "{name: '{{cluster}}', labels: {stage: '{{env}}'}}",
+                "eu-1",
+                None,
+                "other parameters are not known",
+            ),
         ];
         for (metadata, name, stage, why) in cases {
             let (found, labels) = application(&format!("template: {{metadata: {metadata}}}"));
-            assert_eq!((found.as_str(), labels.get("stage").map(String::as_str)), (name, stage), "{metadata}: {why}");
-            assert_eq!(labels["ring"], "canary", "{metadata}: the cluster's own stay");
+            assert_eq!(
+                (found.as_str(), labels.get("stage").map(String::as_str)),
+                (name, stage),
+                "{metadata}: {why}"
+            );
+            assert_eq!(
+                labels["ring"], "canary",
+                "{metadata}: the cluster's own stay"
+            );
         }
     }
 
@@ -119,11 +179,27 @@ mod tests {
     fn the_notation_of_go_has_its_own_expressions() {
         let cases = [
             ("'{{.metadata.labels.ring}}'", Some("canary"), "a field"),
-            ("'{{- .metadata.labels.ring -}}'", Some("canary"), "with trimmed blanks"),
-            ("'{{ index .metadata.labels \"example.com/tier\" }}'", Some("gold"), "a key that is no name of a field"),
-            ("'{{index .metadata.labels `wave`}}'", Some(""), "a missing label is empty"),
+            (
+                "'{{- .metadata.labels.ring -}}'",
+                Some("canary"),
+                "with trimmed blanks",
+            ),
+            (
+                "'{{ index .metadata.labels \"example.com/tier\" }}'",
+                Some("gold"),
+                "a key that is no name of a field",
+            ),
+            (
+                "'{{index .metadata.labels `wave`}}'",
+                Some(""),
+                "a missing label is empty",
+            ),
             ("'{{name}}'", None, "the other notation"),
-            ("'{{ if eq .name \"eu-1\" }}first{{ end }}'", None, "conditions are not known"),
+            (
+                "'{{ if eq .name \"eu-1\" }}first{{ end }}'",
+                None,
+                "conditions are not known",
+            ),
         ];
         for (stage, expected, why) in cases {
             let yaml = format!(

@@ -24,7 +24,9 @@ pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool
     match (old, new) {
         (Some(old), Some(new)) => {
             let is_operation_changed = match (old.operation_state, new.operation_state) {
-                (Some(old), Some(new)) => old.phase != new.phase || stored(old.started_at) != stored(new.started_at),
+                (Some(old), Some(new)) => {
+                    old.phase != new.phase || stored(old.started_at) != stored(new.started_at)
+                }
                 _ => false,
             };
             is_operation_changed
@@ -49,43 +51,88 @@ mod tests {
     #[test]
     fn only_some_changes_of_an_application_queue_a_pass() {
         let settled = Application::settled(Arc::default(), Spec::default(), Revision(1));
-        let state = |phase, second| Some(OperationState { phase, started_at: SimTime::from_secs(second) });
-        let running = Application { operation_state: state(OperationPhase::Running, 5), ..settled.clone() };
+        let state = |phase, second| {
+            Some(OperationState {
+                phase,
+                started_at: SimTime::from_secs(second),
+            })
+        };
+        let running = Application {
+            operation_state: state(OperationPhase::Running, 5),
+            ..settled.clone()
+        };
         let cases = [
             // old, new, queued, why
             (None, Some(settled.clone()), false, "creation"),
             (Some(settled.clone()), None, true, "deletion"),
-            (Some(settled.clone()), Some(running.clone()), false, "the first operation ever"),
+            (
+                Some(settled.clone()),
+                Some(running.clone()),
+                false,
+                "the first operation ever",
+            ),
             (
                 Some(running.clone()),
-                Some(Application { operation_state: state(OperationPhase::Succeeded, 5), ..running.clone() }),
+                Some(Application {
+                    operation_state: state(OperationPhase::Succeeded, 5),
+                    ..running.clone()
+                }),
                 true,
                 "another phase",
             ),
             (
                 Some(running.clone()),
-                Some(Application { operation_state: state(OperationPhase::Running, 6), ..running.clone() }),
+                Some(Application {
+                    operation_state: state(OperationPhase::Running, 6),
+                    ..running.clone()
+                }),
                 true,
                 "another operation",
             ),
             (
                 Some(settled.clone()),
-                Some(Application { sync: SyncStatus::OutOfSync, ..settled.clone() }),
+                Some(Application {
+                    sync: SyncStatus::OutOfSync,
+                    ..settled.clone()
+                }),
                 true,
                 "sync status",
             ),
-            (Some(settled.clone()), Some(Application { health: Health::Degraded, ..settled.clone() }), true, "health"),
-            (
-                Some(settled.clone()),
-                Some(Application { revisions: Arc::new([Revision(2)]), ..settled.clone() }),
-                false,
-                "a revision alone",
-            ),
-            (Some(settled.clone()), Some(Application { refresh: true, ..settled.clone() }), true, "an annotation"),
             (
                 Some(settled.clone()),
                 Some(Application {
-                    operation: Some(Operation { prune: false, retry_limit: 5, retry_waits: Some(Waits::DEFAULT) }),
+                    health: Health::Degraded,
+                    ..settled.clone()
+                }),
+                true,
+                "health",
+            ),
+            (
+                Some(settled.clone()),
+                Some(Application {
+                    revisions: Arc::new([Revision(2)]),
+                    ..settled.clone()
+                }),
+                false,
+                "a revision alone",
+            ),
+            (
+                Some(settled.clone()),
+                Some(Application {
+                    refresh: true,
+                    ..settled.clone()
+                }),
+                true,
+                "an annotation",
+            ),
+            (
+                Some(settled.clone()),
+                Some(Application {
+                    operation: Some(Operation {
+                        prune: false,
+                        retry_limit: 5,
+                        retry_waits: Some(Waits::DEFAULT),
+                    }),
                     ..settled.clone()
                 }),
                 false,

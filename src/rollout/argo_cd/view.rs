@@ -169,14 +169,23 @@ pub enum ApplicationAction {
 impl Generated {
     /// A valid application.
     pub const fn new(labels: Arc<Labels>, parameters: u32, wanted: Revision) -> Self {
-        Self { labels, parameters, valid: true, wanted }
+        Self {
+            labels,
+            parameters,
+            valid: true,
+            wanted,
+        }
     }
 }
 
 impl Application {
     /// A newly created object, not compared yet.
     pub fn new(labels: Arc<Labels>, spec: Spec) -> Self {
-        Self { labels, spec, ..Self::default() }
+        Self {
+            labels,
+            spec,
+            ..Self::default()
+        }
     }
 
     /// An object that runs `revision`, Synced and Healthy, without an operation.

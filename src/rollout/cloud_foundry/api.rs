@@ -49,7 +49,9 @@ impl AppView {
         options: &DeploymentOptions,
         revision: Revision,
     ) -> Result<usize, ApiError> {
-        if options.strategy == DeploymentStrategy::Canary && options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
+        if options.strategy == DeploymentStrategy::Canary
+            && options.canary_steps.as_ref().is_some_and(Vec::is_empty)
+        {
             return Err(ApiError::EmptySteps);
         }
         let newest = self.processes.last().expect("an app has a web process");
@@ -57,10 +59,17 @@ impl AppView {
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
             // Only the final size: the newest process at its final size, beside all others unchanged.
             let others = self.processes[..self.processes.len() - 1].iter();
-            let others = others.fold(Usage::default(), |usage, it| usage.with(it.instances, it.memory_in_mb));
-            self.admit(others.with(options.web_instances.unwrap_or(newest.instances), memory_in_mb))?;
+            let others = others.fold(Usage::default(), |usage, it| {
+                usage.with(it.instances, it.memory_in_mb)
+            });
+            self.admit(others.with(
+                options.web_instances.unwrap_or(newest.instances),
+                memory_in_mb,
+            ))?;
         }
-        let original_instances = self.active().map_or(self.processes[0].instances, |active| active.original_instances);
+        let original_instances = self.active().map_or(self.processes[0].instances, |active| {
+            active.original_instances
+        });
         let mut deployment = Deployment::new(options, original_instances, self.revision);
         if self.started {
             let room = match rules {
@@ -72,7 +81,10 @@ impl AppView {
             let process = self.add_process(revision, instances);
             process.memory_in_mb = memory_in_mb;
             deployment.process = Some(process.id);
-            self.deployments.iter_mut().filter(|deployment| deployment.is_active()).for_each(Deployment::supersede);
+            self.deployments
+                .iter_mut()
+                .filter(|deployment| deployment.is_active())
+                .for_each(Deployment::supersede);
         } else {
             self.start(options, memory_in_mb, revision)?;
             deployment.state = DeploymentState::Deployed;
@@ -92,7 +104,11 @@ impl AppView {
         if deployment.state != DeploymentState::Paused {
             return Err(ApiError::Continue(deployment.value(), deployment.reason()));
         }
-        let steps = deployment.options.canary_steps.as_ref().map_or(0, |steps| steps.len() as u32);
+        let steps = deployment
+            .options
+            .canary_steps
+            .as_ref()
+            .map_or(0, |steps| steps.len() as u32);
         match &mut deployment.canary_current_step {
             Some(current) if *current < steps => {
                 *current += 1;
@@ -121,16 +137,25 @@ impl AppView {
     /// Whether the app's processes fit into the quotas together.
     fn admit(&self, usage: Usage) -> Result<(), ApiError> {
         let exceeded = self.quota.exceeded_by(usage);
-        exceeded.map_or(Ok(()), |exceeded| Err(ApiError::Quota(self.quota.creation_error(&exceeded))))
+        exceeded.map_or(Ok(()), |exceeded| {
+            Err(ApiError::Quota(self.quota.creation_error(&exceeded)))
+        })
     }
 
     /// Starts a stopped app with the new version.
-    fn start(&mut self, options: &DeploymentOptions, memory_in_mb: u32, revision: Revision) -> Result<(), ApiError> {
+    fn start(
+        &mut self,
+        options: &DeploymentOptions,
+        memory_in_mb: u32,
+        revision: Revision,
+    ) -> Result<(), ApiError> {
         let mut processes = self.processes.clone();
         let newest = processes.last_mut().expect("it was read before");
         newest.instances = options.web_instances.unwrap_or(newest.instances);
         newest.memory_in_mb = memory_in_mb;
-        processes.iter_mut().for_each(|process| process.revision = revision);
+        processes
+            .iter_mut()
+            .for_each(|process| process.revision = revision);
         let mut usage = Usage::default();
         for process in &processes {
             usage = usage.with(process.instances, process.memory_in_mb);

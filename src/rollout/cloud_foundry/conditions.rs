@@ -12,11 +12,25 @@ impl Deployment {
     pub fn conditions(&self, name: &str, rules: RuleSet) -> Vec<ObjectCondition> {
         let object = format!("Deployment/{name}");
         let message = self.error.clone().unwrap_or_default();
-        let mut list = vec![ObjectCondition::new(&object, "status", self.value(), self.reason(), message)];
+        let mut list = vec![ObjectCondition::new(
+            &object,
+            "status",
+            self.value(),
+            self.reason(),
+            message,
+        )];
         if let Some(current) = self.canary_current_step {
             let total = self.plan(rules).len().max(1);
-            list.push(ObjectCondition::field(&object, "status.canary.steps.current", current.to_string()));
-            list.push(ObjectCondition::field(&object, "status.canary.steps.total", total.to_string()));
+            list.push(ObjectCondition::field(
+                &object,
+                "status.canary.steps.current",
+                current.to_string(),
+            ));
+            list.push(ObjectCondition::field(
+                &object,
+                "status.canary.steps.total",
+                total.to_string(),
+            ));
         }
         list
     }

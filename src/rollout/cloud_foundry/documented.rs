@@ -27,7 +27,9 @@ pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
 
 /// "Never exceeding 50 instances + 5 max-in-flight."
 pub(super) fn cap(deployment: &Deployment) -> u64 {
-    let instances = deployment.original_instances.max(deployment.target_instances());
+    let instances = deployment
+        .original_instances
+        .max(deployment.target_instances());
     u64::from(instances).saturating_add(deployment.options.max_in_flight)
 }
 

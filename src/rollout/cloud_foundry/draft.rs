@@ -15,8 +15,16 @@ pub(super) struct Draft<'v> {
 
 impl<'v> Draft<'v> {
     pub(super) fn new(view: &'v AppView) -> Self {
-        let rows = view.processes.iter().map(|process| Some(process.instances)).collect();
-        Self { view, rows, actions: Vec::new() }
+        let rows = view
+            .processes
+            .iter()
+            .map(|process| Some(process.instances))
+            .collect();
+        Self {
+            view,
+            rows,
+            actions: Vec::new(),
+        }
     }
 
     /// Desired instances as saved so far; 0 for a destroyed process.
@@ -39,18 +47,28 @@ impl<'v> Draft<'v> {
     /// # Errors
     /// It does not fit; the text is the client's.
     pub(super) fn save(&mut self, index: usize, instances: u32) -> Result<(), String> {
-        let Some(saved) = self.rows[index].filter(|saved| *saved != instances) else { return Ok(()) };
+        let Some(saved) = self.rows[index].filter(|saved| *saved != instances) else {
+            return Ok(());
+        };
         self.rows[index] = Some(instances);
         let rows = self.view.processes.iter().zip(&self.rows);
         let add = |usage: Usage, (process, instances): (&Process, &Option<u32>)| {
             usage.with(instances.unwrap_or(0), process.memory_in_mb)
         };
         let usage = rows.fold(Usage::default(), add);
-        if let Some(exceeded) = self.view.quota.exceeded_by(usage).filter(|_| self.view.started) {
+        if let Some(exceeded) = self
+            .view
+            .quota
+            .exceeded_by(usage)
+            .filter(|_| self.view.started)
+        {
             self.rows[index] = Some(saved);
             return Err(exceeded);
         }
-        self.actions.push(ProcessAction::Scale(self.view.processes[index].id, instances));
+        self.actions.push(ProcessAction::Scale(
+            self.view.processes[index].id,
+            instances,
+        ));
         Ok(())
     }
 
@@ -63,7 +81,11 @@ impl<'v> Draft<'v> {
         let oldest = self.oldest();
         for &(index, counted) in old {
             if cut < u64::from(counted) {
-                return if cut > 0 { self.save(index, counted - cut as u32) } else { Ok(()) };
+                return if cut > 0 {
+                    self.save(index, counted - cut as u32)
+                } else {
+                    Ok(())
+                };
             }
             cut -= u64::from(counted);
             if oldest == Some(index) {
@@ -77,7 +99,8 @@ impl<'v> Draft<'v> {
 
     pub(super) fn destroy(&mut self, index: usize) {
         if self.rows[index].take().is_some() {
-            self.actions.push(ProcessAction::Delete(self.view.processes[index].id));
+            self.actions
+                .push(ProcessAction::Delete(self.view.processes[index].id));
         }
     }
 }

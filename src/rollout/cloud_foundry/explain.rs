@@ -28,7 +28,11 @@ pub struct DeploymentExplanation {
 impl DeploymentExplanation {
     /// New instances that a step starts.
     pub fn starts(&self, step: usize) -> u32 {
-        let before = if step == 0 { 0 } else { self.steps[step - 1].canary };
+        let before = if step == 0 {
+            0
+        } else {
+            self.steps[step - 1].canary
+        };
         self.steps[step].canary.saturating_sub(before)
     }
 
@@ -47,8 +51,13 @@ impl DeploymentExplanation {
             ));
         }
         // The first batch fits, or the deployment would have been rejected.
-        for (limits, kind) in [(&quota.organization, "organization"), (&quota.space, "space")] {
-            let Some(limit) = limits.app_instance_limit else { continue };
+        for (limits, kind) in [
+            (&quota.organization, "organization"),
+            (&quota.space, "space"),
+        ] {
+            let Some(limit) = limits.app_instance_limit else {
+                continue;
+            };
             let room = limit.saturating_sub(limits.other_instances);
             if self.peak_instances > room {
                 warnings.push(format!(
@@ -64,10 +73,19 @@ impl DeploymentExplanation {
     }
 
     fn step_warnings(&self, deployment: &Deployment, rules: RuleSet, warnings: &mut Vec<String>) {
-        warnings.push(format!("it waits for a user {}, without a time limit", count(self.steps.len(), "time")));
-        let weights = deployment.options.canary_steps.as_deref().unwrap_or_default();
+        warnings.push(format!(
+            "it waits for a user {}, without a time limit",
+            count(self.steps.len(), "time")
+        ));
+        let weights = deployment
+            .options
+            .canary_steps
+            .as_deref()
+            .unwrap_or_default();
         for (index, weight) in weights.iter().enumerate().skip(1) {
-            if self.starts(index) == 0 && self.steps[index].original == self.steps[index - 1].original {
+            if self.starts(index) == 0
+                && self.steps[index].original == self.steps[index - 1].original
+            {
                 let number = index + 1;
                 warnings.push(format!(
                     "step {number} ({weight} %) has as many instances as the one before: it is only a pause"
@@ -75,13 +93,23 @@ impl DeploymentExplanation {
             }
         }
         if rules == RuleSet::Shipped && weights.contains(&100) {
-            warnings.push("the step of 100 % keeps no old instance: its pause is after the whole rollout".to_owned());
+            warnings.push(
+                "the step of 100 % keeps no old instance: its pause is after the whole rollout"
+                    .to_owned(),
+            );
         }
         let instances = deployment.original_instances;
         let is_all = |(weight, step): &(&u8, &CanaryStep)| **weight < 100 && step.original <= 1;
-        if let Some((weight, step)) = weights.iter().zip(&self.steps).find(is_all).filter(|_| instances > 1) {
+        if let Some((weight, step)) = weights
+            .iter()
+            .zip(&self.steps)
+            .find(is_all)
+            .filter(|_| instances > 1)
+        {
             let new = step.canary;
-            warnings.push(format!("{weight} % of {instances} instances is rounded to {new}: one old instance is left"));
+            warnings.push(format!(
+                "{weight} % of {instances} instances is rounded to {new}: one old instance is left"
+            ));
         }
     }
 }
@@ -97,19 +125,36 @@ struct ScalePhase {
 }
 
 /// Applies `options` to an app with `instances`, which has as many afterwards.
-pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
+pub fn explain(
+    options: &DeploymentOptions,
+    rules: RuleSet,
+    instances: u32,
+    quota: &AppQuota,
+) -> DeploymentExplanation {
     let deployment = Deployment::new(options, instances, Revision(0));
     let steps = deployment.plan(rules);
     let first_batch = deployment.first_batch(rules) as u32;
     let (mut old, mut new) = (instances, first_batch);
     let mut phases = Vec::new();
-    for step in steps.iter().chain([&CanaryStep { canary: instances, original: 0 }]) {
-        let [total, scaled, old_before, new_before] = [step.total(), step.canary, old, new].map(u64::from);
-        phases.push(ScalePhase { total, new: scaled, old_before, new_before });
+    for step in steps.iter().chain([&CanaryStep {
+        canary: instances,
+        original: 0,
+    }]) {
+        let [total, scaled, old_before, new_before] =
+            [step.total(), step.canary, old, new].map(u64::from);
+        phases.push(ScalePhase {
+            total,
+            new: scaled,
+            old_before,
+            new_before,
+        });
         (old, new) = (step.original.min(old), step.canary.max(new));
     }
     let peaks = phases.iter().map(|phase| phase.peak(options.max_in_flight));
-    let peak = peaks.max().unwrap_or(0).max(u64::from(instances) + u64::from(first_batch));
+    let peak = peaks
+        .max()
+        .unwrap_or(0)
+        .max(u64::from(instances) + u64::from(first_batch));
     let mut explanation = DeploymentExplanation {
         first_batch,
         steps,
@@ -117,8 +162,12 @@ pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quot
             RuleSet::Shipped => peak,
             RuleSet::Documented => peak.min(documented::cap(&deployment)),
         },
-        passes: (rules == RuleSet::Shipped)
-            .then(|| phases.iter().map(|phase| phase.passes(options.max_in_flight)).sum()),
+        passes: (rules == RuleSet::Shipped).then(|| {
+            phases
+                .iter()
+                .map(|phase| phase.passes(options.max_in_flight))
+                .sum()
+        }),
         warnings: Vec::new(),
     };
     explanation.warnings = explanation.warnings(&deployment, rules, quota);
@@ -130,17 +179,32 @@ impl ScalePhase {
     /// and `routable + max_in_flight` new ones are requested. The maximum is where one of the two terms saturates.
     fn peak(&self, max_in_flight: u64) -> u64 {
         let desired = |routable: u64| {
-            let new = routable.saturating_add(max_in_flight).min(self.new).max(self.new_before);
+            let new = routable
+                .saturating_add(max_in_flight)
+                .min(self.new)
+                .max(self.new_before);
             self.old_before.min(self.total.saturating_sub(routable)) + new
         };
-        let bends = [0, self.total.saturating_sub(self.old_before), self.new.saturating_sub(max_in_flight), self.new];
+        let bends = [
+            0,
+            self.total.saturating_sub(self.old_before),
+            self.new.saturating_sub(max_in_flight),
+            self.new,
+        ];
         let most = self.new.max(self.new_before);
         // The instances started with the request may not be routable at first.
-        bends.into_iter().map(|routable| desired(routable.min(most))).max().unwrap_or(0)
+        bends
+            .into_iter()
+            .map(|routable| desired(routable.min(most)))
+            .max()
+            .unwrap_or(0)
     }
 
     fn passes(&self, max_in_flight: u64) -> u64 {
-        1 + self.new.saturating_sub(self.new_before).div_ceil(max_in_flight.max(1))
+        1 + self
+            .new
+            .saturating_sub(self.new_before)
+            .div_ceil(max_in_flight.max(1))
     }
 }
 
@@ -150,7 +214,12 @@ mod tests {
     use super::super::tests::quota_of_organization;
     use super::*;
 
-    fn explained(yaml: &str, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
+    fn explained(
+        yaml: &str,
+        rules: RuleSet,
+        instances: u32,
+        quota: &AppQuota,
+    ) -> DeploymentExplanation {
         let request: DeploymentRequest = serde_saphyr::from_str(yaml).expect(yaml);
         explain(&request.check().expect(yaml), rules, instances, quota)
     }
@@ -160,8 +229,16 @@ mod tests {
 
     #[test]
     fn a_deployment_is_explained_in_instances() {
-        let rolling = explained("{options: {max_in_flight: 5}}", RuleSet::Shipped, 50, &AppQuota::default());
-        assert_eq!((rolling.first_batch, rolling.peak_instances, rolling.passes), (5, 55, Some(10)));
+        let rolling = explained(
+            "{options: {max_in_flight: 5}}",
+            RuleSet::Shipped,
+            50,
+            &AppQuota::default(),
+        );
+        assert_eq!(
+            (rolling.first_batch, rolling.peak_instances, rolling.passes),
+            (5, 55, Some(10))
+        );
         assert_eq!((rolling.steps.len(), rolling.warnings.len()), (0, 0));
 
         let canary = explained(STEPS, RuleSet::Shipped, 10, &AppQuota::default());
@@ -169,12 +246,22 @@ mod tests {
         assert_eq!(canary.steps, [step(2, 9), step(2, 9), step(10, 0)]);
         assert_eq!([0, 1, 2].map(|at| canary.starts(at)), [2, 0, 8]);
         // One at first; 1 to 2 in a pass and one to see it; one to see nothing new; 2 to 10 by two, and one; one more.
-        assert_eq!((canary.first_batch, canary.passes), (1, Some(2 + 1 + 5 + 1)));
+        assert_eq!(
+            (canary.first_batch, canary.passes),
+            (1, Some(2 + 1 + 5 + 1))
+        );
         // 10 old and 2 new on the way to the first step; 8 and 4, 7 and 5, … on the way to the last.
         assert_eq!(canary.peak_instances, 12);
         let documented = explained(STEPS, RuleSet::Documented, 10, &AppQuota::default());
         assert_eq!(documented.steps[2], step(10, 1), "one more, always");
-        assert_eq!((documented.first_batch, documented.peak_instances, documented.passes), (2, 12, None));
+        assert_eq!(
+            (
+                documented.first_batch,
+                documented.peak_instances,
+                documented.passes
+            ),
+            (2, 12, None)
+        );
     }
 
     #[test]
@@ -195,7 +282,9 @@ mod tests {
                 "{options: {max_in_flight: 20}}",
                 10,
                 AppQuota::default(),
-                &["max_in_flight is 20, more than all 10 instances: all new ones start simultaneously"],
+                &[
+                    "max_in_flight is 20, more than all 10 instances: all new ones start simultaneously",
+                ],
             ),
             (
                 "{strategy: canary, options: {max_in_flight: 9, canary: {steps: [{instance_weight: 99}]}}}",
@@ -210,7 +299,11 @@ mod tests {
             ),
         ];
         for (yaml, instances, quota, warnings) in cases {
-            assert_eq!(explained(yaml, RuleSet::Shipped, instances, &quota).warnings, warnings, "{yaml}, {instances}");
+            assert_eq!(
+                explained(yaml, RuleSet::Shipped, instances, &quota).warnings,
+                warnings,
+                "{yaml}, {instances}"
+            );
         }
     }
 }

@@ -17,23 +17,37 @@ impl CloudFoundry {
     /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
     /// progress.
     pub fn hold(&self, view: &AppView) -> Option<Hold> {
-        let Some(deployment) = view.active() else { return cancelled(view) };
+        let Some(deployment) = view.active() else {
+            return cancelled(view);
+        };
         if deployment.state == DeploymentState::Paused {
             return paused(self.rules, deployment);
         }
         // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
         let mut view = view.clone();
-        view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
+        view.deployments
+            .iter_mut()
+            .for_each(|deployment| deployment.error = None);
         let next = pass(self.rules, self.defects, &view);
         let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
         if !next.actions.is_empty() || view.deployments.iter().zip(&next.status).any(is_moved) {
             return None;
         }
-        let fails = next.status.iter().any(|deployment| deployment.error.is_some());
+        let fails = next
+            .status
+            .iter()
+            .any(|deployment| deployment.error.is_some());
         let deployment = view.active()?;
         let process = view.process(deployment.process?)?;
         let (counts, goal) = (process.counts(), deployment.goal(self.rules).canary);
-        let stalled = StalledDeployment { rules: self.rules, view: &view, deployment, process, counts, goal };
+        let stalled = StalledDeployment {
+            rules: self.rules,
+            view: &view,
+            deployment,
+            process,
+            counts,
+            goal,
+        };
         stalled
             .diego()
             .or_else(|| fails.then(|| stalled.quota()))
@@ -45,7 +59,10 @@ impl CloudFoundry {
 }
 
 fn cancelled(view: &AppView) -> Option<Hold> {
-    let last = view.deployments.last().filter(|last| last.state == DeploymentState::Canceled)?;
+    let last = view
+        .deployments
+        .last()
+        .filter(|last| last.state == DeploymentState::Canceled)?;
     let explanation = format!(
         "the deployment was cancelled: the app is back on {} with {}",
         view.revision,
@@ -57,7 +74,11 @@ fn cancelled(view: &AppView) -> Option<Hold> {
 fn paused(rules: RuleSet, deployment: &Deployment) -> Option<Hold> {
     let current = deployment.canary_current_step?;
     let CanaryStep { canary, original } = deployment.current_step(rules)?;
-    let weight = deployment.options.canary_steps.as_ref().map(|weights| weights[current as usize - 1]);
+    let weight = deployment
+        .options
+        .canary_steps
+        .as_ref()
+        .map(|weights| weights[current as usize - 1]);
     let weight = weight.map_or_else(String::new, |weight| format!(" ({weight} %)"));
     let text = format!(
         "step {current} of {}{weight} is reached with {canary} new and {original} old instances; it waits for a user to \
@@ -81,8 +102,14 @@ struct StalledDeployment<'a> {
 
 impl StalledDeployment<'_> {
     fn diego(&self) -> Option<Hold> {
-        (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling)
-            .then(|| Hold::new("diego", "Diego does not respond; passes have no effect until it does"))
+        (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling).then(
+            || {
+                Hold::new(
+                    "diego",
+                    "Diego does not respond; passes have no effect until it does",
+                )
+            },
+        )
     }
 
     /// The quota that the next pass would exceed.
@@ -90,13 +117,36 @@ impl StalledDeployment<'_> {
         let usage = self.view.usage();
         let instances = self.wanted();
         let megabytes = instances * u64::from(self.process.memory_in_mb);
-        let AppQuota { organization, space } = &self.view.quota;
+        let AppQuota {
+            organization,
+            space,
+        } = &self.view.quota;
         for (limits, kind) in [(organization, "organization"), (space, "space")] {
-            let QuotaLimits { name, other_instances, other_memory_in_mb, .. } = limits;
-            let (most_instances, most_memory) = (limits.app_instance_limit, limits.memory_limit_in_mb);
+            let QuotaLimits {
+                name,
+                other_instances,
+                other_memory_in_mb,
+                ..
+            } = limits;
+            let (most_instances, most_memory) =
+                (limits.app_instance_limit, limits.memory_limit_in_mb);
             for (rule, unit, wanted, has, others, limit) in [
-                ("app_instance_limit", "instances", instances, usage.instances, other_instances, most_instances),
-                ("memory", "MB", megabytes, usage.memory_in_mb, other_memory_in_mb, most_memory),
+                (
+                    "app_instance_limit",
+                    "instances",
+                    instances,
+                    usage.instances,
+                    other_instances,
+                    most_instances,
+                ),
+                (
+                    "memory",
+                    "MB",
+                    megabytes,
+                    usage.memory_in_mb,
+                    other_memory_in_mb,
+                    most_memory,
+                ),
             ] {
                 if let Some(limit) = limit.filter(|limit| others + wanted > *limit) {
                     let explanation = format!(
@@ -107,7 +157,10 @@ impl StalledDeployment<'_> {
                 }
             }
         }
-        Hold::new("quota", "the pass does not fit into a quota; it is rolled back, and so is the next")
+        Hold::new(
+            "quota",
+            "the pass does not fit into a quota; it is rolled back, and so is the next",
+        )
     }
 
     /// Instances of the app after the next pass, if it were not rolled back.
@@ -145,7 +198,8 @@ impl StalledDeployment<'_> {
             self.states(&STATES),
             self.left()
         );
-        (self.process.instances < self.goal && u64::from(in_flight) >= limit).then(|| Hold::new("max_in_flight", text))
+        (self.process.instances < self.goal && u64::from(in_flight) >= limit)
+            .then(|| Hold::new("max_in_flight", text))
     }
 
     /// Documented only: shipped rules ignore old instances.
@@ -174,7 +228,9 @@ impl StalledDeployment<'_> {
     /// The remaining work.
     fn left(&self) -> String {
         let place = match self.deployment.canary_current_step {
-            Some(step) if self.deployment.state == DeploymentState::Prepaused => format!(" for step {step}"),
+            Some(step) if self.deployment.state == DeploymentState::Prepaused => {
+                format!(" for step {step}")
+            }
             _ => String::new(),
         };
         format!(
@@ -192,9 +248,19 @@ impl StalledDeployment<'_> {
     fn states(&self, states: &[(LrpState, &str)]) -> String {
         let instances = self.process.instances as usize;
         let state = |index: usize| self.process.lrps.get(index).copied().unwrap_or_default();
-        let count = |wanted: LrpState| (0..instances).filter(|index| state(*index) == wanted).count();
-        let found = states.iter().map(|(state, name)| (count(*state), name)).filter(|(count, _)| *count > 0);
-        found.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
+        let count = |wanted: LrpState| {
+            (0..instances)
+                .filter(|index| state(*index) == wanted)
+                .count()
+        };
+        let found = states
+            .iter()
+            .map(|(state, name)| (count(*state), name))
+            .filter(|(count, _)| *count > 0);
+        found
+            .map(|(count, name)| format!("{count} {name}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 

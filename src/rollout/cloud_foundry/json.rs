@@ -26,8 +26,13 @@ impl Json {
     /// The value of `key`; null when it is absent or this is not an object.
     pub(super) fn at(&self, key: &str) -> &Self {
         const NULL: &Json = &Json::Null;
-        let Self::Object(Ordered(fields)) = self else { return NULL };
-        fields.iter().rfind(|(name, _)| name == key).map_or(NULL, |(_, value)| value)
+        let Self::Object(Ordered(fields)) = self else {
+            return NULL;
+        };
+        fields
+            .iter()
+            .rfind(|(name, _)| name == key)
+            .map_or(NULL, |(_, value)| value)
     }
 
     /// Neither null nor false: true in Ruby.
@@ -52,13 +57,22 @@ impl Json {
         if !matches!(self, Self::Object(_)) {
             *self = Self::Object(Ordered::default());
         }
-        let Self::Object(Ordered(fields)) = self else { unreachable!("it was just made one") };
-        let place = fields.iter().rposition(|(name, _)| name == key).unwrap_or_else(|| {
-            fields.push((key.to_owned(), Self::Null));
-            fields.len() - 1
-        });
+        let Self::Object(Ordered(fields)) = self else {
+            unreachable!("it was just made one")
+        };
+        let place = fields
+            .iter()
+            .rposition(|(name, _)| name == key)
+            .unwrap_or_else(|| {
+                fields.push((key.to_owned(), Self::Null));
+                fields.len() - 1
+            });
         let field = &mut fields[place].1;
-        if rest.is_empty() { *field = value } else { field.set(rest, value) }
+        if rest.is_empty() {
+            *field = value
+        } else {
+            field.set(rest, value)
+        }
     }
 }
 

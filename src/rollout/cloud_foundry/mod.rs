@@ -58,8 +58,8 @@ use crate::units::SimTime;
 pub use super::RuleSet;
 pub use api::ApiError;
 pub use control_loop::{
-    CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_CRASHES,
-    UPDATE_FREQUENCY,
+    CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS,
+    MAX_CRASHES, UPDATE_FREQUENCY,
 };
 pub use explain::{DeploymentExplanation, explain};
 pub use quota::{AppQuota, QuotaLimits};
@@ -86,7 +86,10 @@ impl CloudFoundryBugs {
     /// The bugs that go with these rules by default: both as shipped, and the documentation knows of none.
     pub const fn of(rules: RuleSet) -> Self {
         let is_shipped = matches!(rules, RuleSet::Shipped);
-        Self { purge: is_shipped, interim_trap: is_shipped }
+        Self {
+            purge: is_shipped,
+            interim_trap: is_shipped,
+        }
     }
 }
 
@@ -108,7 +111,11 @@ pub struct CloudFoundry {
 impl CloudFoundry {
     /// An updater with the production period ([`UPDATE_FREQUENCY`]).
     pub fn new(rules: RuleSet) -> Self {
-        Self { rules, defects: CloudFoundryBugs::default(), last: SimTime::ZERO }
+        Self {
+            rules,
+            defects: CloudFoundryBugs::default(),
+            last: SimTime::ZERO,
+        }
     }
 
     /// Sets the reproduced bugs.
@@ -128,7 +135,11 @@ impl CloudFoundry {
 
     /// One pass of the updater. It requests the next one while a deployment is in progress. While all are paused or
     /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
-    pub fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<ProcessAction, Vec<Deployment>> {
+    pub fn reconcile(
+        &mut self,
+        now: SimTime,
+        view: &AppView,
+    ) -> Pass<ProcessAction, Vec<Deployment>> {
         self.last = now;
         let mut pass = pass::pass(self.rules, self.defects, view);
         let is_on_its_way = pass.status.iter().any(Deployment::is_ticked);

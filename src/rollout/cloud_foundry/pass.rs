@@ -15,21 +15,48 @@ use super::view::{AppView, Deployment, DeploymentState, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
 
 /// One pass over all deployments of an app.
-pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, view: &AppView) -> Pass<ProcessAction, Vec<Deployment>> {
+pub(super) fn pass(
+    rules: RuleSet,
+    defects: CloudFoundryBugs,
+    view: &AppView,
+) -> Pass<ProcessAction, Vec<Deployment>> {
     let mut draft = Draft::new(view);
     let mut deployments = view.deployments.clone();
     // The lists are made before any change, and contain no paused or finished deployment.
-    for state in [DeploymentState::Deploying, DeploymentState::Canceling, DeploymentState::Prepaused] {
-        for (before, after) in view.deployments.iter().zip(&mut deployments).filter(|(before, _)| before.state == state)
+    for state in [
+        DeploymentState::Deploying,
+        DeploymentState::Canceling,
+        DeploymentState::Prepaused,
+    ] {
+        for (before, after) in view
+            .deployments
+            .iter()
+            .zip(&mut deployments)
+            .filter(|(before, _)| before.state == state)
         {
-            let mut tick = DeploymentTick { rules, defects, view, draft: &mut draft, before, after };
-            let result = if state == DeploymentState::Canceling { tick.cancel() } else { tick.roll() };
+            let mut tick = DeploymentTick {
+                rules,
+                defects,
+                view,
+                draft: &mut draft,
+                before,
+                after,
+            };
+            let result = if state == DeploymentState::Canceling {
+                tick.cancel()
+            } else {
+                tick.roll()
+            };
             if let Err(error) = result {
                 after.error = Some(error);
             }
         }
     }
-    Pass { actions: draft.actions, wake_at: None, status: deployments }
+    Pass {
+        actions: draft.actions,
+        wake_at: None,
+        status: deployments,
+    }
 }
 
 /// The result of scaling a deployment.
@@ -56,17 +83,28 @@ struct DeploymentTick<'a, 'v> {
 impl DeploymentTick<'_, '_> {
     /// The pass of a deployment in progress.
     fn roll(&mut self) -> Result<(), String> {
-        let is_new = |id| self.view.processes.iter().position(|process| process.id == id);
-        let Some(new) = self.before.process.and_then(is_new) else { return Ok(()) };
+        let is_new = |id| {
+            self.view
+                .processes
+                .iter()
+                .position(|process| process.id == id)
+        };
+        let Some(new) = self.before.process.and_then(is_new) else {
+            return Ok(());
+        };
         if !self.view.diego_available {
             return match self.rules {
                 // The product intends to skip the pass silently, but catches the wrong class.
-                RuleSet::Shipped => Err(unexpected("CloudController::Errors::InstancesUnavailable")),
+                RuleSet::Shipped => {
+                    Err(unexpected("CloudController::Errors::InstancesUnavailable"))
+                }
                 RuleSet::Documented => Ok(()),
             };
         }
         let before = self.draft.clone();
-        let progress = self.scale(new).inspect_err(|_| self.draft.clone_from(&before))?;
+        let progress = self
+            .scale(new)
+            .inspect_err(|_| self.draft.clone_from(&before))?;
         if progress != ScaleProgress::Idle {
             self.after.error = None;
         }
@@ -99,7 +137,11 @@ impl DeploymentTick<'_, '_> {
         let (keep, most) = limits(self.rules, deployment, counts.routable);
         let (grown, can_grow) = if is_shipped {
             // The third condition of the product, on routable instances, follows from these.
-            (most, u64::from(counts.starting) < deployment.options.max_in_flight && counts.unhealthy == 0)
+            (
+                most,
+                u64::from(counts.starting) < deployment.options.max_in_flight
+                    && counts.unhealthy == 0,
+            )
         } else {
             // Instances that existed at the start of the pass still exist, even if they are being stopped.
             let instances = u64::from(process.instances);
@@ -109,16 +151,28 @@ impl DeploymentTick<'_, '_> {
         // The old processes, each with its assumed number of instances.
         let processes = self.view.processes.len();
         let count = |draft: &Draft<'_>| -> Vec<(usize, u32)> {
-            (0..processes).filter(|index| *index != new).map(|index| (index, draft.instances(index))).collect()
+            (0..processes)
+                .filter(|index| *index != new)
+                .map(|index| (index, draft.instances(index)))
+                .collect()
         };
-        let excess = |old: &[(usize, u32)]| old.iter().map(|(_, it)| u64::from(*it)).sum::<u64>().saturating_sub(keep);
+        let excess = |old: &[(usize, u32)]| {
+            old.iter()
+                .map(|(_, it)| u64::from(*it))
+                .sum::<u64>()
+                .saturating_sub(keep)
+        };
         let is_done = process.instances >= goal && counts.routable >= goal;
 
         let mut old = count(self.draft);
         let can_shrink = excess(&old) > 0;
         if !can_grow && !can_shrink {
             let is_finished = is_done && !is_shipped;
-            return Ok(if is_finished { ScaleProgress::Finished } else { ScaleProgress::Idle });
+            return Ok(if is_finished {
+                ScaleProgress::Finished
+            } else {
+                ScaleProgress::Idle
+            });
         }
         if is_shipped {
             // Purged instances still count as old in this pass, as shipped.
@@ -141,10 +195,19 @@ impl DeploymentTick<'_, '_> {
 
     /// Scales the processes of superseded canary deployments to 0. The oldest process gains nothing.
     fn purge(&mut self) -> Result<(), String> {
-        let is_purged =
-            |deployment: &&Deployment| deployment.superseded && deployment.state == DeploymentState::Canceled;
-        let purged: Vec<_> = self.view.deployments.iter().filter(is_purged).filter_map(|it| it.process).collect();
-        for index in (0..self.view.processes.len()).filter(|index| purged.contains(&self.view.processes[*index].id)) {
+        let is_purged = |deployment: &&Deployment| {
+            deployment.superseded && deployment.state == DeploymentState::Canceled
+        };
+        let purged: Vec<_> = self
+            .view
+            .deployments
+            .iter()
+            .filter(is_purged)
+            .filter_map(|it| it.process)
+            .collect();
+        for index in (0..self.view.processes.len())
+            .filter(|index| purged.contains(&self.view.processes[*index].id))
+        {
             self.draft.save(index, 0)?;
         }
         Ok(())
@@ -153,7 +216,9 @@ impl DeploymentTick<'_, '_> {
     /// The pass of a cancelled deployment: one process survives, and gets all instances immediately.
     fn cancel(&mut self) -> Result<(), String> {
         let before = self.draft.clone();
-        let Some(survivor) = self.survivor() else { return Ok(()) };
+        let Some(survivor) = self.survivor() else {
+            return Ok(());
+        };
         // Destroying first makes room in the quotas.
         for index in (0..self.view.processes.len()).filter(|index| *index != survivor) {
             self.draft.destroy(index);
@@ -167,16 +232,25 @@ impl DeploymentTick<'_, '_> {
 
     /// The newest process of a superseded deployment that has a running instance, else the oldest process.
     fn survivor(&self) -> Option<usize> {
-        let is_interim =
-            |deployment: &Deployment| deployment.superseded && deployment.state == DeploymentState::Deployed;
+        let is_interim = |deployment: &Deployment| {
+            deployment.superseded && deployment.state == DeploymentState::Deployed
+        };
         let runs = |index: &usize| {
             let process = &self.view.processes[*index];
-            let owned = self.view.deployments.iter().any(|d| d.process == Some(process.id) && is_interim(d));
+            let owned = self
+                .view
+                .deployments
+                .iter()
+                .any(|d| d.process == Some(process.id) && is_interim(d));
             let mut lrps = process.lrps.iter().take(process.instances as usize);
-            let is_running = |lrp| matches!(lrp, &LrpState::Running | &LrpState::RunningNotRoutable);
+            let is_running =
+                |lrp| matches!(lrp, &LrpState::Running | &LrpState::RunningNotRoutable);
             owned && self.view.diego_available && lrps.any(is_running)
         };
-        (0..self.view.processes.len()).rev().find(runs).or_else(|| self.draft.oldest())
+        (0..self.view.processes.len())
+            .rev()
+            .find(runs)
+            .or_else(|| self.draft.oldest())
     }
 }
 

@@ -49,24 +49,45 @@ impl Usage {
     /// With further instances of this size.
     pub(super) const fn with(self, instances: u32, memory_in_mb: u32) -> Self {
         let (instances, memory_in_mb) = (instances as u64, memory_in_mb as u64);
-        Self { instances: self.instances + instances, memory_in_mb: self.memory_in_mb + instances * memory_in_mb }
+        Self {
+            instances: self.instances + instances,
+            memory_in_mb: self.memory_in_mb + instances * memory_in_mb,
+        }
     }
 }
 
 impl AppQuota {
     /// The product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
     pub(super) fn exceeded_by(&self, usage: Usage) -> Option<String> {
-        let lacks =
-            |limit: Option<u64>, others: u64, wanted| limit.is_some_and(|it| others.saturating_add(wanted) > it);
-        let memory = |of: &QuotaLimits| lacks(of.memory_limit_in_mb, of.other_memory_in_mb, usage.memory_in_mb);
-        let instances = |of: &QuotaLimits| lacks(of.app_instance_limit, of.other_instances, usage.instances);
+        let lacks = |limit: Option<u64>, others: u64, wanted| {
+            limit.is_some_and(|it| others.saturating_add(wanted) > it)
+        };
+        let memory = |of: &QuotaLimits| {
+            lacks(
+                of.memory_limit_in_mb,
+                of.other_memory_in_mb,
+                usage.memory_in_mb,
+            )
+        };
+        let instances =
+            |of: &QuotaLimits| lacks(of.app_instance_limit, of.other_instances, usage.instances);
         let checks = [
             ("memory space_quota_exceeded", memory(&self.space)),
             ("memory quota_exceeded", memory(&self.organization)),
-            ("app_instance_limit app_instance_limit_exceeded", instances(&self.organization)),
-            ("app_instance_limit space_app_instance_limit_exceeded", instances(&self.space)),
+            (
+                "app_instance_limit app_instance_limit_exceeded",
+                instances(&self.organization),
+            ),
+            (
+                "app_instance_limit space_app_instance_limit_exceeded",
+                instances(&self.space),
+            ),
         ];
-        let exceeded: Vec<&str> = checks.into_iter().filter(|(_, exceeded)| *exceeded).map(|(text, _)| text).collect();
+        let exceeded: Vec<&str> = checks
+            .into_iter()
+            .filter(|(_, exceeded)| *exceeded)
+            .map(|(text, _)| text)
+            .collect();
         (!exceeded.is_empty()).then(|| exceeded.join(", "))
     }
 
@@ -74,7 +95,11 @@ impl AppQuota {
     pub(super) fn creation_error(&self, exceeded: &str) -> String {
         let is_of_space = exceeded.contains(" space_");
         let kind = if is_of_space { "space" } else { "organization" };
-        let name = if is_of_space { &self.space.name } else { &self.organization.name };
+        let name = if is_of_space {
+            &self.space.name
+        } else {
+            &self.organization.name
+        };
         format!(
             "{exceeded} for {kind} {name}. This {kind}'s quota may not be large enough to support rolling deployments \
              or your configured max-in-flight."

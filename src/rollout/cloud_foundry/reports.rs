@@ -46,10 +46,13 @@ impl InstanceCounts {
     const fn of_state(&mut self, state: LrpState) -> &mut u32 {
         match state {
             LrpState::Running => &mut self.routable,
-            LrpState::RunningNotRoutable | LrpState::Claimed | LrpState::Unclaimed => &mut self.starting,
-            LrpState::Unreported | LrpState::PlacementError | LrpState::Crashed | LrpState::Unknown => {
-                &mut self.unhealthy
+            LrpState::RunningNotRoutable | LrpState::Claimed | LrpState::Unclaimed => {
+                &mut self.starting
             }
+            LrpState::Unreported
+            | LrpState::PlacementError
+            | LrpState::Crashed
+            | LrpState::Unknown => &mut self.unhealthy,
         }
     }
 }
@@ -107,7 +110,11 @@ impl InstanceReports {
         *number = if is_added { *number + 1 } else { *number - 1 };
         if matches!(state, LrpState::Claimed | LrpState::Crashed) {
             let index = index as u32;
-            _ = if is_added { self.in_motion.insert(index) } else { self.in_motion.remove(&index) };
+            _ = if is_added {
+                self.in_motion.insert(index)
+            } else {
+                self.in_motion.remove(&index)
+            };
         }
     }
 }
@@ -136,7 +143,10 @@ mod tests {
     use super::*;
 
     fn state() -> impl Strategy<Value = LrpState> {
-        use LrpState::{Claimed, Crashed, PlacementError, Running, RunningNotRoutable, Unclaimed, Unknown, Unreported};
+        use LrpState::{
+            Claimed, Crashed, PlacementError, Running, RunningNotRoutable, Unclaimed, Unknown,
+            Unreported,
+        };
         prop::sample::select(vec![
             Unreported,
             Unclaimed,
@@ -191,18 +201,50 @@ mod tests {
 
     #[test]
     fn every_instance_is_in_one_of_three_classes() {
-        use LrpState::{Claimed, Crashed, PlacementError, Running, RunningNotRoutable, Unclaimed, Unknown, Unreported};
+        use LrpState::{
+            Claimed, Crashed, PlacementError, Running, RunningNotRoutable, Unclaimed, Unknown,
+            Unreported,
+        };
         let cases: [(u32, &[LrpState], [u32; 3], &str); 7] = [
             (3, &[Running, Running, Running], [3, 0, 0], "all well"),
-            (3, &[RunningNotRoutable, Claimed, Unclaimed], [0, 3, 0], "on their way"),
-            (4, &[PlacementError, Crashed, Unknown, Unreported], [0, 0, 4], "none of these comes up by itself"),
-            (3, &[Running], [1, 0, 2], "an index that Diego does not report is down"),
-            (1, &[Running, Running, Crashed], [1, 0, 0], "what is beyond the desired number is being stopped"),
-            (1, &[Unreported, Running], [0, 0, 1], "an index beyond it does not replace one below"),
+            (
+                3,
+                &[RunningNotRoutable, Claimed, Unclaimed],
+                [0, 3, 0],
+                "on their way",
+            ),
+            (
+                4,
+                &[PlacementError, Crashed, Unknown, Unreported],
+                [0, 0, 4],
+                "none of these comes up by itself",
+            ),
+            (
+                3,
+                &[Running],
+                [1, 0, 2],
+                "an index that Diego does not report is down",
+            ),
+            (
+                1,
+                &[Running, Running, Crashed],
+                [1, 0, 0],
+                "what is beyond the desired number is being stopped",
+            ),
+            (
+                1,
+                &[Unreported, Running],
+                [0, 0, 1],
+                "an index beyond it does not replace one below",
+            ),
             (0, &[], [0, 0, 0], "nothing is wanted"),
         ];
         for (instances, lrps, [routable, starting, unhealthy], why) in cases {
-            let expected = InstanceCounts { routable, starting, unhealthy };
+            let expected = InstanceCounts {
+                routable,
+                starting,
+                unhealthy,
+            };
             assert_eq!(
                 InstanceReports::from(lrps.to_vec()).counts(instances),
                 expected,

@@ -26,7 +26,11 @@ pub struct RequestError {
 
 impl RequestError {
     fn new(field: &str, message: impl Into<String>) -> Self {
-        Self { field: field.to_owned(), message: message.into(), exception: None }
+        Self {
+            field: field.to_owned(),
+            message: message.into(),
+            exception: None,
+        }
     }
 }
 
@@ -85,14 +89,23 @@ impl<'de> Deserialize<'de> for DeploymentRequest {
         match Json::deserialize(deserializer)? {
             Json::Null => Ok(Self::default()),
             body @ Json::Object(_) => Ok(Self(body)),
-            _ => Err(de::Error::custom("a deployment is an object, e.g. `{strategy: rolling}`")),
+            _ => Err(de::Error::custom(
+                "a deployment is an object, e.g. `{strategy: rolling}`",
+            )),
         }
     }
 }
 
 impl DeploymentRequest {
     /// The fields that the product knows.
-    pub const FIELDS: [&str; 6] = ["strategy", "options", "droplet", "revision", "relationships", "metadata"];
+    pub const FIELDS: [&str; 6] = [
+        "strategy",
+        "options",
+        "droplet",
+        "revision",
+        "relationships",
+        "metadata",
+    ];
 
     /// The fields of `options` that the product knows.
     pub const OPTIONS: [&str; 6] = [
@@ -114,7 +127,10 @@ impl DeploymentRequest {
         if options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
             let message = "Options canary steps must not be empty (the product accepts this, and then fails with \
                            NoMethodError)";
-            return Err(vec![RequestError { exception: Some("NoMethodError"), ..RequestError::new(STEPS, message) }]);
+            return Err(vec![RequestError {
+                exception: Some("NoMethodError"),
+                ..RequestError::new(STEPS, message)
+            }]);
         }
         Ok(options)
     }
@@ -129,7 +145,10 @@ impl DeploymentRequest {
         let unknown = unknown_keys(&self.0, &Self::FIELDS);
         if let [first, ..] = &unknown[..] {
             let quoted: Vec<_> = unknown.iter().map(|name| format!("'{name}'")).collect();
-            errors.push(RequestError::new(first, format!("Unknown field(s): {}", quoted.join(", "))));
+            errors.push(RequestError::new(
+                first,
+                format!("Unknown field(s): {}", quoted.join(", ")),
+            ));
         }
         let mut found = DeploymentOptions::default();
         match self.0.at("strategy") {
@@ -142,7 +161,10 @@ impl DeploymentRequest {
             }
         }
         if !self.0.at("droplet").is_blank() && !self.0.at("revision").is_blank() {
-            errors.push(RequestError::new("droplet", "Droplet Cannot set both fields 'droplet' and 'revision'"));
+            errors.push(RequestError::new(
+                "droplet",
+                "Droplet Cannot set both fields 'droplet' and 'revision'",
+            ));
         }
         match self.0.at("options") {
             options @ Json::Object(_) => read_options(options, &mut found, &mut errors),
@@ -150,22 +172,36 @@ impl DeploymentRequest {
             options if options.is_blank() => {
                 // Validation ends here. The product fails when it reads options that should not have passed.
                 if errors.is_empty() {
-                    let class = if matches!(options, Json::List(_)) { "TypeError" } else { "NoMethodError" };
+                    let class = if matches!(options, Json::List(_)) {
+                        "TypeError"
+                    } else {
+                        "NoMethodError"
+                    };
                     let message = format!(
                         "Options must be an object (the product accepts an empty list or text, and then fails with \
                          {class})"
                     );
-                    errors.push(RequestError { exception: Some(class), ..RequestError::new("options", message) });
+                    errors.push(RequestError {
+                        exception: Some(class),
+                        ..RequestError::new("options", message)
+                    });
                 }
             }
             _ => errors.push(RequestError::new("options", "Options must be an object")),
         }
-        if errors.is_empty() { Ok(found) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(found)
+        } else {
+            Err(errors)
+        }
     }
 
     /// Replaces the value at a path of keys, such as `options.max_in_flight`.
     pub fn set(&mut self, path: &str, value: &serde_json::Value) {
-        self.0.set(path, Json::deserialize(value).expect("any value can be kept"));
+        self.0.set(
+            path,
+            Json::deserialize(value).expect("any value can be kept"),
+        );
     }
 }
 
@@ -184,7 +220,11 @@ const NUMBERS: [(&str, i128, i128); 4] = [
 ];
 
 /// The number of an option; `None`: null, absent or invalid.
-fn read_number(options: &Json, (name, min, max): (&str, i128, i128), errors: &mut Vec<RequestError>) -> Option<i128> {
+fn read_number(
+    options: &Json,
+    (name, min, max): (&str, i128, i128),
+    errors: &mut Vec<RequestError>,
+) -> Option<i128> {
     let number = match options.at(name) {
         Json::Null => return None,
         Json::Number(number) => number.as_i128().ok_or("must be an integer"),
@@ -192,7 +232,11 @@ fn read_number(options: &Json, (name, min, max): (&str, i128, i128), errors: &mu
         Json::Text(text) => {
             let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
             if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                Ok(text.parse().unwrap_or(if text.starts_with('-') { i128::MIN } else { i128::MAX }))
+                Ok(text.parse().unwrap_or(if text.starts_with('-') {
+                    i128::MIN
+                } else {
+                    i128::MAX
+                }))
             } else if text.trim().parse::<f64>().is_ok_and(f64::is_finite) {
                 Err("must be an integer")
             } else {
@@ -209,13 +253,23 @@ fn read_number(options: &Json, (name, min, max): (&str, i128, i128), errors: &mu
         Err(problem) => problem.to_owned(),
     };
     let title = name[..1].to_uppercase() + &name[1..].replace('_', " ");
-    errors.push(RequestError::new(&format!("options.{name}"), format!("{title} {problem}")));
+    errors.push(RequestError::new(
+        &format!("options.{name}"),
+        format!("{title} {problem}"),
+    ));
     None
 }
 
 fn unknown_keys(object: &Json, known: &[&str]) -> Vec<String> {
-    let Json::Object(Ordered(fields)) = object else { return Vec::new() };
-    fields.iter().map(|(name, _)| name).filter(|name| !known.contains(&name.as_str())).cloned().collect()
+    let Json::Object(Ordered(fields)) = object else {
+        return Vec::new();
+    };
+    fields
+        .iter()
+        .map(|(name, _)| name)
+        .filter(|name| !known.contains(&name.as_str()))
+        .cloned()
+        .collect()
 }
 
 /// Reads `options` with the product's validation: all errors, in its order.
@@ -225,19 +279,24 @@ fn read_options(options: &Json, found: &mut DeploymentOptions, errors: &mut Vec<
         let message = format!("Options has unsupported key(s): {}", unknown.join(", "));
         errors.push(RequestError::new(&format!("options.{first}"), message));
     }
-    let [web_instances, memory, disk, log_rate] = NUMBERS.map(|field| read_number(options, field, errors));
+    let [web_instances, memory, disk, log_rate] =
+        NUMBERS.map(|field| read_number(options, field, errors));
     let unsigned = |number: Option<i128>| number.and_then(|number| u32::try_from(number).ok());
     found.web_instances = unsigned(web_instances);
     found.memory_in_mb = unsigned(memory);
     found.disk_in_mb = unsigned(disk);
-    found.log_rate_limit_in_bytes_per_second = log_rate.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    found.log_rate_limit_in_bytes_per_second =
+        log_rate.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
     let mut refuse = |field, message: &str| errors.push(RequestError::new(field, message));
     match options.at("max_in_flight") {
         written if !written.is_truthy() => {}
         Json::Number(number) if number.as_u64().is_some_and(|number| number >= 1) => {
             found.max_in_flight = number.as_u64().unwrap_or(u64::MAX);
         }
-        _ => refuse("options.max_in_flight", "Max in flight must be an integer greater than 0"),
+        _ => refuse(
+            "options.max_in_flight",
+            "Max in flight must be an integer greater than 0",
+        ),
     }
     match options.at("canary") {
         canary if !canary.is_truthy() => {}
@@ -245,13 +304,21 @@ fn read_options(options: &Json, found: &mut DeploymentOptions, errors: &mut Vec<
         canary @ Json::Object(_) if found.strategy == DeploymentStrategy::Canary => {
             found.canary_steps = read_steps(canary.at("steps"), errors);
         }
-        Json::Object(_) => refuse("options.canary", "Options canary are only valid for Canary deployments"),
+        Json::Object(_) => refuse(
+            "options.canary",
+            "Options canary are only valid for Canary deployments",
+        ),
         _ => refuse("options.canary", "Options canary must be an object"),
     }
 }
 
 fn read_steps(steps: &Json, errors: &mut Vec<RequestError>) -> Option<Vec<u8>> {
-    let mut refuse = |message: String| errors.push(RequestError::new(STEPS, format!("Options canary steps {message}")));
+    let mut refuse = |message: String| {
+        errors.push(RequestError::new(
+            STEPS,
+            format!("Options canary steps {message}"),
+        ))
+    };
     let list = match steps {
         steps if !steps.is_truthy() => return None,
         Json::List(list) if list.iter().all(|step| matches!(step, Json::Object(_))) => list,
@@ -260,7 +327,11 @@ fn read_steps(steps: &Json, errors: &mut Vec<RequestError>) -> Option<Vec<u8>> {
             return None;
         }
     };
-    for unknown in list.iter().map(|step| unknown_keys(step, &["instance_weight"])).filter(|keys| !keys.is_empty()) {
+    for unknown in list
+        .iter()
+        .map(|step| unknown_keys(step, &["instance_weight"]))
+        .filter(|keys| !keys.is_empty())
+    {
         refuse(format!("has unsupported key(s): {}", unknown.join(", ")));
     }
     let has_weight = |step: &Json| matches!(step, Json::Object(Ordered(fields)) if fields.iter().any(|(name, _)| name == "instance_weight"));
@@ -272,11 +343,17 @@ fn read_steps(steps: &Json, errors: &mut Vec<RequestError>) -> Option<Vec<u8>> {
         _ => None,
     };
     let weights: Option<Vec<i128>> = list.iter().map(weight).collect();
-    if weights.as_ref().is_none_or(|weights| weights.iter().any(|weight| !(1..=100).contains(weight))) {
+    if weights
+        .as_ref()
+        .is_none_or(|weights| weights.iter().any(|weight| !(1..=100).contains(weight)))
+    {
         refuse("instance weight must be an Integer between 1-100 (inclusive)".to_owned());
     }
     if weights.as_ref().is_some_and(|weights| !weights.is_sorted()) {
         refuse("instance weight must be sorted in ascending order".to_owned());
     }
-    weights?.into_iter().map(|weight| u8::try_from(weight).ok()).collect()
+    weights?
+        .into_iter()
+        .map(|weight| u8::try_from(weight).ok())
+        .collect()
 }

@@ -33,8 +33,15 @@ pub fn canary_step_plan(
     web_instances: Option<u32>,
     weights: Option<&[u8]>,
 ) -> Vec<CanaryStep> {
-    let Some(weights) = weights else { return vec![CanaryStep { canary: 1, original: original_instances }] };
-    let base = web_instances.map_or(original_instances, |web_instances| web_instances.min(original_instances));
+    let Some(weights) = weights else {
+        return vec![CanaryStep {
+            canary: 1,
+            original: original_instances,
+        }];
+    };
+    let base = web_instances.map_or(original_instances, |web_instances| {
+        web_instances.min(original_instances)
+    });
     let step = |weight: &u8| {
         let canary = canary(rules, base, *weight);
         let original = match rules {
@@ -61,9 +68,17 @@ fn canary(rules: RuleSet, base: u32, weight: u8) -> u32 {
 mod tests {
     use super::*;
 
-    fn plan(rules: RuleSet, instances: u32, web_instances: Option<u32>, weights: &[u8]) -> Vec<(u32, u32)> {
+    fn plan(
+        rules: RuleSet,
+        instances: u32,
+        web_instances: Option<u32>,
+        weights: &[u8],
+    ) -> Vec<(u32, u32)> {
         let steps = canary_step_plan(rules, instances, web_instances, Some(weights));
-        steps.into_iter().map(|step| (step.canary, step.original)).collect()
+        steps
+            .into_iter()
+            .map(|step| (step.canary, step.original))
+            .collect()
     }
 
     #[test]
@@ -71,13 +86,31 @@ mod tests {
         let cases = [
             // instances, weight, shipped, documented, why
             (10, 20, (2, 9), (2, 9), "the proposal's example"),
-            (10, 25, (3, 8), (2, 9), "a half: up as shipped, down as documented"),
+            (
+                10,
+                25,
+                (3, 8),
+                (2, 9),
+                "a half: up as shipped, down as documented",
+            ),
             (3, 50, (2, 2), (1, 3), "a half"),
-            (45, 70, (31, 15), (31, 15), "31.5 is a little less in doubles"),
+            (
+                45,
+                70,
+                (31, 15),
+                (31, 15),
+                "31.5 is a little less in doubles",
+            ),
             (10, 26, (3, 8), (3, 8), "nearer to three"),
             (10, 1, (1, 10), (1, 10), "never none"),
             (10, 99, (10, 1), (10, 1), "nearer to all"),
-            (10, 100, (10, 0), (10, 1), "as documented there is always one more"),
+            (
+                10,
+                100,
+                (10, 0),
+                (10, 1),
+                "as documented there is always one more",
+            ),
             (0, 50, (1, 0), (1, 0), "an app without instances gets one"),
         ];
         for (instances, weight, shipped, documented, why) in cases {
@@ -87,17 +120,40 @@ mod tests {
                 "{weight} % of {instances}: {why}"
             );
             let found = plan(RuleSet::Documented, instances, None, &[weight]);
-            assert_eq!(found, [documented], "documented, {weight} % of {instances}: {why}");
+            assert_eq!(
+                found,
+                [documented],
+                "documented, {weight} % of {instances}: {why}"
+            );
         }
     }
 
     #[test]
     fn only_a_lower_number_of_web_instances_counts() {
-        assert_eq!(plan(RuleSet::Shipped, 10, Some(4), &[50, 100]), [(2, 3), (4, 0)], "of the lower number");
-        assert_eq!(plan(RuleSet::Shipped, 10, Some(20), &[50]), [(5, 6)], "a higher one is ignored");
-        assert_eq!(plan(RuleSet::Documented, 10, Some(4), &[50, 100]), [(2, 9), (4, 7)], "as documented one for one");
+        assert_eq!(
+            plan(RuleSet::Shipped, 10, Some(4), &[50, 100]),
+            [(2, 3), (4, 0)],
+            "of the lower number"
+        );
+        assert_eq!(
+            plan(RuleSet::Shipped, 10, Some(20), &[50]),
+            [(5, 6)],
+            "a higher one is ignored"
+        );
+        assert_eq!(
+            plan(RuleSet::Documented, 10, Some(4), &[50, 100]),
+            [(2, 9), (4, 7)],
+            "as documented one for one"
+        );
         let without = canary_step_plan(RuleSet::Shipped, 10, Some(4), None);
-        assert_eq!(without, [CanaryStep { canary: 1, original: 10 }], "without weights it is ignored");
+        assert_eq!(
+            without,
+            [CanaryStep {
+                canary: 1,
+                original: 10
+            }],
+            "without weights it is ignored"
+        );
     }
 
     #[test]
@@ -105,8 +161,9 @@ mod tests {
         // The reference: of all numbers from 1, the one with the smallest distance, the smaller of two.
         for instances in 1..120_u32 {
             for weight in 1..=100_u8 {
-                let distance =
-                    |canary: &u32| (i64::from(*canary) * 100 - i64::from(instances) * i64::from(weight)).abs();
+                let distance = |canary: &u32| {
+                    (i64::from(*canary) * 100 - i64::from(instances) * i64::from(weight)).abs()
+                };
                 let nearest = (1..=instances).min_by_key(distance).expect("there is one");
                 let found = plan(RuleSet::Documented, instances, None, &[weight])[0].0;
                 assert_eq!(found, nearest, "{weight} % of {instances}");

@@ -54,15 +54,30 @@ impl Superseded {
 
 impl AppView {
     /// A started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
-    pub fn on_its_way(oldest: Revision, interim: Revision, instances: u32, superseded: Superseded) -> Self {
+    pub fn on_its_way(
+        oldest: Revision,
+        interim: Revision,
+        instances: u32,
+        superseded: Superseded,
+    ) -> Self {
         let mut app = Self::settled(oldest, superseded.oldest_instances(instances));
         let process = app.add_process(interim, superseded.instances);
         process.lrps = vec![LrpState::Running; superseded.instances as usize].into();
         let process = Some(process.id);
         let is_canary = superseded.state.is_purged();
-        let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };
-        let options = DeploymentOptions { strategy, ..DeploymentOptions::default() };
-        let mut deployment = Deployment { process, ..Deployment::new(&options, instances, oldest) };
+        let strategy = if is_canary {
+            DeploymentStrategy::Canary
+        } else {
+            DeploymentStrategy::Rolling
+        };
+        let options = DeploymentOptions {
+            strategy,
+            ..DeploymentOptions::default()
+        };
+        let mut deployment = Deployment {
+            process,
+            ..Deployment::new(&options, instances, oldest)
+        };
         if superseded.state == SupersededState::Paused {
             deployment.state = DeploymentState::Paused;
         }
@@ -81,13 +96,27 @@ mod tests {
     /// Desired instances of the oldest and the interim process after creation and one pass without a routable
     /// instance.
     fn first_pass(state: SupersededState, defects: CloudFoundryBugs) -> (u32, Option<u32>) {
-        let mut app = AppView::on_its_way(Revision(1), Revision(1), 10, Superseded { instances: 5, state });
-        let options = DeploymentRequest::default().check().expect("an empty request is one");
-        app.create(RuleSet::Shipped, &options, Revision(2)).expect("there is no quota");
+        let mut app = AppView::on_its_way(
+            Revision(1),
+            Revision(1),
+            10,
+            Superseded {
+                instances: 5,
+                state,
+            },
+        );
+        let options = DeploymentRequest::default()
+            .check()
+            .expect("an empty request is one");
+        app.create(RuleSet::Shipped, &options, Revision(2))
+            .expect("there is no quota");
         let updater = &mut CloudFoundry::new(RuleSet::Shipped).with_defects(defects);
         let pass = updater.reconcile(crate::units::SimTime::ZERO, &app);
         app.store(&pass);
-        (app.processes[0].instances, app.process(TargetId(1)).map(|process| process.instances))
+        (
+            app.processes[0].instances,
+            app.process(TargetId(1)).map(|process| process.instances),
+        )
     }
 
     #[test]
@@ -103,7 +132,11 @@ mod tests {
             (Paused, none, (6, Some(0))),
         ];
         for (state, defects, expected) in cases {
-            assert_eq!(first_pass(state, defects), expected, "{state:?}, {defects:?}");
+            assert_eq!(
+                first_pass(state, defects),
+                expected,
+                "{state:?}, {defects:?}"
+            );
         }
     }
 }

@@ -105,15 +105,26 @@ impl AppView {
             diego_available: true,
             next_process: 0,
         };
-        app.add_process(revision, instances).lrps = vec![LrpState::Running; instances as usize].into();
+        app.add_process(revision, instances).lrps =
+            vec![LrpState::Running; instances as usize].into();
         app
     }
 
     /// Adds a process of the default memory, of which no instance is reported yet.
     pub(super) fn add_process(&mut self, revision: Revision, instances: u32) -> &mut Process {
-        let (id, memory_in_mb, lrps) = (TargetId(self.next_process), DEFAULT_MEMORY_IN_MB, InstanceReports::default());
+        let (id, memory_in_mb, lrps) = (
+            TargetId(self.next_process),
+            DEFAULT_MEMORY_IN_MB,
+            InstanceReports::default(),
+        );
         self.next_process += 1;
-        self.processes.push_mut(Process { id, revision, instances, memory_in_mb, lrps })
+        self.processes.push_mut(Process {
+            id,
+            revision,
+            instances,
+            memory_in_mb,
+            lrps,
+        })
     }
 
     /// A stopped app with `instances` of `revision` once it is started.
@@ -126,7 +137,9 @@ impl AppView {
 
     /// The app's only active deployment.
     pub fn active(&self) -> Option<&Deployment> {
-        self.deployments.iter().rfind(|deployment| deployment.is_active())
+        self.deployments
+            .iter()
+            .rfind(|deployment| deployment.is_active())
     }
 
     /// A process by its id. `None`: it was destroyed.
@@ -141,7 +154,10 @@ impl AppView {
 
     /// Desired instances of all processes.
     pub fn desired_instances(&self) -> u64 {
-        self.processes.iter().map(|process| u64::from(process.instances)).sum()
+        self.processes
+            .iter()
+            .map(|process| u64::from(process.instances))
+            .sum()
     }
 
     /// Stores the result of a pass. Instances change later: Diego's reports stay unchanged.
@@ -152,9 +168,13 @@ impl AppView {
         for action in &pass.actions {
             match *action {
                 ProcessAction::Scale(target, instances) => {
-                    self.process_mut(target).expect("a process exists when it is scaled").instances = instances;
+                    self.process_mut(target)
+                        .expect("a process exists when it is scaled")
+                        .instances = instances;
                 }
-                ProcessAction::Delete(target) => self.processes.retain(|process| process.id != target),
+                ProcessAction::Delete(target) => {
+                    self.processes.retain(|process| process.id != target)
+                }
             }
         }
         self.deployments.clone_from(&pass.status);
@@ -163,7 +183,9 @@ impl AppView {
     /// The usage of the app's processes; none while it is stopped.
     pub(super) fn usage(&self) -> Usage {
         let processes = self.processes.iter().filter(|_| self.started);
-        processes.fold(Usage::default(), |usage, process| usage.with(process.instances, process.memory_in_mb))
+        processes.fold(Usage::default(), |usage, process| {
+            usage.with(process.instances, process.memory_in_mb)
+        })
     }
 }
 
@@ -186,14 +208,22 @@ impl Process {
 
 impl Deployment {
     /// A deployment in progress, without a process yet.
-    pub(super) fn new(options: &DeploymentOptions, original_instances: u32, previous_revision: Revision) -> Self {
+    pub(super) fn new(
+        options: &DeploymentOptions,
+        original_instances: u32,
+        previous_revision: Revision,
+    ) -> Self {
         let is_canary = options.strategy == DeploymentStrategy::Canary;
         Self {
             process: None,
             options: options.clone(),
             original_instances,
             canary_current_step: is_canary.then_some(1),
-            state: if is_canary { DeploymentState::Prepaused } else { DeploymentState::Deploying },
+            state: if is_canary {
+                DeploymentState::Prepaused
+            } else {
+                DeploymentState::Deploying
+            },
             superseded: false,
             error: None,
             previous_revision,
@@ -202,17 +232,25 @@ impl Deployment {
 
     /// Neither finished nor cancelled nor superseded.
     pub const fn is_active(&self) -> bool {
-        !matches!(self.state, DeploymentState::Deployed | DeploymentState::Canceled)
+        !matches!(
+            self.state,
+            DeploymentState::Deployed | DeploymentState::Canceled
+        )
     }
 
     /// Whether passes process it: not while it is paused or after it has finished.
     pub const fn is_ticked(&self) -> bool {
-        matches!(self.state, DeploymentState::Deploying | DeploymentState::Prepaused | DeploymentState::Canceling)
+        matches!(
+            self.state,
+            DeploymentState::Deploying | DeploymentState::Prepaused | DeploymentState::Canceling
+        )
     }
 
     /// Its final number of instances, unless a user continues with fewer than its steps already have.
     pub fn target_instances(&self) -> u32 {
-        self.options.web_instances.unwrap_or(self.original_instances)
+        self.options
+            .web_instances
+            .unwrap_or(self.original_instances)
     }
 
     /// New instances that max in flight allows the rollout, or its first step, to start with.
@@ -221,41 +259,68 @@ impl Deployment {
             (_, DeploymentStrategy::Rolling) => self.target_instances(),
             // The product intends the first step's number, but reads its weight as 0.
             (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
-            (RuleSet::Documented, DeploymentStrategy::Canary) => self.current_step(rules).map_or(1, |step| step.canary),
+            (RuleSet::Documented, DeploymentStrategy::Canary) => {
+                self.current_step(rules).map_or(1, |step| step.canary)
+            }
         };
         u64::from(all).min(self.options.max_in_flight)
     }
 
     /// Its steps in instances; none for rolling.
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
-        let DeploymentOptions { strategy, web_instances, canary_steps, .. } = &self.options;
+        let DeploymentOptions {
+            strategy,
+            web_instances,
+            canary_steps,
+            ..
+        } = &self.options;
         if *strategy == DeploymentStrategy::Rolling {
             return Vec::new();
         }
-        canary_step_plan(rules, self.original_instances, *web_instances, canary_steps.as_deref())
+        canary_step_plan(
+            rules,
+            self.original_instances,
+            *web_instances,
+            canary_steps.as_deref(),
+        )
     }
 
     /// The current or reached step. `None`: rolling.
     pub fn current_step(&self, rules: RuleSet) -> Option<CanaryStep> {
-        self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
+        self.plan(rules)
+            .get(self.canary_current_step?.checked_sub(1)? as usize)
+            .copied()
     }
 
     /// The numbers of instances that it scales to: those of a step, or its final ones.
     pub(super) fn goal(&self, rules: RuleSet) -> CanaryStep {
-        let step = self.current_step(rules).filter(|_| self.state == DeploymentState::Prepaused);
-        step.unwrap_or(CanaryStep { canary: self.target_instances(), original: 0 })
+        let step = self
+            .current_step(rules)
+            .filter(|_| self.state == DeploymentState::Prepaused);
+        step.unwrap_or(CanaryStep {
+            canary: self.target_instances(),
+            original: 0,
+        })
     }
 
     /// Marks it as superseded by a later one.
     pub(super) fn supersede(&mut self) {
         let is_deploying = self.state == DeploymentState::Deploying;
         self.superseded = true;
-        self.state = if is_deploying { DeploymentState::Deployed } else { DeploymentState::Canceled };
+        self.state = if is_deploying {
+            DeploymentState::Deployed
+        } else {
+            DeploymentState::Canceled
+        };
     }
 
     /// The value of its status in the API: `ACTIVE` or `FINALIZED`.
     pub const fn value(&self) -> &'static str {
-        if self.is_active() { "ACTIVE" } else { "FINALIZED" }
+        if self.is_active() {
+            "ACTIVE"
+        } else {
+            "FINALIZED"
+        }
     }
 
     /// The reason of its status in the API: `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or `SUPERSEDED`.
@@ -264,7 +329,9 @@ impl Deployment {
             DeploymentState::Deploying | DeploymentState::Prepaused => "DEPLOYING",
             DeploymentState::Paused => "PAUSED",
             DeploymentState::Canceling => "CANCELING",
-            DeploymentState::Deployed | DeploymentState::Canceled if self.superseded => "SUPERSEDED",
+            DeploymentState::Deployed | DeploymentState::Canceled if self.superseded => {
+                "SUPERSEDED"
+            }
             DeploymentState::Deployed => "DEPLOYED",
             DeploymentState::Canceled => "CANCELED",
         }

@@ -17,7 +17,10 @@ use crate::units::SimDuration;
 #[serde(default)]
 pub struct ObjectMeta {
     /// Unique among the objects of its kind.
-    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub name: String,
 }
 
@@ -65,10 +68,16 @@ pub struct StageConfig {
     /// Number of concurrent clusters, or a share of the stage's, rounded down and at least 1. Absent: 1.
     pub max_concurrency: Option<IntOrString>,
     /// Tasks before the stage starts: at most one `Approval`.
-    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub before_stage_tasks: Vec<StageTask>,
     /// Tasks before the next stage starts: an `Approval`, a `TimedWait`, or both.
-    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub after_stage_tasks: Vec<StageTask>,
 }
 
@@ -92,7 +101,10 @@ pub struct RunSpec {
     #[serde(deserialize_with = "null_is_default")]
     pub placement_name: String,
     /// The resource snapshot to roll out, a number in quotes. Empty: the newest.
-    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub resource_snapshot_index: String,
     /// The strategy.
     #[serde(deserialize_with = "null_is_default")]
@@ -134,7 +146,10 @@ pub struct PlacementPolicyConfig {
     /// For `PickN`.
     pub number_of_clusters: Option<i32>,
     /// For `PickFixed`.
-    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub cluster_names: Vec<String>,
 }
 
@@ -177,7 +192,10 @@ pub struct RollingUpdateConfig {
 impl StageTask {
     /// Duration of a `TimedWait`; one that cannot be read is 0.
     pub(super) fn wait(&self) -> SimDuration {
-        self.wait_time.as_deref().and_then(parse_duration).unwrap_or_default()
+        self.wait_time
+            .as_deref()
+            .and_then(parse_duration)
+            .unwrap_or_default()
     }
 }
 
@@ -197,7 +215,12 @@ impl PlacementSpec {
     pub fn requested(&self) -> Option<u32> {
         let policy = self.policy.as_ref()?;
         match policy.placement_type.as_deref()? {
-            "PickN" => Some(policy.number_of_clusters.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)),
+            "PickN" => Some(
+                policy
+                    .number_of_clusters
+                    .and_then(|n| u32::try_from(n).ok())
+                    .unwrap_or(0),
+            ),
             "PickFixed" => Some(policy.cluster_names.len() as u32),
             _ => None,
         }
@@ -243,15 +266,30 @@ spec:
 
     #[test]
     fn real_objects_are_read_with_their_other_fields() {
-        let strategy: ClusterStagedUpdateStrategy = serde_saphyr::from_str(STRATEGY).expect("it is read");
+        let strategy: ClusterStagedUpdateStrategy =
+            serde_saphyr::from_str(STRATEGY).expect("it is read");
         assert_eq!(strategy.metadata.name, "by-ring");
-        let [first, rest] = &strategy.spec.stages[..] else { panic!("two stages") };
+        let [first, rest] = &strategy.spec.stages[..] else {
+            panic!("two stages")
+        };
         assert_eq!(first.after_stage_tasks[0].wait_time.as_deref(), Some("1h"));
-        assert_eq!((&rest.label_selector, &rest.after_stage_tasks), (&None, &Vec::new()), "null is absent");
+        assert_eq!(
+            (&rest.label_selector, &rest.after_stage_tasks),
+            (&None, &Vec::new()),
+            "null is absent"
+        );
         assert_eq!(rest.max_concurrency, Some("10%".into()));
         let filled = strategy.spec.with_defaults();
-        assert_eq!(filled.stages[0].max_concurrency, Some(1.into()), "the default of admission");
-        assert_eq!(filled.stages[1].max_concurrency, Some("10%".into()), "and what it leaves");
+        assert_eq!(
+            filled.stages[0].max_concurrency,
+            Some(1.into()),
+            "the default of admission"
+        );
+        assert_eq!(
+            filled.stages[1].max_concurrency,
+            Some("10%".into()),
+            "and what it leaves"
+        );
 
         let placement: ClusterResourcePlacement = serde_saphyr::from_str(
             "{spec: {resourceSelectors: [{kind: Namespace}], policy: {placementType: PickN, numberOfClusters: 3}, \
@@ -259,15 +297,22 @@ spec:
         )
         .expect("it is read");
         assert_eq!(placement.spec.requested(), Some(3));
-        assert_eq!(placement.spec.rolling_update().max_unavailable, Some(2.into()));
+        assert_eq!(
+            placement.spec.rolling_update().max_unavailable,
+            Some(2.into())
+        );
         assert!(!placement.spec.is_external());
     }
 
     #[test]
     fn written_objects_are_read_back() {
-        let strategy: ClusterStagedUpdateStrategy = serde_saphyr::from_str(STRATEGY).expect("it is read");
+        let strategy: ClusterStagedUpdateStrategy =
+            serde_saphyr::from_str(STRATEGY).expect("it is read");
         let json = serde_json::to_string(&strategy).expect("it is JSON");
-        assert_eq!(serde_json::from_str::<ClusterStagedUpdateStrategy>(&json).expect("its own"), strategy);
+        assert_eq!(
+            serde_json::from_str::<ClusterStagedUpdateStrategy>(&json).expect("its own"),
+            strategy
+        );
     }
 
     #[test]
@@ -280,7 +325,10 @@ spec:
             cluster_names: vec!["a".to_owned(), "b".to_owned()],
             ..PlacementPolicyConfig::default()
         };
-        let spec = PlacementSpec { policy: Some(fixed), ..PlacementSpec::default() };
+        let spec = PlacementSpec {
+            policy: Some(fixed),
+            ..PlacementSpec::default()
+        };
         assert_eq!(spec.requested(), Some(2));
     }
 }

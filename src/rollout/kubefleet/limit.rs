@@ -31,12 +31,18 @@ pub enum ScaledValueError {
 ///
 /// # Errors
 /// The value is missing or invalid.
-pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> Result<i64, ScaledValueError> {
+pub fn limit(
+    value: Option<&IntOrString>,
+    total: usize,
+    rounding: Rounding,
+) -> Result<i64, ScaledValueError> {
     match value {
         None => Err(ScaledValueError::Missing),
         Some(IntOrString::Int(number)) => Ok(i64::from(*number)),
         Some(IntOrString::String(text)) => {
-            let percent = text.strip_suffix('%').and_then(|number| number.parse::<i64>().ok());
+            let percent = text
+                .strip_suffix('%')
+                .and_then(|number| number.parse::<i64>().ok());
             let percent = percent.ok_or_else(|| ScaledValueError::NotAPercentage(text.clone()))?;
             let hundredths = i128::from(percent) * total as i128;
             let share = match rounding {
@@ -60,7 +66,12 @@ mod tests {
             (3.into(), 10, Some((3, 3)), "a number is itself"),
             (30.into(), 10, Some((30, 30)), "even above the total"),
             ((-2).into(), 10, Some((-2, -2)), "and below zero"),
-            ("25%".into(), 10, Some((2, 3)), "a share is rounded in the given direction"),
+            (
+                "25%".into(),
+                10,
+                Some((2, 3)),
+                "a share is rounded in the given direction",
+            ),
             ("50%".into(), 10, Some((5, 5)), "nothing to round"),
             ("0%".into(), 10, Some((0, 0)), "nothing"),
             ("+7%".into(), 100, Some((7, 7)), "Go takes a sign"),
@@ -69,11 +80,15 @@ mod tests {
             ("%".into(), 10, None, "nor nothing"),
         ];
         for (value, total, expected, why) in cases {
-            let both =
-                limit(Some(&value), total, Rounding::Down).ok().zip(limit(Some(&value), total, Rounding::Up).ok());
+            let both = limit(Some(&value), total, Rounding::Down)
+                .ok()
+                .zip(limit(Some(&value), total, Rounding::Up).ok());
             assert_eq!(both, expected, "{value} of {total}: {why}");
         }
-        assert_eq!(limit(None, 10, Rounding::Up), Err(ScaledValueError::Missing));
+        assert_eq!(
+            limit(None, 10, Rounding::Up),
+            Err(ScaledValueError::Missing)
+        );
     }
 
     #[test]
@@ -92,7 +107,11 @@ mod tests {
             ("+", None),
         ] {
             let share = IntOrString::String(format!("{text}%"));
-            assert_eq!(limit(Some(&share), 100, Rounding::Down).ok(), number, "{text:?}");
+            assert_eq!(
+                limit(Some(&share), 100, Rounding::Down).ok(),
+                number,
+                "{text:?}"
+            );
         }
     }
 }

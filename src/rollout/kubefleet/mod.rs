@@ -53,12 +53,14 @@ use super::{by_name, stored};
 
 pub use super::RuleSet;
 pub use binding::{
-    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, WorkReport, WorkState, binding_name,
+    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, WorkReport, WorkState,
+    binding_name,
 };
 pub use config::{
-    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy,
-    KubeFleetObject, ObjectMeta, PlacementPolicyConfig, PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec,
-    RunState, StageConfig, StageTask, StrategySpec,
+    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun,
+    ClusterStagedUpdateStrategy, KubeFleetObject, ObjectMeta, PlacementPolicyConfig, PlacementSpec,
+    PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig, StageTask,
+    StrategySpec,
 };
 pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 pub use duration::{format_duration, parse_duration};
@@ -83,9 +85,17 @@ pub struct KubeFleetBugs {
 
 impl KubeFleetBugs {
     /// None of them.
-    pub const NONE: Self = Self { in_progress_is_failure: false, delete_only_run_fails: false, missed_wake_ups: false };
+    pub const NONE: Self = Self {
+        in_progress_is_failure: false,
+        delete_only_run_fails: false,
+        missed_wake_ups: false,
+    };
     /// All of them, as shipped.
-    pub const ALL: Self = Self { in_progress_is_failure: true, delete_only_run_fails: true, missed_wake_ups: true };
+    pub const ALL: Self = Self {
+        in_progress_is_failure: true,
+        delete_only_run_fails: true,
+        missed_wake_ups: true,
+    };
 
     /// The bugs that go with these rules by default: the documentation knows of none.
     pub const fn of(rules: RuleSet) -> Self {

@@ -10,25 +10,60 @@ use super::binding::{Binding, BindingState, Bindings, ConditionStatus as Status}
 
 /// The conditions, in the product's order: type, and the reasons for Unknown, False and True.
 const CONDITIONS: [(&str, [&str; 3]); 5] = [
-    ("RolloutStarted", ["RolloutStartedUnknown", "RolloutNotStartedYet", "RolloutStarted"]),
-    ("Overridden", ["OverriddenPending", "OverriddenFailed", "NoOverrideSpecified"]),
-    ("WorkSynchronized", ["WorkSynchronizedUnknown", "WorkNotSynchronizedYet", "WorkSynchronized"]),
+    (
+        "RolloutStarted",
+        [
+            "RolloutStartedUnknown",
+            "RolloutNotStartedYet",
+            "RolloutStarted",
+        ],
+    ),
+    (
+        "Overridden",
+        [
+            "OverriddenPending",
+            "OverriddenFailed",
+            "NoOverrideSpecified",
+        ],
+    ),
+    (
+        "WorkSynchronized",
+        [
+            "WorkSynchronizedUnknown",
+            "WorkNotSynchronizedYet",
+            "WorkSynchronized",
+        ],
+    ),
     ("Applied", ["ApplyPending", "ApplyFailed", "ApplySucceeded"]),
-    ("Available", ["ResourceAvailableUnknown", "ResourceNotAvailableYet", "ResourceAvailable"]),
+    (
+        "Available",
+        [
+            "ResourceAvailableUnknown",
+            "ResourceNotAvailableYet",
+            "ResourceAvailable",
+        ],
+    ),
 ];
 
 /// The conditions of the placement called `name` with these bindings. `latest` is its newest resource snapshot; `None`:
 /// its rollout is external, by update runs.
-pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revision>) -> Vec<ObjectCondition> {
+pub fn placement_conditions(
+    name: &str,
+    bindings: &Bindings,
+    latest: Option<Revision>,
+) -> Vec<ObjectCondition> {
     let object = format!("ClusterResourcePlacement/{name}");
-    let is_picked = |binding: &&Binding| !binding.deleting && binding.state != BindingState::Unscheduled;
+    let is_picked =
+        |binding: &&Binding| !binding.deleting && binding.state != BindingState::Unscheduled;
     let live = || bindings.iter().filter(is_picked);
     if latest.is_none()
         && let Some(message) = external(live())
     {
         let reason = "RolloutControlledByExternalController";
         let started = ObjectCondition::new(&object, CONDITIONS[0].0, "Unknown", reason, message);
-        let absent = CONDITIONS[1..].iter().map(|(kind, _)| ObjectCondition::absent(&object, kind));
+        let absent = CONDITIONS[1..]
+            .iter()
+            .map(|(kind, _)| ObjectCondition::absent(&object, kind));
         return std::iter::once(started).chain(absent).collect();
     }
     let mut counts = [[0_usize; 3]; CONDITIONS.len()];
@@ -48,11 +83,19 @@ pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revi
             if is_decided || count == [0; 3] {
                 return ObjectCondition::absent(&object, kind);
             }
-            let status = [Status::Unknown, Status::False].into_iter().find(|status| count[*status as usize] > 0);
+            let status = [Status::Unknown, Status::False]
+                .into_iter()
+                .find(|status| count[*status as usize] > 0);
             is_decided = status.is_some();
             let status = status.unwrap_or(Status::True);
             let message = format!("{} cluster(s)", count[status as usize]);
-            ObjectCondition::new(&object, kind, &format!("{status:?}"), reasons[status as usize], message)
+            ObjectCondition::new(
+                &object,
+                kind,
+                &format!("{status:?}"),
+                reasons[status as usize],
+                message,
+            )
         })
         .collect()
 }
@@ -64,7 +107,9 @@ fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static 
     if live.any(|binding| binding.snapshot != first) {
         return Some("different resource snapshot versions are observed across clusters");
     }
-    first.is_none().then_some("no resource snapshot name is observed across clusters")
+    first
+        .is_none()
+        .then_some("no resource snapshot name is observed across clusters")
 }
 
 /// The statuses of a binding's conditions at its current generation. One with an older snapshot only waits for its
@@ -76,7 +121,10 @@ fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
         (_, true) => Status::False,
         _ => Status::Unknown,
     };
-    let work = binding.work_state().statuses().map(|status| status.unwrap_or(Status::Unknown));
+    let work = binding
+        .work_state()
+        .statuses()
+        .map(|status| status.unwrap_or(Status::Unknown));
     let [overridden, synchronized, applied, available] = work;
     [started, overridden, synchronized, applied, available]
 }
@@ -93,12 +141,27 @@ mod tests {
 
     fn words(bindings: &[Binding], latest: Option<Revision>) -> Vec<String> {
         let list = placement_conditions("app", &bindings.iter().cloned().collect(), latest);
-        let shown = list.into_iter().filter(|condition| !condition.status.is_empty());
-        shown.map(|it| format!("{} {} {}: {}", it.condition, it.status, it.reason, it.message)).collect()
+        let shown = list
+            .into_iter()
+            .filter(|condition| !condition.status.is_empty());
+        shown
+            .map(|it| {
+                format!(
+                    "{} {} {}: {}",
+                    it.condition, it.status, it.reason, it.message
+                )
+            })
+            .collect()
     }
 
     fn settled(nth: u32, snapshot: Revision) -> Binding {
-        Binding::settled(format!("app-{nth}"), TargetId(nth), 0, snapshot, ApplyStrategy(0))
+        Binding::settled(
+            format!("app-{nth}"),
+            TargetId(nth),
+            0,
+            snapshot,
+            ApplyStrategy(0),
+        )
     }
 
     #[test]
@@ -139,10 +202,16 @@ mod tests {
         let differ = words(&[settled(0, NEW), settled(1, OLD)], None);
         assert_eq!(
             differ,
-            ["RolloutStarted Unknown RolloutControlledByExternalController: different resource snapshot versions are \
-              observed across clusters"]
+            [
+                "RolloutStarted Unknown RolloutControlledByExternalController: different resource snapshot versions are \
+              observed across clusters"
+            ]
         );
-        assert_eq!(words(&[settled(0, OLD), settled(1, OLD)], None).len(), 5, "before the run nothing is new");
+        assert_eq!(
+            words(&[settled(0, OLD), settled(1, OLD)], None).len(),
+            5,
+            "before the run nothing is new"
+        );
         let fresh = Binding::scheduled("app-0".to_owned(), TargetId(0), 0);
         assert!(words(&[fresh], None)[0].contains("no resource snapshot name is observed"));
     }

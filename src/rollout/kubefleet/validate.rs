@@ -26,12 +26,27 @@ pub struct InvalidField {
 }
 
 /// Rejects a field for a reason, unless a rule holds.
-fn require(holds: bool, at: impl Into<String>, reason: impl Into<String>) -> Result<(), InvalidField> {
-    if holds { Ok(()) } else { Err(InvalidField { at: at.into(), reason: reason.into() }) }
+fn require(
+    holds: bool,
+    at: impl Into<String>,
+    reason: impl Into<String>,
+) -> Result<(), InvalidField> {
+    if holds {
+        Ok(())
+    } else {
+        Err(InvalidField {
+            at: at.into(),
+            reason: reason.into(),
+        })
+    }
 }
 
 fn at_most(most: usize, count: usize, at: &str) -> Result<(), InvalidField> {
-    require(count <= most, at, format!("must have at most {most} items, got {count}"))
+    require(
+        count <= most,
+        at,
+        format!("must have at most {most} items, got {count}"),
+    )
 }
 
 impl StrategySpec {
@@ -41,7 +56,10 @@ impl StrategySpec {
     /// The first violation.
     pub fn validate(&self) -> Result<(), InvalidField> {
         at_most(STAGES, self.stages.len(), "spec.stages")?;
-        self.stages.iter().enumerate().try_for_each(|(index, stage)| stage.validate(&format!("spec.stages[{index}]")))
+        self.stages
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, stage)| stage.validate(&format!("spec.stages[{index}]")))
     }
 }
 
@@ -49,7 +67,10 @@ impl StageConfig {
     fn validate(&self, at: &str) -> Result<(), InvalidField> {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let is_named = matches!(self.name.len(), 1..=63) && self.name.bytes().all(is_name);
-        let reason = format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name);
+        let reason = format!(
+            "`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'",
+            self.name
+        );
         require(is_named, format!("{at}.name"), reason)?;
         let at_limit = format!("{at}.maxConcurrency");
         match &self.max_concurrency {
@@ -58,18 +79,33 @@ impl StageConfig {
             }
             Some(IntOrString::String(text)) => {
                 let is_share = is_percentage(text) && !text.starts_with('0');
-                require(is_share, at_limit, format!("`{text}` must match '^(100|[1-9][0-9]?)%$'"))?;
+                require(
+                    is_share,
+                    at_limit,
+                    format!("`{text}` must match '^(100|[1-9][0-9]?)%$'"),
+                )?;
             }
             None => {}
         }
-        let (at_before, at_after) = (format!("{at}.beforeStageTasks"), format!("{at}.afterStageTasks"));
+        let (at_before, at_after) = (
+            format!("{at}.beforeStageTasks"),
+            format!("{at}.afterStageTasks"),
+        );
         let waits = |task: &StageTask| task.kind == "TimedWait";
         each_task(&self.before_stage_tasks, &at_before, 1)?;
-        require(!self.before_stage_tasks.iter().any(waits), at_before, "BeforeStageTaskType cannot be TimedWait")?;
+        require(
+            !self.before_stage_tasks.iter().any(waits),
+            at_before,
+            "BeforeStageTaskType cannot be TimedWait",
+        )?;
         each_task(&self.after_stage_tasks, &at_after, 2)?;
         let is_endless = |task: &StageTask| waits(task) && task.wait_time.is_none();
         let has_endless = self.after_stage_tasks.iter().any(is_endless);
-        require(!has_endless, at_after, "AfterStageTaskType is TimedWait, waitTime is required")
+        require(
+            !has_endless,
+            at_after,
+            "AfterStageTaskType is TimedWait, waitTime is required",
+        )
     }
 }
 
@@ -77,12 +113,21 @@ impl StageConfig {
 fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidField> {
     at_most(most, tasks.len(), at)?;
     for (index, StageTask { kind, wait_time }) in tasks.iter().enumerate() {
-        let unsupported = format!("unsupported value `{kind}`: supported values: \"TimedWait\", \"Approval\"");
-        require(kind == "Approval" || kind == "TimedWait", format!("{at}[{index}].type"), unsupported)?;
+        let unsupported =
+            format!("unsupported value `{kind}`: supported values: \"TimedWait\", \"Approval\"");
+        require(
+            kind == "Approval" || kind == "TimedWait",
+            format!("{at}[{index}].type"),
+            unsupported,
+        )?;
         let Some(text) = wait_time else { continue };
         let unlike = format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'");
         require(is_wait(text), format!("{at}[{index}].waitTime"), unlike)?;
-        require(kind != "Approval", at, "AfterStageTaskType is Approval, waitTime is not allowed")?;
+        require(
+            kind != "Approval",
+            at,
+            "AfterStageTaskType is Approval, waitTime is not allowed",
+        )?;
     }
     Ok(())
 }
@@ -90,16 +135,26 @@ fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidFi
 /// `0%` to `100%`, in at most two digits below 100.
 fn is_percentage(text: &str) -> bool {
     let digits = text.strip_suffix('%');
-    digits.is_some_and(|it| it == "100" || matches!(it.len(), 1 | 2) && it.bytes().all(|byte| byte.is_ascii_digit()))
+    digits.is_some_and(|it| {
+        it == "100" || matches!(it.len(), 1 | 2) && it.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Numbers with h, m or s after each.
 fn is_wait(text: &str) -> bool {
-    let mut units = text.split(|c: char| c.is_ascii_digit() || c == '.').filter(|unit| !unit.is_empty());
+    let mut units = text
+        .split(|c: char| c.is_ascii_digit() || c == '.')
+        .filter(|unit| !unit.is_empty());
     let units_are_known = units.all(|unit| matches!(unit, "h" | "m" | "s"));
-    let is_whole = |number: &str| number.is_empty() || !number.starts_with('.') && !number.ends_with('.');
-    let numbers_are_whole = text.split(|c: char| !c.is_ascii_digit() && c != '.').all(is_whole);
-    units_are_known && numbers_are_whole && text.ends_with(['h', 'm', 's']) && parse_duration(text).is_some()
+    let is_whole =
+        |number: &str| number.is_empty() || !number.starts_with('.') && !number.ends_with('.');
+    let numbers_are_whole = text
+        .split(|c: char| !c.is_ascii_digit() && c != '.')
+        .all(is_whole);
+    units_are_known
+        && numbers_are_whole
+        && text.ends_with(['h', 'm', 's'])
+        && parse_duration(text).is_some()
 }
 
 impl PlacementSpec {
@@ -111,52 +166,101 @@ impl PlacementSpec {
         self.validate_policy()?;
         let kind = self.strategy.kind.as_deref().unwrap_or("RollingUpdate");
         let unsupported = format!("unsupported rollout strategy type `{kind}`");
-        require(kind == "RollingUpdate" || kind == "External", "spec.strategy.type", unsupported)?;
-        let Some(rolling) = &self.strategy.rolling_update else { return Ok(()) };
+        require(
+            kind == "RollingUpdate" || kind == "External",
+            "spec.strategy.type",
+            unsupported,
+        )?;
+        let Some(rolling) = &self.strategy.rolling_update else {
+            return Ok(());
+        };
         let at = "spec.strategy.rollingUpdate";
-        require(kind != "External", at, "rollingUpdateConifg is not valid for ExternalRollout strategy type")?;
+        require(
+            kind != "External",
+            at,
+            "rollingUpdateConifg is not valid for ExternalRollout strategy type",
+        )?;
         let seconds = rolling.unavailable_period_seconds.unwrap_or(0);
-        let negative = format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}");
-        require(seconds >= 0, format!("{at}.unavailablePeriodSeconds"), negative)?;
-        for (name, value) in [("maxUnavailable", &rolling.max_unavailable), ("maxSurge", &rolling.max_surge)] {
+        let negative =
+            format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}");
+        require(
+            seconds >= 0,
+            format!("{at}.unavailablePeriodSeconds"),
+            negative,
+        )?;
+        for (name, value) in [
+            ("maxUnavailable", &rolling.max_unavailable),
+            ("maxSurge", &rolling.max_surge),
+        ] {
             let Some(value) = value else { continue };
             let at = format!("{at}.{name}");
             let (holds, reason) = match value {
-                IntOrString::Int(number) => {
-                    (*number >= 0, format!("{name} must be greater than or equal to 0, got `{value}`"))
-                }
+                IntOrString::Int(number) => (
+                    *number >= 0,
+                    format!("{name} must be greater than or equal to 0, got `{value}`"),
+                ),
                 IntOrString::String(text) => {
                     let unlike = format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'");
                     (!text.ends_with('%') || is_percentage(text), unlike)
                 }
             };
             require(holds, &at, reason)?;
-            let invalid = |error| InvalidField { at, reason: format!("{name} `{value}` is invalid: {error}") };
+            let invalid = |error| InvalidField {
+                at,
+                reason: format!("{name} `{value}` is invalid: {error}"),
+            };
             limit(Some(value), 10, Rounding::Up).map_err(invalid)?;
         }
         Ok(())
     }
 
     fn validate_policy(&self) -> Result<(), InvalidField> {
-        let Some(policy) = &self.policy else { return Ok(()) };
+        let Some(policy) = &self.policy else {
+            return Ok(());
+        };
         let kind = policy.placement_type.as_deref().unwrap_or("PickAll");
         let (at_number, at_names) = ("spec.policy.numberOfClusters", "spec.policy.clusterNames");
         let only = "only valid for PickN placement policy type";
         let misplaced = format!("number of clusters must be nil for policy type {kind}, {only}");
-        require(kind == "PickN" || policy.number_of_clusters.is_none(), at_number, misplaced)?;
+        require(
+            kind == "PickN" || policy.number_of_clusters.is_none(),
+            at_number,
+            misplaced,
+        )?;
         let only = "only valid for PickFixed policy type";
         let misplaced = format!("cluster names needs to be empty for policy type {kind}, {only}");
-        require(!matches!(kind, "PickAll" | "PickN") || policy.cluster_names.is_empty(), at_names, misplaced)?;
-        let unsupported =
-            format!("unsupported value `{kind}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\"");
-        require(matches!(kind, "PickAll" | "PickN" | "PickFixed"), "spec.policy.placementType", unsupported)?;
+        require(
+            !matches!(kind, "PickAll" | "PickN") || policy.cluster_names.is_empty(),
+            at_names,
+            misplaced,
+        )?;
+        let unsupported = format!(
+            "unsupported value `{kind}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\""
+        );
+        require(
+            matches!(kind, "PickAll" | "PickN" | "PickFixed"),
+            "spec.policy.placementType",
+            unsupported,
+        )?;
         // Only PickFixed has names, and only PickN a number.
         let are_unique = policy.cluster_names.iter().all_unique();
-        require(are_unique, at_names, "cluster names must be unique for policy type PickFixed")?;
+        require(
+            are_unique,
+            at_names,
+            "cluster names must be unique for policy type PickFixed",
+        )?;
         let is_counted = kind != "PickN" || policy.number_of_clusters.is_some();
-        require(is_counted, at_number, "number of cluster cannot be nil for policy type PickN")?;
+        require(
+            is_counted,
+            at_number,
+            "number of cluster cannot be nil for policy type PickN",
+        )?;
         let number = policy.number_of_clusters.unwrap_or(0);
-        require(number >= 0, at_number, format!("number of clusters cannot be {number} for policy type PickN"))
+        require(
+            number >= 0,
+            at_number,
+            format!("number of clusters cannot be {number} for policy type PickN"),
+        )
     }
 }
 
@@ -172,23 +276,83 @@ mod tests {
             ("name: ''", "name", "a name is needed"),
             ("name: Canary", "name", "small letters"),
             ("name: canary-1", "name", "and digits alone"),
-            ("{name: a, maxConcurrency: 0}", "maxConcurrency", "at least 1"),
+            (
+                "{name: a, maxConcurrency: 0}",
+                "maxConcurrency",
+                "at least 1",
+            ),
             ("{name: a, maxConcurrency: 500}", "", "may exceed the stage"),
-            ("{name: a, maxConcurrency: 0%}", "maxConcurrency", "at least 1 %"),
-            ("{name: a, maxConcurrency: 101%}", "maxConcurrency", "at most 100 %"),
-            ("{name: a, maxConcurrency: 07%}", "maxConcurrency", "no leading zero"),
-            ("{name: a, maxConcurrency: '5'}", "maxConcurrency", "a quoted number is not a share"),
+            (
+                "{name: a, maxConcurrency: 0%}",
+                "maxConcurrency",
+                "at least 1 %",
+            ),
+            (
+                "{name: a, maxConcurrency: 101%}",
+                "maxConcurrency",
+                "at most 100 %",
+            ),
+            (
+                "{name: a, maxConcurrency: 07%}",
+                "maxConcurrency",
+                "no leading zero",
+            ),
+            (
+                "{name: a, maxConcurrency: '5'}",
+                "maxConcurrency",
+                "a quoted number is not a share",
+            ),
             ("{name: a, maxConcurrency: 100%}", "", "all at once"),
-            ("{name: a, beforeStageTasks: [{type: Approval}]}", "", "the only kind"),
-            ("{name: a, beforeStageTasks: [{type: TimedWait, waitTime: 1h}]}", "beforeStageTasks", "no waits before"),
-            ("{name: a, beforeStageTasks: [{type: Approval}, {type: Approval}]}", "beforeStageTasks", "only one"),
-            ("{name: a, afterStageTasks: [{type: TimedWait}]}", "afterStageTasks", "how long?"),
-            ("{name: a, afterStageTasks: [{type: Approval, waitTime: 1h}]}", "afterStageTasks", "not an approval"),
-            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: 1h30m0.5s}]}", "", "parts and fractions"),
-            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: 500ms}]}", "waitTime", "h, m and s alone"),
-            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: '5'}]}", "waitTime", "a unit is needed"),
-            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: .5s}]}", "waitTime", "a digit before the point"),
-            ("{name: a, afterStageTasks: [{type: Wait}]}", "type", "no such task"),
+            (
+                "{name: a, beforeStageTasks: [{type: Approval}]}",
+                "",
+                "the only kind",
+            ),
+            (
+                "{name: a, beforeStageTasks: [{type: TimedWait, waitTime: 1h}]}",
+                "beforeStageTasks",
+                "no waits before",
+            ),
+            (
+                "{name: a, beforeStageTasks: [{type: Approval}, {type: Approval}]}",
+                "beforeStageTasks",
+                "only one",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait}]}",
+                "afterStageTasks",
+                "how long?",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: Approval, waitTime: 1h}]}",
+                "afterStageTasks",
+                "not an approval",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait, waitTime: 1h30m0.5s}]}",
+                "",
+                "parts and fractions",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait, waitTime: 500ms}]}",
+                "waitTime",
+                "h, m and s alone",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait, waitTime: '5'}]}",
+                "waitTime",
+                "a unit is needed",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait, waitTime: .5s}]}",
+                "waitTime",
+                "a digit before the point",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: Wait}]}",
+                "type",
+                "no such task",
+            ),
         ];
         for (stage, field, why) in cases {
             let text = format!("stages:\n- {stage}");
@@ -196,11 +360,19 @@ mod tests {
             let refused = spec.validate().map_err(|error| error.at);
             match refused {
                 Ok(()) => assert_eq!(field, "", "{stage}: {why}"),
-                Err(at) => assert!(!field.is_empty() && at.contains(field), "{stage}: {why}, but {at}"),
+                Err(at) => assert!(
+                    !field.is_empty() && at.contains(field),
+                    "{stage}: {why}, but {at}"
+                ),
             }
         }
-        let stage = StageConfig { name: "a".to_owned(), ..StageConfig::default() };
-        let spec = StrategySpec { stages: vec![stage; 32] };
+        let stage = StageConfig {
+            name: "a".to_owned(),
+            ..StageConfig::default()
+        };
+        let spec = StrategySpec {
+            stages: vec![stage; 32],
+        };
         let error = spec.validate().expect_err("one too many").to_string();
         assert_eq!(error, "spec.stages: must have at most 31 items, got 32");
     }
@@ -208,7 +380,10 @@ mod tests {
     #[test]
     fn a_placement_that_admission_rejects_is_rejected_with_its_reason() {
         let cases = [
-            ("strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 0}}", ""),
+            (
+                "strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 0}}",
+                "",
+            ),
             (
                 "strategy: {rollingUpdate: {maxUnavailable: -1}}",
                 "spec.strategy.rollingUpdate.maxUnavailable: maxUnavailable must be greater than or equal to 0, got \
@@ -228,7 +403,10 @@ mod tests {
                 "strategy: {rollingUpdate: {maxSurge: 101%}}",
                 "spec.strategy.rollingUpdate.maxSurge: `101%` must match '^((100|[0-9]{1,2})%|[0-9]+)$'",
             ),
-            ("strategy: {type: BlueGreen}", "spec.strategy.type: unsupported rollout strategy type `BlueGreen`"),
+            (
+                "strategy: {type: BlueGreen}",
+                "spec.strategy.type: unsupported rollout strategy type `BlueGreen`",
+            ),
             (
                 "strategy: {type: External, rollingUpdate: {}}",
                 "spec.strategy.rollingUpdate: rollingUpdateConifg is not valid for ExternalRollout strategy type",
@@ -254,7 +432,9 @@ mod tests {
         ];
         for (yaml, refused) in cases {
             let spec: PlacementSpec = serde_saphyr::from_str(yaml).expect(yaml);
-            let error = spec.validate().map_or_else(|error| error.to_string(), |()| String::new());
+            let error = spec
+                .validate()
+                .map_or_else(|error| error.to_string(), |()| String::new());
             assert_eq!(error, refused, "{yaml}");
         }
     }

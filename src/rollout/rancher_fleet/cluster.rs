@@ -42,7 +42,12 @@ pub fn groups_of(
 ) -> Result<Vec<Arc<ClusterGroup>>, SelectorError> {
     let mut found = Vec::new();
     for (group, selector) in groups {
-        if selector.as_ref().map(LabelSelector::check).transpose()?.is_some_and(|selector| selector.matches(labels)) {
+        if selector
+            .as_ref()
+            .map(LabelSelector::check)
+            .transpose()?
+            .is_some_and(|selector| selector.matches(labels))
+        {
             found.push(Arc::clone(group));
         }
     }
@@ -59,7 +64,12 @@ mod tests {
             match_labels: [("env".to_owned(), value.to_owned())].into(),
             ..LabelSelector::default()
         };
-        let group = |name: &str| Arc::new(ClusterGroup { name: name.to_owned(), labels: Labels::new() });
+        let group = |name: &str| {
+            Arc::new(ClusterGroup {
+                name: name.to_owned(),
+                labels: Labels::new(),
+            })
+        };
         let groups = [
             (group("prod"), Some(selector("prod"))),
             (group("all"), Some(LabelSelector::default())),
@@ -67,8 +77,16 @@ mod tests {
             (group("dev"), Some(selector("dev"))),
         ];
         let labels = [("env".to_owned(), "prod".to_owned())].into();
-        let names = |groups: Vec<Arc<ClusterGroup>>| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
-        assert_eq!(groups_of(&labels, &groups).map(names), Ok(vec!["prod".to_owned(), "all".to_owned()]));
+        let names = |groups: Vec<Arc<ClusterGroup>>| {
+            groups
+                .iter()
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            groups_of(&labels, &groups).map(names),
+            Ok(vec!["prod".to_owned(), "all".to_owned()])
+        );
         assert!(groups_of(&labels, &[(group("bad"), Some(selector("a b")))]).is_err());
     }
 }

@@ -36,17 +36,29 @@ pub struct RolloutStrategy {
 #[serde(rename_all = "camelCase")]
 pub struct ManualPartition {
     /// For display only.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub name: String,
     /// Absent: the strategy's.
     pub max_unavailable: Option<IntOrString>,
     /// The cluster's name or its display name. Empty: not a criterion.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub cluster_name: String,
     /// The cluster's labels. `{}` is a criterion that every cluster meets.
     pub cluster_selector: Option<LabelSelector>,
     /// The name of a cluster group. Empty: not a criterion.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub cluster_group: String,
     /// The labels of a cluster group. `{}` is a criterion that every cluster meets, also one in no group.
     pub cluster_group_selector: Option<LabelSelector>,
@@ -58,9 +70,13 @@ impl RolloutStrategy {
     pub fn overridden_by(self, other: Self) -> Self {
         Self {
             max_unavailable: other.max_unavailable.or(self.max_unavailable),
-            max_unavailable_partitions: other.max_unavailable_partitions.or(self.max_unavailable_partitions),
+            max_unavailable_partitions: other
+                .max_unavailable_partitions
+                .or(self.max_unavailable_partitions),
             auto_partition_size: other.auto_partition_size.or(self.auto_partition_size),
-            auto_partition_threshold: other.auto_partition_threshold.or(self.auto_partition_threshold),
+            auto_partition_threshold: other
+                .auto_partition_threshold
+                .or(self.auto_partition_threshold),
             max_new: other.max_new.or(self.max_new),
             partitions: other.partitions.or(self.partitions),
         }
@@ -99,23 +115,50 @@ rolloutStrategy:
 targetCustomizations: [{name: all, clusterSelector: {}}]
 "#;
         let file: serde_json::Value = serde_saphyr::from_str(text).expect("it is read");
-        let strategy: RolloutStrategy = serde_json::from_value(file["rolloutStrategy"].clone()).expect("it is set");
+        let strategy: RolloutStrategy =
+            serde_json::from_value(file["rolloutStrategy"].clone()).expect("it is set");
         assert_eq!(strategy.max_unavailable, Some("15%".into()));
         assert_eq!(strategy.max_unavailable_partitions, Some(0.into()));
         assert_eq!(strategy.auto_partition_size, None, "null is absent");
-        let [canary] = strategy.manual_partitions() else { panic!("one entry") };
-        assert_eq!((canary.name.as_str(), canary.cluster_name.as_str()), ("canary", ""));
-        assert_eq!(canary.cluster_group_selector, Some(LabelSelector::default()), "{{}} is present");
+        let [canary] = strategy.manual_partitions() else {
+            panic!("one entry")
+        };
+        assert_eq!(
+            (canary.name.as_str(), canary.cluster_name.as_str()),
+            ("canary", "")
+        );
+        assert_eq!(
+            canary.cluster_group_selector,
+            Some(LabelSelector::default()),
+            "{{}} is present"
+        );
     }
 
     #[test]
     fn an_override_replaces_field_by_field() {
-        let file = from_yaml("{maxUnavailable: 10%, maxNew: 20, partitions: [{name: a, clusterSelector: {}}]}");
-        let merged = file.clone().overridden_by(from_yaml("{maxUnavailable: 5, autoPartitionThreshold: 10}"));
-        assert_eq!(merged.max_unavailable, Some(5.into()), "set in both: the override's");
+        let file = from_yaml(
+            "{maxUnavailable: 10%, maxNew: 20, partitions: [{name: a, clusterSelector: {}}]}",
+        );
+        let merged = file
+            .clone()
+            .overridden_by(from_yaml("{maxUnavailable: 5, autoPartitionThreshold: 10}"));
+        assert_eq!(
+            merged.max_unavailable,
+            Some(5.into()),
+            "set in both: the override's"
+        );
         assert_eq!(merged.max_new, Some(20), "set in the file alone: kept");
-        assert_eq!(merged.auto_partition_threshold, Some(10), "set in the override alone: added");
+        assert_eq!(
+            merged.auto_partition_threshold,
+            Some(10),
+            "set in the override alone: added"
+        );
         assert_eq!(merged.partitions, file.partitions);
-        assert_eq!(file.overridden_by(from_yaml("partitions: []")).manual_partitions(), [], "an empty list replaces");
+        assert_eq!(
+            file.overridden_by(from_yaml("partitions: []"))
+                .manual_partitions(),
+            [],
+            "an empty list replaces"
+        );
     }
 }

@@ -32,7 +32,11 @@ pub(super) const BATCH: usize = 50;
 /// More clusters than this NotReady make a partition NotReady. `is_partition_limit_set`: whether
 /// `maxUnavailablePartitions` is configured.
 pub(super) fn gate_limit(partition: &Partition, is_partition_limit_set: bool) -> i64 {
-    if is_partition_limit_set && !partition.is_limit_set { 0 } else { partition.max_unavailable }
+    if is_partition_limit_set && !partition.is_limit_set {
+        0
+    } else {
+        partition.max_unavailable
+    }
 }
 
 impl<M: PartitionMembers> BundlePass<'_, M> {
@@ -45,10 +49,13 @@ impl<M: PartitionMembers> BundlePass<'_, M> {
                 self.reached = number + 1;
                 self.start_batches(number, partition);
                 let is_behind = self.members.count(number, MemberGroup::Startable) > 0
-                    || self.not_ready(number, partition) > gate_limit(partition, is_partition_limit_set);
+                    || self.not_ready(number, partition)
+                        > gate_limit(partition, is_partition_limit_set);
                 self.status.unavailable_partitions += i64::from(is_behind);
             }
-            self.status.partitions.push(self.not_ready(number, partition));
+            self.status
+                .partitions
+                .push(self.not_ready(number, partition));
         }
     }
 
@@ -67,7 +74,9 @@ impl<M: PartitionMembers> BundlePass<'_, M> {
                 <= partition.max_unavailable
         {
             for _ in 0..BATCH {
-                let Some(place) = self.members.next(number, MemberGroup::Startable, from) else { return };
+                let Some(place) = self.members.next(number, MemberGroup::Startable, from) else {
+                    return;
+                };
                 from = place + 1;
                 self.start(number, place);
             }
@@ -80,11 +89,13 @@ impl<M: PartitionMembers> BundlePass<'_, M> {
         let flags = self.members.flags(target.0);
         if flags & flag::EXISTS == 0 {
             self.status.newly_created += 1;
-            self.actions.extend([BundleAction::Create(target), BundleAction::Stage(target)]);
+            self.actions
+                .extend([BundleAction::Create(target), BundleAction::Stage(target)]);
         } else {
             self.status.unavailable += i64::from(flags & flag::UNAVAILABLE == 0);
         }
         self.actions.push(BundleAction::Deploy(target));
-        self.members.add_flags(target.0, flag::EXISTS | flag::STAGED | flag::PROMOTED);
+        self.members
+            .add_flags(target.0, flag::EXISTS | flag::STAGED | flag::PROMOTED);
     }
 }

@@ -44,9 +44,15 @@ pub fn explain(
         RuleSet::Documented => documented::gate_limit(partition, is_partition_limit_set),
     };
     let mut times = vec![0_usize; clusters.len()];
-    plan.partitions.iter().flat_map(|p| &p.members).for_each(|member| times[*member as usize] += 1);
+    plan.partitions
+        .iter()
+        .flat_map(|p| &p.members)
+        .for_each(|member| times[*member as usize] += 1);
     let with = |test: fn(usize) -> bool| -> Vec<String> {
-        let tested = targets.iter().map(|index| *index as usize).filter(|index| test(times[*index]));
+        let tested = targets
+            .iter()
+            .map(|index| *index as usize)
+            .filter(|index| test(times[*index]));
         tested.map(|index| clusters[index].name.clone()).collect()
     };
     let found = BundleExplanation {
@@ -68,12 +74,19 @@ pub fn explain(
 }
 
 /// Warnings about entries of `partitions`, and about settings without effect.
-fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[String], warnings: &mut Vec<String>) {
+fn entries(
+    strategy: &RolloutStrategy,
+    found: &BundleExplanation,
+    in_several: &[String],
+    warnings: &mut Vec<String>,
+) {
     let manual = strategy.manual_partitions();
     for (index, (entry, partition)) in manual.iter().zip(&found.plan.partitions).enumerate() {
         let place = format!("partitions[{index}] (`{}`)", entry.name);
         if Matcher::new(entry).is_ok_and(|matcher| !matcher.has_criteria()) {
-            warnings.push(format!("{place} has no criterion and therefore selects no cluster"));
+            warnings.push(format!(
+                "{place} has no criterion and therefore selects no cluster"
+            ));
         } else if partition.members.is_empty() {
             warnings.push(format!("{place} matches no cluster"));
         }
@@ -85,13 +98,23 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
         ));
     }
     if !in_several.is_empty() {
-        warnings.push(format!("in several partitions: {}; entries may overlap", listed(in_several)));
+        warnings.push(format!(
+            "in several partitions: {}; entries may overlap",
+            listed(in_several)
+        ));
     }
-    if !manual.is_empty() && (strategy.auto_partition_size.is_some() || strategy.auto_partition_threshold.is_some()) {
-        warnings
-            .push("autoPartitionSize and autoPartitionThreshold have no effect together with partitions".to_owned());
+    if !manual.is_empty()
+        && (strategy.auto_partition_size.is_some() || strategy.auto_partition_threshold.is_some())
+    {
+        warnings.push(
+            "autoPartitionSize and autoPartitionThreshold have no effect together with partitions"
+                .to_owned(),
+        );
     }
-    if manual.is_empty() && strategy.auto_partition_size.is_some() && found.plan.partitions.len() == 1 {
+    if manual.is_empty()
+        && strategy.auto_partition_size.is_some()
+        && found.plan.partitions.len() == 1
+    {
         let targets = text::count(found.targets, "target");
         let threshold = strategy.auto_partition_threshold.unwrap_or(THRESHOLD);
         warnings.push(if threshold <= 0 || matches!(strategy.auto_partition_size, Some(IntOrString::Int(..=0))) {
@@ -105,7 +128,12 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
 }
 
 /// Warnings about limits that stop a rollout or have no effect.
-fn limits(strategy: &RolloutStrategy, rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) {
+fn limits(
+    strategy: &RolloutStrategy,
+    rules: RuleSet,
+    found: &BundleExplanation,
+    warnings: &mut Vec<String>,
+) {
     if rules == RuleSet::Documented {
         if strategy.max_new.is_some() {
             warnings.push("maxNew has no effect: as documented it is always 50".to_owned());
@@ -121,11 +149,21 @@ fn limits(strategy: &RolloutStrategy, rules: RuleSet, found: &BundleExplanation,
             "maxUnavailable is the number 0: an update never starts; use 0% to update clusters one by one".to_owned(),
         );
     }
-    for partition in found.plan.partitions.iter().filter(|partition| !partition.members.is_empty()) {
+    for partition in found
+        .plan
+        .partitions
+        .iter()
+        .filter(|partition| !partition.members.is_empty())
+    {
         if partition.max_unavailable == 0 && bundle != 0 {
-            warnings.push(format!("maxUnavailable of partition `{}` is 0: it is never updated", partition.name));
+            warnings.push(format!(
+                "maxUnavailable of partition `{}` is 0: it is never updated",
+                partition.name
+            ));
         }
-        let own = partition.max_unavailable.min(partition.members.len() as i64);
+        let own = partition
+            .max_unavailable
+            .min(partition.members.len() as i64);
         if own > bundle && bundle > 0 && strategy.max_unavailable.is_some() {
             warnings.push(format!(
                 "maxUnavailable of partition `{}` allows {own} unavailable clusters, but the strategy's limits the \
@@ -138,7 +176,11 @@ fn limits(strategy: &RolloutStrategy, rules: RuleSet, found: &BundleExplanation,
 
 /// A warning about the check between partitions where it cannot fail.
 fn gates(rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) {
-    let Partitioning { partitions, max_unavailable, max_unavailable_partitions } = &found.plan;
+    let Partitioning {
+        partitions,
+        max_unavailable,
+        max_unavailable_partitions,
+    } = &found.plan;
     let number = partitions.len();
     if number < 2 {
         return;
@@ -151,7 +193,11 @@ fn gates(rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) 
         ));
     } else if found.gates.iter().zip(partitions).all(is_open) {
         let is_all = rules == RuleSet::Shipped && *max_unavailable >= found.targets as i64;
-        let all = if found.unpartitioned.is_empty() { "all " } else { "" };
+        let all = if found.unpartitioned.is_empty() {
+            "all "
+        } else {
+            ""
+        };
         let updated = text::count(found.targets - found.unpartitioned.len(), "cluster");
         let all = format!("; an update goes to {all}{updated} in the first pass");
         warnings.push(format!(
@@ -170,7 +216,10 @@ mod tests {
     use super::*;
 
     fn explained(yaml: &str, rules: RuleSet, count: usize) -> BundleExplanation {
-        let cluster = |index| FleetCluster { name: format!("c{index:04}"), ..FleetCluster::default() };
+        let cluster = |index| FleetCluster {
+            name: format!("c{index:04}"),
+            ..FleetCluster::default()
+        };
         let clusters: Vec<_> = (0..count).map(cluster).collect();
         explain(&serde_saphyr::from_str(yaml).expect(yaml), rules, &clusters).expect(yaml)
     }
@@ -181,11 +230,24 @@ mod tests {
         let shipped = explained(yaml, RuleSet::Shipped, 200);
         assert_eq!(shipped.plan.partitions.len(), 10);
         let second = &shipped.plan.partitions[1];
-        assert_eq!((second.name.as_str(), second.max_unavailable), ("Partition 20 - 40", 20));
+        assert_eq!(
+            (second.name.as_str(), second.max_unavailable),
+            ("Partition 20 - 40", 20)
+        );
         assert_eq!(second.members, (20..40).collect::<Vec<_>>());
-        assert_eq!((shipped.gates[1], shipped.plan.max_unavailable, shipped.batch), (20, 200, 50));
+        assert_eq!(
+            (
+                shipped.gates[1],
+                shipped.plan.max_unavailable,
+                shipped.batch
+            ),
+            (20, 200, 50)
+        );
         let documented = explained(yaml, RuleSet::Documented, 200);
-        assert_eq!(documented.gates[1], 0, "maxUnavailable is set nowhere: wait until all are ready");
+        assert_eq!(
+            documented.gates[1], 0,
+            "maxUnavailable is set nowhere: wait until all are ready"
+        );
         assert_eq!(documented.batch, 50);
     }
 
@@ -270,7 +332,11 @@ mod tests {
             ),
         ];
         for (yaml, rules, count, warnings) in cases {
-            assert_eq!(explained(yaml, rules, count).warnings, warnings, "{yaml}, {rules:?}, {count} clusters");
+            assert_eq!(
+                explained(yaml, rules, count).warnings,
+                warnings,
+                "{yaml}, {rules:?}, {count} clusters"
+            );
         }
     }
 }

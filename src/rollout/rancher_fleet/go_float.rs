@@ -22,15 +22,26 @@ pub(super) fn parse(text: &str) -> Option<f64> {
         return None;
     }
     let clean = unsigned.replace('_', "");
-    let magnitude = match clean.strip_prefix("0x").or_else(|| clean.strip_prefix("0X")) {
+    let magnitude = match clean
+        .strip_prefix("0x")
+        .or_else(|| clean.strip_prefix("0X"))
+    {
         Some(digits) => hexadecimal(digits)?,
         // Rust reads the same decimals and names as Go; a second sign is neither.
-        None => clean.parse().ok().filter(|_| !clean.starts_with(['+', '-']))?,
+        None => clean
+            .parse()
+            .ok()
+            .filter(|_| !clean.starts_with(['+', '-']))?,
     };
     // Digits that are not finite were too large, and a name without a number has no sign.
     let is_named = clean.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_valid = magnitude.is_finite() || is_named && (magnitude == f64::INFINITY || unsigned == text);
-    is_valid.then_some(if text.starts_with('-') { -magnitude } else { magnitude })
+    let is_valid =
+        magnitude.is_finite() || is_named && (magnitude == f64::INFINITY || unsigned == text);
+    is_valid.then_some(if text.starts_with('-') {
+        -magnitude
+    } else {
+        magnitude
+    })
 }
 
 /// Whether every `_` is between two digits; a base prefix counts as a digit.
@@ -39,11 +50,25 @@ fn underscores_ok(text: &[u8]) -> bool {
         [b'0', b'x' | b'X', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    let is_digit = |byte: &u8| if is_hex { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
-    number.iter().enumerate().filter(|(_, byte)| **byte == b'_').all(|(at, _)| {
-        let is_after = if at == 0 { is_hex } else { is_digit(&number[at - 1]) };
-        is_after && number.get(at + 1).is_some_and(is_digit)
-    })
+    let is_digit = |byte: &u8| {
+        if is_hex {
+            byte.is_ascii_hexdigit()
+        } else {
+            byte.is_ascii_digit()
+        }
+    };
+    number
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'_')
+        .all(|(at, _)| {
+            let is_after = if at == 0 {
+                is_hex
+            } else {
+                is_digit(&number[at - 1])
+            };
+            is_after && number.get(at + 1).is_some_and(is_digit)
+        })
 }
 
 /// Hexadecimal digits with at most one point, then `p` and a binary exponent.
@@ -61,7 +86,9 @@ fn hexadecimal(text: &str) -> Option<f64> {
             scale += 4;
         }
     }
-    let exponent = whole_number(exponent)?.saturating_add(scale).clamp(-100_000, 100_000);
+    let exponent = whole_number(exponent)?
+        .saturating_add(scale)
+        .clamp(-100_000, 100_000);
     // A 64-bit mantissa rounds to the nearest float; scaling by a power of two is exact down to the subnormals, which
     // no limit distinguishes.
     (!matches!(digits, "" | ".")).then(|| libm::ldexp(mantissa as f64, exponent as i32))
@@ -93,7 +120,11 @@ mod tests {
             ("0xp1", None, "and digits"),
             ("0x1p2000", None, "out of range"),
             ("0x1.00000000000008p0", Some(1.0), "a tie goes to even"),
-            ("0x1.000000000000080000001p0", Some(1.000_000_000_000_000_2), "a little more does not"),
+            (
+                "0x1.000000000000080000001p0",
+                Some(1.000_000_000_000_000_2),
+                "a little more does not",
+            ),
             ("1_0", Some(10.0), "_ between digits"),
             ("_10", None, "not in front"),
             ("10_", None, "not behind"),
@@ -110,7 +141,11 @@ mod tests {
             ("1f", None, "no suffix"),
         ];
         for (text, value, why) in cases {
-            assert_eq!(parse(text).map(f64::to_bits), value.map(f64::to_bits), "{text:?}: {why}");
+            assert_eq!(
+                parse(text).map(f64::to_bits),
+                value.map(f64::to_bits),
+                "{text:?}: {why}"
+            );
         }
         assert!(parse("NaN").is_some_and(f64::is_nan));
         assert_eq!(parse("-nan"), None, "not a number has no sign");

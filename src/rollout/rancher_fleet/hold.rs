@@ -32,10 +32,19 @@ impl RancherFleet {
         let unavailable = ledger.unavailable;
         let mut pass = BundlePass::new(&plan, &mut ledger, unavailable);
         self.decide(&mut pass);
-        if pass.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
+        if pass
+            .actions
+            .iter()
+            .any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..)))
+        {
             return None;
         }
-        let stalled = StalledBundle { scheduler: self, plan: &plan, view, pass: &pass };
+        let stalled = StalledBundle {
+            scheduler: self,
+            plan: &plan,
+            view,
+            pass: &pass,
+        };
         stalled
             .paused_bundle()
             .or_else(|| stalled.limit())
@@ -56,35 +65,65 @@ struct StalledBundle<'a> {
 impl StalledBundle<'_> {
     fn paused_bundle(&self) -> Option<Hold> {
         let waiting = self.targets(|flags| flags & flag::PROMOTED == 0);
-        (self.view.paused && !waiting.is_empty())
-            .then(|| Hold::new("paused", format!("the bundle is paused; {} wait", self.clusters(&waiting))))
+        (self.view.paused && !waiting.is_empty()).then(|| {
+            Hold::new(
+                "paused",
+                format!("the bundle is paused; {} wait", self.clusters(&waiting)),
+            )
+        })
     }
 
     fn limit(&self) -> Option<Hold> {
         let is_shipped = self.scheduler.rules == RuleSet::Shipped;
         let (waits, is_culprit): (FlagTest, FlagTest) = match self.scheduler.rules {
             RuleSet::Shipped => (
-                |flags| MemberGroup::AvailableOutdated.has(flags) || MemberGroup::UnavailableOutdated.has(flags),
+                |flags| {
+                    MemberGroup::AvailableOutdated.has(flags)
+                        || MemberGroup::UnavailableOutdated.has(flags)
+                },
                 // A deployment that this pass made for an unregistered cluster is not counted in it.
                 |flags| MemberGroup::Unavailable.has(flags) && flags & flag::REGISTERED != 0,
             ),
-            RuleSet::Documented => {
-                (|flags| MemberGroup::Startable.has(flags), |flags| flags & flag::DONE == flag::PROMOTED)
-            }
+            RuleSet::Documented => (
+                |flags| MemberGroup::Startable.has(flags),
+                |flags| flags & flag::DONE == flag::PROMOTED,
+            ),
         };
-        let mut waiting = self.reached().iter().map(|partition| (partition, self.members(partition, waits)));
+        let mut waiting = self
+            .reached()
+            .iter()
+            .map(|partition| (partition, self.members(partition, waits)));
         let (partition, waiting) = waiting.find(|(_, waiting)| !waiting.is_empty())?;
-        let (scope, all, limit) = if is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable {
-            ("the bundle".to_owned(), self.targets(|_| true), self.plan.max_unavailable)
-        } else {
-            (title(partition), partition.members.clone(), partition.max_unavailable)
-        };
-        let culprits: Vec<u32> = all.iter().copied().filter(|target| is_culprit(self.flags(*target))).collect();
+        let (scope, all, limit) =
+            if is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable {
+                (
+                    "the bundle".to_owned(),
+                    self.targets(|_| true),
+                    self.plan.max_unavailable,
+                )
+            } else {
+                (
+                    title(partition),
+                    partition.members.clone(),
+                    partition.max_unavailable,
+                )
+            };
+        let culprits: Vec<u32> = all
+            .iter()
+            .copied()
+            .filter(|target| is_culprit(self.flags(*target)))
+            .collect();
         let waiting = self.clusters(&waiting);
         let explanation = if limit == 0 && culprits.is_empty() {
-            format!("maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {waiting} wait")
+            format!(
+                "maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {waiting} wait"
+            )
         } else {
-            let adjective = if is_shipped { "unavailable" } else { "NotReady" };
+            let adjective = if is_shipped {
+                "unavailable"
+            } else {
+                "NotReady"
+            };
             format!(
                 "in {scope}, {} of {} {} {adjective}, and maxUnavailable allows {limit}; {waiting} wait",
                 self.clusters(&culprits),
@@ -98,15 +137,23 @@ impl StalledBundle<'_> {
     /// Shipped only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
         let is_without = |flags: u8| flags & flag::EXISTS == 0;
-        let waiting: Vec<u32> = self.reached().iter().flat_map(|of| self.members(of, is_without)).collect();
+        let waiting: Vec<u32> = self
+            .reached()
+            .iter()
+            .flat_map(|of| self.members(of, is_without))
+            .collect();
         if waiting.is_empty() || self.scheduler.rules == RuleSet::Documented {
             return None;
         }
         let max_new = self.scheduler.strategy.max_new.unwrap_or(pass::MAX_NEW);
         let explanation = if max_new <= 0 {
-            format!("maxNew is {max_new}, so no deployment is ever created; {} wait", self.clusters(&waiting))
+            format!(
+                "maxNew is {max_new}, so no deployment is ever created; {} wait",
+                self.clusters(&waiting)
+            )
         } else {
-            let unregistered = self.targets(|flags| flags & flag::REGISTERED == 0 && !is_without(flags));
+            let unregistered =
+                self.targets(|flags| flags & flag::REGISTERED == 0 && !is_without(flags));
             format!(
                 "all {max_new} new deployments of a pass go to unregistered clusters, which cannot keep them ({}); \
                  {} wait",
@@ -119,18 +166,35 @@ impl StalledBundle<'_> {
 
     fn gate(&self) -> Option<Hold> {
         let (reached, later) = self.plan.partitions.split_at(self.pass.reached);
-        let is_reached = |target: &u32| reached.iter().any(|partition| partition.members.contains(target));
-        let later = later.iter().flat_map(|partition| self.members(partition, is_not_done));
-        let waiting: Vec<u32> = later.filter(|target| !is_reached(target)).sorted_unstable().dedup().collect();
+        let is_reached = |target: &u32| {
+            reached
+                .iter()
+                .any(|partition| partition.members.contains(target))
+        };
+        let later = later
+            .iter()
+            .flat_map(|partition| self.members(partition, is_not_done));
+        let waiting: Vec<u32> = later
+            .filter(|target| !is_reached(target))
+            .sorted_unstable()
+            .dedup()
+            .collect();
         let last = reached.last().filter(|_| !waiting.is_empty())?;
         let (limit, behind, condition) = match self.scheduler.rules {
-            RuleSet::Shipped => {
-                (last.max_unavailable, self.members(last, is_not_done), "not up to date or not available")
-            }
+            RuleSet::Shipped => (
+                last.max_unavailable,
+                self.members(last, is_not_done),
+                "not up to date or not available",
+            ),
             RuleSet::Documented => {
                 let is_set = self.scheduler.strategy.max_unavailable_partitions.is_some();
-                let is_not_ready = |flags: u8| is_not_done(flags) && !MemberGroup::Startable.has(flags);
-                (documented::gate_limit(last, is_set), self.members(last, is_not_ready), "NotReady")
+                let is_not_ready =
+                    |flags: u8| is_not_done(flags) && !MemberGroup::Startable.has(flags);
+                (
+                    documented::gate_limit(last, is_set),
+                    self.members(last, is_not_ready),
+                    "NotReady",
+                )
             }
         };
         let explanation = format!(
@@ -149,15 +213,25 @@ impl StalledBundle<'_> {
     /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut unfinished = self.targets(is_not_done);
-        let mut those = |test: &dyn Fn(u32) -> bool| unfinished.extract_if(.., |target| test(*target)).collect();
+        let mut those = |test: &dyn Fn(u32) -> bool| {
+            unfinished.extract_if(.., |target| test(*target)).collect()
+        };
         let unregistered: Vec<u32> = those(&|target| self.flags(target) & flag::REGISTERED == 0);
         let paused: Vec<u32> = those(&|target| self.flags(target) & flag::PAUSED != 0);
         let outside: Vec<u32> = those(&|target| !self.pass.members.is_in_partition(target));
         let closed: Vec<u32> = those(&|target| self.view.clusters[target as usize].off_schedule);
         // Those that a rollout waits for come first: it is complete without the paused and the unregistered.
         let groups = [
-            ("partitions", outside, "in no partition, so no pass updates them"),
-            ("offSchedule", closed, "assigned the new version but outside of their schedule's window"),
+            (
+                "partitions",
+                outside,
+                "in no partition, so no pass updates them",
+            ),
+            (
+                "offSchedule",
+                closed,
+                "assigned the new version but outside of their schedule's window",
+            ),
             (
                 "ready",
                 unfinished,
@@ -166,11 +240,18 @@ impl StalledBundle<'_> {
             ("paused", paused, "paused"),
             ("status.namespace", unregistered, "not registered"),
         ];
-        let found: Vec<_> = groups.into_iter().filter(|(_, clusters, _)| !clusters.is_empty()).collect();
+        let found: Vec<_> = groups
+            .into_iter()
+            .filter(|(_, clusters, _)| !clusters.is_empty())
+            .collect();
         let &(rule, _, _) = found.first()?;
-        let texts = found
-            .iter()
-            .map(|(_, clusters, why)| format!("{} {} {why}", self.clusters(clusters), text::are(clusters.len())));
+        let texts = found.iter().map(|(_, clusters, why)| {
+            format!(
+                "{} {} {why}",
+                self.clusters(clusters),
+                text::are(clusters.len())
+            )
+        });
         Some(Hold::new(rule, texts.collect::<Vec<_>>().join("; ")))
     }
 
@@ -183,13 +264,24 @@ impl StalledBundle<'_> {
     }
 
     fn members(&self, partition: &Partition, test: impl Fn(u8) -> bool) -> Vec<u32> {
-        partition.members.iter().copied().filter(|member| test(self.flags(*member))).collect()
+        partition
+            .members
+            .iter()
+            .copied()
+            .filter(|member| test(self.flags(*member)))
+            .collect()
     }
 
     /// Targets in the order of their names.
     fn targets(&self, test: impl Fn(u8) -> bool) -> Vec<u32> {
-        let tested = |&index: &u32| self.view.clusters[index as usize].targeted && test(self.flags(index));
-        self.scheduler.by_name.iter().copied().filter(tested).collect()
+        let tested =
+            |&index: &u32| self.view.clusters[index as usize].targeted && test(self.flags(index));
+        self.scheduler
+            .by_name
+            .iter()
+            .copied()
+            .filter(tested)
+            .collect()
     }
 
     /// Why clusters are pending, each with its first reason.
@@ -197,11 +289,15 @@ impl StalledBundle<'_> {
         let reasons: [(&str, FlagTest); 4] = [
             ("not registered", |flags| flags & flag::REGISTERED == 0),
             ("paused", |flags| flags & flag::PAUSED != 0),
-            ("assigned and not ready", |flags| flags & flag::PROMOTED != 0),
+            ("assigned and not ready", |flags| {
+                flags & flag::PROMOTED != 0
+            }),
             ("not assigned", |_| true),
         ];
         let texts = reasons.into_iter().filter_map(|(name, test)| {
-            let group: Vec<u32> = behind.extract_if(.., |target| test(self.flags(*target))).collect();
+            let group: Vec<u32> = behind
+                .extract_if(.., |target| test(self.flags(*target)))
+                .collect();
             (!group.is_empty()).then(|| format!("{name}: {}", self.names(&group)))
         });
         texts.collect::<Vec<_>>().join("; ")

@@ -61,8 +61,16 @@ impl MemberGroup {
         (Self::Absent, flag::EXISTS, 0),
         (Self::Unstaged, flag::EXISTS | flag::STAGED, flag::EXISTS),
         (Self::AvailableOutdated, flag::OUTDATED, flag::EXISTS),
-        (Self::UnavailableOutdated, flag::OUTDATED, flag::EXISTS | flag::UNAVAILABLE),
-        (Self::Startable, flag::PROMOTED | flag::PAUSED | flag::REGISTERED, flag::REGISTERED),
+        (
+            Self::UnavailableOutdated,
+            flag::OUTDATED,
+            flag::EXISTS | flag::UNAVAILABLE,
+        ),
+        (
+            Self::Startable,
+            flag::PROMOTED | flag::PAUSED | flag::REGISTERED,
+            flag::REGISTERED,
+        ),
         (Self::Unavailable, flag::UNAVAILABLE, flag::UNAVAILABLE),
         (Self::Promoted, flag::PROMOTED, flag::PROMOTED),
         (Self::Done, flag::DONE, flag::DONE),
@@ -126,8 +134,10 @@ struct PartitionLedger {
 impl PartitionLedger {
     /// Of this many members without any flag.
     fn new(members: usize) -> Self {
-        let mut ledger =
-            Self { sets: std::array::from_fn(|_| TargetSet::new(members)), counts: [0; MemberGroup::ALL.len()] };
+        let mut ledger = Self {
+            sets: std::array::from_fn(|_| TargetSet::new(members)),
+            counts: [0; MemberGroup::ALL.len()],
+        };
         ledger.sets[MemberGroup::Absent as usize].insert_all();
         ledger.counts[MemberGroup::Absent as usize] = members as i64;
         ledger
@@ -148,9 +158,17 @@ impl PartitionLedger {
 
 impl BundleLedger {
     /// The ledger of all clusters of a view.
-    pub(super) fn new(plan: &Partitioning, by_name: &[u32], view: &BundleView, judges_wanted: bool) -> Self {
+    pub(super) fn new(
+        plan: &Partitioning,
+        by_name: &[u32],
+        view: &BundleView,
+        judges_wanted: bool,
+    ) -> Self {
         let clusters = view.clusters.len();
-        let partitions = plan.partitions.iter().map(|partition| PartitionLedger::new(partition.members.len()));
+        let partitions = plan
+            .partitions
+            .iter()
+            .map(|partition| PartitionLedger::new(partition.members.len()));
         let mut ledger = Self {
             is_paused: view.paused,
             judges_wanted,
@@ -179,11 +197,16 @@ impl BundleLedger {
     /// Observes these clusters again, and those that the last pass changed. False: the partitions may have changed, or
     /// all clusters have.
     pub(super) fn update(&mut self, view: &BundleView, changed: &TargetSet) -> bool {
-        let is_same = |index: u32| view.clusters[index as usize].targeted == self.states[index as usize].is_some();
+        let is_same = |index: u32| {
+            view.clusters[index as usize].targeted == self.states[index as usize].is_some()
+        };
         if self.is_paused != view.paused || !changed.iter().all(is_same) {
             return false;
         }
-        for index in std::mem::take(&mut self.touched).into_iter().chain(changed.iter()) {
+        for index in std::mem::take(&mut self.touched)
+            .into_iter()
+            .chain(changed.iter())
+        {
             self.observe(index, view);
         }
         true
@@ -193,7 +216,9 @@ impl BundleLedger {
         let cluster = &view.clusters[index as usize];
         let is_paused = cluster.paused || view.paused;
         // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no cluster.
-        let deployment = cluster.deployment.filter(|_| cluster.targeted && cluster.registered);
+        let deployment = cluster
+            .deployment
+            .filter(|_| cluster.targeted && cluster.registered);
         let bit = |holds: bool, flag: u8| u8::from(holds) * flag;
         let (mut flags, mut state, mut is_stale) = (0, BundleState::Pending, false);
         if let Some(stored) = &deployment {
@@ -202,8 +227,18 @@ impl BundleLedger {
                 | bit(stored.is_unavailable(), flag::UNAVAILABLE)
                 | bit(stored.staged == wanted, flag::STAGED)
                 | bit(stored.deployed == wanted, flag::PROMOTED)
-                | bit(stored.applied == wanted && stored.ready, flag::APPLIED_READY);
-            state = BundleState::of(stored, if self.judges_wanted { wanted } else { stored.deployed });
+                | bit(
+                    stored.applied == wanted && stored.ready,
+                    flag::APPLIED_READY,
+                );
+            state = BundleState::of(
+                stored,
+                if self.judges_wanted {
+                    wanted
+                } else {
+                    stored.deployed
+                },
+            );
             is_stale = stored.paused != is_paused || stored.off_schedule != cluster.off_schedule;
         }
         flags |= bit(cluster.registered, flag::REGISTERED) | bit(is_paused, flag::PAUSED);
@@ -215,8 +250,12 @@ impl BundleLedger {
             self.summary.0[new as usize] += 1;
         }
         let rank = self.ranks[index as usize];
-        self.not_ready.set(rank, state.is_some_and(|state| state != BundleState::Ready));
-        let is_orphan = deployment.is_none() && cluster.deployment.is_some_and(|stored| !stored.off_schedule);
+        self.not_ready
+            .set(rank, state.is_some_and(|state| state != BundleState::Ready));
+        let is_orphan = deployment.is_none()
+            && cluster
+                .deployment
+                .is_some_and(|stored| !stored.off_schedule);
         self.orphans.set(rank, is_orphan);
         self.stale.set(index, is_stale);
         self.set_flags(index, flags);
@@ -224,7 +263,8 @@ impl BundleLedger {
 
     fn set_flags(&mut self, index: u32, new: u8) {
         let old = std::mem::replace(&mut self.flags[index as usize], new);
-        self.unavailable += i64::from(new & flag::UNAVAILABLE != 0) - i64::from(old & flag::UNAVAILABLE != 0);
+        self.unavailable +=
+            i64::from(new & flag::UNAVAILABLE != 0) - i64::from(old & flag::UNAVAILABLE != 0);
         for &(number, place) in &self.places[index as usize] {
             self.partitions[number as usize].change(place, old, new);
         }
@@ -236,13 +276,21 @@ impl BundleLedger {
 
     /// The first targets by name that are not Ready.
     pub(super) fn first_not_ready(&self) -> Vec<(TargetId, BundleState)> {
-        let listed = self.not_ready.iter().take(LISTED).map(|rank| self.by_name[rank as usize]);
-        listed.filter_map(|index| Some((TargetId(index), self.states[index as usize]?))).collect()
+        let listed = self
+            .not_ready
+            .iter()
+            .take(LISTED)
+            .map(|rank| self.by_name[rank as usize]);
+        listed
+            .filter_map(|index| Some((TargetId(index), self.states[index as usize]?)))
+            .collect()
     }
 
     /// Clusters whose deployment must be deleted, by name.
     pub(super) fn orphans(&self) -> impl Iterator<Item = TargetId> {
-        self.orphans.iter().map(|rank| TargetId(self.by_name[rank as usize]))
+        self.orphans
+            .iter()
+            .map(|rank| TargetId(self.by_name[rank as usize]))
     }
 }
 

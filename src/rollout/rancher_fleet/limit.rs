@@ -44,7 +44,8 @@ fn of_text(count: i64, text: &str) -> Result<i64, FleetLimitError> {
     let Some(number) = text.strip_suffix('%') else {
         return Err(FleetLimitError::NotIntOrPercent(text.to_owned()));
     };
-    let percent = go_float::parse(number).ok_or_else(|| FleetLimitError::BadPercent(text.to_owned()))?;
+    let percent =
+        go_float::parse(number).ok_or_else(|| FleetLimitError::BadPercent(text.to_owned()))?;
     if percent <= 0.0 {
         return Ok(1);
     }
@@ -54,7 +55,11 @@ fn of_text(count: i64, text: &str) -> Result<i64, FleetLimitError> {
 /// Truncates like amd64's `CVTTSD2SQ`: values that do not fit become the smallest integer.
 fn to_integer_amd64(value: f64) -> i64 {
     const TWO_63: f64 = 9_223_372_036_854_775_808.0;
-    if (-TWO_63..TWO_63).contains(&value) { value as i64 } else { i64::MIN }
+    if (-TWO_63..TWO_63).contains(&value) {
+        value as i64
+    } else {
+        i64::MIN
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +82,12 @@ mod tests {
             ("150%", 200, Some(200), "and never exceeds the count"),
             ("10", 5, Some(10), "a text is not capped"),
             ("+7", 5, Some(7), "a sign is a number's"),
-            ("99999999999999999999", 5, Some(i64::MAX), "too many digits saturate"),
+            (
+                "99999999999999999999",
+                5,
+                Some(i64::MAX),
+                "too many digits saturate",
+            ),
             ("0", 5, None, "the text 0 is neither"),
             ("-5", 5, None, "nor is a negative one"),
             ("", 5, None, "nor is nothing"),
@@ -99,8 +109,20 @@ mod tests {
 
     #[test]
     fn a_number_is_clamped_to_the_count() {
-        for (number, expected) in [(-1, 0), (0, 0), (1, 1), (5, 5), (6, 5), (i32::MAX, 5), (i32::MIN, 0)] {
-            assert_eq!(limit(5, &[Some(&number.into())]), Ok(expected), "{number} of 5");
+        for (number, expected) in [
+            (-1, 0),
+            (0, 0),
+            (1, 1),
+            (5, 5),
+            (6, 5),
+            (i32::MAX, 5),
+            (i32::MIN, 0),
+        ] {
+            assert_eq!(
+                limit(5, &[Some(&number.into())]),
+                Ok(expected),
+                "{number} of 5"
+            );
         }
     }
 
@@ -108,6 +130,10 @@ mod tests {
     fn the_first_value_that_is_present_counts() {
         assert_eq!(limit(10, &[None, Some(&3.into()), Some(&4.into())]), Ok(3));
         assert_eq!(limit(10, &[None, None]), Ok(10), "none: 100%");
-        assert_eq!(limit(10, &[Some(&3.into()), Some(&"abc".into())]), Ok(3), "later ones are not even read");
+        assert_eq!(
+            limit(10, &[Some(&3.into()), Some(&"abc".into())]),
+            Ok(3),
+            "later ones are not even read"
+        );
     }
 }

@@ -20,7 +20,9 @@ pub(super) struct Matcher<'a> {
 impl<'a> Matcher<'a> {
     pub(super) fn new(entry: &'a ManualPartition) -> Result<Self, SelectorError> {
         let set = |text: &'a str| (!text.is_empty()).then_some(text);
-        let check = |selector: &Option<LabelSelector>| selector.as_ref().map(LabelSelector::check).transpose();
+        let check = |selector: &Option<LabelSelector>| {
+            selector.as_ref().map(LabelSelector::check).transpose()
+        };
         Ok(Self {
             name: set(&entry.cluster_name),
             labels: check(&entry.cluster_selector)?,
@@ -31,7 +33,10 @@ impl<'a> Matcher<'a> {
 
     /// Whether the entry has any criterion; without one it matches nothing.
     pub(super) fn has_criteria(&self) -> bool {
-        self.name.is_some() || self.labels.is_some() || self.group_name.is_some() || self.group_labels.is_some()
+        self.name.is_some()
+            || self.labels.is_some()
+            || self.group_name.is_some()
+            || self.group_labels.is_some()
     }
 
     /// A label that a cluster needs, with one of these values, to be selected.
@@ -40,10 +45,19 @@ impl<'a> Matcher<'a> {
     }
 
     pub(super) fn matches(&self, cluster: &FleetCluster) -> bool {
-        let is_named = |name| cluster.name == name || cluster.labels.get(DISPLAY_NAME).is_some_and(|text| text == name);
+        let is_named = |name| {
+            cluster.name == name
+                || cluster
+                    .labels
+                    .get(DISPLAY_NAME)
+                    .is_some_and(|text| text == name)
+        };
         self.has_criteria()
             && self.name.is_none_or(is_named)
-            && self.labels.as_ref().is_none_or(|selector| selector.matches(&cluster.labels))
+            && self
+                .labels
+                .as_ref()
+                .is_none_or(|selector| selector.matches(&cluster.labels))
             && self.matches_a_group(cluster)
     }
 
@@ -53,12 +67,18 @@ impl<'a> Matcher<'a> {
         if cluster.groups.is_empty() {
             return self.matches_group("", &Labels::new());
         }
-        cluster.groups.iter().any(|group| self.matches_group(&group.name, &group.labels))
+        cluster
+            .groups
+            .iter()
+            .any(|group| self.matches_group(&group.name, &group.labels))
     }
 
     fn matches_group(&self, name: &str, labels: &Labels) -> bool {
         self.group_name.is_none_or(|wanted| wanted == name)
-            && self.group_labels.as_ref().is_none_or(|selector| selector.matches(labels))
+            && self
+                .group_labels
+                .as_ref()
+                .is_none_or(|selector| selector.matches(labels))
     }
 }
 
@@ -71,8 +91,15 @@ pub fn selected_by(
     clusters: &[FleetCluster],
 ) -> Result<Vec<bool>, (usize, SelectorError)> {
     let matcher = |(index, entry)| Matcher::new(entry).map_err(|error| (index, error));
-    let matchers: Vec<Matcher<'_>> = entries.iter().enumerate().map(matcher).collect::<Result<_, _>>()?;
-    Ok(clusters.iter().map(|cluster| matchers.iter().any(|matcher| matcher.matches(cluster))).collect())
+    let matchers: Vec<Matcher<'_>> = entries
+        .iter()
+        .enumerate()
+        .map(matcher)
+        .collect::<Result<_, _>>()?;
+    Ok(clusters
+        .iter()
+        .map(|cluster| matchers.iter().any(|matcher| matcher.matches(cluster)))
+        .collect())
 }
 
 #[cfg(test)]
@@ -83,31 +110,85 @@ mod tests {
     use super::*;
 
     fn labels(pairs: &[(&str, &str)]) -> Labels {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
     fn an_entry_takes_the_clusters_that_meet_all_its_criteria() {
-        let group = |name: &str, pairs| Arc::new(ClusterGroup { name: name.to_owned(), labels: labels(pairs) });
+        let group = |name: &str, pairs| {
+            Arc::new(ClusterGroup {
+                name: name.to_owned(),
+                labels: labels(pairs),
+            })
+        };
         let edge = FleetCluster {
             name: "edge-1".to_owned(),
             labels: labels(&[("env", "prod"), (DISPLAY_NAME, "Shop 1")]).into(),
-            groups: vec![group("shops", &[("wave", "1")]), group("eu", &[("wave", "2")])],
+            groups: vec![
+                group("shops", &[("wave", "1")]),
+                group("eu", &[("wave", "2")]),
+            ],
         };
-        let alone = FleetCluster { name: "alone".to_owned(), ..FleetCluster::default() };
+        let alone = FleetCluster {
+            name: "alone".to_owned(),
+            ..FleetCluster::default()
+        };
         let cases = [
             // entry, edge-1, alone, why
             ("{}", false, false, "no criterion matches nothing"),
-            ("{name: edge-1}", false, false, "the entry's own name is for display"),
+            (
+                "{name: edge-1}",
+                false,
+                false,
+                "the entry's own name is for display",
+            ),
             ("{clusterName: edge-1}", true, false, "by name"),
-            ("{clusterName: Shop 1}", true, false, "by the name users see"),
-            ("{clusterName: ''}", false, false, "an empty text is not a criterion"),
-            ("{clusterSelector: {}}", true, true, "an empty selector matches everything"),
-            ("{clusterName: edge-1, clusterSelector: {matchLabels: {env: dev}}}", false, false, "all must hold"),
+            (
+                "{clusterName: Shop 1}",
+                true,
+                false,
+                "by the name users see",
+            ),
+            (
+                "{clusterName: ''}",
+                false,
+                false,
+                "an empty text is not a criterion",
+            ),
+            (
+                "{clusterSelector: {}}",
+                true,
+                true,
+                "an empty selector matches everything",
+            ),
+            (
+                "{clusterName: edge-1, clusterSelector: {matchLabels: {env: dev}}}",
+                false,
+                false,
+                "all must hold",
+            ),
             ("{clusterGroup: eu}", true, false, "any of its groups"),
-            ("{clusterGroupSelector: {matchLabels: {wave: '2'}}}", true, false, "by the group's labels"),
-            ("{clusterGroup: eu, clusterGroupSelector: {matchLabels: {wave: '1'}}}", false, false, "of the same group"),
-            ("{clusterGroupSelector: {}}", true, true, "also without any group"),
+            (
+                "{clusterGroupSelector: {matchLabels: {wave: '2'}}}",
+                true,
+                false,
+                "by the group's labels",
+            ),
+            (
+                "{clusterGroup: eu, clusterGroupSelector: {matchLabels: {wave: '1'}}}",
+                false,
+                false,
+                "of the same group",
+            ),
+            (
+                "{clusterGroupSelector: {}}",
+                true,
+                true,
+                "also without any group",
+            ),
             (
                 "{clusterGroupSelector: {matchExpressions: [{key: wave, operator: NotIn, values: ['1', '2']}]}}",
                 false,
@@ -124,7 +205,11 @@ mod tests {
         for (yaml, takes_edge, takes_alone, why) in cases {
             let entry: ManualPartition = serde_saphyr::from_str(yaml).expect(yaml);
             let matcher = Matcher::new(&entry).expect(yaml);
-            assert_eq!((matcher.matches(&edge), matcher.matches(&alone)), (takes_edge, takes_alone), "{yaml}: {why}");
+            assert_eq!(
+                (matcher.matches(&edge), matcher.matches(&alone)),
+                (takes_edge, takes_alone),
+                "{yaml}: {why}"
+            );
         }
     }
 }

@@ -83,7 +83,15 @@ impl RancherFleet {
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         let plan = Partitioning::new(&strategy, &clusters, &by_name);
-        Self { rules, strategy, judges_wanted: true, clusters, by_name, plan, ledger: None }
+        Self {
+            rules,
+            strategy,
+            judges_wanted: true,
+            clusters,
+            by_name,
+            plan,
+            ledger: None,
+        }
     }
 
     /// The same, whose statuses compare a deployment with the id that is wanted, as from 0.16 on, or with the deployed
@@ -123,7 +131,9 @@ impl RancherFleet {
     fn decide<M: PartitionMembers>(&self, pass: &mut BundlePass<'_, M>) {
         match self.rules {
             RuleSet::Shipped => pass.shipped(self.strategy.max_new.unwrap_or(pass::MAX_NEW)),
-            RuleSet::Documented => pass.documented(self.strategy.max_unavailable_partitions.is_some()),
+            RuleSet::Documented => {
+                pass.documented(self.strategy.max_unavailable_partitions.is_some())
+            }
         }
     }
 
@@ -142,29 +152,69 @@ impl RancherFleet {
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
-    pub fn reconcile_changed(&mut self, _now: SimTime, view: &BundleView, changed: &TargetSet) -> BundleDecision {
-        assert_eq!(view.clusters.len(), self.clusters.len(), "the view has one entry for each cluster");
+    pub fn reconcile_changed(
+        &mut self,
+        _now: SimTime,
+        view: &BundleView,
+        changed: &TargetSet,
+    ) -> BundleDecision {
+        assert_eq!(
+            view.clusters.len(),
+            self.clusters.len(),
+            "the view has one entry for each cluster"
+        );
         let mut ledger = self.ledger.take();
-        if !ledger.as_mut().is_some_and(|ledger| ledger.update(view, changed)) {
+        if !ledger
+            .as_mut()
+            .is_some_and(|ledger| ledger.update(view, changed))
+        {
             self.plan = self.partitioning_of(view);
-            ledger =
-                self.plan.as_ref().ok().map(|plan| BundleLedger::new(plan, &self.by_name, view, self.judges_wanted));
+            ledger = self
+                .plan
+                .as_ref()
+                .ok()
+                .map(|plan| BundleLedger::new(plan, &self.by_name, view, self.judges_wanted));
         }
         let (Ok(plan), Some(mut ledger)) = (&self.plan, ledger) else {
             // It changes nothing, and only a change starts the next pass.
-            let status = BundleStatus { error: self.plan.as_ref().err().cloned(), ..BundleStatus::default() };
-            return Pass { actions: Vec::new(), wake_at: None, status };
+            let status = BundleStatus {
+                error: self.plan.as_ref().err().cloned(),
+                ..BundleStatus::default()
+            };
+            return Pass {
+                actions: Vec::new(),
+                wake_at: None,
+                status,
+            };
         };
-        let (summary, not_ready, unavailable) = (ledger.summary, ledger.first_not_ready(), ledger.unavailable);
+        let (summary, not_ready, unavailable) =
+            (ledger.summary, ledger.first_not_ready(), ledger.unavailable);
         let mut pass = BundlePass::new(plan, &mut ledger, unavailable);
         self.decide(&mut pass);
-        let BundlePass { mut actions, status, .. } = pass;
+        let BundlePass {
+            mut actions,
+            status,
+            ..
+        } = pass;
         actions.extend(ledger.orphans().map(BundleAction::Delete));
-        let mut stored: Vec<u32> = actions.iter().map(|action| action.target().0).chain(ledger.stale.iter()).collect();
+        let mut stored: Vec<u32> = actions
+            .iter()
+            .map(|action| action.target().0)
+            .chain(ledger.stale.iter())
+            .collect();
         stored.sort_unstable();
         stored.dedup();
-        let status = BundleStatus { summary, not_ready, stored, ..status };
+        let status = BundleStatus {
+            summary,
+            not_ready,
+            stored,
+            ..status
+        };
         self.ledger = Some(ledger);
-        Pass { actions, wake_at: None, status }
+        Pass {
+            actions,
+            wake_at: None,
+            status,
+        }
     }
 }

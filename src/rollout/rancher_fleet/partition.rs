@@ -68,10 +68,22 @@ impl Partitioning {
     /// # Errors
     /// The first invalid value or selector that Fleet would encounter. Fleet does not examine values that it does not
     /// need.
-    pub fn new(strategy: &RolloutStrategy, clusters: &[FleetCluster], targets: &[u32]) -> Result<Self, StrategyError> {
+    pub fn new(
+        strategy: &RolloutStrategy,
+        clusters: &[FleetCluster],
+        targets: &[u32],
+    ) -> Result<Self, StrategyError> {
         let no_strategy = RolloutStrategy::default();
-        let strategy = if targets.is_empty() { &no_strategy } else { strategy };
-        let max_unavailable = field("maxUnavailable", count(targets), &[strategy.max_unavailable.as_ref()])?;
+        let strategy = if targets.is_empty() {
+            &no_strategy
+        } else {
+            strategy
+        };
+        let max_unavailable = field(
+            "maxUnavailable",
+            count(targets),
+            &[strategy.max_unavailable.as_ref()],
+        )?;
         let partitions = if strategy.manual_partitions().is_empty() {
             automatic(strategy, targets)?
         } else {
@@ -80,9 +92,16 @@ impl Partitioning {
         let max_unavailable_partitions = field(
             "maxUnavailablePartitions",
             count(&partitions),
-            &[strategy.max_unavailable_partitions.as_ref(), Some(&IntOrString::Int(0))],
+            &[
+                strategy.max_unavailable_partitions.as_ref(),
+                Some(&IntOrString::Int(0)),
+            ],
         )?;
-        Ok(Self { partitions, max_unavailable, max_unavailable_partitions })
+        Ok(Self {
+            partitions,
+            max_unavailable,
+            max_unavailable_partitions,
+        })
     }
 }
 
@@ -100,16 +119,21 @@ fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partitio
         })
     };
     let threshold = strategy.auto_partition_threshold.unwrap_or(THRESHOLD);
-    let is_off = matches!(strategy.auto_partition_size, Some(IntOrString::Int(..=0))) || threshold <= 0;
+    let is_off =
+        matches!(strategy.auto_partition_size, Some(IntOrString::Int(..=0))) || threshold <= 0;
     if is_off || count(targets) < threshold {
         return Ok(vec![partition("All".to_owned(), targets)?]);
     }
     let default_size = IntOrString::from("25%");
     let sizes = [strategy.auto_partition_size.as_ref(), Some(&default_size)];
-    let size = usize::try_from(field("autoPartitionSize", count(targets), &sizes)?).unwrap_or(usize::MAX);
+    let size =
+        usize::try_from(field("autoPartitionSize", count(targets), &sizes)?).unwrap_or(usize::MAX);
     let chunk = |(number, members): (usize, &[u32])| {
         let first = number * size;
-        partition(format!("Partition {first} - {}", first + members.len()), members)
+        partition(
+            format!("Partition {first} - {}", first + members.len()),
+            members,
+        )
     };
     targets.chunks(size).enumerate().map(chunk).collect()
 }
@@ -120,23 +144,46 @@ fn manual(
     targets: &[u32],
 ) -> Result<Vec<Partition>, StrategyError> {
     let entries = strategy.manual_partitions();
-    let matchers: Vec<Result<Matcher<'_>, SelectorError>> = entries.iter().map(Matcher::new).collect();
+    let matchers: Vec<Result<Matcher<'_>, SelectorError>> =
+        entries.iter().map(Matcher::new).collect();
     let by_label = by_label(matchers.iter().flatten(), clusters, targets);
     let partition = |(index, entry): (usize, &super::ManualPartition)| {
-        let invalid = |source: &SelectorError| StrategyError::Selector { entry: index, source: source.clone() };
+        let invalid = |source: &SelectorError| StrategyError::Selector {
+            entry: index,
+            source: source.clone(),
+        };
         let matcher = matchers[index].as_ref().map_err(invalid)?;
         let is_member = |target: &u32| matcher.matches(&clusters[*target as usize]);
         let members: Vec<u32> = match matcher.needs() {
             None => targets.iter().copied().filter(is_member).collect(),
             Some((key, values)) => {
-                let places = values.iter().unique().flat_map(|value| &by_label[key][value.as_str()]).sorted_unstable();
-                places.map(|place| targets[*place]).filter(is_member).collect()
+                let places = values
+                    .iter()
+                    .unique()
+                    .flat_map(|value| &by_label[key][value.as_str()])
+                    .sorted_unstable();
+                places
+                    .map(|place| targets[*place])
+                    .filter(is_member)
+                    .collect()
             }
         };
-        let values = [entry.max_unavailable.as_ref(), strategy.max_unavailable.as_ref()];
-        let max_unavailable = field(&format!("partitions[{index}].maxUnavailable"), count(&members), &values)?;
+        let values = [
+            entry.max_unavailable.as_ref(),
+            strategy.max_unavailable.as_ref(),
+        ];
+        let max_unavailable = field(
+            &format!("partitions[{index}].maxUnavailable"),
+            count(&members),
+            &values,
+        )?;
         let is_limit_set = values.iter().any(Option::is_some);
-        Ok(Partition { name: entry.name.clone(), members, max_unavailable, is_limit_set })
+        Ok(Partition {
+            name: entry.name.clone(),
+            members,
+            max_unavailable,
+            is_limit_set,
+        })
     };
     entries.iter().enumerate().map(partition).collect()
 }
@@ -149,12 +196,17 @@ fn by_label<'m>(
 ) -> BTreeMap<&'m str, BTreeMap<&'m str, Vec<usize>>> {
     let mut found: BTreeMap<&str, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
     for (key, values) in matchers.filter_map(Matcher::needs) {
-        found.entry(key).or_default().extend(values.iter().map(|value| (value.as_str(), Vec::new())));
+        found
+            .entry(key)
+            .or_default()
+            .extend(values.iter().map(|value| (value.as_str(), Vec::new())));
     }
     for (place, target) in targets.iter().enumerate() {
         let labels = &clusters[*target as usize].labels;
         for (key, values) in &mut found {
-            let places = labels.get(*key).and_then(|value| values.get_mut(value.as_str()));
+            let places = labels
+                .get(*key)
+                .and_then(|value| values.get_mut(value.as_str()));
             places.into_iter().for_each(|places| places.push(place));
         }
     }
@@ -162,7 +214,10 @@ fn by_label<'m>(
 }
 
 fn field(name: &str, count: i64, values: &[Option<&IntOrString>]) -> Result<i64, StrategyError> {
-    limit(count, values).map_err(|source| StrategyError::Limit { field: name.to_owned(), source })
+    limit(count, values).map_err(|source| StrategyError::Limit {
+        field: name.to_owned(),
+        source,
+    })
 }
 
 fn count<T>(list: &[T]) -> i64 {
@@ -174,7 +229,12 @@ mod tests {
     use super::*;
 
     fn clusters(count: usize) -> Vec<FleetCluster> {
-        (0..count).map(|index| FleetCluster { name: format!("c{index:04}"), ..FleetCluster::default() }).collect()
+        (0..count)
+            .map(|index| FleetCluster {
+                name: format!("c{index:04}"),
+                ..FleetCluster::default()
+            })
+            .collect()
     }
 
     fn partitioning(yaml: &str, count: usize) -> Result<Partitioning, StrategyError> {
@@ -189,22 +249,71 @@ mod tests {
             // strategy, targets, sizes, why
             ("{}", 199, &[199], "fewer than 200 are one partition"),
             ("{}", 200, &[50, 50, 50, 50], "25 % each"),
-            ("{}", 230, &[57, 57, 57, 57, 2], "rounded down, so a small one is left"),
-            ("{autoPartitionThreshold: 50, autoPartitionSize: 50%}", 50, &[25, 25], "a lower threshold"),
-            ("{autoPartitionThreshold: 0}", 500, &[500], "0 switches it off"),
-            ("{autoPartitionThreshold: -1}", 500, &[500], "so does a negative threshold"),
+            (
+                "{}",
+                230,
+                &[57, 57, 57, 57, 2],
+                "rounded down, so a small one is left",
+            ),
+            (
+                "{autoPartitionThreshold: 50, autoPartitionSize: 50%}",
+                50,
+                &[25, 25],
+                "a lower threshold",
+            ),
+            (
+                "{autoPartitionThreshold: 0}",
+                500,
+                &[500],
+                "0 switches it off",
+            ),
+            (
+                "{autoPartitionThreshold: -1}",
+                500,
+                &[500],
+                "so does a negative threshold",
+            ),
             ("{autoPartitionSize: 0}", 200, &[200], "so does a size of 0"),
             ("{autoPartitionSize: -5}", 200, &[200], "or a negative one"),
-            ("{autoPartitionThreshold: 1, autoPartitionSize: 0%}", 3, &[1, 1, 1], "0 % does not: it is one cluster"),
-            ("{autoPartitionSize: '150'}", 200, &[150, 50], "a text is a size"),
-            ("{autoPartitionSize: '300'}", 200, &[200], "even one beyond all targets"),
-            ("{maxUnavailable: abc}", 0, &[0], "without targets errors have no effect"),
+            (
+                "{autoPartitionThreshold: 1, autoPartitionSize: 0%}",
+                3,
+                &[1, 1, 1],
+                "0 % does not: it is one cluster",
+            ),
+            (
+                "{autoPartitionSize: '150'}",
+                200,
+                &[150, 50],
+                "a text is a size",
+            ),
+            (
+                "{autoPartitionSize: '300'}",
+                200,
+                &[200],
+                "even one beyond all targets",
+            ),
+            (
+                "{maxUnavailable: abc}",
+                0,
+                &[0],
+                "without targets errors have no effect",
+            ),
         ];
         for (yaml, targets, sizes, why) in cases {
             let found = partitioning(yaml, targets).expect(yaml).partitions;
-            assert_eq!(found.iter().map(|p| p.members.len()).collect::<Vec<_>>(), sizes, "{yaml}, {targets}: {why}");
+            assert_eq!(
+                found.iter().map(|p| p.members.len()).collect::<Vec<_>>(),
+                sizes,
+                "{yaml}, {targets}: {why}"
+            );
         }
-        let names: Vec<_> = partitioning("{}", 230).expect("defaults").partitions.into_iter().map(|p| p.name).collect();
+        let names: Vec<_> = partitioning("{}", 230)
+            .expect("defaults")
+            .partitions
+            .into_iter()
+            .map(|p| p.name)
+            .collect();
         assert_eq!(names[..2], ["Partition 0 - 57", "Partition 57 - 114"]);
         assert_eq!(names[4], "Partition 228 - 230");
     }
@@ -215,11 +324,25 @@ mod tests {
             {name: one, clusterName: c0001},
             {name: most, maxUnavailable: 50%, clusterSelector: {}},
             {name: nobody, maxUnavailable: abc, clusterName: nobody}]}";
-        let found = partitioning(yaml, 5).expect("an entry that matches nothing hides its bad value");
-        let rows: Vec<_> =
-            found.partitions.iter().map(|p| (p.name.as_str(), p.members.as_slice(), p.max_unavailable)).collect();
-        assert_eq!(rows, [("one", &[1][..], 1), ("most", &[0, 1, 2, 3, 4], 2), ("nobody", &[], 1)]);
-        assert_eq!((found.max_unavailable, found.max_unavailable_partitions), (2, 0));
+        let found =
+            partitioning(yaml, 5).expect("an entry that matches nothing hides its bad value");
+        let rows: Vec<_> = found
+            .partitions
+            .iter()
+            .map(|p| (p.name.as_str(), p.members.as_slice(), p.max_unavailable))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("one", &[1][..], 1),
+                ("most", &[0, 1, 2, 3, 4], 2),
+                ("nobody", &[], 1)
+            ]
+        );
+        assert_eq!(
+            (found.max_unavailable, found.max_unavailable_partitions),
+            (2, 0)
+        );
     }
 
     #[test]
@@ -229,7 +352,10 @@ mod tests {
             labels: std::sync::Arc::new([("wave".to_owned(), (index % 3).to_string())].into()),
             ..FleetCluster::default()
         };
-        let clusters: Vec<_> = (0..7).map(cluster).chain([FleetCluster::default()]).collect();
+        let clusters: Vec<_> = (0..7)
+            .map(cluster)
+            .chain([FleetCluster::default()])
+            .collect();
         let yaml = "{partitions: [
             {name: one, clusterSelector: {matchLabels: {wave: '1'}}},
             {name: two, clusterSelector: {matchExpressions: [{key: wave, operator: In, values: ['2', '0', '2']}]}},
@@ -238,16 +364,29 @@ mod tests {
             {name: rest, clusterSelector: {matchExpressions: [{key: wave, operator: DoesNotExist}]}}]}";
         let strategy = serde_saphyr::from_str(yaml).expect(yaml);
         let found = Partitioning::new(&strategy, &clusters, &[7, 6, 5, 4, 3, 2, 1, 0]).expect(yaml);
-        let members: Vec<&[u32]> = found.partitions.iter().map(|partition| &*partition.members).collect();
+        let members: Vec<&[u32]> = found
+            .partitions
+            .iter()
+            .map(|partition| &*partition.members)
+            .collect();
         assert_eq!(members, [&[4, 1][..], &[6, 5, 3, 2, 0], &[4], &[], &[7]]);
     }
 
     #[test]
     fn an_error_names_its_field() {
         for (yaml, message) in [
-            ("{maxUnavailable: '0'}", "rolloutStrategy.maxUnavailable: `0` is neither a whole number above 0 nor"),
-            ("{autoPartitionThreshold: 1, autoPartitionSize: x%}", "rolloutStrategy.autoPartitionSize: `x%` is not a"),
-            ("{maxUnavailablePartitions: '-1'}", "rolloutStrategy.maxUnavailablePartitions: `-1` is neither"),
+            (
+                "{maxUnavailable: '0'}",
+                "rolloutStrategy.maxUnavailable: `0` is neither a whole number above 0 nor",
+            ),
+            (
+                "{autoPartitionThreshold: 1, autoPartitionSize: x%}",
+                "rolloutStrategy.autoPartitionSize: `x%` is not a",
+            ),
+            (
+                "{maxUnavailablePartitions: '-1'}",
+                "rolloutStrategy.maxUnavailablePartitions: `-1` is neither",
+            ),
             (
                 "{partitions: [{clusterName: c0000}, {clusterSelector: {}, maxUnavailable: 1e}]}",
                 "rolloutStrategy.partitions[1].maxUnavailable: `1e` is neither",

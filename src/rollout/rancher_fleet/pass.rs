@@ -29,8 +29,17 @@ pub(super) struct BundlePass<'a, M> {
 impl<'a, M: PartitionMembers> BundlePass<'a, M> {
     /// A pass that has done nothing yet. `unavailable`: deployments over all targets.
     pub(super) fn new(plan: &'a Partitioning, members: &'a mut M, unavailable: i64) -> Self {
-        let status = BundleStatus { unavailable, ..BundleStatus::default() };
-        Self { plan, members, actions: Vec::new(), status, reached: 0 }
+        let status = BundleStatus {
+            unavailable,
+            ..BundleStatus::default()
+        };
+        Self {
+            plan,
+            members,
+            actions: Vec::new(),
+            status,
+            reached: 0,
+        }
     }
 
     /// Processes the partitions until too many of them are unavailable.
@@ -38,12 +47,15 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         // For all partitions before any of them is processed; the status publishes this number, not the one that the
         // gate uses.
         let numbers = 0..self.plan.partitions.len();
-        self.status.partitions = numbers.map(|number| self.members.count(number, MemberGroup::Unavailable)).collect();
+        self.status.partitions = numbers
+            .map(|number| self.members.count(number, MemberGroup::Unavailable))
+            .collect();
         for (number, partition) in self.plan.partitions.iter().enumerate() {
             self.reached = number + 1;
             self.create_and_stage(number, max_new);
             self.promote(number);
-            let behind = partition.members.len() as i64 - self.members.count(number, MemberGroup::Done);
+            let behind =
+                partition.members.len() as i64 - self.members.count(number, MemberGroup::Done);
             self.status.unavailable_partitions += i64::from(behind > partition.max_unavailable);
             if self.status.unavailable_partitions > self.plan.max_unavailable_partitions {
                 break;
@@ -56,8 +68,14 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         let mut from = 0;
         loop {
             let has_room = self.status.newly_created < max_new;
-            let absent = self.members.next(number, MemberGroup::Absent, from).filter(|_| has_room);
-            let Some(place) = absent.into_iter().chain(self.members.next(number, MemberGroup::Unstaged, from)).min()
+            let absent = self
+                .members
+                .next(number, MemberGroup::Absent, from)
+                .filter(|_| has_room);
+            let Some(place) = absent
+                .into_iter()
+                .chain(self.members.next(number, MemberGroup::Unstaged, from))
+                .min()
             else {
                 return;
             };
@@ -66,7 +84,8 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
             if absent == Some(place) {
                 self.status.newly_created += 1;
                 // It is not ready and therefore unavailable, but counted as such only in the next pass.
-                self.members.add_flags(target.0, flag::EXISTS | flag::UNAVAILABLE);
+                self.members
+                    .add_flags(target.0, flag::EXISTS | flag::UNAVAILABLE);
                 self.act(target, BundleAction::Create(target));
             }
             self.members.add_flags(target.0, flag::STAGED);
@@ -80,10 +99,18 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         let mut unavailable = self.status.partitions[number];
         let mut from = 0;
         loop {
-            let has_room = self.status.unavailable < self.plan.max_unavailable && unavailable < max_unavailable;
-            let available = self.members.next(number, MemberGroup::AvailableOutdated, from).filter(|_| has_room);
-            let exempt = self.members.next(number, MemberGroup::UnavailableOutdated, from);
-            let Some(place) = available.into_iter().chain(exempt).min() else { return };
+            let has_room = self.status.unavailable < self.plan.max_unavailable
+                && unavailable < max_unavailable;
+            let available = self
+                .members
+                .next(number, MemberGroup::AvailableOutdated, from)
+                .filter(|_| has_room);
+            let exempt = self
+                .members
+                .next(number, MemberGroup::UnavailableOutdated, from);
+            let Some(place) = available.into_iter().chain(exempt).min() else {
+                return;
+            };
             if available == Some(place) {
                 self.status.unavailable += 1;
                 unavailable += 1;

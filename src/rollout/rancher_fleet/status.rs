@@ -64,7 +64,10 @@ impl BundleStatus {
     pub fn settled(targets: u32) -> Self {
         let mut summary = BundleSummary::default();
         summary.0[BundleState::Ready as usize] = targets;
-        Self { summary, ..Self::default() }
+        Self {
+            summary,
+            ..Self::default()
+        }
     }
 }
 
@@ -84,7 +87,11 @@ impl BundleState {
     #[inline]
     pub(super) fn of(deployment: &BundleDeployment, deployed: Option<Revision>) -> Self {
         if deployment.applied != deployed {
-            if deployment.failed { Self::ErrApplied } else { Self::WaitApplied }
+            if deployment.failed {
+                Self::ErrApplied
+            } else {
+                Self::WaitApplied
+            }
         } else if !deployment.ready {
             Self::NotReady
         } else if deployed != deployment.staged {
@@ -114,7 +121,11 @@ impl BundleSummary {
     /// Clusters without a deployment do not appear.
     pub fn of_git_repo(view: &BundleView) -> Self {
         let mut summary = Self::default();
-        for deployment in view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref()) {
+        for deployment in view
+            .clusters
+            .iter()
+            .filter_map(|cluster| cluster.deployment.as_ref())
+        {
             summary.0[deployment.state() as usize] += 1;
         }
         summary
@@ -135,18 +146,26 @@ impl BundleView {
     /// If an action names a cluster that is not in the view or a deployment that does not exist.
     pub fn store(&mut self, pass: &BundleDecision) {
         for action in &pass.actions {
-            let ClusterView { wanted, deployment, .. } = &mut self.clusters[action.target().index()];
+            let ClusterView {
+                wanted, deployment, ..
+            } = &mut self.clusters[action.target().index()];
             const EXISTS: &str = "a deployment is created before it is changed";
             match *action {
                 BundleAction::Create(_) => *deployment = Some(BundleDeployment::default()),
                 BundleAction::Delete(_) => *deployment = None,
                 BundleAction::Stage(_) => deployment.as_mut().expect(EXISTS).staged = Some(*wanted),
-                BundleAction::Deploy(_) => deployment.as_mut().expect(EXISTS).deployed = Some(*wanted),
+                BundleAction::Deploy(_) => {
+                    deployment.as_mut().expect(EXISTS).deployed = Some(*wanted)
+                }
             }
         }
         for &index in &pass.status.stored {
             let cluster = &mut self.clusters[index as usize];
-            if let Some(deployment) = cluster.deployment.as_mut().filter(|_| cluster.targeted && cluster.registered) {
+            if let Some(deployment) = cluster
+                .deployment
+                .as_mut()
+                .filter(|_| cluster.targeted && cluster.registered)
+            {
                 deployment.paused = cluster.paused || self.paused;
                 deployment.off_schedule = cluster.off_schedule;
             }
@@ -165,20 +184,69 @@ mod tests {
         let good = BundleDeployment::settled(OLD);
         let cases = [
             (good, BundleState::Ready, "all as intended"),
-            (BundleDeployment { deployed: Some(NEW), ..good }, BundleState::WaitApplied, "deployed, not applied"),
-            (BundleDeployment { deployed: Some(NEW), failed: true, ..good }, BundleState::ErrApplied, "it failed"),
-            (BundleDeployment { failed: true, ..good }, BundleState::Ready, "a failure of what is applied is past"),
-            (BundleDeployment { ready: false, staged: Some(NEW), ..good }, BundleState::NotReady, "before OutOfSync"),
             (
-                BundleDeployment { staged: Some(NEW), non_modified: false, ..good },
+                BundleDeployment {
+                    deployed: Some(NEW),
+                    ..good
+                },
+                BundleState::WaitApplied,
+                "deployed, not applied",
+            ),
+            (
+                BundleDeployment {
+                    deployed: Some(NEW),
+                    failed: true,
+                    ..good
+                },
+                BundleState::ErrApplied,
+                "it failed",
+            ),
+            (
+                BundleDeployment {
+                    failed: true,
+                    ..good
+                },
+                BundleState::Ready,
+                "a failure of what is applied is past",
+            ),
+            (
+                BundleDeployment {
+                    ready: false,
+                    staged: Some(NEW),
+                    ..good
+                },
+                BundleState::NotReady,
+                "before OutOfSync",
+            ),
+            (
+                BundleDeployment {
+                    staged: Some(NEW),
+                    non_modified: false,
+                    ..good
+                },
                 BundleState::OutOfSync,
                 "not deployed",
             ),
-            (BundleDeployment { non_modified: false, ..good }, BundleState::Modified, "drifted"),
-            (BundleDeployment::default(), BundleState::NotReady, "nothing deployed, nothing applied"),
+            (
+                BundleDeployment {
+                    non_modified: false,
+                    ..good
+                },
+                BundleState::Modified,
+                "drifted",
+            ),
+            (
+                BundleDeployment::default(),
+                BundleState::NotReady,
+                "nothing deployed, nothing applied",
+            ),
         ];
         for (deployment, state, why) in cases {
-            assert_eq!(BundleState::of(&deployment, deployment.deployed), state, "{deployment:?}: {why}");
+            assert_eq!(
+                BundleState::of(&deployment, deployment.deployed),
+                state,
+                "{deployment:?}: {why}"
+            );
         }
     }
 

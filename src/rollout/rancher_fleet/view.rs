@@ -70,7 +70,10 @@ impl BundleAction {
     /// The cluster that it is about.
     pub const fn target(&self) -> TargetId {
         match self {
-            Self::Create(target) | Self::Stage(target) | Self::Deploy(target) | Self::Delete(target) => *target,
+            Self::Create(target)
+            | Self::Stage(target)
+            | Self::Deploy(target)
+            | Self::Delete(target) => *target,
         }
     }
 }
@@ -78,12 +81,22 @@ impl BundleAction {
 impl ClusterView {
     /// A registered target that runs nothing yet.
     pub const fn new(wanted: Revision) -> Self {
-        Self { wanted, targeted: true, registered: true, paused: false, off_schedule: false, deployment: None }
+        Self {
+            wanted,
+            targeted: true,
+            registered: true,
+            paused: false,
+            off_schedule: false,
+            deployment: None,
+        }
     }
 
     /// A registered target that runs `revision`, ready, and wants nothing else.
     pub fn settled(revision: Revision) -> Self {
-        Self { deployment: Some(BundleDeployment::settled(revision)), ..Self::new(revision) }
+        Self {
+            deployment: Some(BundleDeployment::settled(revision)),
+            ..Self::new(revision)
+        }
     }
 
     /// Whether the cluster runs the wanted id and is ready; false without a deployment.
@@ -99,7 +112,14 @@ impl BundleDeployment {
     /// A deployment that runs `revision`, is ready, and has no other id staged.
     pub fn settled(revision: Revision) -> Self {
         let id = Some(revision);
-        Self { staged: id, deployed: id, applied: id, ready: true, non_modified: true, ..Self::default() }
+        Self {
+            staged: id,
+            deployed: id,
+            applied: id,
+            ready: true,
+            non_modified: true,
+            ..Self::default()
+        }
     }
 
     /// Fleet's definition: the agent has not applied the deployed id, or is not ready. The *wanted* id does not
@@ -112,6 +132,9 @@ impl BundleDeployment {
 impl BundleView {
     /// Whether every target runs its wanted id and is ready, including targets in no partition.
     pub fn is_done(&self) -> bool {
-        self.clusters.iter().filter(|cluster| cluster.targeted).all(ClusterView::is_done)
+        self.clusters
+            .iter()
+            .filter(|cluster| cluster.targeted)
+            .all(ClusterView::is_done)
     }
 }

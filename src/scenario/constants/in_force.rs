@@ -16,7 +16,14 @@ use crate::document::tree::{Node, Value};
 use crate::products::{PRODUCTS, ProductEntry};
 
 /// Parts of an experiment that are in force although nobody writes them.
-const ALWAYS: [&str; 6] = ["agent", "controller", "node", "node.disk", "pods", "registry"];
+const ALWAYS: [&str; 6] = [
+    "agent",
+    "controller",
+    "node",
+    "node.disk",
+    "pods",
+    "registry",
+];
 
 /// Steps of a range from its low to its high end.
 const RANGE_STEPS: u32 = 40;
@@ -47,11 +54,19 @@ impl SettingInForce {
     pub fn range(&self) -> Vec<String> {
         let is_here = |constant: &&Constant| {
             let at = |known: &String| places::plain(known).replace("[*]", ".*") == self.place;
-            constant.is_of(self.product) && constant.part == VariedPart::Location && constant.places.iter().any(at)
+            constant.is_of(self.product)
+                && constant.part == VariedPart::Location
+                && constant.places.iter().any(at)
         };
-        let Some(constant) = all().find(is_here) else { return Vec::new() };
-        let Some(value) = constant.parse(&self.value) else { return Vec::new() };
-        let Some([low, high]) = lay::ends_around(constant, value) else { return Vec::new() };
+        let Some(constant) = all().find(is_here) else {
+            return Vec::new();
+        };
+        let Some(value) = constant.parse(&self.value) else {
+            return Vec::new();
+        };
+        let Some([low, high]) = lay::ends_around(constant, value) else {
+            return Vec::new();
+        };
         let ends = [low.min(value), high.max(value)];
         let share = |step: u32| f64::from(step) / f64::from(RANGE_STEPS);
         let text = |step: u32| constant.text(constant.shape.quantile(share(step), ends));
@@ -73,18 +88,40 @@ impl SettingsInForce {
     pub(crate) fn of(source: &Source, file_ends: usize, tree: &Node) -> Self {
         let newlines: Vec<usize> = source.text.match_indices('\n').map(|(at, _)| at).collect();
         let newlines = newlines.as_slice();
-        let mut lines = Lines { newlines, file_ends, tree, product: &PRODUCTS[0], settings: Vec::new() };
+        let mut lines = Lines {
+            newlines,
+            file_ends,
+            tree,
+            product: &PRODUCTS[0],
+            settings: Vec::new(),
+        };
         for (key, schema) in properties(places::whole(), &|_| true) {
             if key != "strategies" && !OF_STRATEGY.contains(&key) {
                 lines.setting(&Path::of(key), key, schema);
             }
         }
-        let mut all = Self { everywhere: lines.settings, strategies: Vec::new() };
-        for (key, choice) in tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default() {
-            let Some(product) = product_of(tree, &key.text) else { continue };
-            let mut lines = Lines { newlines, file_ends, tree, product, settings: Vec::new() };
+        let mut all = Self {
+            everywhere: lines.settings,
+            strategies: Vec::new(),
+        };
+        for (key, choice) in tree
+            .get(&Path::of("strategies"))
+            .map(Node::entries)
+            .unwrap_or_default()
+        {
+            let Some(product) = product_of(tree, &key.text) else {
+                continue;
+            };
+            let mut lines = Lines {
+                newlines,
+                file_ends,
+                tree,
+                product,
+                settings: Vec::new(),
+            };
             lines.strategy(&key.text, choice);
-            all.strategies.push((key.text.clone(), product.key, lines.settings));
+            all.strategies
+                .push((key.text.clone(), product.key, lines.settings));
         }
         all
     }
@@ -96,31 +133,62 @@ impl SettingsInForce {
                         # A default is measured, documented (by a product) or a guess; others are switches and limits.\n"
             .to_owned();
         let lines = |settings: &[SettingInForce], indent: &str| {
-            let line = |SettingInForce { path, value, origin, .. }: &SettingInForce| {
+            let line = |SettingInForce {
+                            path,
+                            value,
+                            origin,
+                            ..
+                        }: &SettingInForce| {
                 format!("{indent}{}: {}  # {origin}\n", scalar(path), scalar(value))
             };
             settings.iter().map(line).collect::<String>()
         };
-        let _ = write!(text, "everywhere:\n{}strategies:\n", lines(&self.everywhere, "  "));
+        let _ = write!(
+            text,
+            "everywhere:\n{}strategies:\n",
+            lines(&self.everywhere, "  ")
+        );
         for (name, product, settings) in &self.strategies {
-            let _ = writeln!(text, "  {}:  # {product}\n{}", scalar(name), lines(settings, "    ").trim_end());
+            let _ = writeln!(
+                text,
+                "  {}:  # {product}\n{}",
+                scalar(name),
+                lines(settings, "    ").trim_end()
+            );
         }
         text
     }
 }
 
 /// The settings below a place, in order of their names: of a choice, the keys that `is_chosen`.
-fn properties(schema: &'static Json, is_chosen: &dyn Fn(&str) -> bool) -> Vec<(&'static str, &'static Json)> {
+fn properties(
+    schema: &'static Json,
+    is_chosen: &dyn Fn(&str) -> bool,
+) -> Vec<(&'static str, &'static Json)> {
     let target = places::resolved(places::whole(), schema);
     let mut found: Vec<(&str, &Json)> = Vec::new();
     let own = target.get("properties").and_then(Json::as_object);
-    found.extend(own.into_iter().flatten().map(|(key, below)| (key.as_str(), below)));
+    found.extend(
+        own.into_iter()
+            .flatten()
+            .map(|(key, below)| (key.as_str(), below)),
+    );
     for kind in ["anyOf", "oneOf", "allOf"] {
-        let alternatives = target.get(kind).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
-        let is_optional = alternatives.iter().any(|one| one.get("type").and_then(Json::as_str) == Some("null"));
+        let alternatives = target
+            .get(kind)
+            .and_then(Json::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let is_optional = alternatives
+            .iter()
+            .any(|one| one.get("type").and_then(Json::as_str) == Some("null"));
         for one in alternatives {
             let below = properties(one, is_chosen);
-            found.extend(below.into_iter().filter(|(key, _)| is_optional || kind == "allOf" || is_chosen(key)));
+            found.extend(
+                below
+                    .into_iter()
+                    .filter(|(key, _)| is_optional || kind == "allOf" || is_chosen(key)),
+            );
         }
     }
     found.into_iter().unique_by(|(key, _)| *key).collect()
@@ -138,13 +206,29 @@ struct Lines<'e> {
 impl Lines<'_> {
     fn strategy(&mut self, name: &str, choice: &Node) {
         let product = self.product;
-        if let Some((_, written)) = choice.entries().iter().find(|(key, _)| key.text == product.key) {
-            self.written(&Path::of("strategies").key(name).key(product.key), "", written);
+        if let Some((_, written)) = choice
+            .entries()
+            .iter()
+            .find(|(key, _)| key.text == product.key)
+        {
+            self.written(
+                &Path::of("strategies").key(name).key(product.key),
+                "",
+                written,
+            );
         }
         // Other settings of the product may be in its own file, which has no constants.
-        for place in all().filter(|constant| constant.is_of(product.key)).flat_map(|constant| &constant.places) {
-            let is_own = |path: &Path| path.to_string().starts_with("strategies.") && self.tree.get(path).is_none();
-            let paths = places::paths(self.tree, place, name).into_iter().map(|(_, path)| path).filter(is_own);
+        for place in all()
+            .filter(|constant| constant.is_of(product.key))
+            .flat_map(|constant| &constant.places)
+        {
+            let is_own = |path: &Path| {
+                path.to_string().starts_with("strategies.") && self.tree.get(path).is_none()
+            };
+            let paths = places::paths(self.tree, place, name)
+                .into_iter()
+                .map(|(_, path)| path)
+                .filter(is_own);
             for path in paths.collect_vec() {
                 self.unwritten(&path, &places::plain(place));
             }
@@ -154,9 +238,18 @@ impl Lines<'_> {
                 self.setting(&Path::of(key), key, schema);
             }
         }
-        if self.tree.get(&Path::of("node").key("crashBackoff")).is_none() {
+        if self
+            .tree
+            .get(&Path::of("node").key("crashBackoff"))
+            .is_none()
+        {
             let value = Node::of_value(&product.restarts, &(0..0));
-            self.line("node.crashBackoff", &value, format!("default of {}", product.key), "");
+            self.line(
+                "node.crashBackoff",
+                &value,
+                format!("default of {}", product.key),
+                "",
+            );
         }
     }
 
@@ -165,8 +258,13 @@ impl Lines<'_> {
         let written = self.tree.get(path);
         let is_written = |key: &str| self.tree.get(&path.key(key)).is_some();
         let below = properties(schema, &is_written);
-        let is_part =
-            matches!(written, Some(Node { value: Value::Map(_), .. })) || written.is_none() && ALWAYS.contains(&place);
+        let is_part = matches!(
+            written,
+            Some(Node {
+                value: Value::Map(_),
+                ..
+            })
+        ) || written.is_none() && ALWAYS.contains(&place);
         if is_part && !below.is_empty() {
             for (key, schema) in below {
                 self.setting(&path.key(key), &format!("{place}.{key}"), schema);
@@ -175,7 +273,12 @@ impl Lines<'_> {
         }
         let items = places::resolved(places::whole(), schema).get("items");
         match (written, items) {
-            (Some(node), Some(items)) if node.items().iter().any(|item| matches!(item.value, Value::Map(_))) => {
+            (Some(node), Some(items))
+                if node
+                    .items()
+                    .iter()
+                    .any(|item| matches!(item.value, Value::Map(_))) =>
+            {
                 for index in 0..node.items().len() {
                     self.setting(&path.index(index), &format!("{place}.*"), items);
                 }
@@ -190,55 +293,104 @@ impl Lines<'_> {
         let entries = node.entries();
         if !entries.is_empty() && !path.to_string().starts_with("sweep") {
             for (key, value) in entries {
-                self.written(&path.key(&key.text), &format!("{place}.{}", key.text), value);
+                self.written(
+                    &path.key(&key.text),
+                    &format!("{place}.{}", key.text),
+                    value,
+                );
             }
             return;
         }
         let origin = match node.at.start > self.file_ends {
             true => "`--set`".to_owned(),
-            false => format!("line {}", self.newlines.partition_point(|end| *end < node.at.start) + 1),
+            false => format!(
+                "line {}",
+                self.newlines.partition_point(|end| *end < node.at.start) + 1
+            ),
         };
         let is_swept = self.tree.get(&Path::of("sweep")).is_some_and(|sweep| {
-            sweep.entries().iter().any(|(key, _)| Path::parse(&key.text).is_ok_and(|swept| swept.starts_with(path)))
+            sweep
+                .entries()
+                .iter()
+                .any(|(key, _)| Path::parse(&key.text).is_ok_and(|swept| swept.starts_with(path)))
         });
         let varies = if is_swept { ", varied by `sweep`" } else { "" };
         self.line(&path.to_string(), node, format!("{origin}{varies}"), place);
     }
 
     fn unwritten(&mut self, path: &Path, place: &str) {
-        let Some(node) = places::unwritten(self.tree, place, path, self.product) else { return };
+        let Some(node) = places::unwritten(self.tree, place, path, self.product) else {
+            return;
+        };
         if ["null", "[]", ""].contains(&node.short_text().as_str()) {
             return;
         }
         let steps = places::steps(place);
-        let mut bases = all().filter(|constant| self.is_at(constant, &steps)).map(|constant| constant.basis);
+        let mut bases = all()
+            .filter(|constant| self.is_at(constant, &steps))
+            .map(|constant| constant.basis);
         // A median may be a guess where its sigma is measured.
         let first = bases.next();
-        let basis = if bases.contains(&Basis::Guess) { Some(Basis::Guess) } else { first }.map(Basis::word);
-        let is_of_product = matches!(path.0.first(), Some(Step::Key(key)) if OF_STRATEGY.contains(&key.as_str()));
-        let of = if is_of_product { format!(" of {}", self.product.key) } else { String::new() };
+        let basis = if bases.contains(&Basis::Guess) {
+            Some(Basis::Guess)
+        } else {
+            first
+        }
+        .map(Basis::word);
+        let is_of_product =
+            matches!(path.0.first(), Some(Step::Key(key)) if OF_STRATEGY.contains(&key.as_str()));
+        let of = if is_of_product {
+            format!(" of {}", self.product.key)
+        } else {
+            String::new()
+        };
         let basis = basis.map_or_else(String::new, |word| format!(": {word}"));
-        self.line(&path.to_string(), &node, format!("default{of}{basis}"), place);
+        self.line(
+            &path.to_string(),
+            &node,
+            format!("default{of}{basis}"),
+            place,
+        );
     }
 
     /// A constant of the product is the value at this place, or a part of it such as its sigma.
     fn is_at(&self, constant: &Constant, place: &[&str]) -> bool {
-        let mut own = constant.places.iter().filter(|known| !known.starts_with('?'));
+        let mut own = constant
+            .places
+            .iter()
+            .filter(|known| !known.starts_with('?'));
         constant.is_of(self.product.key) && own.any(|known| places::steps(known) == place)
     }
 
     fn line(&mut self, path: &str, node: &Node, origin: String, place: &str) {
-        let inside = node.entries().iter().map(|(key, value)| (key.text.clone(), value.short_text())).collect();
+        let inside = node
+            .entries()
+            .iter()
+            .map(|(key, value)| (key.text.clone(), value.short_text()))
+            .collect();
         let (path, value, place) = (path.to_owned(), node.short_text(), place.to_owned());
         let product = self.product.key;
-        self.settings.push(SettingInForce { path, value, origin, inside, place, product });
+        self.settings.push(SettingInForce {
+            path,
+            value,
+            origin,
+            inside,
+            place,
+            product,
+        });
     }
 }
 
 /// A YAML scalar: as it is where that is safe, else in quotes.
 fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || " ./%_+-[]".contains(c))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || " ./%_+-[]".contains(c))
         && !text.ends_with(' ');
-    if is_plain { text.to_owned() } else { serde_json::to_string(text).expect("text is JSON") }
+    if is_plain {
+        text.to_owned()
+    } else {
+        serde_json::to_string(text).expect("text is JSON")
+    }
 }

@@ -97,7 +97,12 @@ impl ConstantKind {
     }
 
     /// The value in a tree with a part of it changed.
-    pub(super) fn changed(self, node: &Node, part: VariedPart, change: ValueChange) -> Option<Node> {
+    pub(super) fn changed(
+        self,
+        node: &Node,
+        part: VariedPart,
+        change: ValueChange,
+    ) -> Option<Node> {
         let changed = || Some(change.of(self.part_of(node, VariedPart::Location)?));
         match self {
             Self::Duration => drawn::<SimDuration>(node, part, change),
@@ -109,7 +114,10 @@ impl ConstantKind {
             }
             Self::Number if part != VariedPart::Location => drawn::<Factor>(node, part, change),
             Self::Number => Some(Node::of_value(&changed()?, &node.at)),
-            Self::Count => Some(Node::of_value(&(changed()?.round().max(1.0) as u64), &node.at)),
+            Self::Count => Some(Node::of_value(
+                &(changed()?.round().max(1.0) as u64),
+                &node.at,
+            )),
         }
     }
 }
@@ -129,7 +137,10 @@ fn drawn<Q: Quantity>(node: &Node, part: VariedPart, change: ValueChange) -> Opt
     let model = reader::read::<Distribution<Q>>(node.clone()).value?;
     let changed = match (part, model, change) {
         (VariedPart::Sigma, Distribution::LogNormal { median, sigma }, change) => {
-            Distribution::LogNormal { median, sigma: change.of(sigma) }
+            Distribution::LogNormal {
+                median,
+                sigma: change.of(sigma),
+            }
         }
         (VariedPart::Shape, model @ Distribution::Weibull { shape, .. }, change) => {
             Distribution::weibull_of_mean(Q::from_number(model.mean()), change.of(shape))

@@ -61,7 +61,15 @@ pub(crate) fn lay(
         for place in &constant.places {
             for (needs, path) in places::paths(tree, place, strategy) {
                 let range = ranges.get(&factor.name).copied();
-                all.extend(one(tree, constant, place, (&needs, &path), product, level, range));
+                all.extend(one(
+                    tree,
+                    constant,
+                    place,
+                    (&needs, &path),
+                    product,
+                    level,
+                    range,
+                ));
             }
         }
     }
@@ -90,7 +98,11 @@ fn one(
     let ends = stated.or_else(|| ends_around(constant, from))?;
     let ends = [ends[0].min(from), ends[1].max(from)];
     let to = level.of(constant.shape, from, ends);
-    let change = if from > 0.0 { ValueChange::Factor(to / from) } else { ValueChange::Value(to) };
+    let change = if from > 0.0 {
+        ValueChange::Factor(to / from)
+    } else {
+        ValueChange::Value(to)
+    };
     let changed = constant.kind.changed(&node, constant.part, change)?;
     let at = node.at.clone();
     made(tree, needs);
@@ -115,7 +127,9 @@ fn made(tree: &mut Node, needs: &Path) {
         let (file, at) = (node.clone(), node.at.clone());
         let map = Node::of_value(&serde_json::json!({}), &at);
         // Both paths exist, or are made by the first.
-        let _ = tree.set(&inventory, &map, &at).and_then(|()| tree.set(&inventory.key("file"), &file, &at));
+        let _ = tree
+            .set(&inventory, &map, &at)
+            .and_then(|()| tree.set(&inventory.key("file"), &file, &at));
     }
 }
 
@@ -130,10 +144,23 @@ pub(super) fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
 }
 
 /// Puts the levels of factors into a tree, for one strategy.
-pub(crate) fn lay_all(tree: &mut Node, strategy: &str, levels: &[(usize, Level)], ranges: &StatedRanges) {
-    let Some(product) = product_of(tree, strategy) else { return };
+pub(crate) fn lay_all(
+    tree: &mut Node,
+    strategy: &str,
+    levels: &[(usize, Level)],
+    ranges: &StatedRanges,
+) {
+    let Some(product) = product_of(tree, strategy) else {
+        return;
+    };
     for (factor, level) in levels {
-        lay(tree, (strategy, product), &factors()[*factor], *level, ranges);
+        lay(
+            tree,
+            (strategy, product),
+            &factors()[*factor],
+            *level,
+            ranges,
+        );
     }
 }
 
@@ -141,11 +168,24 @@ pub(crate) fn lay_all(tree: &mut Node, strategy: &str, levels: &[(usize, Level)]
 /// which it is compared with.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
     let strategies = Path::of("strategies");
-    let chosen = |choice: &Node| choice.entries().iter().find_map(|(key, _)| crate::products::find(&key.text));
+    let chosen = |choice: &Node| {
+        choice
+            .entries()
+            .iter()
+            .find_map(|(key, _)| crate::products::find(&key.text))
+    };
     let own = chosen(tree.get(&strategies.key(strategy))?)?;
     let all = tree.get(&strategies).map(Node::entries).unwrap_or_default();
-    let first = || all.iter().filter_map(|(_, choice)| chosen(choice)).find(|product| product.target.is_some());
-    Some(if own.is_bound { first().unwrap_or(own) } else { own })
+    let first = || {
+        all.iter()
+            .filter_map(|(_, choice)| chosen(choice))
+            .find(|product| product.target.is_some())
+    };
+    Some(if own.is_bound {
+        first().unwrap_or(own)
+    } else {
+        own
+    })
 }
 
 /// Whether a shape fits a range: the logarithm needs a low end above 0.

@@ -169,7 +169,11 @@ impl Constant {
 
     /// The kind of its own numbers: those of a sigma or a shape have no unit.
     fn own_kind(&self) -> ConstantKind {
-        if self.part == VariedPart::Location { self.kind } else { ConstantKind::Number }
+        if self.part == VariedPart::Location {
+            self.kind
+        } else {
+            ConstantKind::Number
+        }
     }
 
     /// A value as an experiment writes it, as a number. `None`: it is no value of this constant.
@@ -180,7 +184,9 @@ impl Constant {
     /// The ends of the range as numbers.
     #[must_use]
     pub fn ends(&self) -> [f64; 2] {
-        self.range.each_ref().map(|end| self.parse(end).expect("a test reads every range"))
+        self.range
+            .each_ref()
+            .map(|end| self.parse(end).expect("a test reads every range"))
     }
 
     /// Whether it is one of this product's.
@@ -191,7 +197,8 @@ impl Constant {
     /// The default value as a number, in the kind's base unit. `None`: an experiment has none unless it writes one.
     #[must_use]
     pub fn default_value(&self) -> Option<f64> {
-        self.default_of_place().and_then(|node| self.kind.part_of(&node, self.part))
+        self.default_of_place()
+            .and_then(|node| self.kind.part_of(&node, self.part))
     }
 
     /// The whole default value as an experiment writes it: `{median: 4 s, sigma: 0.6}`.
@@ -200,7 +207,10 @@ impl Constant {
     }
 
     fn default_of_place(&self) -> Option<Node> {
-        let key = self.products.first().map_or(PRODUCTS[0].key, String::as_str);
+        let key = self
+            .products
+            .first()
+            .map_or(PRODUCTS[0].key, String::as_str);
         let product = PRODUCTS.iter().find(|product| product.key == key)?;
         places::default_of(&self.places[0], product)
     }
@@ -209,7 +219,10 @@ impl Constant {
     /// works, has a time until its crash.
     fn is_used(&self, needs: &Node) -> bool {
         let is = |key: &str| needs.get(&Path::of(key));
-        let crashes = || is("detectedAfter").is_none() && is("kind").is_none_or(|kind| kind.short_text() == "crashes");
+        let crashes = || {
+            is("detectedAfter").is_none()
+                && is("kind").is_none_or(|kind| kind.short_text() == "crashes")
+        };
         !self.of_crashes || crashes()
     }
 
@@ -242,10 +255,16 @@ pub struct ConstantGroup {
 pub fn all() -> impl Iterator<Item = &'static Constant> {
     static ALL: LazyLock<Vec<Constant>> = LazyLock::new(|| {
         let text = include_str!("constants.yaml").to_owned();
-        let source = Arc::new(Source { name: "constants.yaml".to_owned(), text });
+        let source = Arc::new(Source {
+            name: "constants.yaml".to_owned(),
+            text,
+        });
         let tree = tree::parse(&source).unwrap_or_else(|problem| panic!("{problem}"));
         let reading = reader::read(tree);
-        reading.value.filter(|_| reading.errors.is_empty()).unwrap_or_else(|| panic!("{:?}", reading.errors))
+        reading
+            .value
+            .filter(|_| reading.errors.is_empty())
+            .unwrap_or_else(|| panic!("{:?}", reading.errors))
     });
     ALL.iter()
 }
@@ -254,7 +273,9 @@ pub fn all() -> impl Iterator<Item = &'static Constant> {
 pub fn factors() -> &'static [ConstantGroup] {
     static FACTORS: LazyLock<Vec<ConstantGroup>> = LazyLock::new(|| {
         let groups = grouped(all().map(|row| (row.name(), row))).into_iter();
-        groups.map(|(name, rows)| ConstantGroup { name, rows }).collect()
+        groups
+            .map(|(name, rows)| ConstantGroup { name, rows })
+            .collect()
     });
     &FACTORS
 }
@@ -264,5 +285,9 @@ pub fn factors() -> &'static [ConstantGroup] {
 pub fn factor(name: &str) -> Option<usize> {
     let is_at = |row: &Constant| row.places.iter().any(|place| row.name_of(place) == name);
     let named = factors().iter().position(|factor| factor.name == name);
-    named.or_else(|| factors().iter().position(|factor| factor.rows.iter().any(|row| is_at(row))))
+    named.or_else(|| {
+        factors()
+            .iter()
+            .position(|factor| factor.rows.iter().any(|row| is_at(row)))
+    })
 }

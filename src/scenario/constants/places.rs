@@ -15,12 +15,19 @@ use crate::world::{DiskClass, RegistryPreset, RuntimeVersion, SiteKind, SiteLink
 
 /// A place without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
-    place.trim_start_matches('?').replacen('|', ".", 1).trim_start_matches('.').to_owned()
+    place
+        .trim_start_matches('?')
+        .replacen('|', ".", 1)
+        .trim_start_matches('.')
+        .to_owned()
 }
 
 /// The steps of a pattern or place: keys, and `*` for all indices of a list or all keys of a map.
 pub(super) fn steps(pattern: &str) -> Vec<&str> {
-    pattern.split(['.', '[', ']', '|']).filter(|step| !step.is_empty()).collect()
+    pattern
+        .split(['.', '[', ']', '|'])
+        .filter(|step| !step.is_empty())
+        .collect()
 }
 
 /// The paths in a tree that a place stands for, each with the path of what must be there. `strategy` stands for
@@ -33,14 +40,23 @@ pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<(Path, Path
     let (needs, rest) = place.split_once('|').unwrap_or(("", place));
     let mut found = vec![Path::default()];
     for (depth, step) in steps(needs).into_iter().enumerate() {
-        found = found.iter().flat_map(|path| below(tree, path, step, depth, strategy)).collect();
+        found = found
+            .iter()
+            .flat_map(|path| below(tree, path, step, depth, strategy))
+            .collect();
     }
     let paths = found.into_iter().map(|needs| {
-        let path = steps(rest).into_iter().fold(needs.clone(), |path, key| path.key(key));
+        let path = steps(rest)
+            .into_iter()
+            .fold(needs.clone(), |path, key| path.key(key));
         (needs, path)
     });
-    let is_of_site = |path: &Path| LINK.contains(&&*path.last_key()) && tree.get(&owner(path).key("site")).is_some();
-    paths.filter(|(_, path)| !is_written || tree.get(path).is_some() || is_of_site(path)).collect()
+    let is_of_site = |path: &Path| {
+        LINK.contains(&&*path.last_key()) && tree.get(&owner(path).key("site")).is_some()
+    };
+    paths
+        .filter(|(_, path)| !is_written || tree.get(path).is_some() || is_of_site(path))
+        .collect()
 }
 
 /// The settings that a kind of site has values for.
@@ -53,7 +69,9 @@ fn owner(path: &Path) -> Path {
 
 /// The paths one step below a path, and those behind a `via` of the distribution.
 fn below(tree: &Node, path: &Path, step: &str, depth: usize, strategy: &str) -> Vec<Path> {
-    let Some(node) = tree.get(path) else { return Vec::new() };
+    let Some(node) = tree.get(path) else {
+        return Vec::new();
+    };
     if step == "*" {
         return match &node.value {
             Value::List(items) => (0..items.len()).map(|index| path.index(index)).collect(),
@@ -88,7 +106,12 @@ pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
 
 /// The value in force where the tree has none: that of the kind of site, the registry's preset, the container runtime
 /// or the class of disk, else the default.
-pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &ProductEntry) -> Option<Node> {
+pub(super) fn unwritten(
+    tree: &Node,
+    place: &str,
+    path: &Path,
+    product: &ProductEntry,
+) -> Option<Node> {
     let key = path.last_key();
     let owner = owner(path);
     let beside = |name: &str| tree.get(&owner.key(name));
@@ -99,13 +122,19 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
         && let Some(site) = beside("site")
     {
         let link = |site: SiteKind| {
-            let SiteLink { downlink, rtt, loss, .. } = site.link();
+            let SiteLink {
+                downlink,
+                rtt,
+                loss,
+                ..
+            } = site.link();
             json!({ "downlink": downlink, "rtt": rtt, "loss": loss })
         };
         return of_choice(site, link, &key);
     }
     if owner.last_key() == "node"
-        && let Some(value) = beside("runtime").and_then(|runtime| of_choice(runtime, RuntimeVersion::spec, &key))
+        && let Some(value) =
+            beside("runtime").and_then(|runtime| of_choice(runtime, RuntimeVersion::spec, &key))
     {
         return Some(value);
     }
@@ -123,7 +152,11 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
 }
 
 /// The value of a setting where another one chooses all of a kind.
-fn of_choice<C: DeserializeOwned, S: Serialize>(choice: &Node, spec: impl Fn(C) -> S, key: &str) -> Option<Node> {
+fn of_choice<C: DeserializeOwned, S: Serialize>(
+    choice: &Node,
+    spec: impl Fn(C) -> S,
+    key: &str,
+) -> Option<Node> {
     let spec = Node::of_value(&spec(reader::read(choice.clone()).value?), &(0..0));
     spec.get(&Path::of(key)).cloned()
 }
@@ -141,7 +174,9 @@ pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
 }
 
 fn get(json: &Json, path: &[&str]) -> Option<Json> {
-    path.iter().try_fold(json, |json, key| json.get(key)).cloned()
+    path.iter()
+        .try_fold(json, |json, key| json.get(key))
+        .cloned()
 }
 
 /// The JSON Schema of experiment files.
@@ -153,13 +188,15 @@ pub(super) fn whole() -> &'static Json {
 /// The schema of the setting at a path, in which `*` stands for an index or a name.
 pub(super) fn setting(path: &[&str]) -> Option<&'static Json> {
     let whole = whole();
-    path.iter().try_fold(whole, |schema, step| child(whole, schema, step))
+    path.iter()
+        .try_fold(whole, |schema, step| child(whole, schema, step))
 }
 
 /// Returns true if experiments have a setting at a path such as `fleet[0].downlink` or `fleet[*].downlink`.
 pub(crate) fn is_setting(path: &str) -> bool {
     let whole = whole();
-    let below = |schema, step: &str| child(whole, schema, step).or_else(|| child(whole, schema, "*"));
+    let below =
+        |schema, step: &str| child(whole, schema, step).or_else(|| child(whole, schema, "*"));
     let steps = steps(path);
     !steps.is_empty() && steps.into_iter().try_fold(whole, below).is_some()
 }
@@ -168,18 +205,32 @@ pub(crate) fn is_setting(path: &str) -> bool {
 fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'static Json> {
     let target = resolved(whole, schema);
     let below = if step == "*" {
-        target.get("items").or_else(|| target.get("additionalProperties").filter(|below| below.is_object()))
+        target.get("items").or_else(|| {
+            target
+                .get("additionalProperties")
+                .filter(|below| below.is_object())
+        })
     } else {
-        target.get("properties").and_then(|properties| properties.get(step))
+        target
+            .get("properties")
+            .and_then(|properties| properties.get(step))
     };
     below.or_else(|| {
-        let alternatives = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| target.get(*key)?.as_array());
-        alternatives.flatten().find_map(|alternative| child(whole, alternative, step))
+        let alternatives = ["anyOf", "oneOf", "allOf"]
+            .iter()
+            .filter_map(|key| target.get(*key)?.as_array());
+        alternatives
+            .flatten()
+            .find_map(|alternative| child(whole, alternative, step))
     })
 }
 
 /// A schema, or the one that it refers to.
 pub(super) fn resolved(whole: &'static Json, schema: &'static Json) -> &'static Json {
-    let name = schema.get("$ref").and_then(Json::as_str).and_then(|name| name.strip_prefix("#/$defs/"));
-    name.and_then(|name| whole["$defs"].get(name)).unwrap_or(schema)
+    let name = schema
+        .get("$ref")
+        .and_then(Json::as_str)
+        .and_then(|name| name.strip_prefix("#/$defs/"));
+    name.and_then(|name| whole["$defs"].get(name))
+        .unwrap_or(schema)
 }

@@ -60,9 +60,17 @@ impl GitRepo {
     pub(crate) fn of(document: Document, context: &mut Context<'_>) -> Option<Self> {
         let kind = document.text(&Path::of("kind")).unwrap_or_default();
         if kind != "GitRepo" {
-            let found = if kind.is_empty() { "an object without a `kind`".to_owned() } else { format!("a {kind}") };
-            let problem = document.at(&Path::of("kind"), format!("the file must be a GitRepo, and this is {found}"));
-            let help = "write it with `kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml`";
+            let found = if kind.is_empty() {
+                "an object without a `kind`".to_owned()
+            } else {
+                format!("a {kind}")
+            };
+            let problem = document.at(
+                &Path::of("kind"),
+                format!("the file must be a GitRepo, and this is {found}"),
+            );
+            let help =
+                "write it with `kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml`";
             context.problems.push(problem.with_help(help));
             return None;
         }
@@ -83,8 +91,16 @@ impl GitRepo {
 
     /// The first cluster group that a target names and that is not among these.
     pub(crate) fn unknown_group(&self, groups: &[FleetGroup]) -> Option<&str> {
-        let named = self.file.spec.targets.iter().flatten().map(|target| target.cluster_group.as_str());
-        named.filter(|name| !name.is_empty()).find(|name| groups.iter().all(|(group, _)| group.name != *name))
+        let named = self
+            .file
+            .spec
+            .targets
+            .iter()
+            .flatten()
+            .map(|target| target.cluster_group.as_str());
+        named
+            .filter(|name| !name.is_empty())
+            .find(|name| groups.iter().all(|(group, _)| group.name != *name))
     }
 
     /// The targets among the clusters of the workspace. `None`: a problem was reported.
@@ -94,30 +110,62 @@ impl GitRepo {
         groups: &[FleetGroup],
         context: &mut Context<'_>,
     ) -> Option<Vec<&'c InventoryCluster>> {
-        let all = [ManualPartition { cluster_group: DEFAULT_GROUP.to_owned(), ..ManualPartition::default() }];
-        let written = self.file.spec.targets.as_deref().filter(|targets| !targets.is_empty());
+        let all = [ManualPartition {
+            cluster_group: DEFAULT_GROUP.to_owned(),
+            ..ManualPartition::default()
+        }];
+        let written = self
+            .file
+            .spec
+            .targets
+            .as_deref()
+            .filter(|targets| !targets.is_empty());
         let as_fleet = |cluster: &&InventoryCluster| {
             let groups = groups_of(&cluster.labels, groups).unwrap_or_default();
-            FleetCluster { name: cluster.name.clone(), labels: cluster.labels.clone().into(), groups }
+            FleetCluster {
+                name: cluster.name.clone(),
+                labels: cluster.labels.clone().into(),
+                groups,
+            }
         };
         let seen: Vec<FleetCluster> = clusters.iter().map(as_fleet).collect();
         let path = Path::of("spec").key("targets");
         let mut report = |path: &Path, message: &str, help: &str| {
-            context.problems.push(self.document.at(path, message).with_help(help));
+            context
+                .problems
+                .push(self.document.at(path, message).with_help(help));
         };
         let selected = selected_by(written.unwrap_or(&all), &seen).map_err(|(entry, error)| {
-            report(&path.index(entry), &error.to_string(), "Kubernetes would refuse this selector too");
+            report(
+                &path.index(entry),
+                &error.to_string(),
+                "Kubernetes would refuse this selector too",
+            );
         });
         let selected = selected.ok()?;
-        let targets: Vec<_> =
-            clusters.into_iter().zip(selected).filter(|(_, is)| *is).map(|(found, _)| found).collect();
+        let targets: Vec<_> = clusters
+            .into_iter()
+            .zip(selected)
+            .filter(|(_, is)| *is)
+            .map(|(found, _)| found)
+            .collect();
         if targets.is_empty() {
             let message = match written {
                 Some(_) => "the targets select no cluster of the inventory",
-                None => "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here",
+                None => {
+                    "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here"
+                }
             };
             let names_groups = written.is_none() || self.unknown_group(groups).is_some();
-            report(&path, message, if names_groups { NAME_GROUPS } else { "compare the selectors with the labels" });
+            report(
+                &path,
+                message,
+                if names_groups {
+                    NAME_GROUPS
+                } else {
+                    "compare the selectors with the labels"
+                },
+            );
             return None;
         }
         Some(targets)

@@ -18,7 +18,9 @@ use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{ClusterSpec, DurationModel, FactorModel, GapSpec, MOST_NODES, RateModel, SiteKind};
+use crate::world::{
+    ClusterSpec, DurationModel, FactorModel, GapSpec, MOST_NODES, RateModel, SiteKind,
+};
 
 use super::object::{IgnoredPart, KubeObject, OrDefault};
 use super::objects::{self, ReadObject, name_problems};
@@ -89,7 +91,11 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     let objects: Vec<ClusterObject> = objects(source, "Cluster", command)?;
     if objects.is_empty() {
         let help = format!("look at the context and the rights with which `{command}` was run");
-        return Err(vec![source.at(0..0, "items", "the inventory holds no clusters").with_help(help)]);
+        return Err(vec![
+            source
+                .at(0..0, "items", "the inventory holds no clusters")
+                .with_help(help),
+        ]);
     }
     Ok(of_objects(&objects))
 }
@@ -100,7 +106,10 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
 /// All that is wrong with the file.
 pub(crate) fn groups(source: &Arc<Source>, space: &str) -> Result<Vec<FleetGroup>, Vec<Problem>> {
     let command = "kubectl get clustergroups.fleet.cattle.io -A -o json";
-    Ok(groups_of_workspace(objects(source, "ClusterGroup", command)?, space))
+    Ok(groups_of_workspace(
+        objects(source, "ClusterGroup", command)?,
+        space,
+    ))
 }
 
 /// The groups that can have clusters of a workspace, with their selectors: a group has members in its own namespace
@@ -108,10 +117,17 @@ pub(crate) fn groups(source: &Arc<Source>, space: &str) -> Result<Vec<FleetGroup
 pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec<FleetGroup> {
     let is_in = |own: &str| own.is_empty() || space.is_empty() || own == space;
     let group = |object: GroupObject| {
-        let group = ClusterGroup { name: object.name().to_owned(), labels: object.labels() };
+        let group = ClusterGroup {
+            name: object.name().to_owned(),
+            labels: object.labels(),
+        };
         (Arc::new(group), object.spec.0.selector)
     };
-    objects.into_iter().filter(|object| is_in(object.namespace())).map(group).collect()
+    objects
+        .into_iter()
+        .filter(|object| is_in(object.namespace()))
+        .map(group)
+        .collect()
 }
 
 /// The state of a cluster while its agent has never reported.
@@ -120,7 +136,10 @@ const NEVER_REPORTED: &str = "WaitCheckIn";
 /// The clusters of one file. Where some have `status.agent`, those without have no agent that reports.
 pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
     let has_agents = objects.iter().any(|object| object.status.agent.is_some());
-    objects.iter().map(|object| InventoryCluster::of(object, has_agents)).collect()
+    objects
+        .iter()
+        .map(|object| InventoryCluster::of(object, has_agents))
+        .collect()
 }
 
 impl ClusterJsonStatus {
@@ -129,7 +148,10 @@ impl ClusterJsonStatus {
     fn is_registered(&self, has_agents: bool) -> bool {
         let never = self.display.state.as_deref() == Some(NEVER_REPORTED);
         let reports = self.agent.as_ref().map_or(!has_agents, |agent| {
-            agent.last_seen.as_ref().is_some_and(|seen| !seen.is_empty())
+            agent
+                .last_seen
+                .as_ref()
+                .is_some_and(|seen| !seen.is_empty())
                 || agent.ready_nodes.is_some()
                 || agent.non_ready_nodes.is_some()
         });
@@ -140,9 +162,16 @@ impl ClusterJsonStatus {
 impl InventoryCluster {
     fn of(object: &ClusterObject, has_agents: bool) -> Self {
         let agent = object.status.agent.as_ref();
-        let count =
-            |agent: &AgentJson| agent.ready_nodes.unwrap_or(0).saturating_add(agent.non_ready_nodes.unwrap_or(0));
-        let nodes = agent.map(count).filter(|nodes| (1..=MOST_NODES).contains(nodes)).map(FactorModel::from);
+        let count = |agent: &AgentJson| {
+            agent
+                .ready_nodes
+                .unwrap_or(0)
+                .saturating_add(agent.non_ready_nodes.unwrap_or(0))
+        };
+        let nodes = agent
+            .map(count)
+            .filter(|nodes| (1..=MOST_NODES).contains(nodes))
+            .map(FactorModel::from);
         Self {
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
@@ -150,7 +179,10 @@ impl InventoryCluster {
             paused: *object.spec.paused,
             registered: object.status.is_registered(has_agents),
             last_seen: agent.and_then(|agent| agent.last_seen.clone()),
-            link: LinkFields { nodes, ..LinkFields::default() },
+            link: LinkFields {
+                nodes,
+                ..LinkFields::default()
+            },
         }
     }
 }
@@ -209,10 +241,22 @@ pub(crate) fn of_workspace<'c>(
     wanted: Option<&str>,
     choose: &str,
 ) -> Result<(&'c str, Vec<&'c InventoryCluster>), (String, String)> {
-    let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
-    let names = || some_of(&spaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let spaces: BTreeSet<&str> = clusters
+        .iter()
+        .map(|cluster| cluster.namespace.as_str())
+        .collect();
+    let names = || {
+        some_of(
+            &spaces
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>(),
+        )
+    };
     let only = || spaces.first().filter(|_| spaces.len() == 1);
-    let found = spaces.get(wanted.unwrap_or(DEFAULT_WORKSPACE)).or_else(|| only().filter(|_| wanted.is_none()));
+    let found = spaces
+        .get(wanted.unwrap_or(DEFAULT_WORKSPACE))
+        .or_else(|| only().filter(|_| wanted.is_none()));
     let Some(space) = found.copied() else {
         return Err(match wanted {
             Some(name) => (
@@ -221,15 +265,28 @@ pub(crate) fn of_workspace<'c>(
             ),
             None => {
                 let help = format!("a bundle has targets in one; {choose} one of {}", names());
-                (format!("the inventory has clusters in {} namespaces", spaces.len()), help)
+                (
+                    format!("the inventory has clusters in {} namespaces", spaces.len()),
+                    help,
+                )
             }
         });
     };
-    Ok((space, clusters.iter().filter(|cluster| cluster.namespace == space).collect()))
+    Ok((
+        space,
+        clusters
+            .iter()
+            .filter(|cluster| cluster.namespace == space)
+            .collect(),
+    ))
 }
 
 /// The objects of a list, a bare array or a single object, each of the right kind and with a name of its own.
-fn objects<Spec, Status>(source: &Arc<Source>, kind: &str, command: &str) -> OrProblems<Vec<KubeObject<Spec, Status>>>
+fn objects<Spec, Status>(
+    source: &Arc<Source>,
+    kind: &str,
+    command: &str,
+) -> OrProblems<Vec<KubeObject<Spec, Status>>>
 where
     Spec: Default + DeserializeOwned,
     Status: Default + DeserializeOwned,
@@ -239,18 +296,31 @@ where
     for object in objects::objects(source)? {
         let value: KubeObject<Spec, Status> = object.read()?;
         let is_kind = value.kind.as_deref().is_none_or(|found| found == kind);
-        let is_fleet = value.api_version.as_deref().is_none_or(|version| version.starts_with("fleet.cattle.io/"));
+        let is_fleet = value
+            .api_version
+            .as_deref()
+            .is_none_or(|version| version.starts_with("fleet.cattle.io/"));
         if is_kind && is_fleet {
             found.push(ReadObject { object, value });
             continue;
         }
-        let (kind_of, api) =
-            (value.kind.as_deref().unwrap_or("thing"), value.api_version.as_deref().unwrap_or("no API"));
+        let (kind_of, api) = (
+            value.kind.as_deref().unwrap_or("thing"),
+            value.api_version.as_deref().unwrap_or("no API"),
+        );
         let message = format!("this is a {kind_of} of {api}, not a {kind} of fleet.cattle.io");
-        problems.push(object.problem("", message).with_help(format!("write the file with `{command}`")));
+        problems.push(
+            object
+                .problem("", message)
+                .with_help(format!("write the file with `{command}`")),
+        );
     }
     problems.extend(name_problems(&found));
-    if problems.is_empty() { Ok(found.into_iter().map(|read| read.value).collect()) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(found.into_iter().map(|read| read.value).collect())
+    } else {
+        Err(problems)
+    }
 }
 
 #[cfg(test)]
@@ -258,11 +328,18 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Arc<Source> {
-        Arc::new(Source { name: "clusters.json".into(), text: text.into() })
+        Arc::new(Source {
+            name: "clusters.json".into(),
+            text: text.into(),
+        })
     }
 
     fn errors<T: std::fmt::Debug>(result: Result<T, Vec<Problem>>) -> Vec<String> {
-        result.expect_err("wrong").iter().map(ToString::to_string).collect()
+        result
+            .expect_err("wrong")
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     const CLUSTER: &str = r#"{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
@@ -278,14 +355,25 @@ mod tests {
             paused: true,
             registered: true,
             last_seen: None,
-            link: LinkFields { nodes: Some(3.into()), ..LinkFields::default() },
+            link: LinkFields {
+                nodes: Some(3.into()),
+                ..LinkFields::default()
+            },
         };
-        for text in
-            [format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"), format!("[{CLUSTER}]"), CLUSTER.to_owned()]
-        {
-            assert_eq!(clusters(&source(&text)).ok(), Some(vec![expected.clone()]), "{text}");
+        for text in [
+            format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"),
+            format!("[{CLUSTER}]"),
+            CLUSTER.to_owned(),
+        ] {
+            assert_eq!(
+                clusters(&source(&text)).ok(),
+                Some(vec![expected.clone()]),
+                "{text}"
+            );
         }
-        let bare = clusters(&source(r#"[{"metadata": {"name": "x"}, "spec": {}, "status": {"agent": {}}}]"#));
+        let bare = clusters(&source(
+            r#"[{"metadata": {"name": "x"}, "spec": {}, "status": {"agent": {}}}]"#,
+        ));
         let unregistered = InventoryCluster {
             namespace: String::new(),
             name: "x".into(),
@@ -295,7 +383,11 @@ mod tests {
             last_seen: None,
             link: LinkFields::default(),
         };
-        assert_eq!(bare.ok(), Some(vec![unregistered]), "no namespace yet, no nodes told");
+        assert_eq!(
+            bare.ok(),
+            Some(vec![unregistered]),
+            "no namespace yet, no nodes told"
+        );
     }
 
     #[test]
@@ -303,10 +395,22 @@ mod tests {
         let seen = r#"{"lastSeen": "2026-03-02T08:00:00Z", "namespace": "cattle-fleet-system"}"#;
         for (status, is_registered, why) in [
             (format!(r#""agent": {seen}"#), true, "it has reported"),
-            (r#""agent": {"lastSeen": null, "namespace": ""}"#.to_owned(), false, "a time that is null"),
+            (
+                r#""agent": {"lastSeen": null, "namespace": ""}"#.to_owned(),
+                false,
+                "a time that is null",
+            ),
             (r#""agent": {}"#.to_owned(), false, "nothing of an agent"),
-            (r#""display": {"readyBundles": "0/0"}"#.to_owned(), false, "no agent, as others have"),
-            (format!(r#""agent": {seen}, "display": {{"state": "WaitCheckIn"}}"#), false, "Fleet waits for it"),
+            (
+                r#""display": {"readyBundles": "0/0"}"#.to_owned(),
+                false,
+                "no agent, as others have",
+            ),
+            (
+                format!(r#""agent": {seen}, "display": {{"state": "WaitCheckIn"}}"#),
+                false,
+                "Fleet waits for it",
+            ),
         ] {
             let text = format!(
                 r#"[{{"metadata": {{"name": "other"}}, "status": {{"namespace": "o", "agent": {seen}}}}},
@@ -316,7 +420,10 @@ mod tests {
             assert_eq!(found[1].registered, is_registered, "{why}: {status}");
         }
         let without = r#"[{"metadata": {"name": "x"}, "status": {"namespace": "cluster-x"}}]"#;
-        assert!(clusters(&source(without)).is_ok_and(|found| found[0].registered), "the file says nothing of agents");
+        assert!(
+            clusters(&source(without)).is_ok_and(|found| found[0].registered),
+            "the file says nothing of agents"
+        );
     }
 
     #[test]
@@ -325,14 +432,18 @@ mod tests {
                     metadata: {name: 0008, namespace: fleet-default, labels: {store: 0008, tier: \"1\"}}\n  \
                     spec: {}\n  status: {namespace: x}\n";
         let found = clusters(&source(yaml)).unwrap_or_else(|problems| panic!("{problems:?}"));
-        assert_eq!((found[0].name.as_str(), found[0].labels["store"].as_str()), ("0008", "0008"));
+        assert_eq!(
+            (found[0].name.as_str(), found[0].labels["store"].as_str()),
+            ("0008", "0008")
+        );
     }
 
     #[test]
     fn groups_are_read_with_their_selector() {
         let text = r#"{"items": [{"kind": "ClusterGroup", "metadata": {"name": "g", "labels": {"tier": "1"}},
             "spec": {"selector": {"matchLabels": {"env": "prod"}}}}, {"metadata": {"name": "h"}, "spec": {}}]}"#;
-        let read = groups(&source(text), "fleet-default").unwrap_or_else(|problems| panic!("{problems:?}"));
+        let read = groups(&source(text), "fleet-default")
+            .unwrap_or_else(|problems| panic!("{problems:?}"));
         assert_eq!(read[0].1.as_ref().map(|s| s.match_labels.len()), Some(1));
         assert_eq!((read[1].0.name.as_str(), &read[1].1), ("h", &None));
     }
@@ -342,12 +453,19 @@ mod tests {
         let text = r#"[{"metadata": {"name": "eu", "namespace": "fleet-default"}, "spec": {}},
             {"metadata": {"name": "eu", "namespace": "other"}, "spec": {"selector": {}}}]"#;
         let selectors = |space: &str| -> Vec<bool> {
-            let read = groups(&source(text), space).unwrap_or_else(|problems| panic!("{problems:?}"));
-            read.iter().map(|(_, selector)| selector.is_some()).collect()
+            let read =
+                groups(&source(text), space).unwrap_or_else(|problems| panic!("{problems:?}"));
+            read.iter()
+                .map(|(_, selector)| selector.is_some())
+                .collect()
         };
         assert_eq!(selectors("fleet-default"), [false]);
         assert_eq!(selectors("other"), [true]);
-        assert_eq!(selectors(""), [false, true], "clusters of a table have no namespace");
+        assert_eq!(
+            selectors(""),
+            [false, true],
+            "clusters of a table have no namespace"
+        );
     }
 
     #[test]

@@ -71,7 +71,11 @@ pub(crate) struct ImagePlatform {
 impl ImagePlatform {
     /// `linux/arm64/v8`.
     pub(crate) fn name(&self) -> String {
-        let variant = self.variant.as_ref().map(|variant| format!("/{variant}")).unwrap_or_default();
+        let variant = self
+            .variant
+            .as_ref()
+            .map(|variant| format!("/{variant}"))
+            .unwrap_or_default();
         format!("{}/{}{variant}", self.os, self.architecture)
     }
 
@@ -82,7 +86,10 @@ impl ImagePlatform {
 
     /// The names of platforms. Attestations are listed as `unknown/unknown`; nobody runs those.
     pub(crate) fn names<'p>(platforms: impl Iterator<Item = &'p Self>) -> Vec<String> {
-        platforms.filter(|platform| platform.os != "unknown").map(Self::name).collect()
+        platforms
+            .filter(|platform| platform.os != "unknown")
+            .map(Self::name)
+            .collect()
     }
 }
 
@@ -92,26 +99,40 @@ impl ImagePlatform {
 /// All that is wrong with it.
 pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     let json: ManifestJson = read_json(source).map_err(|problem| vec![*problem])?;
-    let refused = |message: &str, help: &str| Err(vec![source.at(0..0, "", message).with_help(help)]);
+    let refused =
+        |message: &str, help: &str| Err(vec![source.at(0..0, "", message).with_help(help)]);
     if let Some(platforms) = &json.manifests {
-        let names = ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
+        let names =
+            ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
         let first = names.first().map_or("linux/amd64", String::as_str);
         let names = names.join(", ");
-        let message = format!("this is an index of several platforms ({names}), not the manifest of an image");
-        let help = format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
+        let message = format!(
+            "this is an index of several platforms ({names}), not the manifest of an image"
+        );
+        let help =
+            format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
         return refused(&message, &help);
     }
     if json.fs_layers.is_some() {
         let help = "push the image again with a current client, or write its layers in place";
-        return refused("this is a Docker schema 1 manifest, which tells no sizes", help);
+        return refused(
+            "this is a Docker schema 1 manifest, which tells no sizes",
+            help,
+        );
     }
-    if json.config.as_ref().is_some_and(|config| config.media_type.as_deref() == Some(HELM_CHART)) {
-        let help =
-            "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each";
+    if json
+        .config
+        .as_ref()
+        .is_some_and(|config| config.media_type.as_deref() == Some(HELM_CHART))
+    {
+        let help = "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each";
         return refused("this is a Helm chart, not an image", help);
     }
     let Some(layers) = json.layers else {
-        return refused("this is no image manifest: it has no `layers`", "write it with `crane manifest IMAGE`");
+        return refused(
+            "this is no image manifest: it has no `layers`",
+            "write it with `crane manifest IMAGE`",
+        );
     };
     if layers.is_empty() {
         return refused("the image has no layers", "an image has at least one layer");
@@ -121,26 +142,47 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         let refused = |message| {
             let message = format!("{message} for `{}`", blob.digest);
             let help = "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
-            problems.push(source.at(source.find_json_string(&blob.digest), field, message).with_help(help));
+            problems.push(
+                source
+                    .at(source.find_json_string(&blob.digest), field, message)
+                    .with_help(help),
+            );
         };
         checked_size(&blob.size).map_err(refused).ok()
     };
-    let config = json.config.as_ref().and_then(|blob| size_of(blob, "config.size".to_owned()));
+    let config = json
+        .config
+        .as_ref()
+        .and_then(|blob| size_of(blob, "config.size".to_owned()));
     let layer = |(at, blob): (usize, &BlobJson)| {
         let size = size_of(blob, format!("layers[{at}].size"))?;
-        Some(ManifestLayer { digest: blob.digest.clone(), size, uncompressed: blob.uncompressed })
+        Some(ManifestLayer {
+            digest: blob.digest.clone(),
+            size,
+            uncompressed: blob.uncompressed,
+        })
     };
     let layers: Vec<ManifestLayer> = layers.iter().enumerate().filter_map(layer).collect();
     let config = config.unwrap_or(crate::world::calibration::CONFIG_SIZE);
-    if problems.is_empty() { Ok(Manifest { config, layers }) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(Manifest { config, layers })
+    } else {
+        Err(problems)
+    }
 }
 
 fn checked_size(written: &serde_json::Value) -> Result<Bytes, String> {
     match written.as_u64() {
-        Some(0) => Err("the size is 0, but no blob is empty (an empty layer has 32 bytes)".to_owned()),
-        Some(size) if size > MOST_LAYER_BYTES => Err(format!("the size is {size} bytes; at most 10^13 are believed")),
+        Some(0) => {
+            Err("the size is 0, but no blob is empty (an empty layer has 32 bytes)".to_owned())
+        }
+        Some(size) if size > MOST_LAYER_BYTES => Err(format!(
+            "the size is {size} bytes; at most 10^13 are believed"
+        )),
         Some(size) => Ok(Bytes::new(size)),
-        None => Err(format!("the size is `{written}`, which is no number of bytes")),
+        None => Err(format!(
+            "the size is `{written}`, which is no number of bytes"
+        )),
     }
 }
 
@@ -149,7 +191,10 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<Manifest, Vec<String>> {
-        let source = Arc::new(Source { name: "m.json".into(), text: text.into() });
+        let source = Arc::new(Source {
+            name: "m.json".into(),
+            text: text.into(),
+        });
         read(&source).map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 
@@ -166,7 +211,13 @@ mod tests {
             uncompressed: None,
         };
         let layers = vec![layer("sha256:a", 32_654), layer("sha256:b", 32)];
-        assert_eq!(manifest, Ok(Manifest { config: Bytes::new(7023), layers }));
+        assert_eq!(
+            manifest,
+            Ok(Manifest {
+                config: Bytes::new(7023),
+                layers
+            })
+        );
     }
 
     #[test]
@@ -176,17 +227,27 @@ mod tests {
                 "{{\"layers\":[{{\"digest\":\"sha256:a\",\"size\":5}},\n{{\"digest\":\"sha256:b\",\"size\":{size}}}]}}"
             ))
         };
-        let mend =
-            "(help: write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed)";
+        let mend = "(help: write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed)";
         for (size, message) in [
-            ("0", "the size is 0, but no blob is empty (an empty layer has 32 bytes)"),
-            ("1000000000000000000", "the size is 1000000000000000000 bytes; at most 10^13 are believed"),
+            (
+                "0",
+                "the size is 0, but no blob is empty (an empty layer has 32 bytes)",
+            ),
+            (
+                "1000000000000000000",
+                "the size is 1000000000000000000 bytes; at most 10^13 are believed",
+            ),
             ("-1", "the size is `-1`, which is no number of bytes"),
             ("1e30", "the size is `1e+30`, which is no number of bytes"),
             ("\"5\"", "the size is `\"5\"`, which is no number of bytes"),
         ] {
             let errors = with(size).expect_err(size);
-            assert_eq!(errors, [format!("m.json:2:11: layers[1].size: {message} for `sha256:b` {mend}")]);
+            assert_eq!(
+                errors,
+                [format!(
+                    "m.json:2:11: layers[1].size: {message} for `sha256:b` {mend}"
+                )]
+            );
         }
         assert!(with("10000000000000").is_ok(), "10^13 is the largest");
     }
@@ -208,7 +269,10 @@ mod tests {
                 "{}",
                 "m.json:1:1: this is no image manifest: it has no `layers` (help: write it with `crane manifest IMAGE`)",
             ),
-            (r#"{"layers":[]}"#, "m.json:1:1: the image has no layers (help: an image has at least one layer)"),
+            (
+                r#"{"layers":[]}"#,
+                "m.json:1:1: the image has no layers (help: an image has at least one layer)",
+            ),
             (
                 r#"{"layers":[{"digest":"sha256:a","si"#,
                 "m.json:1:35: the JSON ends too early: EOF while parsing a string \

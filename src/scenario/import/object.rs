@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer};
 /// An object, with the parts of its specification and status that decide something.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[serde(bound(deserialize = "Spec: Default + Deserialize<'de>, Status: Default + Deserialize<'de>"))]
+#[serde(bound(
+    deserialize = "Spec: Default + Deserialize<'de>, Status: Default + Deserialize<'de>"
+))]
 pub(crate) struct KubeObject<Spec, Status> {
     pub(crate) api_version: Option<String>,
     pub(crate) kind: Option<String>,

@@ -56,15 +56,25 @@ struct ListEnvelope<'s> {
 /// When the text is neither JSON nor YAML, with the place.
 pub(crate) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let is_json = source.text.trim_start().starts_with(['{', '[']);
-    let is_yaml = [".yaml", ".yml"].iter().any(|ending| unpacked_name(&source.name.to_lowercase()).ends_with(ending));
+    let is_yaml = [".yaml", ".yml"]
+        .iter()
+        .any(|ending| unpacked_name(&source.name.to_lowercase()).ends_with(ending));
     if !is_json {
         return yaml_objects(source);
     }
-    let object = |(path, text)| ExportObject { source, text: Cow::Borrowed(text), yaml: None, path };
+    let object = |(path, text)| ExportObject {
+        source,
+        text: Cow::Borrowed(text),
+        yaml: None,
+        path,
+    };
     match json_objects(&source.text) {
         Ok(found) => Ok(found.into_iter().map(object).collect()),
         // What begins with a brace may be YAML in flow style.
-        Err(error) => yaml_objects(source).ok().filter(|_| is_yaml).ok_or_else(|| vec![json_problem(source, &error)]),
+        Err(error) => yaml_objects(source)
+            .ok()
+            .filter(|_| is_yaml)
+            .ok_or_else(|| vec![json_problem(source, &error)]),
     }
 }
 
@@ -87,8 +97,12 @@ fn json_objects(text: &str) -> Result<Vec<(Path, &str)>, serde_json::Error> {
         } else if text.starts_with('{') {
             let envelope: ListEnvelope<'_> = serde_json::from_str(text)?;
             let resources = envelope.resources.filter(|_| envelope.pagination.is_some());
-            let list = envelope.items.map(|items| ("items", items)).or(resources.map(|list| ("resources", list)));
-            list.filter(|(_, list)| list.get().starts_with('[')).map(|(key, list)| (Path::of(key), list.get()))
+            let list = envelope
+                .items
+                .map(|items| ("items", items))
+                .or(resources.map(|list| ("resources", list)));
+            list.filter(|(_, list)| list.get().starts_with('['))
+                .map(|(key, list)| (Path::of(key), list.get()))
         } else {
             None
         };
@@ -96,16 +110,29 @@ fn json_objects(text: &str) -> Result<Vec<(Path, &str)>, serde_json::Error> {
             found.push((Path::default(), text));
             continue;
         };
-        for (at, item) in serde_json::from_str::<Vec<&RawValue>>(list)?.into_iter().enumerate() {
+        for (at, item) in serde_json::from_str::<Vec<&RawValue>>(list)?
+            .into_iter()
+            .enumerate()
+        {
             let (path, text) = (path.index(at), item.get());
             // `jq -s` makes an array of the lists of several clusters or pages.
-            let inner = if is_list(text) { serde_json::from_str(text).ok() } else { None };
-            let inner =
-                inner.and_then(|ListEnvelope { items, .. }| serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok());
+            let inner = if is_list(text) {
+                serde_json::from_str(text).ok()
+            } else {
+                None
+            };
+            let inner = inner.and_then(|ListEnvelope { items, .. }| {
+                serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok()
+            });
             match inner {
                 Some(inner) => {
                     let path = path.key("items");
-                    found.extend(inner.iter().enumerate().map(|(at, item)| (path.index(at), item.get())));
+                    found.extend(
+                        inner
+                            .iter()
+                            .enumerate()
+                            .map(|(at, item)| (path.index(at), item.get())),
+                    );
                 }
                 None => found.push((path, text)),
             }
@@ -123,17 +150,29 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let documents = documents(&source.text);
     if documents.len() > MOST_DOCUMENTS {
         let message = format!("the file has more than {MOST_DOCUMENTS} YAML documents");
-        return Err(vec![Problem::of_file(&source.name, message).with_help("export one list, as JSON: `-o json`")]);
+        return Err(vec![
+            Problem::of_file(&source.name, message)
+                .with_help("export one list, as JSON: `-o json`"),
+        ]);
     }
     let is_only = documents.len() == 1;
     let mut found = Vec::new();
     for range in documents {
-        let root = Arc::new(if is_only { yaml_tree(source)? } else { yaml_document(source, &range)? });
+        let root = Arc::new(if is_only {
+            yaml_tree(source)?
+        } else {
+            yaml_document(source, &range)?
+        });
         let json = root.to_json().to_string();
         let objects = json_objects(&json).map_err(|error| vec![json_problem(source, &error)])?;
         found.extend(objects.into_iter().map(|(path, text)| {
             let yaml = Some(Arc::clone(&root));
-            ExportObject { source, text: Cow::Owned(text.to_owned()), yaml, path }
+            ExportObject {
+                source,
+                text: Cow::Owned(text.to_owned()),
+                yaml,
+                path,
+            }
         }));
     }
     Ok(found)
@@ -141,21 +180,28 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
 
 /// A YAML document of several, with its places in the file.
 fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> OrProblems<Node> {
-    let part = Source { name: source.name.clone(), text: source.text[range.clone()].to_owned() };
+    let part = Source {
+        name: source.name.clone(),
+        text: source.text[range.clone()].to_owned(),
+    };
     match yaml_tree(&Arc::new(part)) {
         Ok(mut root) => {
             root.shift(range.start);
             Ok(root)
         }
         // Read again with the other documents as blank lines, so that the error has its place.
-        Err(problems) => yaml_tree(&Arc::new(only(source, range))).err().map_or(Err(problems), Err),
+        Err(problems) => yaml_tree(&Arc::new(only(source, range)))
+            .err()
+            .map_or(Err(problems), Err),
     }
 }
 
 fn yaml_tree(source: &Arc<Source>) -> OrProblems<Node> {
     tree::parse_up_to(MOST_YAML_VALUES, source).map_err(|problem| {
         let is_large = problem.message.contains("sensible size");
-        let help = is_large.then(|| "export it as JSON: `-o json`".to_owned()).or_else(|| problem.help.clone());
+        let help = is_large
+            .then(|| "export it as JSON: `-o json`".to_owned())
+            .or_else(|| problem.help.clone());
         vec![problem.with_optional_help(help)]
     })
 }
@@ -165,17 +211,24 @@ fn documents(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut at) = (0, 0);
     for line in text.split_inclusive('\n') {
-        let is_mark = line.trim_end() == "---" || line.trim_end() == "..." || line.starts_with("--- ");
+        let is_mark =
+            line.trim_end() == "---" || line.trim_end() == "..." || line.starts_with("--- ");
         if is_mark {
             found.push(start..at);
             // Content may follow the mark on its line.
-            start = if line.starts_with("--- ") { at + 3 } else { at + line.len() };
+            start = if line.starts_with("--- ") {
+                at + 3
+            } else {
+                at + line.len()
+            };
         }
         at += line.len();
     }
     found.push(start..text.len());
     let has_content = |range: &std::ops::Range<usize>| {
-        text[range.clone()].lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+        text[range.clone()]
+            .lines()
+            .any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
     };
     found.retain(has_content);
     found
@@ -184,22 +237,39 @@ fn documents(text: &str) -> Vec<std::ops::Range<usize>> {
 /// The text with everything outside of a range replaced by blanks.
 fn only(source: &Source, range: &std::ops::Range<usize>) -> Source {
     let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
-    let mut text: String = source.text.as_bytes()[..range.start].iter().map(|byte| blank(*byte)).collect();
+    let mut text: String = source.text.as_bytes()[..range.start]
+        .iter()
+        .map(|byte| blank(*byte))
+        .collect();
     text.push_str(&source.text[range.clone()]);
-    Source { name: source.name.clone(), text }
+    Source {
+        name: source.name.clone(),
+        text,
+    }
 }
 
 /// At most 20 objects without a name or with that of another one.
-pub(crate) fn name_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
+pub(crate) fn name_problems<Spec, Status>(
+    found: &[ReadObject<'_, KubeObject<Spec, Status>>],
+) -> Vec<Problem> {
     let mut names = BTreeSet::new();
     let problem = |read: &'_ ReadObject<'_, KubeObject<Spec, Status>>| {
-        let (space, name) = (read.value.namespace().to_owned(), read.value.name().to_owned());
+        let (space, name) = (
+            read.value.namespace().to_owned(),
+            read.value.name().to_owned(),
+        );
         if name.is_empty() {
-            let problem = read.object.problem("metadata", "the object has no `metadata.name`");
+            let problem = read
+                .object
+                .problem("metadata", "the object has no `metadata.name`");
             return Some(problem.with_help("export whole objects, with `-o json` or `-o yaml`"));
         }
         let message = format!("there are two of the name `{name}` in the same namespace");
-        let twice = || read.object.problem("metadata.name", message).with_help("keep one; export every object once");
+        let twice = || {
+            read.object
+                .problem("metadata.name", message)
+                .with_help("keep one; export every object once")
+        };
         (!names.insert((space, name))).then(twice)
     };
     found.iter().filter_map(problem).take(20).collect()
@@ -219,11 +289,24 @@ impl<'s> ExportObject<'s> {
             let message = error.to_string();
             self.problem("", message.split(" at line ").next().unwrap_or_default())
         };
-        let Some(tree) = self.tree() else { return Err(vec![whole()]) };
+        let Some(tree) = self.tree() else {
+            return Err(vec![whole()]);
+        };
         let is_known = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. });
-        let problem = |error: &ReadError| self.at(&error.path, error.message()).with_optional_help(error.help());
-        let problems: Vec<Problem> = reader::read_where::<T>(tree, is_known).errors.iter().map(problem).collect();
-        Err(if problems.is_empty() { vec![whole()] } else { problems })
+        let problem = |error: &ReadError| {
+            self.at(&error.path, error.message())
+                .with_optional_help(error.help())
+        };
+        let problems: Vec<Problem> = reader::read_where::<T>(tree, is_known)
+            .errors
+            .iter()
+            .map(problem)
+            .collect();
+        Err(if problems.is_empty() {
+            vec![whole()]
+        } else {
+            problems
+        })
     }
 
     /// As [`ExportObject::read`], without looking for the places of errors.
@@ -245,7 +328,8 @@ impl<'s> ExportObject<'s> {
             Some(document) => document.place(&path),
             None => {
                 // The text is a part of the source's.
-                let start = (self.text.as_ptr() as usize).saturating_sub(self.source.text.as_ptr() as usize);
+                let start = (self.text.as_ptr() as usize)
+                    .saturating_sub(self.source.text.as_ptr() as usize);
                 let place = self.tree().map_or(0..0, |tree| tree.place(field));
                 start + place.start..start + place.end
             }
@@ -258,7 +342,10 @@ impl<'s> ExportObject<'s> {
         match &self.yaml {
             Some(document) => document.get(&self.path).cloned(),
             None => {
-                let own = Source { name: self.source.name.clone(), text: self.text.to_string() };
+                let own = Source {
+                    name: self.source.name.clone(),
+                    text: self.text.to_string(),
+                };
                 tree::parse_up_to(MOST_YAML_VALUES, &Arc::new(own)).ok()
             }
         }
@@ -283,7 +370,10 @@ mod tests {
     use super::*;
 
     fn source(name: &str, text: &str) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into() })
+        Arc::new(Source {
+            name: name.into(),
+            text: text.into(),
+        })
     }
 
     #[derive(Debug, Deserialize)]
@@ -296,7 +386,10 @@ mod tests {
     fn names(text: &str) -> Vec<String> {
         let source = source("x", text);
         let objects = objects(&source).unwrap_or_else(|problems| panic!("{text}: {problems:?}"));
-        objects.iter().map(|object| object.read::<Named>().expect("named").name).collect()
+        objects
+            .iter()
+            .map(|object| object.read::<Named>().expect("named").name)
+            .collect()
     }
 
     #[test]
@@ -315,8 +408,15 @@ mod tests {
         ] {
             assert_eq!(names(text), ["a", "b"], "{text}");
         }
-        assert_eq!(names("{\"kind\": \"List\", \"items\": []}"), Vec::<String>::new());
-        assert_eq!(names("resources: [1]\nname: a\n"), ["a"], "no page of a list");
+        assert_eq!(
+            names("{\"kind\": \"List\", \"items\": []}"),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            names("resources: [1]\nname: a\n"),
+            ["a"],
+            "no page of a list"
+        );
     }
 
     #[test]
@@ -334,7 +434,12 @@ mod tests {
         ] {
             let source = source("x", text);
             let objects = objects(&source).expect("well-formed");
-            let problems = objects.last().expect("one").read::<Named>().map(|named| named.tags).expect_err(text);
+            let problems = objects
+                .last()
+                .expect("one")
+                .read::<Named>()
+                .map(|named| named.tags)
+                .expect_err(text);
             let shown_now: Vec<String> = problems.iter().map(ToString::to_string).collect();
             assert_eq!(shown_now, [shown], "{text}");
         }
@@ -343,20 +448,42 @@ mod tests {
     #[test]
     fn yaml_with_more_values_than_the_limit_is_refused_with_the_fix() {
         // Every document is small; one of them has a list of more values than are read.
-        let text = format!("name: a\n---\nname: b\ntags: [{}]\n", "1, ".repeat(MOST_YAML_VALUES));
-        let problems = objects(&source("x.yaml", &text)).err().expect("too many values");
+        let text = format!(
+            "name: a\n---\nname: b\ntags: [{}]\n",
+            "1, ".repeat(MOST_YAML_VALUES)
+        );
+        let problems = objects(&source("x.yaml", &text))
+            .err()
+            .expect("too many values");
         let shown = problems[0].to_string();
-        assert!(shown.starts_with("x.yaml:4:") && shown.ends_with("(help: export it as JSON: `-o json`)"), "{shown}");
+        assert!(
+            shown.starts_with("x.yaml:4:")
+                && shown.ends_with("(help: export it as JSON: `-o json`)"),
+            "{shown}"
+        );
         let text = "name: a\n---\n".repeat(MOST_DOCUMENTS + 1);
-        let problems = objects(&source("x.yaml", &text)).err().expect("too many documents");
-        assert!(problems[0].to_string().contains("more than 2000 YAML documents"), "{problems:?}");
+        let problems = objects(&source("x.yaml", &text))
+            .err()
+            .expect("too many documents");
+        assert!(
+            problems[0]
+                .to_string()
+                .contains("more than 2000 YAML documents"),
+            "{problems:?}"
+        );
     }
 
     #[test]
     fn a_broken_text_is_refused_with_its_place() {
         for (text, start) in [
-            ("{\"items\": [\n{\"name\": \"a\"", "x:2:12: the JSON ends too early"),
-            ("{\"items\": [\n{\"name\" \"a\"}]}", "x:2:9: not JSON: expected `:`"),
+            (
+                "{\"items\": [\n{\"name\": \"a\"",
+                "x:2:12: the JSON ends too early",
+            ),
+            (
+                "{\"items\": [\n{\"name\" \"a\"}]}",
+                "x:2:9: not JSON: expected `:`",
+            ),
             ("a: 1\n---\nb: [1\n", "x:"),
             ("a: 1\na: 2\n", "x:2:1: the key `a` is there twice"),
         ] {

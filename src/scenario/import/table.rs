@@ -18,8 +18,19 @@ use crate::world::{FactorModel, MOST_NODES, SiteKind};
 use super::inventory::{InventoryCluster, LinkFields};
 
 /// The columns that a table may have.
-pub(crate) const COLUMNS: [&str; 11] =
-    ["name", "namespace", "labels", "nodes", "site", "downlink", "rtt", "loss", "region", "paused", "registered"];
+pub(crate) const COLUMNS: [&str; 11] = [
+    "name",
+    "namespace",
+    "labels",
+    "nodes",
+    "site",
+    "downlink",
+    "rtt",
+    "loss",
+    "region",
+    "paused",
+    "registered",
+];
 
 /// Problems after which the rest of a table is not read.
 const MOST_PROBLEMS: usize = 100;
@@ -33,7 +44,12 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     let mut reader = reader(source).map_err(|problem| vec![*problem])?;
     let headers = reader.headers().map_err(|error| vec![*broken(error)])?;
     let columns = headers.iter().map(str::to_owned).collect();
-    let mut table = Table { source, columns, names: BTreeSet::new(), problems: Vec::new() };
+    let mut table = Table {
+        source,
+        columns,
+        names: BTreeSet::new(),
+        problems: Vec::new(),
+    };
     table.check_columns();
     if !table.problems.is_empty() {
         return Err(table.problems);
@@ -52,9 +68,18 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
         }
     }
     if clusters.is_empty() && table.problems.is_empty() {
-        table.report(0, "", "the table has no rows", "write one row for each cluster");
+        table.report(
+            0,
+            "",
+            "the table has no rows",
+            "write one row for each cluster",
+        );
     }
-    if table.problems.is_empty() { Ok(clusters) } else { Err(table.problems) }
+    if table.problems.is_empty() {
+        Ok(clusters)
+    } else {
+        Err(table.problems)
+    }
 }
 
 /// A table that is being read.
@@ -73,17 +98,25 @@ impl Table<'_> {
     }
 
     fn report(&mut self, byte: usize, field: &str, message: impl Into<String>, help: &str) {
-        self.problems.push(self.at(byte, field, message).with_help(help));
+        self.problems
+            .push(self.at(byte, field, message).with_help(help));
     }
 
     fn check_columns(&mut self) {
         let columns = self.columns.clone();
         for (index, column) in columns.iter().enumerate() {
             if !COLUMNS.contains(&column.as_str()) {
-                let help = did_you_mean(column, COLUMNS, || format!("columns are {}", any_of(&COLUMNS)));
+                let help = did_you_mean(column, COLUMNS, || {
+                    format!("columns are {}", any_of(&COLUMNS))
+                });
                 self.report(0, column, format!("unknown column `{column}`"), &help);
             } else if columns[..index].contains(column) {
-                self.report(0, column, format!("the column `{column}` is there twice"), "keep one of the two");
+                self.report(
+                    0,
+                    column,
+                    format!("the column `{column}` is there twice"),
+                    "keep one of the two",
+                );
             }
         }
         if !columns.iter().any(|column| column == "name") {
@@ -95,20 +128,49 @@ impl Table<'_> {
     fn row(&mut self, record: &csv::StringRecord) -> InventoryCluster {
         let at = byte_of(record.position());
         let name = self.cell(record, "name").unwrap_or_default().to_owned();
-        let namespace = self.cell(record, "namespace").unwrap_or_default().to_owned();
+        let namespace = self
+            .cell(record, "namespace")
+            .unwrap_or_default()
+            .to_owned();
         if name.is_empty() {
-            self.report(at, "name", "the cluster has no name", "write a name in every row");
+            self.report(
+                at,
+                "name",
+                "the cluster has no name",
+                "write a name in every row",
+            );
         } else if !self.names.insert((namespace.clone(), name.clone())) {
             let message = format!("there are two of the name `{name}` in the same namespace");
-            self.report(at, "name", message, "keep one; a cluster must be in the file once");
+            self.report(
+                at,
+                "name",
+                message,
+                "keep one; a cluster must be in the file once",
+            );
         }
         let positive = |rate: &BytesPerSec| rate.get() > 0.0;
         let downlink = self.parsed(record, "downlink", BytesPerSec::parse);
-        let downlink = self.ranged(at, "downlink", downlink, positive, "bandwidth must be greater than 0");
+        let downlink = self.ranged(
+            at,
+            "downlink",
+            downlink,
+            positive,
+            "bandwidth must be greater than 0",
+        );
         let loss = self.parsed(record, "loss", Share::parse);
-        let loss = self.ranged(at, "loss", loss, |loss| loss.get() < 1.0, "must be less than 100%");
-        let node_count =
-            |text: &str| text.parse().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes)).map(FactorModel::from);
+        let loss = self.ranged(
+            at,
+            "loss",
+            loss,
+            |loss| loss.get() < 1.0,
+            "must be less than 100%",
+        );
+        let node_count = |text: &str| {
+            text.parse()
+                .ok()
+                .filter(|nodes| (1..=MOST_NODES).contains(nodes))
+                .map(FactorModel::from)
+        };
         let message = format!("it must be a whole number from 1 to {MOST_NODES}");
         let nodes = self.parsed(record, "nodes", |text| node_count(text).ok_or(&message));
         InventoryCluster {
@@ -122,7 +184,9 @@ impl Table<'_> {
                 nodes,
                 site: self.parsed(record, "site", site_kind),
                 downlink: downlink.map(Into::into),
-                rtt: self.parsed(record, "rtt", SimDuration::parse).map(Into::into),
+                rtt: self
+                    .parsed(record, "rtt", SimDuration::parse)
+                    .map(Into::into),
                 loss,
                 gaps: None,
                 region: self.cell(record, "region").map(str::to_owned),
@@ -146,7 +210,10 @@ impl Table<'_> {
         let cell = self.cell(record, column)?;
         let message = |error: E| format!("invalid `{column}`: `{cell}`: {error}");
         let at = |error| self.at(byte_of(record.position()), column, message(error));
-        parse(cell).map_err(at).map_err(|problem| self.problems.push(problem)).ok()
+        parse(cell)
+            .map_err(at)
+            .map_err(|problem| self.problems.push(problem))
+            .ok()
     }
 
     fn ranged<T>(
@@ -169,7 +236,10 @@ fn yes_or_no(text: &str) -> Result<bool, &'static str> {
 }
 
 fn site_kind(text: &str) -> Result<SiteKind, String> {
-    let names: Vec<String> = SiteKind::value_variants().iter().map(|kind| kind.name()).collect();
+    let names: Vec<String> = SiteKind::value_variants()
+        .iter()
+        .map(|kind| kind.name())
+        .collect();
     SiteKind::from_str(text, false).map_err(|_| format!("it must be {}", any_of(&names)))
 }
 
@@ -177,9 +247,17 @@ fn site_kind(text: &str) -> Result<SiteKind, String> {
 fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     let mut labels = BTreeMap::new();
     for pair in text.split(',').filter(|_| text != "<none>") {
-        let (key, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is no label; write `key=value`"))?;
-        if labels.insert(key.trim().to_owned(), value.trim().to_owned()).is_some() {
-            return Err(format!("the label `{}` is there twice; keep one", key.trim()));
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("`{pair}` is no label; write `key=value`"))?;
+        if labels
+            .insert(key.trim().to_owned(), value.trim().to_owned())
+            .is_some()
+        {
+            return Err(format!(
+                "the label `{}` is there twice; keep one",
+                key.trim()
+            ));
         }
     }
     Ok(labels)
@@ -191,7 +269,10 @@ mod tests {
     use crate::world::ClusterSpec;
 
     fn read(text: &str) -> Result<Vec<InventoryCluster>, Vec<String>> {
-        let source = Arc::new(Source { name: "clusters.csv".into(), text: text.into() });
+        let source = Arc::new(Source {
+            name: "clusters.csv".into(),
+            text: text.into(),
+        });
         clusters(&source).map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 
@@ -201,12 +282,32 @@ mod tests {
             a,\"env=prod,ring=1\",5,50 Mbit/s,40 ms,eu,true,false\nb,<none>,,,,,,\n";
         let read = read(text).expect("a table");
         assert_eq!(read[0].labels.len(), 2);
-        assert_eq!((read[0].link.nodes.clone(), read[0].paused, read[0].registered), (Some(5.into()), true, false));
-        assert_eq!(read[0].link.downlink, Some(BytesPerSec::from_mbit(50.0).into()));
+        assert_eq!(
+            (
+                read[0].link.nodes.clone(),
+                read[0].paused,
+                read[0].registered
+            ),
+            (Some(5.into()), true, false)
+        );
+        assert_eq!(
+            read[0].link.downlink,
+            Some(BytesPerSec::from_mbit(50.0).into())
+        );
         assert_eq!(read[0].link.rtt, Some(SimDuration::from_millis(40).into()));
         assert_eq!(read[0].link.region.as_deref(), Some("eu"));
-        assert_eq!((read[1].link.nodes.clone(), read[1].paused, read[1].registered), (None, false, true));
-        assert_eq!((&read[1].link, read[1].labels.len()), (&LinkFields::default(), 0));
+        assert_eq!(
+            (
+                read[1].link.nodes.clone(),
+                read[1].paused,
+                read[1].registered
+            ),
+            (None, false, true)
+        );
+        assert_eq!(
+            (&read[1].link, read[1].labels.len()),
+            (&LinkFields::default(), 0)
+        );
     }
 
     #[test]
@@ -227,7 +328,8 @@ mod tests {
         assert_eq!(dc.rtt, SimDuration::from_millis(1).into());
         let refused = read("name,site\na,dls\n").expect_err("a wrong kind");
         assert!(
-            refused[0].starts_with("clusters.csv:2:3: site: invalid `site`: `dls`: it must be `branch`"),
+            refused[0]
+                .starts_with("clusters.csv:2:3: site: invalid `site`: `dls`: it must be `branch`"),
             "{refused:?}"
         );
     }
@@ -237,9 +339,18 @@ mod tests {
         for (text, message) in [
             ("", "clusters.csv:1:1: name: the table has no column `name`"),
             ("name\n", "clusters.csv:1:1: the table has no rows"),
-            ("name,node\na,1\n", "clusters.csv:1:6: node: unknown column `node` (help: did you mean `nodes`?)"),
-            ("name,name\na,b\n", "clusters.csv:1:1: name: the column `name` is there twice"),
-            ("name,nodes\na,1\na,2\n", "clusters.csv:3:1: name: there are two of the name `a`"),
+            (
+                "name,node\na,1\n",
+                "clusters.csv:1:6: node: unknown column `node` (help: did you mean `nodes`?)",
+            ),
+            (
+                "name,name\na,b\n",
+                "clusters.csv:1:1: name: the column `name` is there twice",
+            ),
+            (
+                "name,nodes\na,1\na,2\n",
+                "clusters.csv:3:1: name: there are two of the name `a`",
+            ),
             (
                 "name,nodes\na,0\n",
                 "clusters.csv:2:3: nodes: invalid `nodes`: `0`: it must be a whole number from 1 to 10000",
@@ -248,20 +359,35 @@ mod tests {
                 "name,nodes\na,x\n",
                 "clusters.csv:2:3: nodes: invalid `nodes`: `x`: it must be a whole number from 1 to 10000",
             ),
-            ("name,downlink\na,0 Mbit/s\n", "clusters.csv:2:3: downlink: bandwidth must be greater than 0"),
-            ("name,downlink\na,100\n", "clusters.csv:2:3: downlink: invalid `downlink`: `100`"),
-            ("name,labels\na,prod\n", "clusters.csv:2:3: labels: invalid `labels`: `prod`"),
+            (
+                "name,downlink\na,0 Mbit/s\n",
+                "clusters.csv:2:3: downlink: bandwidth must be greater than 0",
+            ),
+            (
+                "name,downlink\na,100\n",
+                "clusters.csv:2:3: downlink: invalid `downlink`: `100`",
+            ),
+            (
+                "name,labels\na,prod\n",
+                "clusters.csv:2:3: labels: invalid `labels`: `prod`",
+            ),
             (
                 "name,labels\na,\"env=a,ring=1,env=b\"\n",
                 "clusters.csv:2:3: labels: invalid `labels`: `env=a,ring=1,env=b`: the label `env` is there twice",
             ),
-            ("name,loss\na,100%\n", "clusters.csv:2:3: loss: must be less than 100%"),
+            (
+                "name,loss\na,100%\n",
+                "clusters.csv:2:3: loss: must be less than 100%",
+            ),
             (
                 "name,nodes,paused\na,1,maybe\n",
                 "clusters.csv:2:5: paused: invalid `paused`: `maybe`: it must be `true` or `false`",
             ),
             ("name,nodes\na,1\nb\n", "clusters.csv:3:1: not CSV"),
-            ("name,nodes\n,1\n", "clusters.csv:2:1: name: the cluster has no name"),
+            (
+                "name,nodes\n,1\n",
+                "clusters.csv:2:1: name: the cluster has no name",
+            ),
         ] {
             let errors = read(text).expect_err(text);
             assert!(errors[0].starts_with(message), "{text:?}: {errors:?}");

@@ -4,11 +4,14 @@ use super::*;
 
 #[test]
 fn bad_input_is_refused_with_its_place_and_the_mend() {
-    let shop =
-        "{kind: Deployment, image: shop, replicas: 6, start: {median: 4 s, sigma: 0.6}, readiness: {period: 10 s}}";
+    let shop = "{kind: Deployment, image: shop, replicas: 6, start: {median: 4 s, sigma: 0.6}, readiness: {period: 10 s}}";
     // What is replaced in the sketch, by what, and all problems that are told.
     let cases: &[(&str, &str, &[&str])] = &[
-        ("seed: 1\n", "sead: 1\n", &["3:1: sead: unknown field `sead` (help: did you mean `seed`?)"]),
+        (
+            "seed: 1\n",
+            "sead: 1\n",
+            &["3:1: sead: unknown field `sead` (help: did you mean `seed`?)"],
+        ),
         (
             "requests: {rate: 1000/s",
             "requests: {rate: 1000",
@@ -17,20 +20,26 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "release:\n",
             "distribution: {cache: {per: region}}\nrelease:\n",
-            &["10:29: distribution.cache.per: no cluster is in a region, so no cluster would use a cache \
-                 (help: give groups of the fleet a `region`, or write `per: cluster`)"],
+            &[
+                "10:29: distribution.cache.per: no cluster is in a region, so no cluster would use a cache \
+                 (help: give groups of the fleet a `region`, or write `per: cluster`)",
+            ],
         ),
         (
             "release:\n",
             "distribution: {lazy: {via: {lazy: {}}}}\nrelease:\n",
-            &["10:29: distribution.lazy.via.lazy: `lazy` cannot be nested in `lazy` (help: write another key \
-                 under `via`)"],
+            &[
+                "10:29: distribution.lazy.via.lazy: `lazy` cannot be nested in `lazy` (help: write another key \
+                 under `via`)",
+            ],
         ),
         (
             "release:\n",
             "registries: [{name: registry}]\nrelease:\n",
-            &["10:21: registries[0].name: `registry` is the name of the first registry in results (help: give this \
-                 one another name)"],
+            &[
+                "10:21: registries[0].name: `registry` is the name of the first registry in results (help: give this \
+                 one another name)",
+            ],
         ),
         (
             "seed: 1\n",
@@ -40,8 +49,10 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "seed: 1\n",
             "assert: [completion < 06:00]\n",
-            &["3:10: assert[0]: `06:00` is a time of day, and the rollout has no time at which it starts (help: add \
-                 e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`)"],
+            &[
+                "3:10: assert[0]: `06:00` is a time of day, and the rollout has no time at which it starts (help: add \
+                 e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`)",
+            ],
         ),
         (
             "{name: shop, manifest",
@@ -53,7 +64,9 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "release:\n",
             "mirrors: [{name: near, region: eu}]\nrelease:\n",
-            &["10:32: mirrors[0].region: there is no `eu` in `regions` (help: `regions` has no entries)"],
+            &[
+                "10:32: mirrors[0].region: there is no `eu` in `regions` (help: `regions` has no entries)",
+            ],
         ),
         (
             "{egress: 10 Gbit/s,",
@@ -145,8 +158,10 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "pullFailure: 0.2%",
             "pullFailure: 100%",
-            &["14:45: faults.pullFailure: `pullFailure` must be less than 100% (help: write less than 100%: a fleet \
-               that cannot pull images cannot be updated)"],
+            &[
+                "14:45: faults.pullFailure: `pullFailure` must be less than 100% (help: write less than 100%: a fleet \
+               that cannot pull images cannot be updated)",
+            ],
         ),
         (
             "10%, 25%",
@@ -200,15 +215,27 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "image: shop,",
             "image: shp,",
-            &["13:41: release.workloads[0].image: there is no `shp` in `release.images` (help: did you mean `shop`?)"],
+            &[
+                "13:41: release.workloads[0].image: there is no `shp` in `release.images` (help: did you mean `shop`?)",
+            ],
         ),
         (
             "rtt: 30 ms}",
             "rtt: 30 ms, region: eu}",
-            &["7:119: fleet[0].region: there is no `eu` in `regions` (help: `regions` has no entries)"],
+            &[
+                "7:119: fleet[0].region: there is no `eu` in `regions` (help: `regions` has no entries)",
+            ],
         ),
-        ("replicates: 20", "replicates: 0", &["4:13: replicates: 0 runs of every variant (help: write 1 to 100000)"]),
-        ("seed: 1\n", "seed: 1\nprecision: 5\n", &["4:12: precision: `5` has no unit; write e.g. `3%`"]),
+        (
+            "replicates: 20",
+            "replicates: 0",
+            &["4:13: replicates: 0 runs of every variant (help: write 1 to 100000)"],
+        ),
+        (
+            "seed: 1\n",
+            "seed: 1\nprecision: 5\n",
+            &["4:12: precision: `5` has no unit; write e.g. `3%`"],
+        ),
         (
             "seed: 1\n",
             "seed: 1\nprecision: 0%\n",
@@ -238,7 +265,9 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "horizon: 24h",
             "horizon: 0s",
-            &["5:10: horizon: nothing happens in no time (help: write when a run is given up, e.g. `24h`)"],
+            &[
+                "5:10: horizon: nothing happens in no time (help: write when a run is given up, e.g. `24h`)",
+            ],
         ),
         (
             "dc-{001..100}",
@@ -303,8 +332,10 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "nodes: 20",
             "nodes: 2.5",
-            &["8:60: fleet[1].nodes: not a number of nodes: 2.5 (help: write a whole number from 1 to 10000, or a \
-               distribution whose mean is)"],
+            &[
+                "8:60: fleet[1].nodes: not a number of nodes: 2.5 (help: write a whole number from 1 to 10000, or a \
+               distribution whose mean is)",
+            ],
         ),
         (
             "nodes: 20",
@@ -317,38 +348,56 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "egress: 10 Gbit/s",
             "egress: 0 Gbit/s",
-            &["9:20: registry.egress: must be greater than 0; write e.g. `10 Mbit/s` or `unlimited`"],
+            &[
+                "9:20: registry.egress: must be greater than 0; write e.g. `10 Mbit/s` or `unlimited`",
+            ],
         ),
         (
             "egress: 10 Gbit/s",
             "windows: [{from: 1h, for: 1h, down: true}, {from: 90m, for: 1h, egress: 10%}]",
-            &["9:62: registry.windows[1].from: it begins before the end of `registry.windows[0]` (help: \
-                 windows must not overlap)"],
+            &[
+                "9:62: registry.windows[1].from: it begins before the end of `registry.windows[0]` (help: \
+                 windows must not overlap)",
+            ],
         ),
         (
             "egress: 10 Gbit/s",
             "windows: [{from: 1h, for: 1h}]",
-            &["9:23: registry.windows[0]: the window has no effect (help: write `down: true`, `egress: 10%` or \
-                 `requests: 20%`)"],
+            &[
+                "9:23: registry.windows[0]: the window has no effect (help: write `down: true`, `egress: 10%` or \
+                 `requests: 20%`)",
+            ],
         ),
         (
             "egress: 10 Gbit/s",
             "windows: [{from: 1h, for: 1h, requests: 0%}]",
             &["9:52: registry.windows[0].requests: must be greater than 0; write e.g. `5%`"],
         ),
-        ("burst: 2000", "burst: 2000, answer: 418", &["9:77: registry.requests.answer: must be 429 or 503, not 418"]),
+        (
+            "burst: 2000",
+            "burst: 2000, answer: 418",
+            &["9:77: registry.requests.answer: must be 429 or 503, not 418"],
+        ),
         (
             "egress: 10 Gbit/s",
             "blobs: {redirect: false, workers: 3}",
-            &["9:30: registry.blobs.redirect: without a redirect the API host sends the blobs, so the limits \
-                 of this host have no effect (help: write the limits beside `blobs`, or `redirect: true`)"],
+            &[
+                "9:30: registry.blobs.redirect: without a redirect the API host sends the blobs, so the limits \
+                 of this host have no effect (help: write the limits beside `blobs`, or `redirect: true`)",
+            ],
         ),
-        ("egress: 10 Gbit/s", "workers: 0", &["9:21: registry.workers: must be greater than 0; write e.g. `1`"]),
+        (
+            "egress: 10 Gbit/s",
+            "workers: 0",
+            &["9:21: registry.workers: must be greater than 0; write e.g. `1`"],
+        ),
         (
             "rtt: 30 ms}",
             "rtt: 30 ms, loss: 100%}",
-            &["7:117: fleet[0].loss: must be less than 100% (help: to cut clusters off, use `faults: {offline: \
-                 {share: …}}`)"],
+            &[
+                "7:117: fleet[0].loss: must be less than 100% (help: to cut clusters off, use `faults: {offline: \
+                 {share: …}}`)",
+            ],
         ),
         (
             "bound: {allAtOnce: {}}",
@@ -412,26 +461,34 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "sweep: {",
             "sweep: {strategies.bound.batches.size: [1, 2], ",
-            &["19:9: sweep: `strategies.bound.batches.size` is no setting of this file: choose exactly one of \
-               `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged`, `kubeFleetRolling` or `external`"],
+            &[
+                "19:9: sweep: `strategies.bound.batches.size` is no setting of this file: choose exactly one of \
+               `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged`, `kubeFleetRolling` or `external`",
+            ],
         ),
         (
             shop,
             "{kind: DaemonSet, image: shop, progressDeadline: 5m}",
-            &["13:64: release.workloads[0].progressDeadline: a DaemonSet has no progress deadline (help: \
-                 remove it, or write `kind: Deployment`)"],
+            &[
+                "13:64: release.workloads[0].progressDeadline: a DaemonSet has no progress deadline (help: \
+                 remove it, or write `kind: Deployment`)",
+            ],
         ),
         (
             shop,
             "{kind: Deployment, image: shop, minReady: 10m}",
-            &["13:57: release.workloads[0].minReady: the progress deadline, 10 min 00 s, must be longer than \
-                 `minReady`, 10 min 00 s (help: Kubernetes refuses this too; raise `progressDeadline`)"],
+            &[
+                "13:57: release.workloads[0].minReady: the progress deadline, 10 min 00 s, must be longer than \
+                 `minReady`, 10 min 00 s (help: Kubernetes refuses this too; raise `progressDeadline`)",
+            ],
         ),
         (
             shop,
             "{kind: DaemonSet, image: shop, maxSurge: 1}",
-            &["13:56: release.workloads[0].maxSurge: a DaemonSet has either `maxUnavailable` or `maxSurge` \
-                 (help: Kubernetes refuses both (`maxUnavailable` is 1 by default); set one of them to 0)"],
+            &[
+                "13:56: release.workloads[0].maxSurge: a DaemonSet has either `maxUnavailable` or `maxSurge` \
+                 (help: Kubernetes refuses both (`maxUnavailable` is 1 by default); set one of them to 0)",
+            ],
         ),
         (
             shop,
@@ -480,7 +537,9 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         assert!(SKETCH.contains(from), "{from}");
         let told = lines(&load_text(&SKETCH.replace(from, to)).expect_err(to));
         if told != *expected {
-            differences.push(format!("`{to}`\n  told:     {told:#?}\n  expected: {expected:#?}"));
+            differences.push(format!(
+                "`{to}`\n  told:     {told:#?}\n  expected: {expected:#?}"
+            ));
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));

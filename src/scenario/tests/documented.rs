@@ -49,7 +49,9 @@ fn table(schema: &Value, name: &str) -> String {
     if let Some(choices) = of["oneOf"].as_array() {
         return choice_table(choices);
     }
-    let fields = of["properties"].as_object().unwrap_or_else(|| panic!("`{name}` has fields"));
+    let fields = of["properties"]
+        .as_object()
+        .unwrap_or_else(|| panic!("`{name}` has fields"));
     let required = of["required"].as_array().cloned().unwrap_or_default();
     let mut table = String::from("| field | value | default | meaning |\n|---|---|---|---|\n");
     let mut more = String::new();
@@ -61,8 +63,11 @@ fn table(schema: &Value, name: &str) -> String {
             _ if required.contains(&Value::from(field.as_str())) => "required".to_owned(),
             _ => stated_default(&mut rest),
         };
-        table +=
-            &format!("| `{field}` | {} | {default} | {} |\n", value(schema, property), meaning.replace('|', "\\|"));
+        table += &format!(
+            "| `{field}` | {} | {default} | {} |\n",
+            value(schema, property),
+            meaning.replace('|', "\\|")
+        );
         more += &list_item(field, &rest);
     }
     with_list(table, &more)
@@ -71,15 +76,32 @@ fn table(schema: &Value, name: &str) -> String {
 /// The default that a description states in a sentence of its own, which is taken out of it.
 fn stated_default(rest: &mut String) -> String {
     let sentences: Vec<&str> = rest.trim_end_matches('.').split(". ").collect();
-    let stated = sentences.iter().find_map(|text| text.strip_prefix("Default: ").or(text.strip_prefix("Absent: ")));
-    match stated.filter(|text| text.len() <= LONGEST_DEFAULT && !text.contains(';')).map(str::to_owned) {
+    let stated = sentences.iter().find_map(|text| {
+        text.strip_prefix("Default: ")
+            .or(text.strip_prefix("Absent: "))
+    });
+    match stated
+        .filter(|text| text.len() <= LONGEST_DEFAULT && !text.contains(';'))
+        .map(str::to_owned)
+    {
         Some(default) => {
-            let others: Vec<&str> =
-                sentences.into_iter().filter(|text| !text.ends_with(&format!(": {default}"))).collect();
-            *rest = if others.is_empty() { String::new() } else { others.join(". ") + "." };
+            let others: Vec<&str> = sentences
+                .into_iter()
+                .filter(|text| !text.ends_with(&format!(": {default}")))
+                .collect();
+            *rest = if others.is_empty() {
+                String::new()
+            } else {
+                others.join(". ") + "."
+            };
             default
         }
-        None if ["efault", "Absent", "Without it"].iter().any(|word| rest.contains(word)) => "see below".to_owned(),
+        None if ["efault", "Absent", "Without it"]
+            .iter()
+            .any(|word| rest.contains(word)) =>
+        {
+            "see below".to_owned()
+        }
         None => "none".to_owned(),
     }
 }
@@ -100,10 +122,16 @@ fn defaults_by_product(settings: &str) -> String {
             None => products.push((value, vec![product.key])),
         }
     }
-    let fields: Vec<&String> = products[0].0.as_object().expect("settings are a map").keys().collect();
+    let fields: Vec<&String> = products[0]
+        .0
+        .as_object()
+        .expect("settings are a map")
+        .keys()
+        .collect();
     let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut table =
-        row(std::iter::once("strategy".to_owned()).chain(fields.iter().map(|f| format!("`{f}`"))).collect());
+    let mut table = row(std::iter::once("strategy".to_owned())
+        .chain(fields.iter().map(|f| format!("`{f}`")))
+        .collect());
     table += &format!("|{}\n", "---|".repeat(fields.len() + 1));
     let most = products.iter().map(|(_, keys)| keys.len()).max();
     for (value, keys) in &products {
@@ -111,9 +139,14 @@ fn defaults_by_product(settings: &str) -> String {
         let keys = if all {
             "all others".to_owned()
         } else {
-            keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+            keys.iter()
+                .map(|key| format!("`{key}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
-        table += &row(std::iter::once(keys).chain(fields.iter().map(|field| cell(&value[*field]))).collect());
+        table += &row(std::iter::once(keys)
+            .chain(fields.iter().map(|field| cell(&value[*field])))
+            .collect());
     }
     table
 }
@@ -129,11 +162,19 @@ fn cell(value: &Value) -> String {
 
 /// A table, and the list below it if there is one.
 fn with_list(table: String, list: &str) -> String {
-    if list.is_empty() { table } else { format!("{table}\n{list}") }
+    if list.is_empty() {
+        table
+    } else {
+        format!("{table}\n{list}")
+    }
 }
 
 fn list_item(field: &str, rest: &str) -> String {
-    if rest.is_empty() { String::new() } else { wrapped(&format!("- `{field}`: {}", rest.trim_start())) }
+    if rest.is_empty() {
+        String::new()
+    } else {
+        wrapped(&format!("- `{field}`: {}", rest.trim_start()))
+    }
 }
 
 /// The values of a choice, each of which may be a key with settings below it.
@@ -141,7 +182,10 @@ fn choice_table(choices: &[Value]) -> String {
     let mut table = String::from("| choice | meaning |\n|---|---|\n");
     let mut more = String::new();
     for choice in choices {
-        let key = choice["required"][0].as_str().or_else(|| choice["const"].as_str()).expect("a choice has a name");
+        let key = choice["required"][0]
+            .as_str()
+            .or_else(|| choice["const"].as_str())
+            .expect("a choice has a name");
         let (meaning, rest) = meaning(choice);
         table += &format!("| `{key}` | {meaning} |\n");
         more += &list_item(key, &rest);
@@ -151,8 +195,14 @@ fn choice_table(choices: &[Value]) -> String {
 
 /// The first sentence of a description, and the others.
 fn meaning(property: &Value) -> (String, String) {
-    let text = property["description"].as_str().unwrap_or_default().replace('\n', " ");
-    let ends = text.match_indices(". ").map(|(at, _)| at).find(|&at| !text[..at].ends_with("e.g"));
+    let text = property["description"]
+        .as_str()
+        .unwrap_or_default()
+        .replace('\n', " ");
+    let ends = text
+        .match_indices(". ")
+        .map(|(at, _)| at)
+        .find(|&at| !text[..at].ends_with("e.g"));
     let (first, rest) = ends.map_or((text.as_str(), ""), |at| (&text[..at], &text[at + 2..]));
     (format!("{}.", first.trim_end_matches('.')), rest.to_owned())
 }
@@ -179,20 +229,31 @@ fn value(schema: &Value, property: &Value) -> String {
     }
     for key in ["anyOf", "oneOf", "allOf"] {
         if let Some(choices) = property[key].as_array() {
-            let texts: Vec<String> =
-                choices.iter().filter(|choice| choice["type"] != "null").map(|choice| value(schema, choice)).collect();
+            let texts: Vec<String> = choices
+                .iter()
+                .filter(|choice| choice["type"] != "null")
+                .map(|choice| value(schema, choice))
+                .collect();
             return texts.join(" or ");
         }
     }
     if let Some(choices) = property["enum"].as_array() {
-        return choices.iter().map(|choice| format!("`{}`", short(choice))).collect::<Vec<_>>().join(" or ");
+        return choices
+            .iter()
+            .map(|choice| format!("`{}`", short(choice)))
+            .collect::<Vec<_>>()
+            .join(" or ");
     }
     if property.get("const").is_some() {
         return format!("`{}`", short(&property["const"]));
     }
     let types: Vec<&str> = match &property["type"] {
         Value::String(one) => vec![one],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect(),
+        Value::Array(several) => several
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|name| *name != "null")
+            .collect(),
         _ => Vec::new(),
     };
     match types.as_slice() {
@@ -201,7 +262,10 @@ fn value(schema: &Value, property: &Value) -> String {
         ["boolean"] => "`true` or `false`".to_owned(),
         ["array"] => format!("list of {}", value(schema, &property["items"])),
         ["object"] if property["additionalProperties"].is_object() => {
-            format!("map of {}", value(schema, &property["additionalProperties"]))
+            format!(
+                "map of {}",
+                value(schema, &property["additionalProperties"])
+            )
         }
         ["object"] => "map".to_owned(),
         _ => "any value".to_owned(),
@@ -237,7 +301,9 @@ fn named(schema: &Value, name: &str) -> String {
     }
     let of = &schema["$defs"][name];
     if of["properties"].is_object() || of["anyOf"].is_array() {
-        let name = ["Spec", "File", "Fields"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
+        let name = ["Spec", "File", "Fields"]
+            .iter()
+            .fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
         return format!("*{}*", words(name));
     }
     value(schema, of)
@@ -261,12 +327,22 @@ fn short(value: &Value) -> String {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(items) if items.is_empty() => String::new(),
-        Value::Array(items) => format!("[{}]", items.iter().map(short).collect::<Vec<_>>().join(", ")),
+        Value::Array(items) => format!(
+            "[{}]",
+            items.iter().map(short).collect::<Vec<_>>().join(", ")
+        ),
         Value::Object(fields) if fields.is_empty() => String::new(),
         Value::Object(fields) => {
-            let fields: Map<_, _> = fields.clone().into_iter().filter(|(_, value)| !short(value).is_empty()).collect();
+            let fields: Map<_, _> = fields
+                .clone()
+                .into_iter()
+                .filter(|(_, value)| !short(value).is_empty())
+                .collect();
             let text = |(key, value): (&String, &Value)| format!("{key}: {}", short(value));
-            format!("{{{}}}", fields.iter().map(text).collect::<Vec<_>>().join(", "))
+            format!(
+                "{{{}}}",
+                fields.iter().map(text).collect::<Vec<_>>().join(", ")
+            )
         }
         other => other.to_string(),
     }

@@ -23,7 +23,8 @@ const CLUSTERS: &str = r#"{"kind": "List", "items": [
 {"kind": "Cluster", "metadata": {"name": "a", "labels": {"env": "prod"}}, "status": {"namespace": "n"}},
 {"kind": "Cluster", "metadata": {"name": "b", "labels": {"env": "dev"}}, "spec": {"paused": true}}
 ]}"#;
-const FLEET_YAML: &str = "helm: {chart: ./chart}\nrolloutStrategy: {maxUnavailable: 15%, maxNew: 20}\n";
+const FLEET_YAML: &str =
+    "helm: {chart: ./chart}\nrolloutStrategy: {maxUnavailable: 15%, maxNew: 20}\n";
 
 /// The sketch of an experiment file, as a user would begin with it.
 const SKETCH: &str = r#"name: max-unavailable
@@ -83,7 +84,8 @@ fn lines(error: &LoadError) -> Vec<String> {
         let path = text.split(':').next().unwrap_or_default();
         let file = path.rsplit('/').next().unwrap_or_default();
         let text = format!("{file}{}", &text[path.len()..]);
-        text.strip_prefix("experiment.yaml:").map_or(text.clone(), str::to_owned)
+        text.strip_prefix("experiment.yaml:")
+            .map_or(text.clone(), str::to_owned)
     };
     error.problems.iter().map(line).collect()
 }

@@ -64,7 +64,10 @@ fn files_that_an_experiment_names_are_refused_at_their_own_place() {
         fs::write(folder.path().join(file), content).expect("written");
         let error = load_in(folder.path(), &text).expect_err(content);
         if lines(&error) != [*expected] {
-            differences.push(format!("{file}\n  told:     {:#?}\n  expected: {expected:#?}", lines(&error)));
+            differences.push(format!(
+                "{file}\n  told:     {:#?}\n  expected: {expected:#?}",
+                lines(&error)
+            ));
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -72,7 +75,10 @@ fn files_that_an_experiment_names_are_refused_at_their_own_place() {
 
 #[test]
 fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
-    let text = SKETCH.replace("bound: {allAtOnce: {}}", "bound: {argoCd: {file: set.yaml}}");
+    let text = SKETCH.replace(
+        "bound: {allAtOnce: {}}",
+        "bound: {argoCd: {file: set.yaml}}",
+    );
     let at = "spec.template.spec.syncPolicy.retry.backoff";
     let cases = [
         ("duration: 5s, factor: 3, maxDuration: '300'", None),
@@ -96,7 +102,9 @@ fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
             "kind: ApplicationSet\nspec:\n  generators: [{{list: {{}}}}]\n  template: {{spec: {{syncPolicy: {{retry: {{backoff: {{{backoff}}}}}}}}}}}\n"
         );
         fs::write(folder.path().join("set.yaml"), set).expect("written");
-        let found = load_in(folder.path(), &text).err().map(|error| lines(&error).join("\n"));
+        let found = load_in(folder.path(), &text)
+            .err()
+            .map(|error| lines(&error).join("\n"));
         assert_eq!(found, told, "{backoff}");
     }
 }
@@ -110,8 +118,12 @@ fn all_problems_are_told_at_once_as_a_compiler_would() {
         .replace("previous:", "prevous:");
     let error = load_text(&text).expect_err("four things are wrong");
     let shown = error.to_string();
-    let path =
-        shown.split(" --> ").nth(1).and_then(|rest| rest.split("experiment.yaml").next()).expect("a path").to_owned();
+    let path = shown
+        .split(" --> ")
+        .nth(1)
+        .and_then(|rest| rest.split("experiment.yaml").next())
+        .expect("a path")
+        .to_owned();
     insta::assert_snapshot!(shown.replace(&path, ""), @r"
     error: `10` has no unit; write e.g. `10 Gbit/s` or `unlimited`
      --> experiment.yaml:9:20
@@ -149,8 +161,12 @@ fn all_problems_are_told_at_once_as_a_compiler_would() {
 #[test]
 fn a_missing_experiment_is_told_from_a_wrong_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let error = load(&folder.path().join("nowhere"), &Overrides::default()).expect_err("it is not there");
-    assert!(error.to_string().contains("there is no such file"), "{error}");
+    let error =
+        load(&folder.path().join("nowhere"), &Overrides::default()).expect_err("it is not there");
+    assert!(
+        error.to_string().contains("there is no such file"),
+        "{error}"
+    );
     let error = load(folder.path(), &Overrides::default()).expect_err("no experiment.yaml in it");
     assert!(error.to_string().contains("experiment.yaml"), "{error}");
     let error = load_text("").expect_err("empty");
@@ -169,7 +185,12 @@ fn a_file_that_grows_without_bounds_is_refused_at_once() {
     }
     let error = load_text(&text).expect_err("10^12 values");
     assert_eq!(error.problems.len(), 1);
-    assert!(error.problems[0].message.contains("grows beyond any sensible size"), "{error}");
+    assert!(
+        error.problems[0]
+            .message
+            .contains("grows beyond any sensible size"),
+        "{error}"
+    );
     let bomb = format!("rolloutStrategy: {{}}\n{text}");
     let folder = folder();
     fs::write(folder.path().join("fleet.yaml"), bomb).expect("written");
@@ -182,8 +203,15 @@ fn a_file_that_grows_without_bounds_is_refused_at_once() {
 fn what_is_left_out_is_told_too() {
     let error = load_text("seed: 3\n").expect_err("nearly all is missing");
     let found = lines(&error);
-    for message in ["the fleet has no clusters", "no image is released", "there is no strategy to run"] {
-        assert!(found.iter().any(|line| line.contains(message)), "{message}: {found:?}");
+    for message in [
+        "the fleet has no clusters",
+        "no image is released",
+        "there is no strategy to run",
+    ] {
+        assert!(
+            found.iter().any(|line| line.contains(message)),
+            "{message}: {found:?}"
+        );
     }
 }
 
@@ -191,19 +219,31 @@ fn what_is_left_out_is_told_too() {
 fn a_sweep_that_explodes_is_refused() {
     let values: Vec<String> = (1..=101).map(|n| n.to_string()).collect();
     let values = values.join(", ");
-    let text = SKETCH.replace("sweep: {", &format!("sweep: {{fleet.0.nodes: [{values}], fleet.1.nodes: [{values}], "));
+    let text = SKETCH.replace(
+        "sweep: {",
+        &format!("sweep: {{fleet.0.nodes: [{values}], fleet.1.nodes: [{values}], "),
+    );
     let error = load_text(&text).expect_err("too many");
     // 101 x 101 points for two strategies, times 6 for the swept one.
-    assert!(lines(&error)[0].contains("the sweep makes 81608 variants"), "{error}");
+    assert!(
+        lines(&error)[0].contains("the sweep makes 81608 variants"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_sweep_of_worlds_that_would_not_fit_is_refused() {
     let values: Vec<String> = (1..=101).map(|n| format!("{n} Gbit/s")).collect();
     let text = SKETCH.replace("0900", "199999").replace("0001", "100000");
-    let text = text.replace("sweep: {", &format!("sweep: {{registry.egress: [{}], ", values.join(", ")));
+    let text = text.replace(
+        "sweep: {",
+        &format!("sweep: {{registry.egress: [{}], ", values.join(", ")),
+    );
     let error = load_text(&text).expect_err("too many");
-    assert!(lines(&error)[0].contains("the sweep makes 101 worlds of 100100 clusters"), "{error}");
+    assert!(
+        lines(&error)[0].contains("the sweep makes 101 worlds of 100100 clusters"),
+        "{error}"
+    );
 }
 
 proptest! {

@@ -5,8 +5,17 @@ use super::*;
 fn load_with(arguments: &[&str]) -> Result<Experiment, LoadError> {
     let folder = folder();
     fs::write(folder.path().join("experiment.yaml"), SKETCH).expect("written");
-    let set = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-    load(&folder.path().join("experiment.yaml"), &Overrides { set, ..Overrides::default() })
+    let set = arguments
+        .iter()
+        .map(|argument| (*argument).to_owned())
+        .collect();
+    load(
+        &folder.path().join("experiment.yaml"),
+        &Overrides {
+            set,
+            ..Overrides::default()
+        },
+    )
 }
 
 fn refused(arguments: &[&str]) -> Vec<String> {
@@ -30,28 +39,62 @@ fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
     assert_eq!(world.registry.egress, crate::units::BytesPerSec::UNLIMITED);
     assert_eq!(experiment.replicates, 3);
     let resolved = &experiment.resolved();
-    for line in ["registry.egress: unlimited  # `--set`", "fleet[0].downlink: 20 Mbit/s  # `--set`"] {
+    for line in [
+        "registry.egress: unlimited  # `--set`",
+        "fleet[0].downlink: 20 Mbit/s  # `--set`",
+    ] {
         assert!(resolved.contains(line), "{line}\n{resolved}");
     }
-    assert!(resolved.contains("fleet[1].downlink: 10 Gbit/s  # line"), "{resolved}");
+    assert!(
+        resolved.contains("fleet[1].downlink: 10 Gbit/s  # line"),
+        "{resolved}"
+    );
     // The defaults of a runtime are those of its version.
-    assert!(resolved.contains("node.slotScope: image  # default\n"), "{resolved}");
-    assert!(resolved.contains("node.noProgressTimeout: 60 s  # default\n"), "{resolved}");
+    assert!(
+        resolved.contains("node.slotScope: image  # default\n"),
+        "{resolved}"
+    );
+    assert!(
+        resolved.contains("node.noProgressTimeout: 60 s  # default\n"),
+        "{resolved}"
+    );
 }
 
 #[test]
 fn a_disk_in_force_is_that_of_its_class() {
     let disk = |arguments: &[&str]| {
-        let resolved = load_with(arguments).unwrap_or_else(|error| panic!("{error}")).resolved();
+        let resolved = load_with(arguments)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .resolved();
         let everywhere = resolved.split("strategies:\n").next().unwrap_or_default();
-        let lines = everywhere.lines().filter_map(|line| line.trim().strip_prefix("node.disk."));
+        let lines = everywhere
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("node.disk."));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     let buffer = "buffer: 1.2 GB  # default: guess";
-    assert_eq!(disk(&[]), [buffer, "class: boot-disk  # default", "rate: 176 MB/s  # default: documented"]);
+    assert_eq!(
+        disk(&[]),
+        [
+            buffer,
+            "class: boot-disk  # default",
+            "rate: 176 MB/s  # default: documented"
+        ]
+    );
     let gp3 = disk(&["node.disk.class=gp3"]);
-    assert_eq!(gp3, [buffer, "class: gp3  # `--set`", "rate: 131 MB/s  # default: documented"]);
-    assert_eq!(disk(&["node.disk.class=none"]), ["class: none  # `--set`"], "no disk has no rate");
+    assert_eq!(
+        gp3,
+        [
+            buffer,
+            "class: gp3  # `--set`",
+            "rate: 131 MB/s  # default: documented"
+        ]
+    );
+    assert_eq!(
+        disk(&["node.disk.class=none"]),
+        ["class: none  # `--set`"],
+        "no disk has no rate"
+    );
 }
 
 #[test]
@@ -73,31 +116,65 @@ fn problems_point_at_the_argument() {
         ]
     );
     for (argument, message) in [
-        ("registry.egress", "`--set` must have a path, `=` and a value"),
+        (
+            "registry.egress",
+            "`--set` must have a path, `=` and a value",
+        ),
         ("=1", "`` is not a path"),
-        ("sweep={}", "`sweep` cannot be set here: write it in the file"),
+        (
+            "sweep={}",
+            "`sweep` cannot be set here: write it in the file",
+        ),
         ("horizon=[1", "is no value"),
     ] {
         let found = refused(&[argument]);
-        assert!(found.len() == 1 && found[0].contains(message), "{argument}: {found:#?}");
+        assert!(
+            found.len() == 1 && found[0].contains(message),
+            "{argument}: {found:#?}"
+        );
     }
     let twice = refused(&["registry.egress=1 Gbit/s", "registry.egress=2 Gbit/s"]);
-    assert!(twice[0].contains("`registry.egress` is set, too: keep one of the two"), "{twice:#?}");
+    assert!(
+        twice[0].contains("`registry.egress` is set, too: keep one of the two"),
+        "{twice:#?}"
+    );
 }
 
 #[test]
 fn a_value_takes_the_place_of_a_sweep() {
     let swept = load_with(&[]).expect("valid").variants.len();
-    let experiment = load_with(&["strategies.defaults.rancherFleet.maxUnavailable=3"]).expect("valid");
-    let of_defaults = experiment.variants.iter().filter(|variant| variant.strategy == "defaults").collect::<Vec<_>>();
-    assert!(of_defaults.len() == 1 && of_defaults[0].settings.is_empty() && swept > experiment.variants.len());
-    assert_eq!(experiment.set_yaml, "strategies:\n  defaults:\n    rancherFleet:\n      maxUnavailable: 3\n");
-    let snippet = of_defaults[0].scenario.strategy.snippet().expect("a product");
-    assert!(snippet.text.contains("maxUnavailable: 3"), "{}", snippet.text);
+    let experiment =
+        load_with(&["strategies.defaults.rancherFleet.maxUnavailable=3"]).expect("valid");
+    let of_defaults = experiment
+        .variants
+        .iter()
+        .filter(|variant| variant.strategy == "defaults")
+        .collect::<Vec<_>>();
+    assert!(
+        of_defaults.len() == 1
+            && of_defaults[0].settings.is_empty()
+            && swept > experiment.variants.len()
+    );
+    assert_eq!(
+        experiment.set_yaml,
+        "strategies:\n  defaults:\n    rancherFleet:\n      maxUnavailable: 3\n"
+    );
+    let snippet = of_defaults[0]
+        .scenario
+        .strategy
+        .snippet()
+        .expect("a product");
+    assert!(
+        snippet.text.contains("maxUnavailable: 3"),
+        "{}",
+        snippet.text
+    );
     // Of a list, the file needs the whole.
     let yaml = load_with(&["fleet[1].rtt=9 ms"]).expect("valid").set_yaml;
     assert!(
-        yaml.starts_with("fleet:\n  - name:") && yaml.contains("9 ms") && yaml.matches("- name").count() == 2,
+        yaml.starts_with("fleet:\n  - name:")
+            && yaml.contains("9 ms")
+            && yaml.matches("- name").count() == 2,
         "{yaml}"
     );
 }
@@ -106,12 +183,27 @@ fn a_value_takes_the_place_of_a_sweep() {
 fn an_experiment_is_read_again_from_its_files_and_no_others() {
     let experiment = load_with(&[]).expect("valid");
     let again = |set: &str| {
-        let overrides = Overrides { set: vec![set.to_owned()], ..Overrides::default() };
+        let overrides = Overrides {
+            set: vec![set.to_owned()],
+            ..Overrides::default()
+        };
         load_again(&experiment.name, &experiment.inputs, &overrides)
     };
-    let same = load_again(&experiment.name, &experiment.inputs, &Overrides::default()).expect("valid");
-    assert_eq!(format!("{:?}", same.variants), format!("{:?}", experiment.variants));
-    assert_eq!((&same.name, same.resolved()), (&experiment.name, experiment.resolved()));
-    let error = again("inventory=/etc/hosts").expect_err("a file that was not read").to_string();
-    assert!(error.contains("it was not there when the experiment was read"), "{error}");
+    let same =
+        load_again(&experiment.name, &experiment.inputs, &Overrides::default()).expect("valid");
+    assert_eq!(
+        format!("{:?}", same.variants),
+        format!("{:?}", experiment.variants)
+    );
+    assert_eq!(
+        (&same.name, same.resolved()),
+        (&experiment.name, experiment.resolved())
+    );
+    let error = again("inventory=/etc/hosts")
+        .expect_err("a file that was not read")
+        .to_string();
+    assert!(
+        error.contains("it was not there when the experiment was read"),
+        "{error}"
+    );
 }

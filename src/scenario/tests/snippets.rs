@@ -21,7 +21,8 @@ fn strategy(written: &str, files: &[(&str, &str)]) -> Arc<dyn Strategy> {
     );
     let file = folder.path().join("experiment.yaml");
     fs::write(&file, text).expect("written");
-    let experiment = load(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{written}: {error}"));
+    let experiment =
+        load(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{written}: {error}"));
     Arc::clone(&experiment.variants[0].scenario.strategy)
 }
 
@@ -48,31 +49,73 @@ fn a_snippet_put_into_the_products_own_file_is_the_very_same_strategy() {
     let staged = "{kubeFleetStaged: {stages: [{name: canary, labelSelector: {matchLabels: {env: staging}}, \
                   afterStageTasks: [{type: TimedWait, waitTime: 1h}]}, {name: rest, labelSelector: {matchLabels: \
                   {env: prod}}, maxConcurrency: 50%}]}}";
-    let rolling = "{kubeFleetRolling: {maxUnavailable: 20%, maxSurge: 0, unavailablePeriodSeconds: 15}}";
+    let rolling =
+        "{kubeFleetRolling: {maxUnavailable: 20%, maxSurge: 0, unavailablePeriodSeconds: 15}}";
     let cloud = "{cloudFoundry: {strategy: canary, maxInFlight: 4, canarySteps: [{instance_weight: 10}, \
                  {instance_weight: 50}]}}";
     let cloud_rolling = "{cloudFoundry: {strategy: rolling, maxInFlight: 7}}";
     let plain = |text: &str| text.to_owned();
     let cases: [(&str, &str, Around, &str); 7] = [
-        (fleet, "fleet.yaml", plain, "{rancherFleet: {file: fleet.yaml}}"),
-        (argo, "set.yaml", application_set, "{argoCd: {file: set.yaml}}"),
-        (proposal, "set.yaml", application_set, "{argoCdProposal: {file: set.yaml}}"),
-        (staged, "staged.yaml", plain, "{kubeFleetStaged: {file: staged.yaml}}"),
-        (rolling, "placement.yaml", plain, "{kubeFleetRolling: {file: placement.yaml}}"),
-        (cloud, "deployment.json", plain, "{cloudFoundry: {file: deployment.json}}"),
-        (cloud_rolling, "deployment.json", plain, "{cloudFoundry: {file: deployment.json}}"),
+        (
+            fleet,
+            "fleet.yaml",
+            plain,
+            "{rancherFleet: {file: fleet.yaml}}",
+        ),
+        (
+            argo,
+            "set.yaml",
+            application_set,
+            "{argoCd: {file: set.yaml}}",
+        ),
+        (
+            proposal,
+            "set.yaml",
+            application_set,
+            "{argoCdProposal: {file: set.yaml}}",
+        ),
+        (
+            staged,
+            "staged.yaml",
+            plain,
+            "{kubeFleetStaged: {file: staged.yaml}}",
+        ),
+        (
+            rolling,
+            "placement.yaml",
+            plain,
+            "{kubeFleetRolling: {file: placement.yaml}}",
+        ),
+        (
+            cloud,
+            "deployment.json",
+            plain,
+            "{cloudFoundry: {file: deployment.json}}",
+        ),
+        (
+            cloud_rolling,
+            "deployment.json",
+            plain,
+            "{cloudFoundry: {file: deployment.json}}",
+        ),
     ];
     for (written, name, around, from_file) in cases {
         let wanted = strategy(written, &[]);
         let snippet = wanted.snippet().expect("products have files");
         let read = strategy(from_file, &[(name, &around(&snippet.text))]);
         // Of an ApplicationSet the strategy is the snippet's; what is around it is the user's own.
-        let sets = [&wanted, &read].map(|strategy| (&**strategy as &dyn Any).downcast_ref::<ArgoCdStrategy>());
+        let sets = [&wanted, &read]
+            .map(|strategy| (&**strategy as &dyn Any).downcast_ref::<ArgoCdStrategy>());
         match sets {
             [Some(wanted), Some(read)] => {
                 assert_eq!(wanted.spec.strategy, read.spec.strategy, "{}", snippet.text);
             }
-            _ => assert_eq!(format!("{wanted:?}"), format!("{read:?}"), "{}", snippet.text),
+            _ => assert_eq!(
+                format!("{wanted:?}"),
+                format!("{read:?}"),
+                "{}",
+                snippet.text
+            ),
         }
     }
 }

@@ -5,13 +5,20 @@ use crate::scenario::{Level, VariedExperiment};
 
 /// Compares all that a run depends on.
 fn assert_same(was: &Variant, is: &Variant, text: &str) {
-    let rest = |one: &Variant| format!("{:?} {:?}", one.scenario.platform, one.scenario.control_loop);
+    let rest = |one: &Variant| {
+        format!(
+            "{:?} {:?}",
+            one.scenario.platform, one.scenario.control_loop
+        )
+    };
     let strategy = |one: &Variant| format!("{:?}", one.scenario.strategy);
     let (was_world, is_world) = (&was.scenario.world, &is.scenario.world);
     let place = || {
         let texts = [was_world, is_world].map(|world| format!("{world:#?}"));
         let mut lines = texts[0].lines().zip(texts[1].lines());
-        lines.find(|(was, is)| was != is).map(|(was, is)| format!("{was} | {is}"))
+        lines
+            .find(|(was, is)| was != is)
+            .map(|(was, is)| format!("{was} | {is}"))
     };
     assert!(was_world == is_world, "{:?}, {text}", place());
     assert_eq!(rest(was), rest(is), "{text}");
@@ -21,21 +28,41 @@ fn assert_same(was: &Variant, is: &Variant, text: &str) {
 /// Each constant of an experiment, laid into it at the value in force, must change nothing. Together at their high ends,
 /// those of other strategies must not change a variant.
 fn check(path: &Path, text: &str) {
-    let varied = VariedExperiment::load(path, &Overrides::default()).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    let varied = VariedExperiment::load(path, &Overrides::default())
+        .unwrap_or_else(|error| panic!("{text}\n{error}"));
     for (at, constant) in varied.constants().iter().enumerate() {
-        let own = varied.at(&[(at, Level::Toward(0.0))]).expect("its own value is valid");
+        let own = varied
+            .at(&[(at, Level::Toward(0.0))])
+            .expect("its own value is valid");
         for (was, is) in varied.base().variants.iter().zip(&own.variants) {
-            assert_same(was, is, &format!("{} at its own value, in {text}", constant.name));
+            assert_same(
+                was,
+                is,
+                &format!("{} at its own value, in {text}", constant.name),
+            );
         }
     }
     let high = |of: &dyn Fn(&[String]) -> bool| -> Vec<(usize, Level)> {
-        let constants = varied.constants().iter().enumerate().filter(|(_, constant)| of(&constant.strategies));
+        let constants = varied
+            .constants()
+            .iter()
+            .enumerate()
+            .filter(|(_, constant)| of(&constant.strategies));
         constants.map(|(at, _)| (at, Level::Toward(1.0))).collect()
     };
-    let all = varied.at(&high(&|_| true)).expect("high ends fit together").variants;
+    let all = varied
+        .at(&high(&|_| true))
+        .expect("high ends fit together")
+        .variants;
     for (at, is) in all.iter().enumerate() {
-        let own = varied.at(&high(&|strategies| strategies.contains(&is.strategy))).expect("high ends fit together");
-        assert_same(&own.variants[at], is, &format!("constants of others than {}, in {text}", is.strategy));
+        let own = varied
+            .at(&high(&|strategies| strategies.contains(&is.strategy)))
+            .expect("high ends fit together");
+        assert_same(
+            &own.variants[at],
+            is,
+            &format!("constants of others than {}, in {text}", is.strategy),
+        );
     }
 }
 
@@ -45,13 +72,28 @@ fn a_constant_changes_nothing_at_its_own_value_and_nothing_of_other_strategies()
         SKETCH
             .replace("0900", "0009")
             .replace("001..100", "001..002")
-            .replace("registry: {egress: 10 Gbit/s, requests: {rate: 1000/s, burst: 2000}}", registry)
+            .replace(
+                "registry: {egress: 10 Gbit/s, requests: {rate: 1000/s, burst: 2000}}",
+                registry,
+            )
             .replace("sweep: {", &format!("{node}{more}sweep: {{"))
             .replace("downlink: 10 Gbit/s, rtt: 2 ms", site)
     };
     let mut texts = Vec::new();
-    for preset in ["distribution-s3", "harbor-small", "docker-hub-anonymous", "ecr", "artifact-registry", "acr-basic"] {
-        texts.push(world(&format!("registry: {{preset: {preset}}}"), "", "downlink: 1 Gbit/s", ""));
+    for preset in [
+        "distribution-s3",
+        "harbor-small",
+        "docker-hub-anonymous",
+        "ecr",
+        "artifact-registry",
+        "acr-basic",
+    ] {
+        texts.push(world(
+            &format!("registry: {{preset: {preset}}}"),
+            "",
+            "downlink: 1 Gbit/s",
+            "",
+        ));
     }
     for node in [
         "runtime: cri-o",
@@ -61,15 +103,41 @@ fn a_constant_changes_nothing_at_its_own_value_and_nothing_of_other_strategies()
         "disk: {class: emmc}",
     ] {
         let registry = "registry: {egress: 10 Gbit/s}";
-        texts.push(world(registry, &format!("node: {{{node}}}\n"), "downlink: 1 Gbit/s", ""));
+        texts.push(world(
+            registry,
+            &format!("node: {{{node}}}\n"),
+            "downlink: 1 Gbit/s",
+            "",
+        ));
     }
-    texts.push(world("registry: {egress: 10 Gbit/s, cdn: {}}", "", "downlink: 1 Gbit/s", ""));
+    texts.push(world(
+        "registry: {egress: 10 Gbit/s, cdn: {}}",
+        "",
+        "downlink: 1 Gbit/s",
+        "",
+    ));
     for site in ["dsl", "satellite", "data-centre", "store", "cellular"] {
-        texts.push(world("registry: {egress: 10 Gbit/s}", "", &format!("site: {site}"), ""));
+        texts.push(world(
+            "registry: {egress: 10 Gbit/s}",
+            "",
+            &format!("site: {site}"),
+            "",
+        ));
     }
-    for more in ["spegel: {}", "kraken: {}", "dragonfly: {}", "cache: {per: cluster}", "lazy: {}"] {
+    for more in [
+        "spegel: {}",
+        "kraken: {}",
+        "dragonfly: {}",
+        "cache: {per: cluster}",
+        "lazy: {}",
+    ] {
         let more = format!("distribution: {{{more}}}\n");
-        texts.push(world("registry: {egress: 10 Gbit/s}", "", "downlink: 1 Gbit/s", &more));
+        texts.push(world(
+            "registry: {egress: 10 Gbit/s}",
+            "",
+            "downlink: 1 Gbit/s",
+            &more,
+        ));
     }
     let folder = folder();
     let path = folder.path().join("experiment.yaml");

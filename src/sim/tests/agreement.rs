@@ -53,12 +53,20 @@ pub(super) fn compare(
 ) -> Verdict {
     let wanted = recording.deploy.as_slice();
     let newest = recording.hello.release.revision;
-    let completed = recording.completed.iter().find(|(_, revision)| *revision == newest).map(|(at, _)| *at);
+    let completed = recording
+        .completed
+        .iter()
+        .find(|(_, revision)| *revision == newest)
+        .map(|(at, _)| *at);
     let instructed: BTreeSet<usize> = wanted.iter().map(|(_, target, _)| *target).collect();
     // A product may also call a rollout complete in which some clusters have no part, and report a later revision.
-    let is_reported =
-        recording.completed.is_empty() || completed.is_some() && instructed.len() == recording.hello.targets.len();
-    let named = if tie == Some(Tie::Clusters) { renamed(recording, found) } else { found.to_vec() };
+    let is_reported = recording.completed.is_empty()
+        || completed.is_some() && instructed.len() == recording.hello.targets.len();
+    let named = if tie == Some(Tie::Clusters) {
+        renamed(recording, found)
+    } else {
+        found.to_vec()
+    };
     let checks = || {
         let places = places(wanted, &named)?;
         if tie == Some(Tie::Instructions) {
@@ -80,7 +88,9 @@ pub(super) fn compare(
         Ok(places)
     };
     match checks() {
-        Ok(places) => inequality(recording, &named, &places).map_or(Verdict::Equal, Verdict::Agrees),
+        Ok(places) => {
+            inequality(recording, &named, &places).map_or(Verdict::Equal, Verdict::Agrees)
+        }
         Err(difference) => Verdict::Differs(difference),
     }
 }
@@ -89,18 +99,33 @@ pub(super) fn compare(
 /// the first one that was recorded, and so on. Clusters are equal that begin with the same revision and behave alike,
 /// and to which the script does nothing.
 fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
-    let scripted: BTreeSet<usize> = recording.script.iter().filter_map(|news| news.target).collect();
+    let scripted: BTreeSet<usize> = recording
+        .script
+        .iter()
+        .filter_map(|news| news.target)
+        .collect();
     let kind_of = |target: usize, revision: u32| {
         let told = &recording.hello.targets[target];
         let own = Some(target).filter(|target| scripted.contains(target));
-        (told.revision, told.offline, recording.fleet.ready(target, revision), own, revision)
+        (
+            told.revision,
+            told.offline,
+            recording.fleet.ready(target, revision),
+            own,
+            revision,
+        )
     };
     let mut names: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
     for &(_, target, revision) in &recording.deploy {
-        names.entry(kind_of(target, revision)).or_default().push_back(target);
+        names
+            .entry(kind_of(target, revision))
+            .or_default()
+            .push_back(target);
     }
     let rename = |&(at, target, revision): &Instruction| {
-        let name = names.get_mut(&kind_of(target, revision)).and_then(VecDeque::pop_front);
+        let name = names
+            .get_mut(&kind_of(target, revision))
+            .and_then(VecDeque::pop_front);
         (at, name.unwrap_or(target), revision)
     };
     found.iter().map(rename).collect()
@@ -110,13 +135,24 @@ fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
 fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, String> {
     let mut places: BTreeMap<(usize, u32), VecDeque<usize>> = BTreeMap::new();
     for (place, &(_, target, revision)) in found.iter().enumerate() {
-        places.entry((target, revision)).or_default().push_back(place);
+        places
+            .entry((target, revision))
+            .or_default()
+            .push_back(place);
     }
     let mut place = |(nth, &(at, target, revision)): (usize, &Instruction)| {
-        let place = places.get_mut(&(target, revision)).and_then(VecDeque::pop_front);
-        place.ok_or_else(|| format!("instruction {nth} is missing: target {target}, revision {revision} at {at} ns"))
+        let place = places
+            .get_mut(&(target, revision))
+            .and_then(VecDeque::pop_front);
+        place.ok_or_else(|| {
+            format!("instruction {nth} is missing: target {target}, revision {revision} at {at} ns")
+        })
     };
-    let list = wanted.iter().enumerate().map(&mut place).collect::<Result<Vec<_>, _>>()?;
+    let list = wanted
+        .iter()
+        .enumerate()
+        .map(&mut place)
+        .collect::<Result<Vec<_>, _>>()?;
     match places.into_values().flatten().min() {
         Some(more) => Err(format!("one more instruction: {:?}", found[more])),
         None => Ok(list),
@@ -125,7 +161,10 @@ fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, S
 
 /// What was recorded more than one API request earlier than another instruction comes before it.
 fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
-    let (wanted, request) = (&recording.deploy, recording.hello.latency.request().as_nanos());
+    let (wanted, request) = (
+        &recording.deploy,
+        recording.hello.latency.request().as_nanos(),
+    );
     let (mut earlier, mut latest) = (0, None);
     for (nth, &(at, target, _)) in wanted.iter().enumerate() {
         while wanted[earlier].0 + request < at {
@@ -133,7 +172,9 @@ fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
             earlier += 1;
         }
         if latest > Some(places[nth]) {
-            return Err(format!("instruction {nth}, target {target} at {at} ns, overtakes one of an earlier time"));
+            return Err(format!(
+                "instruction {nth}, target {target} at {at} ns, overtakes one of an earlier time"
+            ));
         }
     }
     Ok(())
@@ -144,7 +185,9 @@ fn in_time(recording: &Recording, found: &[Instruction], places: &[usize]) -> Re
     for (nth, (&(at, target, _), &place)) in recording.deploy.iter().zip(places).enumerate() {
         let found_at = found[place].0;
         if found_at.abs_diff(at) > watch.max(at / 100) {
-            return Err(format!("instruction {nth}, target {target}: {at} ns, here {found_at} ns"));
+            return Err(format!(
+                "instruction {nth}, target {target}: {at} ns, here {found_at} ns"
+            ));
         }
     }
     Ok(())
@@ -156,15 +199,25 @@ fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>,
     let mut until = BTreeMap::new();
     let mut changes = Vec::new();
     for &(at, target, revision) in instructions {
-        let after = recording.fleet.ready(target, revision).filter(|_| revision > 0);
+        let after = recording
+            .fleet
+            .ready(target, revision)
+            .filter(|_| revision > 0);
         let ready = after.map(|after| at + (recording.fleet.apply() + after).as_nanos());
         changes.push((at, true, target));
-        if let Some(before) = until.insert(target, if revision > 0 { ready } else { Some(at) }).flatten() {
+        if let Some(before) = until
+            .insert(target, if revision > 0 { ready } else { Some(at) })
+            .flatten()
+        {
             changes.push((at.min(before), false, target));
         }
     }
     let last = until.values().flatten().max().copied();
-    changes.extend(until.into_iter().filter_map(|(target, ready)| Some((ready?, false, target))));
+    changes.extend(
+        until
+            .into_iter()
+            .filter_map(|(target, ready)| Some((ready?, false, target))),
+    );
     // At one time, those that are ready come first.
     changes.sort_by_key(|&(at, begins, _)| (at, begins));
     let (mut pulling, mut peak) = (BTreeSet::new(), 0);
@@ -184,15 +237,30 @@ fn is_near(what: &str, wanted: Option<u64>, found: Option<u64>) -> Result<(), St
         (Some(wanted), Some(found)) => wanted.abs_diff(found) <= wanted / 100,
         (wanted, found) => wanted == found,
     };
-    if is_near { Ok(()) } else { Err(format!("{what} at {wanted:?} ns, here {found:?}")) }
+    if is_near {
+        Ok(())
+    } else {
+        Err(format!("{what} at {wanted:?} ns, here {found:?}"))
+    }
 }
 
 /// The first place and the largest difference in time by which a rollout that agrees is not equal.
 fn inequality(recording: &Recording, found: &[Instruction], places: &[usize]) -> Option<String> {
     let swapped = places.iter().enumerate().find(|(nth, place)| nth != *place);
-    let late = recording.deploy.iter().zip(places).map(|(&(at, ..), &place)| found[place].0.abs_diff(at)).max();
+    let late = recording
+        .deploy
+        .iter()
+        .zip(places)
+        .map(|(&(at, ..), &place)| found[place].0.abs_diff(at))
+        .max();
     let late = late.filter(|late| *late > recording.hello.latency.request().as_nanos());
     let order = swapped.map(|(nth, place)| format!("instruction {nth} comes as number {place}"));
-    let time = late.map(|late| format!("times differ by up to {:.3} s", SimDuration::from_nanos(late).as_secs_f64()));
-    (order.is_some() || time.is_some()).then(|| order.into_iter().chain(time).collect::<Vec<_>>().join("; "))
+    let time = late.map(|late| {
+        format!(
+            "times differ by up to {:.3} s",
+            SimDuration::from_nanos(late).as_secs_f64()
+        )
+    });
+    (order.is_some() || time.is_some())
+        .then(|| order.into_iter().chain(time).collect::<Vec<_>>().join("; "))
 }

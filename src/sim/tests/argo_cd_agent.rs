@@ -20,7 +20,13 @@ impl ArgoCdAgent {
     /// A cluster that runs a revision, ready.
     pub(super) fn new(revision: u32, offline: bool) -> Self {
         let ready = revision > 0;
-        Self { applied: revision, ready, offline, failing: false, known: (revision, ready, false) }
+        Self {
+            applied: revision,
+            ready,
+            offline,
+            failing: false,
+            known: (revision, ready, false),
+        }
     }
 }
 
@@ -45,7 +51,10 @@ impl Agent for ArgoCdAgent {
             (self.applied, self.ready, self.failing) = (revision, false, false);
         }
         self.ready = news.ready.unwrap_or(self.ready);
-        self.failing = news.failing.as_ref().map_or(self.failing, |reason| !reason.is_empty());
+        self.failing = news
+            .failing
+            .as_ref()
+            .map_or(self.failing, |reason| !reason.is_empty());
         let state = (self.applied, self.ready && !self.failing, self.failing);
         if !self.offline && self.known != state {
             self.known = state;

@@ -50,7 +50,9 @@ pub(super) struct Sight<'a, S> {
 
 impl<S> Sight<'_, S> {
     pub(super) fn after(&mut self, delay: SimDuration, step: S) {
-        self.outcome.planned.push((self.now + delay, Due::Step(self.target, step)));
+        self.outcome
+            .planned
+            .push((self.now + delay, Due::Step(self.target, step)));
     }
 
     /// An instruction has reached the cluster.
@@ -65,7 +67,9 @@ impl<S> Sight<'_, S> {
 
     /// As [`Self::report`], of a cluster that may also say that it fails.
     pub(super) fn report_health(&mut self, applied: u32, ready: bool, degraded: bool) {
-        self.outcome.reports.push((self.target, applied, ready, degraded));
+        self.outcome
+            .reports
+            .push((self.target, applied, ready, degraded));
     }
 }
 
@@ -135,7 +139,8 @@ impl<A: Agent> Clusters for Field<'_, A> {
     }
 
     fn instruct(&mut self, cluster: ClusterId, revision: Revision, _queue: &mut Queue) {
-        self.writes.push((cluster.index(), revision.0 + self.newest - NEW.0));
+        self.writes
+            .push((cluster.index(), revision.0 + self.newest - NEW.0));
     }
 
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
@@ -152,7 +157,8 @@ impl<'r, A: Agent> Field<'r, A> {
         let targets = &recording.hello.targets;
         let installed = recording.hello.release.installed;
         let agents = targets.iter().enumerate();
-        let agents = agents.map(|(nth, target)| agent(nth, target.revision.unwrap_or(installed), target.offline));
+        let agents = agents
+            .map(|(nth, target)| agent(nth, target.revision.unwrap_or(installed), target.offline));
         Self {
             recording,
             agents: agents.collect(),
@@ -176,16 +182,28 @@ impl<'r, A: Agent> Field<'r, A> {
     pub(super) fn play(&mut self, scenario: &'r Scenario, timing: &'r ControlLoop) {
         let streams = Streams::new(self.seed, 0);
         let until = SimTime::from_nanos(self.recording.until);
-        let run =
-            Run { label: &self.recording.id, fleet: scenario.fleet(), control_loop: timing, horizon: until, streams };
+        let run = Run {
+            label: &self.recording.id,
+            fleet: scenario.fleet(),
+            control_loop: timing,
+            horizon: until,
+            streams,
+        };
         let controller = scenario.strategy.controller(run);
         let mut control = ControlPlane::new(controller, self.agents.len(), timing.watch_delay, &[]);
         control.record_statuses();
         let mut queue: Queue = EventQueue::new();
         for news in &self.recording.script {
-            self.plan(SimTime::from_nanos(news.at), Due::Happens(news.clone(), None), &mut queue);
+            self.plan(
+                SimTime::from_nanos(news.at),
+                Due::Happens(news.clone(), None),
+                &mut queue,
+            );
         }
-        queue.schedule(SimTime::ZERO + timing.watch_delay + self.first_wait, Event::Driver(DriverEvent::Released));
+        queue.schedule(
+            SimTime::ZERO + timing.watch_delay + self.first_wait,
+            Event::Driver(DriverEvent::Released),
+        );
         for target in 0..self.agents.len() {
             self.with_agent(target, &mut control, &mut queue, Agent::start);
         }
@@ -194,7 +212,10 @@ impl<'r, A: Agent> Field<'r, A> {
             match event {
                 Event::Driver(event) => _ = control.handle(event, self, &mut queue),
                 Event::Agent(AgentEvent::Applied(ClusterId(number))) => {
-                    let due = self.agenda.remove(&number).expect("what is due was planned");
+                    let due = self
+                        .agenda
+                        .remove(&number)
+                        .expect("what is due was planned");
                     self.happens(due, &mut control, &mut queue);
                 }
                 other => unreachable!("{other:?} is no event of a scripted fleet"),
@@ -209,7 +230,11 @@ impl<'r, A: Agent> Field<'r, A> {
         self.statuses = control.take_statuses(queue.now());
         self.reported = control.reported().map(SimTime::as_nanos);
         self.hold = control.controller.hold();
-        self.passes = control.take_passes().iter().map(|pass| (pass.t_s, pass.duration_s)).collect();
+        self.passes = control
+            .take_passes()
+            .iter()
+            .map(|pass| (pass.t_s, pass.duration_s))
+            .collect();
     }
 
     /// A revision of the recording, as it is called here. All that is older than the installed one is old.
@@ -219,7 +244,10 @@ impl<'r, A: Agent> Field<'r, A> {
 
     fn plan(&mut self, at: SimTime, due: Due<A::Step>, queue: &mut Queue) {
         self.agenda.insert(self.events, due);
-        queue.schedule(at.max(queue.now()), Event::Agent(AgentEvent::Applied(ClusterId(self.events))));
+        queue.schedule(
+            at.max(queue.now()),
+            Event::Agent(AgentEvent::Applied(ClusterId(self.events))),
+        );
         self.events += 1;
     }
 
@@ -231,9 +259,22 @@ impl<'r, A: Agent> Field<'r, A> {
         act: impl FnOnce(&mut A, &mut Sight<'_, A::Step>),
     ) {
         let latency = &self.recording.hello.latency;
-        let mut outcome = Outcome { planned: Vec::new(), deployed: Vec::new(), reports: Vec::new() };
+        let mut outcome = Outcome {
+            planned: Vec::new(),
+            deployed: Vec::new(),
+            reports: Vec::new(),
+        };
         let (request, watch, now) = (latency.request(), latency.watch(), queue.now());
-        act(&mut self.agents[target], &mut Sight { now, request, watch, target, outcome: &mut outcome });
+        act(
+            &mut self.agents[target],
+            &mut Sight {
+                now,
+                request,
+                watch,
+                target,
+                outcome: &mut outcome,
+            },
+        );
         for (at, due) in outcome.planned {
             self.plan(at, due, queue);
         }
@@ -242,14 +283,20 @@ impl<'r, A: Agent> Field<'r, A> {
         }
         for (target, applied, ready, degraded) in outcome.reports {
             let applied = self.native(applied);
-            let report = Report { cluster: ClusterId(target as u32), applied, ready, degraded };
+            let report = Report {
+                cluster: ClusterId(target as u32),
+                applied,
+                ready,
+                degraded,
+            };
             control.arrive(vec![report], queue);
         }
     }
 
     /// An instruction reaches a target: news follows.
     fn deployed(&mut self, target: usize, revision: u32, queue: &mut Queue) {
-        self.deploys.push((queue.now().as_nanos(), target, revision));
+        self.deploys
+            .push((queue.now().as_nanos(), target, revision));
         let number = self.deploys.len();
         self.latest[target] = number;
         if revision == 0 {
@@ -258,21 +305,39 @@ impl<'r, A: Agent> Field<'r, A> {
         let rules = &self.recording.fleet;
         let applied = queue.now() + rules.apply();
         let ready = rules.ready(target, revision).map(|ready| applied + ready);
-        let news = News { target: Some(target), applied: Some(revision), ..News::default() };
+        let news = News {
+            target: Some(target),
+            applied: Some(revision),
+            ..News::default()
+        };
         self.plan(applied, Due::Happens(news.clone(), Some(number)), queue);
         if let Some(ready) = ready {
-            self.plan(ready, Due::Happens(News { ready: Some(true), ..news }, Some(number)), queue);
+            self.plan(
+                ready,
+                Due::Happens(
+                    News {
+                        ready: Some(true),
+                        ..news
+                    },
+                    Some(number),
+                ),
+                queue,
+            );
         }
     }
 
     fn happens(&mut self, due: Due<A::Step>, control: &mut ControlPlane<'_>, queue: &mut Queue) {
         match due {
             Due::Step(target, step) => {
-                self.with_agent(target, control, queue, |agent, sight| agent.step(step, sight));
+                self.with_agent(target, control, queue, |agent, sight| {
+                    agent.step(step, sight)
+                });
             }
             Due::Happens(news, number) => {
                 let target = news.target;
-                if number.is_none_or(|number| target.is_some_and(|target| self.latest[target] == number)) {
+                if number
+                    .is_none_or(|number| target.is_some_and(|target| self.latest[target] == number))
+                {
                     let at = queue.now() + self.recording.product.lookahead();
                     self.plan(at, Due::TakesEffect(news), queue);
                 }
@@ -286,20 +351,27 @@ impl<'r, A: Agent> Field<'r, A> {
 
     fn takes_effect(&mut self, news: &News, control: &mut ControlPlane<'_>, queue: &mut Queue) {
         if let Some(target) = news.target {
-            self.with_agent(target, control, queue, |agent, sight| agent.news(news, sight));
+            self.with_agent(target, control, queue, |agent, sight| {
+                agent.news(news, sight)
+            });
         }
         if let Some(stop) = news.stop {
             self.stopped = stop;
         }
         let cluster = ClusterId(news.target.unwrap_or_default() as u32);
         let changes = [
-            news.release.map(|revision| Change::Release(self.native(revision))),
+            news.release
+                .map(|revision| Change::Release(self.native(revision))),
             news.stop.map(Change::Stop),
-            news.labels.clone().map(|labels| Change::Labels(cluster, labels.into_iter().collect())),
-            news.selected.map(|selected| Change::Selected(cluster, selected)),
-            news.approve
+            news.labels
                 .clone()
-                .map(|approval| Change::Approve { stage: approval.stage, before: approval.when == "before" }),
+                .map(|labels| Change::Labels(cluster, labels.into_iter().collect())),
+            news.selected
+                .map(|selected| Change::Selected(cluster, selected)),
+            news.approve.clone().map(|approval| Change::Approve {
+                stage: approval.stage,
+                before: approval.when == "before",
+            }),
         ];
         for change in changes.into_iter().flatten() {
             let at = queue.now() + self.recording.hello.latency.watch();

@@ -46,7 +46,17 @@ impl FleetAgent {
         let ready = revision > 0;
         let written = (revision, ready, false);
         let reads = 1 + u64::from(has_values);
-        Self { spec, reads, told: revision, applied: revision, known, ready, offline, written, ..Self::default() }
+        Self {
+            spec,
+            reads,
+            told: revision,
+            applied: revision,
+            known,
+            ready,
+            offline,
+            written,
+            ..Self::default()
+        }
     }
 
     fn look(&mut self, sight: &mut Sight<'_, Step>) {
@@ -154,7 +164,11 @@ impl Agent for FleetAgent {
         {
             (self.ready, changed) = (ready, true);
         }
-        if let Some(reason) = news.failing.as_ref().filter(|reason| **reason != self.failing) {
+        if let Some(reason) = news
+            .failing
+            .as_ref()
+            .filter(|reason| **reason != self.failing)
+        {
             self.failing.clone_from(reason);
             changed = true;
             // The apply of what was told last has failed: that is its result.

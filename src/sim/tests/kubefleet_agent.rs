@@ -49,9 +49,17 @@ impl KubeFleetAgent {
     /// An agent whose cluster runs a revision, ready, and was looked at more and more rarely. Its first report came two
     /// requests after its Work, which came six requests and two watch delays after the bindings. No limit of requests
     /// held then, but the work generator's hundred workers made three requests for each binding.
-    pub(super) fn new(nth: usize, revision: u32, offline: bool, (request, watch): (SimDuration, SimDuration)) -> Self {
+    pub(super) fn new(
+        nth: usize,
+        revision: u32,
+        offline: bool,
+        (request, watch): (SimDuration, SimDuration),
+    ) -> Self {
         if revision == 0 {
-            return Self { offline, ..Self::default() };
+            return Self {
+                offline,
+                ..Self::default()
+            };
         }
         let mut agent = Self {
             work: Some((revision, 1)),
@@ -65,7 +73,8 @@ impl KubeFleetAgent {
         };
         let (request, watch) = (request.as_secs_f64(), watch.as_secs_f64());
         let before = (nth / 100) as f64;
-        let mut at = GIVEN + CACHE_WAIT + 2.0 * watch + (8.0 + 3.0 * before) * request + agent.delay();
+        let mut at =
+            GIVEN + CACHE_WAIT + 2.0 * watch + (8.0 + 3.0 * before) * request + agent.delay();
         while at <= 0.0 {
             // A look takes three requests.
             at += agent.delay() + 3.0 * request;
@@ -105,7 +114,9 @@ impl KubeFleetAgent {
             self.again = true;
             return;
         }
-        let Some((_, generation)) = self.work else { return };
+        let Some((_, generation)) = self.work else {
+            return;
+        };
         self.busy = true;
         let is_fresh = generation != self.handled || !self.has_finalizer;
         let requests = 2 + if self.has_finalizer { 0 } else { 2 } + u64::from(is_fresh);
@@ -114,7 +125,9 @@ impl KubeFleetAgent {
     }
 
     fn apply(&mut self, is_fresh: bool, sight: &mut Sight<'_, Step>) {
-        let Some((revision, generation)) = self.work else { return };
+        let Some((revision, generation)) = self.work else {
+            return;
+        };
         if is_fresh {
             self.handled = generation;
             if self.deployed != revision {
@@ -122,11 +135,19 @@ impl KubeFleetAgent {
                 sight.deployed(revision);
             }
         }
-        sight.after(sight.request, Step::Report { generation, ready: self.ready });
+        sight.after(
+            sight.request,
+            Step::Report {
+                generation,
+                ready: self.ready,
+            },
+        );
     }
 
     fn report(&mut self, seen: u64, ready: bool, sight: &mut Sight<'_, Step>) {
-        let Some((revision, generation)) = self.work else { return };
+        let Some((revision, generation)) = self.work else {
+            return;
+        };
         if self.offline {
             self.missed = true;
         } else if generation != seen {
@@ -166,11 +187,18 @@ impl Agent for KubeFleetAgent {
     fn written(&mut self, revision: u32, _is_held: bool, sight: &mut Sight<'_, Step>) {
         if revision == 0 {
             // A deleted Work: the resources are deleted at once, with the finalizer.
-            *self = Self { offline: self.offline, sequence: self.sequence + 1, ..Self::default() };
+            *self = Self {
+                offline: self.offline,
+                sequence: self.sequence + 1,
+                ..Self::default()
+            };
             sight.after(sight.watch + sight.request, Step::Remove);
             return;
         }
-        self.work = Some((revision, self.work.map_or(1, |(_, generation)| generation + 1)));
+        self.work = Some((
+            revision,
+            self.work.map_or(1, |(_, generation)| generation + 1),
+        ));
         if self.offline {
             self.missed = true;
         } else {
@@ -195,7 +223,9 @@ impl Agent for KubeFleetAgent {
 
     fn news(&mut self, news: &News, sight: &mut Sight<'_, Step>) {
         if let Some(ready) = news.ready
-            && news.applied.is_none_or(|revision| revision == self.deployed)
+            && news
+                .applied
+                .is_none_or(|revision| revision == self.deployed)
         {
             self.ready = ready;
         }

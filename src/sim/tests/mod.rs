@@ -3,7 +3,10 @@
 //! Each recording of `tests/conformance/closed-loop` is played with its own strategy file and its own scripted fleet
 //! through the same control loop as a simulated world. All must agree as [`agreement`] says.
 
-#![expect(clippy::print_stdout, reason = "`--nocapture` lists the recordings that differ")]
+#![expect(
+    clippy::print_stdout,
+    reason = "`--nocapture` lists the recordings that differ"
+)]
 
 mod agreement;
 mod argo_cd_agent;
@@ -37,14 +40,25 @@ const COUNTED: &str = "recordings that are refused, and that are equal; whose wo
 /// The recording's fleet and strategy as an experiment. The error: why it is refused.
 fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut text = "name: replay\nquestion: Is it the same?\nseed: 1\nreplicates: 1\nhorizon: 24h\nfleet:\n".to_owned();
+    let mut text =
+        "name: replay\nquestion: Is it the same?\nseed: 1\nreplicates: 1\nhorizon: 24h\nfleet:\n"
+            .to_owned();
     for target in &recording.hello.targets {
         let labels = serde_json::to_string(&target.labels).expect("labels are text");
         // What is older than the installed revision is old, too.
         let installed = target.revision != Some(0);
-        writeln!(text, "  - {{name: {}, labels: {labels}, installed: {installed}}}", target.name).expect("text");
+        writeln!(
+            text,
+            "  - {{name: {}, labels: {labels}, installed: {installed}}}",
+            target.name
+        )
+        .expect("text");
     }
-    let kind = if recording.hello.release.installed == 0 { "initial" } else { "update" };
+    let kind = if recording.hello.release.installed == 0 {
+        "initial"
+    } else {
+        "update"
+    };
     write!(
         text,
         "release:\n  kind: {kind}\n  images: [{{name: app, manifest: {{layers: [{{size: 1 MB}}]}}}}]\n  \
@@ -54,7 +68,8 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     let mut groups = Vec::new();
     for (name, content) in &recording.hello.files {
         let documents = content.split("---\n");
-        let (given, rest): (Vec<_>, Vec<_>) = documents.partition(|document| document.contains("kind: ClusterGroup\n"));
+        let (given, rest): (Vec<_>, Vec<_>) =
+            documents.partition(|document| document.contains("kind: ClusterGroup\n"));
         groups.extend(given.into_iter().map(cluster_group));
         fs::write(folder.path().join(name), rest.join("---\n")).expect("a file of the strategy");
     }
@@ -65,7 +80,12 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     fs::write(&file, text).expect("an experiment");
     match load(&file, &Overrides::default()) {
         Ok(mut experiment) => Ok(experiment.variants.remove(0).scenario),
-        Err(error) => Err(error.problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ")),
+        Err(error) => Err(error
+            .problems
+            .iter()
+            .map(|problem| problem.message.clone())
+            .collect::<Vec<_>>()
+            .join("; ")),
     }
 }
 
@@ -73,14 +93,22 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
 fn cluster_group(document: &str) -> serde_json::Value {
     let group: serde_json::Value = serde_saphyr::from_str(document).expect("a ClusterGroup");
     let (name, labels) = (&group["metadata"]["name"], &group["metadata"]["labels"]);
-    let labels = if labels.is_null() { json!({}) } else { labels.clone() };
+    let labels = if labels.is_null() {
+        json!({})
+    } else {
+        labels.clone()
+    };
     json!({"name": name, "labels": labels, "selector": group["spec"]["selector"]})
 }
 
 /// The latencies of the recording, with the product's own limit of requests.
 fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     let latency = &recording.hello.latency;
-    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), ..product.clone() }
+    ControlLoop {
+        request: latency.request().into(),
+        watch_delay: latency.watch(),
+        ..product.clone()
+    }
 }
 
 /// One recording that fails does not hide the others.
@@ -130,10 +158,17 @@ fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> [usize; 2] {
         "{product}: {} recordings, {refused} refused, {equal} equal, {agree} more agree within the tolerance",
         verdicts.len()
     );
-    for (id, verdict) in verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Equal) {
+    for (id, verdict) in verdicts
+        .iter()
+        .filter(|(_, verdict)| **verdict != Verdict::Equal)
+    {
         println!("  {id}: {verdict:?}");
     }
-    assert_eq!(refused + equal + agree, verdicts.len(), "every recording must agree");
+    assert_eq!(
+        refused + equal + agree,
+        verdicts.len(),
+        "every recording must agree"
+    );
     [refused, equal]
 }
 
@@ -142,9 +177,15 @@ fn show_passes<A: Agent>(recording: &Recording, field: &Field<'_, A>) {
     if !std::env::var("REPLAY").is_ok_and(|wanted| recording.id.contains(&wanted)) {
         return;
     }
-    field.passes.iter().for_each(|(at, duration)| println!("  pass from {at} to {} s", at + duration));
+    field
+        .passes
+        .iter()
+        .for_each(|(at, duration)| println!("  pass from {at} to {} s", at + duration));
     for (nth, here) in field.deploys.iter().enumerate() {
-        println!("  instruction {nth}: {:?}, here {here:?}", recording.deploy.get(nth));
+        println!(
+            "  instruction {nth}: {:?}, here {here:?}",
+            recording.deploy.get(nth)
+        );
     }
 }
 
@@ -173,32 +214,59 @@ fn replay<A: Agent>(
 /// A strategy that is refused before a run: so it is by the product, for the same reason.
 fn refused(recording: &Recording, refusal: &str) -> Verdict {
     let own = &recording.hold.explanation;
-    let is_same = recording.deploy.is_empty() && recording.end != "completed" && is_same_refusal(own, refusal);
-    if is_same { Verdict::Refused } else { Verdict::Differs(format!("refused here: {refusal} | {own}")) }
+    let is_same = recording.deploy.is_empty()
+        && recording.end != "completed"
+        && is_same_refusal(own, refusal);
+    if is_same {
+        Verdict::Refused
+    } else {
+        Verdict::Differs(format!("refused here: {refusal} | {own}"))
+    }
 }
 
 /// Whether the program's reason names what the product's reason names.
 fn is_same_refusal(own: &str, refusal: &str) -> bool {
     // The product's words, and what stands for them here.
     let pairs = [
-        ("invalid maxUnavailable, must be int or percentage", "is neither a whole number above 0 nor a percentage"),
+        (
+            "invalid maxUnavailable, must be int or percentage",
+            "is neither a whole number above 0 nor a percentage",
+        ),
         ("failed to parse ", "is not a percentage"),
-        ("is not a valid label selector operator", "is not an operator"),
+        (
+            "is not a valid label selector operator",
+            "is not an operator",
+        ),
         // The recorded release updates nothing and says nothing; later ones refuse the set.
         ("is OutOfSync", "strategy.rollingSync.steps is empty"),
-        ("appears in more than one stages", "appears in more than one stages"),
-        ("some clusters are not placed in any stage, total 19", "some clusters are not placed in any stage, total 19"),
+        (
+            "appears in more than one stages",
+            "appears in more than one stages",
+        ),
+        (
+            "some clusters are not placed in any stage, total 19",
+            "some clusters are not placed in any stage, total 19",
+        ),
     ];
-    pairs.iter().any(|(product, here)| own.contains(product) && refusal.contains(here))
+    pairs
+        .iter()
+        .any(|(product, here)| own.contains(product) && refusal.contains(here))
 }
 
 /// Compares instructions and, where they agree, what the product showed.
 fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Shows) -> Verdict {
-    let tie = TIES.iter().find(|(id, _)| *id == recording.id).map(|(_, tie)| *tie);
+    let tie = TIES
+        .iter()
+        .find(|(id, _)| *id == recording.id)
+        .map(|(_, tie)| *tie);
     let verdict = compare(recording, &field.deploys, field.reported, tie);
     if tie.is_some() {
         let strict = compare(recording, &field.deploys, field.reported, None);
-        assert!(matches!(strict, Verdict::Differs(_)), "{} agrees without a tie", recording.id);
+        assert!(
+            matches!(strict, Verdict::Differs(_)),
+            "{} agrees without a tie",
+            recording.id
+        );
     }
     if !matches!(verdict, Verdict::Differs(_)) {
         shows.add(recording, field);
@@ -216,7 +284,10 @@ fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
     for (id, text) in shows.different.iter().chain(&shows.contradicted) {
         println!("  {id}: {text}");
     }
-    assert!(!are_all() || shows.contradicted.is_empty(), "every reason agrees with the product's words");
+    assert!(
+        !are_all() || shows.contradicted.is_empty(),
+        "every reason agrees with the product's words"
+    );
     [shows.equal, shows.in_time, shows.held]
 }
 
@@ -224,18 +295,36 @@ fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
 fn rancher_fleet_follows_its_recordings() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("fleet") {
-        let file = recording.hello.files.get("rollout.yaml").and_then(|file| file.split("---\n").next());
-        let file: serde_json::Value = serde_saphyr::from_str(file.unwrap_or("{}")).expect("a fleet.yaml");
+        let file = recording
+            .hello
+            .files
+            .get("rollout.yaml")
+            .and_then(|file| file.split("---\n").next());
+        let file: serde_json::Value =
+            serde_saphyr::from_str(file.unwrap_or("{}")).expect("a fleet.yaml");
         let has_values = !file["helm"]["values"].is_null();
         let agent = |_, revision, offline| FleetAgent::new(revision, offline, has_values);
         let strategy = "rancherFleet: {file: rollout.yaml}";
         let is_paused = file["paused"] == true;
-        let verdict =
-            unless_it_panics(|| replay(&recording, strategy, agent, (SimDuration::ZERO, is_paused), &mut shows));
+        let verdict = unless_it_panics(|| {
+            replay(
+                &recording,
+                strategy,
+                agent,
+                (SimDuration::ZERO, is_paused),
+                &mut shows,
+            )
+        });
         verdicts.insert(recording.id.clone(), verdict);
     }
-    let found = (report("Rancher Fleet", &verdicts), report_words("Rancher Fleet", &shows));
-    assert!(!are_all() || found == ([1, 80], [60, 39, 12]), "{COUNTED}: {found:?}");
+    let found = (
+        report("Rancher Fleet", &verdicts),
+        report_words("Rancher Fleet", &shows),
+    );
+    assert!(
+        !are_all() || found == ([1, 80], [60, 39, 12]),
+        "{COUNTED}: {found:?}"
+    );
 }
 
 /// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time, unless the
@@ -263,8 +352,12 @@ fn argo_cd(recording: &Recording) -> String {
                 keys.push(format!("concurrentApplicationUpdates: {value}"));
             }
             "ARGOCD_K8S_TCP_TIMEOUT" => _ = controller.insert("tcpTimeout", value),
-            "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS" => _ = controller.insert("statusProcessors", value),
-            "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS" => _ = controller.insert("operationProcessors", value),
+            "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS" => {
+                _ = controller.insert("statusProcessors", value)
+            }
+            "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS" => {
+                _ = controller.insert("operationProcessors", value)
+            }
             name => {
                 if let Some(key) = name.strip_prefix("applicationController.") {
                     controller.insert(key, value);
@@ -273,32 +366,57 @@ fn argo_cd(recording: &Recording) -> String {
         }
     }
     keys.extend((!recording.hello.files.is_empty()).then(|| "file: rollout.yaml".to_owned()));
-    let controller: Vec<String> = controller.iter().map(|(key, value)| format!("{key}: {value}")).collect();
-    keys.push(format!("applicationController: {{{}}}", controller.join(", ")));
+    let controller: Vec<String> = controller
+        .iter()
+        .map(|(key, value)| format!("{key}: {value}"))
+        .collect();
+    keys.push(format!(
+        "applicationController: {{{}}}",
+        controller.join(", ")
+    ));
     format!("argoCd: {{{}}}", keys.join(", "))
 }
 
 /// The client's limit of the ApplicationSet controller.
 fn with_limit(recording: &Recording, timing: ControlLoop) -> ControlLoop {
-    let number = |name| recording.hello.settings.get(name).map(|value| value.parse().expect("a whole number"));
+    let number = |name| {
+        recording
+            .hello
+            .settings
+            .get(name)
+            .map(|value| value.parse().expect("a whole number"))
+    };
     let qps = number("ARGOCD_K8S_CLIENT_QPS");
-    let burst = number("ARGOCD_K8S_CLIENT_BURST").or(qps.map(|qps| 2 * qps)).unwrap_or(timing.client_burst);
-    ControlLoop { client_qps: qps.unwrap_or(timing.client_qps), client_burst: burst, ..timing }
+    let burst = number("ARGOCD_K8S_CLIENT_BURST")
+        .or(qps.map(|qps| 2 * qps))
+        .unwrap_or(timing.client_burst);
+    ControlLoop {
+        client_qps: qps.unwrap_or(timing.client_qps),
+        client_burst: burst,
+        ..timing
+    }
 }
 
 /// Plays `played`, and compares what comes of it with `recording`.
 fn replay_argo_cd(recording: &Recording, played: &Recording, shows: &mut Shows) -> Verdict {
-    let product = &crate::products::find("argoCd").expect("it is in the table").control_loop;
+    let product = &crate::products::find("argoCd")
+        .expect("it is in the table")
+        .control_loop;
     let timing = with_limit(played, timing(played, product));
     let scenario = match scenario(played, &argo_cd(played)) {
         Err(refusal) => return refused(recording, &refusal),
         Ok(scenario) => scenario,
     };
-    let mut field = Field::new(played, |_, revision, offline| ArgoCdAgent::new(revision, offline));
+    let mut field = Field::new(played, |_, revision, offline| {
+        ArgoCdAgent::new(revision, offline)
+    });
     if played.hello.release.installed == 0 {
         field.first_wait = FIRST_WAIT;
     }
-    field.seed = DRAWS.iter().find(|(id, _)| *id == recording.id).map_or(1, |(_, seed)| *seed);
+    field.seed = DRAWS
+        .iter()
+        .find(|(id, _)| *id == recording.id)
+        .map_or(1, |(_, seed)| *seed);
     field.play(&scenario, &timing);
     show_passes(recording, &field);
     judge(recording, &field, shows)
@@ -311,8 +429,14 @@ fn argo_cd_follows_its_recordings() {
         let verdict = unless_it_panics(|| replay_argo_cd(&recording, &recording, &mut shows));
         verdicts.insert(recording.id.clone(), verdict);
     }
-    let found = (report("Argo CD", &verdicts), report_words("Argo CD", &shows));
-    assert!(!are_all() || found == ([0, 73], [91, 18, 11]), "{COUNTED}: {found:?}");
+    let found = (
+        report("Argo CD", &verdicts),
+        report_words("Argo CD", &shows),
+    );
+    assert!(
+        !are_all() || found == ([0, 73], [91, 18, 11]),
+        "{COUNTED}: {found:?}"
+    );
 }
 
 /// Changes what the native loop plays, as a wrong rule would.
@@ -327,12 +451,23 @@ const WRONG: &[(&str, Wrong, &str)] = &[
 ];
 
 fn swap_steps(played: &mut Recording) {
-    let file = played.hello.files.get_mut("rollout.yaml").expect("a set with steps");
-    *file = file.replace("[early]", "[first]").replace("[rest]", "[early]").replace("[first]", "[rest]");
+    let file = played
+        .hello
+        .files
+        .get_mut("rollout.yaml")
+        .expect("a set with steps");
+    *file = file
+        .replace("[early]", "[first]")
+        .replace("[rest]", "[early]")
+        .replace("[first]", "[rest]");
 }
 
 fn drop_limiter(played: &mut Recording) {
-    played.hello.settings.remove("ARGOCD_K8S_CLIENT_QPS").expect("a limiter");
+    played
+        .hello
+        .settings
+        .remove("ARGOCD_K8S_CLIENT_QPS")
+        .expect("a limiter");
 }
 
 /// Names in the order of the fleet.
@@ -358,7 +493,10 @@ fn a_wrong_rule_does_not_agree() {
         wrong(&mut played);
         let verdict = replay_argo_cd(recording, &played, &mut Shows::default());
         println!("{id}: {verdict:?}");
-        assert!(matches!(&verdict, Verdict::Differs(text) if text.starts_with(difference)), "{id}: {verdict:?}");
+        assert!(
+            matches!(&verdict, Verdict::Differs(text) if text.starts_with(difference)),
+            "{id}: {verdict:?}"
+        );
     }
 }
 
@@ -380,27 +518,62 @@ fn kubefleet_follows_its_recordings() {
         {
             // The file has the strategy and a run of it.
             strategy.clone_into(file);
-            recording.hello.files.insert("run.yaml".to_owned(), run.to_owned());
+            recording
+                .hello
+                .files
+                .insert("run.yaml".to_owned(), run.to_owned());
         }
-        let run = if recording.hello.files.contains_key("run.yaml") { ", runs: [{file: run.yaml}]" } else { "" };
+        let run = if recording.hello.files.contains_key("run.yaml") {
+            ", runs: [{file: run.yaml}]"
+        } else {
+            ""
+        };
         let is_first = recording.hello.release.installed == 0;
-        let read = if is_first { FIRST_READ } else { SimDuration::ZERO };
+        let read = if is_first {
+            FIRST_READ
+        } else {
+            SimDuration::ZERO
+        };
         let latency = recording.hello.latency.clone();
-        let agent =
-            |nth, revision, offline| KubeFleetAgent::new(nth, revision, offline, (latency.request(), latency.watch()));
+        let agent = |nth, revision, offline| {
+            KubeFleetAgent::new(nth, revision, offline, (latency.request(), latency.watch()))
+        };
         let verdict = unless_it_panics(|| {
             if recording.id.starts_with("staged") {
-                let strategy =
-                    format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}{AT_ONCE}}}");
-                replay(&recording, &strategy, agent, (SimDuration::from_secs(1) + read, false), &mut shows)
+                let strategy = format!(
+                    "kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}{AT_ONCE}}}"
+                );
+                replay(
+                    &recording,
+                    &strategy,
+                    agent,
+                    (SimDuration::from_secs(1) + read, false),
+                    &mut shows,
+                )
             } else {
-                let file = if has_file { "file: rollout.yaml" } else { "version: main" };
+                let file = if has_file {
+                    "file: rollout.yaml"
+                } else {
+                    "version: main"
+                };
                 let strategy = format!("kubeFleetRolling: {{{file}{AT_ONCE}}}");
-                replay(&recording, &strategy, agent, (SimDuration::ZERO, false), &mut shows)
+                replay(
+                    &recording,
+                    &strategy,
+                    agent,
+                    (SimDuration::ZERO, false),
+                    &mut shows,
+                )
             }
         });
         verdicts.insert(recording.id.clone(), verdict);
     }
-    let found = (report("KubeFleet", &verdicts), report_words("KubeFleet", &shows));
-    assert!(!are_all() || found == ([2, 74], [89, 53, 10]), "{COUNTED}: {found:?}");
+    let found = (
+        report("KubeFleet", &verdicts),
+        report_words("KubeFleet", &shows),
+    );
+    assert!(
+        !are_all() || found == ([2, 74], [89, 53, 10]),
+        "{COUNTED}: {found:?}"
+    );
 }

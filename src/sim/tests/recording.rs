@@ -96,7 +96,10 @@ pub(super) struct Latency {
 
 impl Default for Latency {
     fn default() -> Self {
-        Self { request: 5_000_000, watch: 5_000_000 }
+        Self {
+            request: 5_000_000,
+            watch: 5_000_000,
+        }
     }
 }
 
@@ -178,18 +181,24 @@ impl Ready {
 
 /// Returns whether the recordings are all those of the repository, so that their numbers are known.
 pub(super) fn are_all() -> bool {
-    ["RECORDINGS", "REPLAY"].iter().all(|name| std::env::var_os(name).is_none())
+    ["RECORDINGS", "REPLAY"]
+        .iter()
+        .all(|name| std::env::var_os(name).is_none())
 }
 
 /// All recordings of a product, by name.
 pub(super) fn recordings(product: &str) -> Vec<Recording> {
     let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/closed-loop");
-    let folder = std::env::var_os("RECORDINGS").map_or_else(own, PathBuf::from).join(product);
+    let folder = std::env::var_os("RECORDINGS")
+        .map_or_else(own, PathBuf::from)
+        .join(product);
     if !are_all() && !folder.exists() {
         return Vec::new();
     }
-    let mut files: Vec<_> =
-        fs::read_dir(&folder).expect("recordings").map(|entry| entry.expect("a file").path()).collect();
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .expect("recordings")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
     files.sort();
     if let Ok(wanted) = std::env::var("REPLAY") {
         files.retain(|file| file.to_string_lossy().contains(&wanted));
@@ -197,7 +206,9 @@ pub(super) fn recordings(product: &str) -> Vec<Recording> {
     let read = |file: &std::path::PathBuf| {
         let mut text = String::new();
         let packed = fs::File::open(file).expect("a recording");
-        flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("compressed text");
+        flate2::read::GzDecoder::new(packed)
+            .read_to_string(&mut text)
+            .expect("compressed text");
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     };
     files.iter().map(read).collect()

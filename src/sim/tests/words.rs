@@ -35,7 +35,9 @@ const ROWS_SHOWN: usize = 100;
 fn is_recorded(object: &str, condition: &str) -> bool {
     match object.split_once('/').expect("kind and name").0 {
         "Bundle" => ["Ready", "display.state", "unavailablePartitions"].contains(&condition),
-        "ClusterStagedUpdateRun" => ["Initialized", "Progressing", "Succeeded"].contains(&condition),
+        "ClusterStagedUpdateRun" => {
+            ["Initialized", "Progressing", "Succeeded"].contains(&condition)
+        }
         "ApplicationSet" => !["applicationStatus", "ParametersGenerated"].contains(&condition),
         _ => false,
     }
@@ -43,8 +45,13 @@ fn is_recorded(object: &str, condition: &str) -> bool {
 
 /// A Fleet message without the messages of single resources, and without those of failed applies.
 fn without_resources(message: &str) -> String {
-    let parts = message.split("; ").filter(|part| !part.starts_with("deployment.apps "));
-    let named = |part: &str| match part.split_once(": ").filter(|_| part.starts_with("ErrApplied(")) {
+    let parts = message
+        .split("; ")
+        .filter(|part| !part.starts_with("deployment.apps "));
+    let named = |part: &str| match part
+        .split_once(": ")
+        .filter(|_| part.starts_with("ErrApplied("))
+    {
         Some((cluster, _)) => format!("{cluster}]"),
         None => part.to_owned(),
     };
@@ -65,17 +72,29 @@ fn by_condition<'w>(
             continue;
         }
         // Messages of Fleet are the product's own; those of the other products are shorter here.
-        let message = if object.starts_with("Bundle/") { message } else { "" };
+        let message = if object.starts_with("Bundle/") {
+            message
+        } else {
+            ""
+        };
         // Rows are called by their clusters here, and by the template's names in the recording.
         let condition = match condition.split_once("cluster-") {
             Some((_, number)) if is_row => format!("applicationStatus/cluster-{number}"),
             _ => condition.to_owned(),
         };
         let name = format!("{object} {condition}");
-        let words = [status.to_owned(), reason.to_owned(), without_resources(message)];
+        let words = [
+            status.to_owned(),
+            reason.to_owned(),
+            without_resources(message),
+        ];
         let empty = [String::new(), String::new(), String::new()];
         let list = found.entry(name.clone()).or_default();
-        let last = list.last().map(|(_, words)| words).or_else(|| before.get(&name)).unwrap_or(&empty);
+        let last = list
+            .last()
+            .map(|(_, words)| words)
+            .or_else(|| before.get(&name))
+            .unwrap_or(&empty);
         if *last != words {
             list.push((at, words));
         }
@@ -86,30 +105,51 @@ fn by_condition<'w>(
 
 fn of_row(row: &StatusRow) -> (u64, &str, &str, [&str; 3]) {
     let at = (row.t_s * 1e9).round() as u64;
-    (at, &row.object, &row.condition, [&row.status, &row.reason, &row.message])
+    (
+        at,
+        &row.object,
+        &row.condition,
+        [&row.status, &row.reason, &row.message],
+    )
 }
 
 fn of_shown(shown: &Shown) -> (u64, &str, &str, [&str; 3]) {
-    (shown.at, &shown.object, &shown.condition, [&shown.status, &shown.reason, &shown.message])
+    (
+        shown.at,
+        &shown.object,
+        &shown.condition,
+        [&shown.status, &shown.reason, &shown.message],
+    )
 }
 
 impl Shows {
     /// Adds a recording that was played.
     pub(super) fn add<A: Agent>(&mut self, recording: &Recording, field: &Field<'_, A>) {
-        let (start, later): (Vec<_>, Vec<_>) = field.statuses.iter().map(of_row).partition(|(at, ..)| *at == 0);
+        let (start, later): (Vec<_>, Vec<_>) = field
+            .statuses
+            .iter()
+            .map(of_row)
+            .partition(|(at, ..)| *at == 0);
         let has_rows = recording.hello.targets.len() <= ROWS_SHOWN;
         let before = by_condition(start.into_iter(), &BTreeMap::new(), has_rows);
-        let mut before: BTreeMap<String, [String; 3]> =
-            before.into_iter().map(|(name, words)| (name, words[0].1.clone())).collect();
+        let mut before: BTreeMap<String, [String; 3]> = before
+            .into_iter()
+            .map(|(name, words)| (name, words[0].1.clone()))
+            .collect();
         // A bundle without a status has a zero there.
         let zero = ["0".to_owned(), String::new(), String::new()];
-        before.entry("Bundle/app unavailablePartitions".to_owned()).or_insert(zero);
+        before
+            .entry("Bundle/app unavailablePartitions".to_owned())
+            .or_insert(zero);
         let found = by_condition(later.into_iter(), &before, has_rows);
         let wanted = by_condition(recording.conditions.iter().map(of_shown), &before, has_rows);
         let mut latest = 0;
         for name in wanted.keys().chain(found.keys()) {
             let none = Vec::new();
-            let (wanted, found) = (wanted.get(name).unwrap_or(&none), found.get(name).unwrap_or(&none));
+            let (wanted, found) = (
+                wanted.get(name).unwrap_or(&none),
+                found.get(name).unwrap_or(&none),
+            );
             for nth in 0..wanted.len().max(found.len()) {
                 match (wanted.get(nth), found.get(nth)) {
                     (Some((at, wanted)), Some((found_at, found))) if wanted == found => {
@@ -124,7 +164,8 @@ impl Shows {
             }
         }
         self.equal += 1;
-        self.in_time += usize::from(latest <= recording.hello.latency.request().as_nanos() + 1_000_000);
+        self.in_time +=
+            usize::from(latest <= recording.hello.latency.request().as_nanos() + 1_000_000);
     }
 
     /// Adds the reason of a recording whose rollout did not end.
@@ -133,11 +174,23 @@ impl Shows {
         if recording.end == "completed" || own.explanation.is_empty() {
             return;
         }
-        let (rule, reason) = field.hold.as_ref().map_or(("", ""), |hold| (&*hold.rule, hold.explanation.as_str()));
+        let (rule, reason) = field
+            .hold
+            .as_ref()
+            .map_or(("", ""), |hold| (&*hold.rule, hold.explanation.as_str()));
         let clusters = named(&own.explanation, "cluster-");
-        let names_one = clusters.is_empty() || named(reason, "cluster-").iter().any(|name| clusters.contains(name));
-        let step = own.explanation.split_once("rollout of ").and_then(|(_, rest)| rest.split(';').next());
-        if is_same_rule(&own.rule, rule) && names_one && step.is_none_or(|step| reason.contains(step)) {
+        let names_one = clusters.is_empty()
+            || named(reason, "cluster-")
+                .iter()
+                .any(|name| clusters.contains(name));
+        let step = own
+            .explanation
+            .split_once("rollout of ")
+            .and_then(|(_, rest)| rest.split(';').next());
+        if is_same_rule(&own.rule, rule)
+            && names_one
+            && step.is_none_or(|step| reason.contains(step))
+        {
             self.held += 1;
         } else {
             let text = format!("{rule}: {reason} | {}: {}", own.rule, own.explanation);
@@ -148,7 +201,10 @@ impl Shows {
 
 fn named(text: &str, start: &str) -> Vec<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
-    words.filter(|word| word.starts_with(start)).map(str::to_owned).collect()
+    words
+        .filter(|word| word.starts_with(start))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a rule stands for what the product says of itself. Fleet's rules were derived from the bundle's status, and

@@ -21,12 +21,16 @@ pub(super) fn looks() -> impl Iterator<Item = usize> {
 
 /// The looks of a race with at most `most` runs per candidate: those below, and the last one at `most`.
 pub(super) fn looks_to(most: usize) -> impl Iterator<Item = usize> {
-    looks().take_while(move |look| *look < most).chain((most >= FIRST_LOOK).then_some(most))
+    looks()
+        .take_while(move |look| *look < most)
+        .chain((most >= FIRST_LOOK).then_some(most))
 }
 
 /// The first look at `runs` runs or more.
 pub(super) fn look_from(runs: usize) -> usize {
-    looks().find(|look| *look >= runs).expect("looks have no end")
+    looks()
+        .find(|look| *look >= runs)
+        .expect("looks have no end")
 }
 
 /// The ranks that bound the `p`-quantile at each look.
@@ -42,10 +46,17 @@ impl QuantileRanks {
     pub(super) fn new(p: f64, low_error: f64, high_error: f64, most: usize) -> Self {
         let (mut low_spent, mut high_spent) = (0.0, 0.0);
         let look = |(look, runs): (usize, usize)| {
-            let below = place_above(runs, 1.0 - p, (low_error, &mut low_spent), look).map(|place| runs - 1 - place);
-            (runs, below, place_above(runs, p, (high_error, &mut high_spent), look))
+            let below = place_above(runs, 1.0 - p, (low_error, &mut low_spent), look)
+                .map(|place| runs - 1 - place);
+            (
+                runs,
+                below,
+                place_above(runs, p, (high_error, &mut high_spent), look),
+            )
         };
-        Self { looks: (1..).zip(looks_to(most)).map(look).collect() }
+        Self {
+            looks: (1..).zip(looks_to(most)).map(look).collect(),
+        }
     }
 
     /// The bounds from the values of the first runs; infinite where there is none.
@@ -62,7 +73,10 @@ impl QuantileRanks {
 
     /// The first look that has an upper bound. `None`: none of them has.
     pub(super) fn first_upper(&self) -> Option<usize> {
-        self.looks.iter().find(|(_, _, above)| above.is_some()).map(|(runs, ..)| *runs)
+        self.looks
+            .iter()
+            .find(|(_, _, above)| above.is_some())
+            .map(|(runs, ..)| *runs)
     }
 }
 
@@ -86,14 +100,25 @@ pub(super) fn paired_ranks(p: f64, error: f64, most: usize) -> QuantileRanks {
 
 /// Whether paired values show that the `p`-quantile of `other` is greater than that of `base`; wrong with probability
 /// at most `error` over all looks. Both have the same length and finite values. `ranks` are those of [`paired_ranks`].
-pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], ranks: &QuantileRanks, error: f64) -> bool {
-    let looks = ranks.looks.iter().map(|(runs, ..)| *runs).take_while(|runs| *runs <= base.len());
+pub(super) fn is_greater_in_pairs(
+    base: &[f64],
+    other: &[f64],
+    ranks: &QuantileRanks,
+    error: f64,
+) -> bool {
+    let looks = ranks
+        .looks
+        .iter()
+        .map(|(runs, ..)| *runs)
+        .take_while(|runs| *runs <= base.len());
     (1_u32..).zip(looks).any(|(look, runs)| {
         let (low, high) = ranks.bounds(&base[..runs]);
         let test = error / 2.0 / (f64::from(look) * (f64::from(look) + 1.0));
         (low <= high) && high.is_finite() && low.is_finite() && {
             let (base, other) = (&base[..runs], &other[..runs]);
-            thresholds(base, other, low, high).into_iter().all(|threshold| mcnemar(base, other, threshold) <= test)
+            thresholds(base, other, low, high)
+                .into_iter()
+                .all(|threshold| mcnemar(base, other, threshold) <= test)
         }
     })
 }
@@ -101,11 +126,22 @@ pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], ranks: &QuantileR
 /// The thresholds in an interval at which the counts of [`mcnemar`] change. Between two values, the counts are those
 /// just above the lower one, which the second part of a threshold stands for.
 fn thresholds(base: &[f64], other: &[f64], low: f64, high: f64) -> Vec<(f64, bool)> {
-    let inside = base.iter().chain(other).copied().filter(|value| (low..=high).contains(value));
+    let inside = base
+        .iter()
+        .chain(other)
+        .copied()
+        .filter(|value| (low..=high).contains(value));
     let mut values = sorted(&inside.chain([low, high]).collect::<Vec<f64>>());
     values.dedup();
-    let above = values.iter().filter(|value| **value < high).map(|value| (*value, true));
-    values.iter().map(|value| (*value, false)).chain(above).collect()
+    let above = values
+        .iter()
+        .filter(|value| **value < high)
+        .map(|value| (*value, true));
+    values
+        .iter()
+        .map(|value| (*value, false))
+        .chain(above)
+        .collect()
 }
 
 /// The probability of so many pairs with only `base` below a threshold, if `other` is below it at least as often.
@@ -137,7 +173,11 @@ pub(super) fn at_least(k: usize, n: usize, p: f64) -> f64 {
         ln_factorial(n) - ln_factorial(i) - ln_factorial(n - i)
     };
     let term = |i: usize| {
-        let others = if i == n { 0.0 } else { (n - i) as f64 * libm::log1p(-p) };
+        let others = if i == n {
+            0.0
+        } else {
+            (n - i) as f64 * libm::log1p(-p)
+        };
         libm::exp(ln_choose(i) + i as f64 * libm::log(p) + others)
     };
     (k..=n).map(term).sum::<f64>().min(1.0)
@@ -161,8 +201,16 @@ mod tests {
     fn means_and_quantiles_are_judged_from_ten_runs_on_as_documented() {
         let all: Vec<usize> = looks().take(12).collect();
         assert_eq!(all, [10, 13, 17, 22, 28, 35, 44, 55, 69, 87, 109, 137]);
-        let listed = all.iter().take(8).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        assert!(include_str!("../../../docs/plan.md").contains(&listed), "docs/plan.md lists the looks: {listed}");
+        let listed = all
+            .iter()
+            .take(8)
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        assert!(
+            include_str!("../../../docs/plan.md").contains(&listed),
+            "docs/plan.md lists the looks: {listed}"
+        );
     }
 
     #[test]
@@ -173,7 +221,10 @@ mod tests {
             for (look, runs) in (1..).zip(looks().take(14)) {
                 let place = place_above(runs, p, (error, &mut spent), look);
                 assert!(spent <= error, "{p}: {spent} of {error}");
-                assert!(place.is_some() || last.is_none(), "{p}: a bound at {runs} runs, as before");
+                assert!(
+                    place.is_some() || last.is_none(),
+                    "{p}: a bound at {runs} runs, as before"
+                );
                 last = place.or(last);
             }
             assert!(last.is_some() || p > 0.98, "{p}");
@@ -183,23 +234,40 @@ mod tests {
     #[test]
     fn a_bound_of_the_95th_percentile_needs_59_runs_in_a_single_look() {
         let place = |runs: usize| place_above(runs, 0.95, (0.1, &mut 0.0), 1);
-        assert_eq!((place(58), place(59)), (None, Some(58)), "0.95^59 = 0.0485 and 0.95^58 = 0.0510");
+        assert_eq!(
+            (place(58), place(59)),
+            (None, Some(58)),
+            "0.95^59 = 0.0485 and 0.95^58 = 0.0510"
+        );
         // Of ten values, the least and the greatest bound a median: 2^-10 < 0.001.
         let ranks = QuantileRanks::new(0.5, 0.002, 0.002, 10);
-        assert_eq!(ranks.bounds(&[5.0, 1.0, 4.0, 2.0, 9.0, 3.0, 8.0, 6.0, 7.0, 10.0]), (1.0, 10.0));
-        assert_eq!(ranks.bounds(&[5.0; 9]), (f64::NEG_INFINITY, f64::INFINITY), "nine runs have none");
+        assert_eq!(
+            ranks.bounds(&[5.0, 1.0, 4.0, 2.0, 9.0, 3.0, 8.0, 6.0, 7.0, 10.0]),
+            (1.0, 10.0)
+        );
+        assert_eq!(
+            ranks.bounds(&[5.0; 9]),
+            (f64::NEG_INFINITY, f64::INFINITY),
+            "nine runs have none"
+        );
     }
 
     #[test]
     fn pairs_show_a_difference_that_is_small_beside_the_noise_of_both() {
         let mut draws = crate::stats::tests::Draws::new(4);
         let base: Vec<f64> = (0..109).map(|_| 1000.0 + 50.0 * draws.normal()).collect();
-        let other: Vec<f64> = base.iter().map(|base| base + 25.0 + 2.0 * draws.normal()).collect();
+        let other: Vec<f64> = base
+            .iter()
+            .map(|base| base + 25.0 + 2.0 * draws.normal())
+            .collect();
         let paired = paired_ranks(0.5, 0.05, 109);
         assert!(is_greater_in_pairs(&base, &other, &paired, 0.05));
         assert!(!is_greater_in_pairs(&other, &base, &paired, 0.05));
         let ranks = QuantileRanks::new(0.5, 0.025, 0.025, 109);
-        assert!(ranks.bounds(&other).0 < ranks.bounds(&base).1, "without pairs they overlap");
+        assert!(
+            ranks.bounds(&other).0 < ranks.bounds(&base).1,
+            "without pairs they overlap"
+        );
     }
 
     #[test]
@@ -209,7 +277,9 @@ mod tests {
         let mut draws = crate::stats::tests::Draws::new(5);
         let (mut wrong, paired) = (0, paired_ranks(0.5, 0.05, 55));
         for _ in 0..ROUNDS {
-            let base: Vec<f64> = (0..55).map(|_| if draws.unit() < 0.5 { 90.0 } else { 130.0 }).collect();
+            let base: Vec<f64> = (0..55)
+                .map(|_| if draws.unit() < 0.5 { 90.0 } else { 130.0 })
+                .collect();
             let other = vec![90.0; 55];
             wrong += u32::from(is_greater_in_pairs(&other, &base, &paired, 0.05));
             wrong += u32::from(is_greater_in_pairs(&base, &other, &paired, 0.05));
@@ -232,7 +302,10 @@ mod tests {
             (1, 3, 1.0, 1.0),
         ] {
             let found = at_least(k, n, p);
-            assert!((found - expected).abs() < 1e-9, "P(X >= {k} | {n}, {p}) = {found}, not {expected}");
+            assert!(
+                (found - expected).abs() < 1e-9,
+                "P(X >= {k} | {n}, {p}) = {found}, not {expected}"
+            );
         }
     }
 
@@ -240,7 +313,10 @@ mod tests {
     fn all_of_n_runs_allow_the_nth_root_of_the_error() {
         for (n, error) in [(20_usize, 0.05_f64), (10, 0.05), (59, 0.05), (299, 0.05)] {
             let expected = libm::pow(error, 1.0 / n as f64);
-            assert!((share_at_least(n, n, error) - expected).abs() < 1e-9, "{n} of {n}");
+            assert!(
+                (share_at_least(n, n, error) - expected).abs() < 1e-9,
+                "{n} of {n}"
+            );
         }
         // Clopper and Pearson's own table: 9 of 10, one-sided 95%, gives 0.606.
         assert!((share_at_least(9, 10, 0.05) - 0.6058).abs() < 5e-4);

@@ -23,16 +23,27 @@ impl FrontMeasures {
     /// defect, the clusters that are not ready at the same time.
     pub(super) fn of(time: (&'static Measure, Statistic), load: &LoadAxis, heats: &[Heat]) -> Self {
         let mut runs = heats.iter().flat_map(|heat| &heat.runs).flatten();
-        let exposure = if runs.any(|row| row.exposed_targets > 0) { "exposed_targets" } else { "peak_not_ready" };
+        let exposure = if runs.any(|row| row.exposed_targets > 0) {
+            "exposed_targets"
+        } else {
+            "peak_not_ready"
+        };
         let named = |name: &str| Measure::named(name).expect("a measure of the table");
-        Self { time, load: named(&load.measure), exposure: named(exposure) }
+        Self {
+            time,
+            load: named(&load.measure),
+            exposure: named(exposure),
+        }
     }
 
     /// The place of a setting, before it is compared with the others. `is_present`: it is the setting as it stands.
     pub(super) fn place(self, plan: &Plan, rows: &[RunRow], is_present: bool) -> FrontPlace {
         let rows = &rows[..rows.len().min(FIRST_RUNS)];
         let median = |measure: &Measure, over: Statistic| {
-            let values: Vec<f64> = rows.iter().map(|row| (measure.of)(row).unwrap_or(f64::INFINITY)).collect();
+            let values: Vec<f64> = rows
+                .iter()
+                .map(|row| (measure.of)(row).unwrap_or(f64::INFINITY))
+                .collect();
             over.of(&values)
         };
         let (time, over) = self.time;
@@ -49,8 +60,10 @@ impl FrontMeasures {
 
 /// Marks the candidates of a world that are on its front.
 pub(super) fn mark(candidates: &mut [Candidate]) {
-    let steps: Vec<Option<[i64; 3]>> =
-        candidates.iter().map(|candidate| candidate.front.as_ref().and_then(steps)).collect();
+    let steps: Vec<Option<[i64; 3]>> = candidates
+        .iter()
+        .map(|candidate| candidate.front.as_ref().and_then(steps))
+        .collect();
     for (candidate, is_optimal) in candidates.iter_mut().zip(optimal(&steps)) {
         if let Some(front) = &mut candidate.front {
             front.is_optimal = is_optimal;
@@ -67,14 +80,20 @@ pub(super) fn steps(place: &FrontPlace) -> Option<[i64; 3]> {
 /// Whether each point is on the front: no other is at most as large in all measures and smaller in one. Of equal points
 /// only the first is.
 pub(super) fn optimal(points: &[Option<[i64; 3]>]) -> Vec<bool> {
-    let mut order: Vec<(usize, [i64; 3])> =
-        points.iter().enumerate().filter_map(|(at, point)| Some((at, (*point)?))).collect();
+    let mut order: Vec<(usize, [i64; 3])> = points
+        .iter()
+        .enumerate()
+        .filter_map(|(at, point)| Some((at, (*point)?)))
+        .collect();
     // Whatever dominates a point comes before it.
     order.sort_by_key(|(at, point)| (*point, *at));
     let mut front: Vec<[i64; 3]> = Vec::new();
     let mut is_optimal = vec![false; points.len()];
     for (at, point) in order {
-        if !front.iter().any(|better| better.iter().zip(&point).all(|(a, b)| a <= b)) {
+        if !front
+            .iter()
+            .any(|better| better.iter().zip(&point).all(|(a, b)| a <= b))
+        {
             front.push(point);
             is_optimal[at] = true;
         }
@@ -92,8 +111,9 @@ mod tests {
         for seed in 0..300 {
             let mut stream = Streams::new(seed, 0).stream_nth("front", "points", 0);
             let mut draw = || (dist::unit(&mut stream) * 6.0) as i64;
-            let points: Vec<Option<[i64; 3]>> =
-                (0..40).map(|_| (draw() > 0).then(|| [draw(), draw(), draw()])).collect();
+            let points: Vec<Option<[i64; 3]>> = (0..40)
+                .map(|_| (draw() > 0).then(|| [draw(), draw(), draw()]))
+                .collect();
             let beats = |a: [i64; 3], b: [i64; 3]| a != b && (0..3).all(|k| a[k] <= b[k]);
             let naive = (0..40).map(|at| {
                 let Some(own) = points[at] else { return false };
@@ -114,8 +134,18 @@ mod tests {
             is_present: false,
         };
         let marked = |places: &[FrontPlace]| optimal(&places.iter().map(steps).collect::<Vec<_>>());
-        assert_eq!(marked(&[place(1000.0, 50.0), place(1001.0, 50.0)]), [true, false], "equal, and tried later");
-        assert_eq!(marked(&[place(1000.0, 50.0), place(1100.0, 40.0)]), [true, true]);
-        assert_eq!(marked(&[place(1000.0, 50.0), place(900.0, 50.0)]), [false, true]);
+        assert_eq!(
+            marked(&[place(1000.0, 50.0), place(1001.0, 50.0)]),
+            [true, false],
+            "equal, and tried later"
+        );
+        assert_eq!(
+            marked(&[place(1000.0, 50.0), place(1100.0, 40.0)]),
+            [true, true]
+        );
+        assert_eq!(
+            marked(&[place(1000.0, 50.0), place(900.0, 50.0)]),
+            [false, true]
+        );
     }
 }

@@ -34,7 +34,11 @@ pub(super) fn is_above_zero(values: &[f64], scale: f64, error: f64) -> bool {
 
 /// True if the pairs show that the mean of `other` is greater, as [`is_above_zero`].
 pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], error: f64) -> bool {
-    let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
+    let differences: Vec<f64> = base
+        .iter()
+        .zip(other)
+        .map(|(base, other)| other - base)
+        .collect();
     is_above_zero(&differences, base[0], error)
 }
 
@@ -45,7 +49,10 @@ pub(super) fn lower(values: &[f64], error: f64) -> f64 {
         log_mean(&FRACTIONS.iter().map(of).collect::<Vec<f64>>())
     };
     let greatest = values.iter().copied().fold(0.0, f64::max);
-    bisected((0.0, greatest), 40, |middle| !(middle > 0.0 && bets(middle) >= -libm::log(error))).0
+    bisected((0.0, greatest), 40, |middle| {
+        !(middle > 0.0 && bets(middle) >= -libm::log(error))
+    })
+    .0
 }
 
 /// Upper bound of the mean. Infinite before [`runs_to_see`].
@@ -54,8 +61,13 @@ pub(super) fn upper(values: &[f64], error: f64) -> f64 {
     if values.len() < runs_to_see(error / 2.0) || !greatest.is_finite() {
         return f64::INFINITY;
     }
-    let is_bound =
-        |m: f64| is_above_zero(&values.iter().map(|value| m - value).collect::<Vec<f64>>(), values[0], error);
+    let is_bound = |m: f64| {
+        is_above_zero(
+            &values.iter().map(|value| m - value).collect::<Vec<f64>>(),
+            values[0],
+            error,
+        )
+    };
     let (mut low, mut high) = (0.0, greatest.max(f64::MIN_POSITIVE));
     while !is_bound(high) {
         low = high;
@@ -74,7 +86,11 @@ fn capital(values: &[f64], scale: f64) -> f64 {
     let grown = |exponent: i32| {
         let bet = libm::ldexp(1.0 / scale, exponent);
         let is_allowed = bet * least > -1.0;
-        if is_allowed { sum_ln(&values[1..], |value| bet * value) } else { f64::NEG_INFINITY }
+        if is_allowed {
+            sum_ln(&values[1..], |value| bet * value)
+        } else {
+            f64::NEG_INFINITY
+        }
     };
     log_mean(&EXPONENTS.map(grown).collect::<Vec<f64>>())
 }
@@ -103,10 +119,26 @@ mod tests {
         const ROUNDS: usize = 400;
         type Draw = fn(&mut Draws) -> f64;
         let cases: [(&str, Draw, f64); 4] = [
-            ("500 s later in a tenth", |draws| if draws.unit() < 0.1 { 595.0 } else { 95.0 }, 145.0),
-            ("100 s later in a fifth", |draws| if draws.unit() < 0.2 { 185.0 } else { 85.0 }, 105.0),
-            ("90 or 130", |draws| if draws.unit() < 0.5 { 90.0 } else { 130.0 }, 110.0),
-            ("exponential", |draws| -100.0 * libm::log(draws.unit()), 100.0),
+            (
+                "500 s later in a tenth",
+                |draws| if draws.unit() < 0.1 { 595.0 } else { 95.0 },
+                145.0,
+            ),
+            (
+                "100 s later in a fifth",
+                |draws| if draws.unit() < 0.2 { 185.0 } else { 85.0 },
+                105.0,
+            ),
+            (
+                "90 or 130",
+                |draws| if draws.unit() < 0.5 { 90.0 } else { 130.0 },
+                110.0,
+            ),
+            (
+                "exponential",
+                |draws| -100.0 * libm::log(draws.unit()),
+                100.0,
+            ),
         ];
         for (name, draw, mean) in cases {
             let mut draws = Draws::new(9);
@@ -129,7 +161,10 @@ mod tests {
     #[test]
     fn equal_values_are_bounded_after_the_runs_that_show_a_rare_event() {
         assert_eq!(runs_to_see(0.05), 59);
-        assert!(upper(&[100.0; 71], 0.05).is_infinite(), "0.95^71 = 0.026 > 0.025");
+        assert!(
+            upper(&[100.0; 71], 0.05).is_infinite(),
+            "0.95^71 = 0.026 > 0.025"
+        );
         let high = upper(&[100.0; 72], 0.05);
         assert!((100.0..102.0).contains(&high), "{high}");
         let low = lower(&[100.0; 20], 0.05);

@@ -54,20 +54,33 @@ struct Heat {
 impl Heat {
     /// Lets further settings take part, up to its tries. Returns them with their number of runs.
     fn tune(&mut self, experiment: &Experiment, plan: &Plan) -> Vec<(usize, usize)> {
-        let Some((all, mut tuner)) = self.tuner.take() else { return Vec::new() };
-        let place = |variant: usize| all.iter().position(|known| *known == variant).expect("it is one of all");
-        let leading: Vec<usize> = self.leading(plan).into_iter().map(|at| place(self.variants[at])).collect();
+        let Some((all, mut tuner)) = self.tuner.take() else {
+            return Vec::new();
+        };
+        let place = |variant: usize| {
+            all.iter()
+                .position(|known| *known == variant)
+                .expect("it is one of all")
+        };
+        let leading: Vec<usize> = self
+            .leading(plan)
+            .into_iter()
+            .map(|at| place(self.variants[at]))
+            .collect();
         let from = self.variants.len();
         for at in tuner.next(&leading) {
             self.add(all[at], experiment, plan);
         }
         self.tuner = Some((all, tuner));
         let runs = rules(experiment, plan, 1).most.min(FIRST_RUNS);
-        (from..self.variants.len()).map(|candidate| (candidate, runs)).collect()
+        (from..self.variants.len())
+            .map(|candidate| (candidate, runs))
+            .collect()
     }
 
     fn add(&mut self, variant: usize, experiment: &Experiment, plan: &Plan) {
-        self.race.enter(plan.objective.rank(&experiment.variants[variant].settings));
+        self.race
+            .enter(plan.objective.rank(&experiment.variants[variant].settings));
         self.variants.push(variant);
         self.runs.push(Vec::new());
         self.rounds.push(0);
@@ -76,22 +89,34 @@ impl Heat {
     /// The candidates whose neighbours may be better: the best that meets the limits, or exceeds them least, and those
     /// on the front.
     fn leading(&self, plan: &Plan) -> Vec<usize> {
-        let measures =
-            front::FrontMeasures::of(answer::time_of(plan), &answer::load_axis(plan), std::slice::from_ref(self));
-        let places = self.runs.iter().map(|rows| front::steps(&measures.place(plan, rows, false)));
+        let measures = front::FrontMeasures::of(
+            answer::time_of(plan),
+            &answer::load_axis(plan),
+            std::slice::from_ref(self),
+        );
+        let places = self
+            .runs
+            .iter()
+            .map(|rows| front::steps(&measures.place(plan, rows, false)));
         let optimal = front::optimal(&places.collect::<Vec<_>>());
         let scales = answer::scales(plan);
         let beyond = |rows: &[RunRow]| -> f64 {
             let excess = |(limit, scale): (&Limit, &f64)| {
                 let over = limit.demand().unwrap_or(Statistic::Every);
-                (over.of(&rows.iter().map(|row| limit.excess(row)).collect::<Vec<_>>()) / scale).max(0.0)
+                (over.of(&rows.iter().map(|row| limit.excess(row)).collect::<Vec<_>>()) / scale)
+                    .max(0.0)
             };
             plan.limits.iter().zip(&scales).map(excess).sum()
         };
-        let value =
-            |rows: &[RunRow]| plan.objective.over().of(&rows.iter().map(|row| value(plan, row)).collect::<Vec<_>>());
+        let value = |rows: &[RunRow]| {
+            plan.objective
+                .over()
+                .of(&rows.iter().map(|row| value(plan, row)).collect::<Vec<_>>())
+        };
         let order = |at: &usize| [beyond(&self.runs[*at]), value(&self.runs[*at])];
-        let sorted: Vec<usize> = (0..self.runs.len()).sorted_by(|a, b| in_turn(order(a), order(b))).collect();
+        let sorted: Vec<usize> = (0..self.runs.len())
+            .sorted_by(|a, b| in_turn(order(a), order(b)))
+            .collect();
         let front = sorted.iter().copied().skip(1).filter(|at| optimal[*at]);
         sorted.first().copied().into_iter().chain(front).collect()
     }
@@ -114,7 +139,12 @@ pub fn search(
     stop: &AtomicBool,
 ) -> Result<SearchResult, StudyError> {
     let run = |variant: usize, replicate: u32| -> Result<RunRow, StudyError> {
-        let row = row_of(experiment, variant, replicate, (journal, (variant as u32, replicate)))?;
+        let row = row_of(
+            experiment,
+            variant,
+            replicate,
+            (journal, (variant as u32, replicate)),
+        )?;
         run_done(row.events);
         Ok(row)
     };
@@ -137,18 +167,25 @@ pub fn search_among(
     for round in 1.. {
         // Heat, candidate, variant, replicate.
         let mut jobs: Vec<(usize, usize, (usize, u32))> = Vec::new();
-        let tuned: Vec<Vec<(usize, usize)>> = heats.iter_mut().map(|heat| heat.tune(experiment, plan)).collect();
+        let tuned: Vec<Vec<(usize, usize)>> = heats
+            .iter_mut()
+            .map(|heat| heat.tune(experiment, plan))
+            .collect();
         let is_tuning = tuned.iter().any(|new| !new.is_empty());
         for (heat, (of, tuned)) in heats.iter().zip(tuned).enumerate() {
             for (candidate, up_to) in if is_tuning { tuned } else { of.race.next() } {
                 let new = of.race.runs(candidate)..up_to;
-                jobs.extend(new.map(|replicate| (heat, candidate, (of.variants[candidate], replicate as u32))));
+                jobs.extend(new.map(|replicate| {
+                    (heat, candidate, (of.variants[candidate], replicate as u32))
+                }));
             }
         }
         if jobs.is_empty() {
             break;
         }
-        let left = plan.runs.map_or(u64::MAX, |most| most.saturating_sub(spent));
+        let left = plan
+            .runs
+            .map_or(u64::MAX, |most| most.saturating_sub(spent));
         if jobs.len() as u64 > left {
             jobs.truncate(left as usize);
             stopped_at = plan.runs;
@@ -158,7 +195,13 @@ pub fn search_among(
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             let heat = &mut heats[*heat];
             let excess = plan.limits.iter().map(|limit| limit.excess(&row)).collect();
-            heat.race.add(*candidate, Sample { value: value(plan, &row), excess });
+            heat.race.add(
+                *candidate,
+                Sample {
+                    value: value(plan, &row),
+                    excess,
+                },
+            );
             heat.runs[*candidate].push(row);
             heat.rounds[*candidate] = round;
         }
@@ -167,14 +210,25 @@ pub fn search_among(
         }
     }
     let load = answer::load_axis(plan);
-    let measures = plan.tries.map(|_| front::FrontMeasures::of(answer::time_of(plan), &load, &heats));
+    let measures = plan
+        .tries
+        .map(|_| front::FrontMeasures::of(answer::time_of(plan), &load, &heats));
     let questions = answer::questions(&heats, experiment, plan, (&load, measures));
-    let runs = heats.iter().flat_map(|heat| &heat.runs).flatten().cloned().collect();
+    let runs = heats
+        .iter()
+        .flat_map(|heat| &heat.runs)
+        .flatten()
+        .cloned()
+        .collect();
     let most = experiment.replicates as usize;
     let mut record = PlanRecord {
         schema_version: PlanRecord::SCHEMA_VERSION,
         objective: plan.objective.to_string(),
-        unit: plan.objective.measure().map_or("", |measure| measure.unit).to_owned(),
+        unit: plan
+            .objective
+            .measure()
+            .map_or("", |measure| measure.unit)
+            .to_owned(),
         is_maximised: plan.objective.is_maximised(),
         limits: plan.limits.iter().map(ToString::to_string).collect(),
         confidence: plan.confidence,
@@ -196,7 +250,10 @@ pub fn search_among(
     };
     if exhaustive {
         for heat in &mut heats {
-            let all = heat.tuner.as_ref().map_or_else(Vec::new, |(all, _)| all.clone());
+            let all = heat
+                .tuner
+                .as_ref()
+                .map_or_else(Vec::new, |(all, _)| all.clone());
             for variant in all {
                 if !heat.variants.contains(&variant) {
                     heat.add(variant, experiment, plan);
@@ -207,7 +264,9 @@ pub fn search_among(
         for (heat, of) in heats.iter().enumerate() {
             for (candidate, &variant) in of.variants.iter().enumerate() {
                 let missing = of.runs[candidate].len()..most;
-                jobs.extend(missing.map(|replicate| (heat, candidate, (variant, replicate as u32))));
+                jobs.extend(
+                    missing.map(|replicate| (heat, candidate, (variant, replicate as u32))),
+                );
             }
         }
         let rows = in_order(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
@@ -222,47 +281,104 @@ pub fn search_among(
 /// Upper bound of the runs that [`search`] reports as done.
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
-    let races = grouped(experiment.variants.iter().map(|variant| (race_of(variant, plan), ())));
-    let of_race =
-        |candidates: usize| plan.tries.unwrap_or(candidates).min(candidates) * rules(experiment, plan, candidates).most;
-    let all = races.iter().map(|(_, candidates)| of_race(candidates.len())).sum::<usize>() as u64;
-    if exhaustive { all } else { plan.runs.map_or(all, |most| most.min(all)) }
+    let races = grouped(
+        experiment
+            .variants
+            .iter()
+            .map(|variant| (race_of(variant, plan), ())),
+    );
+    let of_race = |candidates: usize| {
+        plan.tries.unwrap_or(candidates).min(candidates) * rules(experiment, plan, candidates).most
+    };
+    let all = races
+        .iter()
+        .map(|(_, candidates)| of_race(candidates.len()))
+        .sum::<usize>() as u64;
+    if exhaustive {
+        all
+    } else {
+        plan.runs.map_or(all, |most| most.min(all))
+    }
 }
 
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
     let heat = |((world, strategy), all): (_, Vec<usize>)| {
-        let race = Race::new(all.len(), plan.tries.is_some(), rules(experiment, plan, all.len()));
+        let race = Race::new(
+            all.len(),
+            plan.tries.is_some(),
+            rules(experiment, plan, all.len()),
+        );
         let (variants, runs, rounds) = (Vec::new(), Vec::new(), Vec::new());
-        let mut heat = Heat { world, strategy, variants, tuner: None, race, runs, rounds };
+        let mut heat = Heat {
+            world,
+            strategy,
+            variants,
+            tuner: None,
+            race,
+            runs,
+            rounds,
+        };
         match plan.tries {
             Some(tries) => heat.tuner = Some(tuner(experiment, plan, all, tries)),
-            None => all.into_iter().for_each(|variant| heat.add(variant, experiment, plan)),
+            None => all
+                .into_iter()
+                .for_each(|variant| heat.add(variant, experiment, plan)),
         }
         heat
     };
-    grouped(experiment.variants.iter().map(|variant| race_of(variant, plan)).zip(0..)).into_iter().map(heat).collect()
+    grouped(
+        experiment
+            .variants
+            .iter()
+            .map(|variant| race_of(variant, plan))
+            .zip(0..),
+    )
+    .into_iter()
+    .map(heat)
+    .collect()
 }
 
 /// The variants of a race that may become candidates, and the search among them. Where the setting as it stands is that
 /// of a point of the grid, it takes its place.
-fn tuner(experiment: &Experiment, plan: &Plan, mut variants: Vec<usize>, tries: usize) -> (Vec<usize>, Tuner) {
+fn tuner(
+    experiment: &Experiment,
+    plan: &Plan,
+    mut variants: Vec<usize>,
+    tries: usize,
+) -> (Vec<usize>, Tuner) {
     let own = |variant: usize| -> Vec<&Setting> {
         let settings = &experiment.variants[variant].settings;
-        settings.iter().filter(|setting| setting.is_of_strategy() || plan.objective.is_setting(setting)).collect()
+        settings
+            .iter()
+            .filter(|setting| setting.is_of_strategy() || plan.objective.is_setting(setting))
+            .collect()
     };
     let strategy = |variant: usize| format!("{:?}", experiment.variants[variant].scenario.strategy);
-    let present = variants.first().copied().filter(|&variant| variants.len() > 1 && own(variant).is_empty());
-    let same =
-        present.map(strategy).and_then(|wanted| variants[1..].iter().copied().find(|&at| strategy(at) == wanted));
+    let present = variants
+        .first()
+        .copied()
+        .filter(|&variant| variants.len() > 1 && own(variant).is_empty());
+    let same = present.map(strategy).and_then(|wanted| {
+        variants[1..]
+            .iter()
+            .copied()
+            .find(|&at| strategy(at) == wanted)
+    });
     variants.retain(|variant| Some(*variant) != same);
-    let settings = |&variant: &usize| own(same.filter(|_| Some(variant) == present).unwrap_or(variant));
-    let tuner = Tuner::new(&variants.iter().map(settings).collect::<Vec<_>>(), present.map(|_| 0), tries);
+    let settings =
+        |&variant: &usize| own(same.filter(|_| Some(variant) == present).unwrap_or(variant));
+    let tuner = Tuner::new(
+        &variants.iter().map(settings).collect::<Vec<_>>(),
+        present.map(|_| 0),
+        tries,
+    );
     (variants, tuner)
 }
 
 /// The world and the strategy of a variant. A setting that is the objective distinguishes candidates, not worlds.
 fn race_of(variant: &Variant, plan: &Plan) -> (String, String) {
-    let world = Setting::of_world(&variant.settings).filter(|setting| !plan.objective.is_setting(setting));
+    let world =
+        Setting::of_world(&variant.settings).filter(|setting| !plan.objective.is_setting(setting));
     (Setting::in_short(world), variant.strategy.clone())
 }
 
@@ -271,13 +387,21 @@ fn race_of(variant: &Variant, plan: &Plan) -> (String, String) {
 fn value(plan: &Plan, run: &RunRow) -> f64 {
     let says_when = || plan.limits.iter().any(|limit| limit.measure().unit == "s");
     let is_finished = plan.objective.is_time() || run.is_done() || says_when();
-    if is_finished { plan.objective.of(run) } else { f64::INFINITY }
+    if is_finished {
+        plan.objective.of(run)
+    } else {
+        f64::INFINITY
+    }
 }
 
 /// The rules of a race between so many candidates.
 fn rules(experiment: &Experiment, plan: &Plan, candidates: usize) -> RaceRules {
     let rules = RaceRules {
-        demands: plan.limits.iter().map(|limit| limit.demand().expect("checked when the plan was read")).collect(),
+        demands: plan
+            .limits
+            .iter()
+            .map(|limit| limit.demand().expect("checked when the plan was read"))
+            .collect(),
         objective: plan.objective.over(),
         confidence: plan.confidence,
         indifference: plan.indifference,
@@ -290,5 +414,9 @@ fn rules(experiment: &Experiment, plan: &Plan, candidates: usize) -> RaceRules {
         Some(most) => most as usize,
         None => needed.max(experiment.replicates.max(plan.confirm) as usize),
     };
-    RaceRules { most: most(objective.max(limits)), most_compared: most(objective), ..rules }
+    RaceRules {
+        most: most(objective.max(limits)),
+        most_compared: most(objective),
+        ..rules
+    }
 }

@@ -32,7 +32,9 @@ impl Winner<'_> {
             return own < other;
         }
         let common = self.values.len().min(other.values.len());
-        let Some(runs) = looks_to(common).take_while(|look| *look <= common).last() else { return false };
+        let Some(runs) = looks_to(common).take_while(|look| *look <= common).last() else {
+            return false;
+        };
         let (base, other) = (&self.values[..runs], &other.values[..runs]);
         if base.iter().chain(other).any(|value| value.is_infinite()) {
             return false;
@@ -40,7 +42,9 @@ impl Winner<'_> {
         match over {
             Statistic::Every => false,
             Statistic::Mean => means::is_greater_in_pairs(base, other, error),
-            Statistic::Quantile(p) => is_greater_in_pairs(base, other, &paired_ranks(p, error, common), error),
+            Statistic::Quantile(p) => {
+                is_greater_in_pairs(base, other, &paired_ranks(p, error, common), error)
+            }
         }
     }
 }
@@ -52,11 +56,19 @@ pub(super) fn best<'a>(
     confidence: f64,
     candidates: usize,
 ) -> Option<(&'a String, bool)> {
-    let best = winners.iter().reduce(|best, other| if other.is_better(best, over) { other } else { best })?;
+    let best = winners.iter().reduce(|best, other| {
+        if other.is_better(best, over) {
+            other
+        } else {
+            best
+        }
+    })?;
     let pairs = candidates * candidates.saturating_sub(1);
     let error = (1.0 - confidence) / pairs.max(1) as f64;
     let others = winners.iter().filter(|other| other.variant != best.variant);
-    let is_shown = others.into_iter().all(|other| best.is_shown_better(other, over, error));
+    let is_shown = others
+        .into_iter()
+        .all(|other| best.is_shown_better(other, over, error));
     Some((best.variant, is_shown))
 }
 
@@ -69,12 +81,18 @@ mod tests {
     fn found(by: f64, over: Statistic, seed: u64) -> (bool, bool) {
         let streams = Streams::new(seed, 0);
         let values = |name: &str, less: f64| -> Vec<f64> {
-            let run = |at| 100.0 - less + 10.0 * dist::unit(&mut streams.stream_nth(name, "noise", at));
+            let run =
+                |at| 100.0 - less + 10.0 * dist::unit(&mut streams.stream_nth(name, "noise", at));
             (0..170).map(run).collect()
         };
         let names = ["a".to_owned(), "b".to_owned()];
-        let winner = |at: usize, less| Winner { variant: &names[at], values: values(&names[at], less), setting: None };
-        let (best, is_shown) = best(&[winner(0, 0.0), winner(1, by)], over, 0.95, 10).expect("there are two");
+        let winner = |at: usize, less| Winner {
+            variant: &names[at],
+            values: values(&names[at], less),
+            setting: None,
+        };
+        let (best, is_shown) =
+            best(&[winner(0, 0.0), winner(1, by)], over, 0.95, 10).expect("there are two");
         (best == "b", is_shown)
     }
 
@@ -85,17 +103,34 @@ mod tests {
             let wrong = (0..100).filter(|&seed| found(0.0, over, seed).1).count();
             assert!(wrong <= 5, "{over:?}: {wrong} of 100 pairs of equals");
         }
-        assert_eq!(found(8.0, Statistic::Every, 1), (true, false), "no runs bound a greatest value");
+        assert_eq!(
+            found(8.0, Statistic::Every, 1),
+            (true, false),
+            "no runs bound a greatest value"
+        );
     }
 
     #[test]
     fn settings_are_exact_and_one_winner_needs_no_comparison() {
         let names = ["a".to_owned(), "b".to_owned()];
-        let winner = |at: usize, setting| Winner { variant: &names[at], values: Vec::new(), setting: Some(setting) };
+        let winner = |at: usize, setting| Winner {
+            variant: &names[at],
+            values: Vec::new(),
+            setting: Some(setting),
+        };
         let over = Statistic::Mean;
-        assert_eq!(best(&[winner(0, 2.0), winner(1, 1.0)], over, 0.95, 4), Some((&names[1], true)));
-        assert_eq!(best(&[winner(0, 1.0), winner(1, 1.0)], over, 0.95, 4), Some((&names[0], false)));
-        assert_eq!(best(&[winner(0, 2.0)], over, 0.95, 4), Some((&names[0], true)));
+        assert_eq!(
+            best(&[winner(0, 2.0), winner(1, 1.0)], over, 0.95, 4),
+            Some((&names[1], true))
+        );
+        assert_eq!(
+            best(&[winner(0, 1.0), winner(1, 1.0)], over, 0.95, 4),
+            Some((&names[0], false))
+        );
+        assert_eq!(
+            best(&[winner(0, 2.0)], over, 0.95, 4),
+            Some((&names[0], true))
+        );
         assert_eq!(best(&[], over, 0.95, 4), None);
     }
 }

@@ -27,7 +27,8 @@
 //! the worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
 
 use super::bounds::{
-    FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks, share_at_least,
+    FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks,
+    share_at_least,
 };
 use super::means;
 use crate::results::{CandidateStatus, Estimate, Statistic, WithinLimits};
@@ -67,10 +68,19 @@ impl RaceRules {
         let needed = |over: Statistic, error: f64, most: usize| match over {
             Statistic::Every => FIRST_LOOK,
             Statistic::Mean => look_from(means::runs_to_see(error / 2.0)).min(most),
-            Statistic::Quantile(p) => QuantileRanks::new(p, error, error, most).first_upper().unwrap_or(most),
+            Statistic::Quantile(p) => QuantileRanks::new(p, error, error, most)
+                .first_upper()
+                .unwrap_or(most),
         };
-        let limits = self.demands.iter().map(|&demand| needed(demand, errors.confirm, MOST_FOR_LIMITS)).max();
-        (needed(self.objective, errors.high, MOST_FOR_COMPARISONS), limits.unwrap_or(0))
+        let limits = self
+            .demands
+            .iter()
+            .map(|&demand| needed(demand, errors.confirm, MOST_FOR_LIMITS))
+            .max();
+        (
+            needed(self.objective, errors.high, MOST_FOR_COMPARISONS),
+            limits.unwrap_or(0),
+        )
     }
 }
 
@@ -101,7 +111,11 @@ struct Errors {
 impl Errors {
     fn of(rules: &RaceRules, candidates: usize) -> Self {
         let whole = 1.0 - rules.confidence;
-        let statistical = rules.demands.iter().filter(|demand| **demand != Statistic::Every).count();
+        let statistical = rules
+            .demands
+            .iter()
+            .filter(|demand| **demand != Statistic::Every)
+            .count();
         let others = candidates.saturating_sub(1).max(1) as f64;
         let compare = if statistical > 0 { whole / 2.0 } else { whole };
         Self {
@@ -156,7 +170,11 @@ impl Race {
                 Statistic::Quantile(p) => Some(paired_ranks(p, errors.paired, rules.most)),
                 Statistic::Every | Statistic::Mean => None,
             },
-            limit_ranks: rules.demands.iter().map(|&over| ranks(over, errors.exclude, errors.confirm)).collect(),
+            limit_ranks: rules
+                .demands
+                .iter()
+                .map(|&over| ranks(over, errors.exclude, errors.confirm))
+                .collect(),
             bounds: Vec::new(),
             settings: Some(Vec::new()),
             rules,
@@ -181,7 +199,10 @@ impl Race {
             let values = self.values(candidate, runs);
             self.bounds[candidate] = match &self.ranks {
                 Some(ranks) => ranks.bounds(&values),
-                None => (means::lower(&values, self.errors.low), means::upper(&values, self.errors.high)),
+                None => (
+                    means::lower(&values, self.errors.low),
+                    means::upper(&values, self.errors.high),
+                ),
             };
         }
     }
@@ -202,7 +223,10 @@ impl Race {
     #[must_use]
     pub fn next(&self) -> Vec<(usize, usize)> {
         let below = |runs: usize, of: &[usize]| -> Vec<(usize, usize)> {
-            of.iter().filter(|&&at| self.runs(at) < runs).map(|&at| (at, runs.min(self.rules.most))).collect()
+            of.iter()
+                .filter(|&&at| self.runs(at) < runs)
+                .map(|&at| (at, runs.min(self.rules.most)))
+                .collect()
         };
         let all: Vec<usize> = (0..self.runs.len()).collect();
         let new = below(1, &all);
@@ -210,8 +234,16 @@ impl Race {
             return new;
         }
         let states = self.states();
-        let Some(leader) = states.iter().position(|state| *state == CandidateStatus::Best) else { return new };
-        let rest: Vec<usize> = all.into_iter().filter(|&at| self.out(at).is_none()).collect();
+        let Some(leader) = states
+            .iter()
+            .position(|state| *state == CandidateStatus::Best)
+        else {
+            return new;
+        };
+        let rest: Vec<usize> = all
+            .into_iter()
+            .filter(|&at| self.out(at).is_none())
+            .collect();
         if rest.len() > 1 && self.settings.is_none() {
             for few in [3, FIRST_LOOK] {
                 let wanted = below(few.min(self.rules.most), &rest);
@@ -221,22 +253,31 @@ impl Race {
             }
         }
         let have = self.runs(leader);
-        let confirm = if self.rules.demands.is_empty() { 1 } else { self.rules.confirm.min(self.rules.most) };
+        let confirm = if self.rules.demands.is_empty() {
+            1
+        } else {
+            self.rules.confirm.min(self.rules.most)
+        };
         if have < confirm {
             return vec![(leader, (2 * have).min(confirm))];
         }
-        let is_pending = |at: &usize| states[*at] == CandidateStatus::Undecided && self.out(*at).is_none();
+        let is_pending =
+            |at: &usize| states[*at] == CandidateStatus::Undecided && self.out(*at).is_none();
         let pending: Vec<usize> = rest.into_iter().filter(is_pending).collect();
         let needs_bound = !pending.is_empty() && self.bounds[leader].1.is_infinite();
         let may_compare = have < self.rules.most_compared;
-        if have < self.rules.most && (self.unshown(leader).is_some() || (needs_bound && may_compare)) {
+        if have < self.rules.most
+            && (self.unshown(leader).is_some() || (needs_bound && may_compare))
+        {
             return vec![(leader, self.after(have))];
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         let mut pairs = have;
         for at in pending {
             // Pairs need both: a leader with fewer runs catches up.
-            let next = self.after(self.runs(at).min(have)).min(self.rules.most_compared);
+            let next = self
+                .after(self.runs(at).min(have))
+                .min(self.rules.most_compared);
             pairs = pairs.max(next);
             if next > self.runs(at) {
                 wanted.push((at, next));
@@ -254,9 +295,13 @@ impl Race {
     /// When a candidate has not run.
     #[must_use]
     pub fn states(&self) -> Vec<CandidateStatus> {
-        let out: Vec<Option<CandidateStatus>> = (0..self.runs.len()).map(|at| self.out(at)).collect();
+        let out: Vec<Option<CandidateStatus>> =
+            (0..self.runs.len()).map(|at| self.out(at)).collect();
         let Some(leader) = self.leader(&out) else {
-            return out.into_iter().map(|out| out.expect("without a leader all are out")).collect();
+            return out
+                .into_iter()
+                .map(|out| out.expect("without a leader all are out"))
+                .collect();
         };
         let state = |(at, out): (usize, Option<CandidateStatus>)| match out {
             Some(CandidateStatus::Undecided) => match self.compared(leader, at) {
@@ -277,14 +322,26 @@ impl Race {
     #[must_use]
     pub fn kept(&self, candidate: usize) -> WithinLimits {
         let runs = &self.runs[candidate];
-        let keeps = |run: &&Sample| run.value.is_finite() && run.excess.iter().all(|excess| *excess <= 0.0);
+        let keeps =
+            |run: &&Sample| run.value.is_finite() && run.excess.iter().all(|excess| *excess <= 0.0);
         let kept = runs.iter().filter(keeps).count();
         let error = (1.0 - self.rules.confidence) / self.candidates as f64;
         // A limit on every run ends with the first run that exceeds it, so n of n runs are a single look.
-        let looks = looks_to(self.rules.most).filter(|look| *look <= runs.len()).count().max(1) as f64;
-        let error = if kept == runs.len() { error } else { error / (looks * (looks + 1.0)) };
+        let looks = looks_to(self.rules.most)
+            .filter(|look| *look <= runs.len())
+            .count()
+            .max(1) as f64;
+        let error = if kept == runs.len() {
+            error
+        } else {
+            error / (looks * (looks + 1.0))
+        };
         let share_at_least = share_at_least(kept, runs.len(), error);
-        WithinLimits { kept: kept as u64, runs: runs.len() as u64, share_at_least }
+        WithinLimits {
+            kept: kept as u64,
+            runs: runs.len() as u64,
+            share_at_least,
+        }
     }
 
     /// Whether a candidate met all limits in the required number of runs, and is shown to meet those on means and
@@ -299,9 +356,13 @@ impl Race {
     #[must_use]
     pub fn closest(&self, scales: &[f64]) -> Option<usize> {
         let distance = |at: usize| {
-            let unfinished = self.runs[at].iter().filter(|run| run.value.is_infinite()).count();
-            let beyond =
-                |limit: usize| (self.rules.demands[limit].of(&self.excess(at, limit)) / scales[limit]).max(0.0);
+            let unfinished = self.runs[at]
+                .iter()
+                .filter(|run| run.value.is_infinite())
+                .count();
+            let beyond = |limit: usize| {
+                (self.rules.demands[limit].of(&self.excess(at, limit)) / scales[limit]).max(0.0)
+            };
             let sum: f64 = (0..self.rules.demands.len()).map(beyond).sum();
             [unfinished as f64 / self.runs[at].len() as f64, sum]
         };
@@ -316,11 +377,18 @@ impl Race {
         let pairs = self.runs(base).min(self.runs(other));
         let (base, other) = (self.values(base, pairs), self.values(other, pairs));
         let differences = || base.iter().zip(&other).map(|(base, other)| other - base);
-        if self.settings.is_some() || pairs == 0 || differences().any(|difference| !difference.is_finite()) {
+        if self.settings.is_some()
+            || pairs == 0
+            || differences().any(|difference| !difference.is_finite())
+        {
             return None;
         }
         let value = self.rules.objective.of(&other) - self.rules.objective.of(&base);
-        Some(Estimate { value, low: differences().fold(value, f64::min), high: differences().fold(value, f64::max) })
+        Some(Estimate {
+            value,
+            low: differences().fold(value, f64::min),
+            high: differences().fold(value, f64::max),
+        })
     }
 
     /// The first limit that a candidate demonstrably exceeds.
@@ -366,7 +434,11 @@ impl Race {
         let rest = (0..out.len()).filter(|&at| out[at].is_none());
         rest.reduce(|best, at| {
             let common = self.runs(best).min(self.runs(at));
-            if self.objective(at, common) < self.objective(best, common) { at } else { best }
+            if self.objective(at, common) < self.objective(best, common) {
+                at
+            } else {
+                best
+            }
         })
     }
 
@@ -378,18 +450,27 @@ impl Race {
     }
 
     fn values(&self, candidate: usize, runs: usize) -> Vec<f64> {
-        self.runs[candidate][..runs].iter().map(|run| run.value).collect()
+        self.runs[candidate][..runs]
+            .iter()
+            .map(|run| run.value)
+            .collect()
     }
 
     fn excess(&self, candidate: usize, limit: usize) -> Vec<f64> {
-        self.runs[candidate].iter().map(|run| run.excess[limit]).collect()
+        self.runs[candidate]
+            .iter()
+            .map(|run| run.excess[limit])
+            .collect()
     }
 
     /// Why a candidate is out. `None`: it is not. Undecided: it has all its runs, and they do not show that it meets
     /// the limits, although another candidate might.
     fn out(&self, candidate: usize) -> Option<CandidateStatus> {
         let runs = &self.runs[candidate];
-        assert!(!runs.is_empty(), "every candidate runs once before it is judged");
+        assert!(
+            !runs.is_empty(),
+            "every candidate runs once before it is judged"
+        );
         if runs.iter().any(|run| run.value.is_infinite()) {
             return Some(CandidateStatus::Unfinished);
         }
@@ -411,7 +492,11 @@ impl Race {
     /// Compares a candidate with the leader. All runs of both finished.
     fn compared(&self, leader: usize, other: usize) -> CandidateStatus {
         if let Some(values) = &self.settings {
-            return if values[other] > values[leader] { CandidateStatus::Slower } else { CandidateStatus::Equal };
+            return if values[other] > values[leader] {
+                CandidateStatus::Slower
+            } else {
+                CandidateStatus::Equal
+            };
         }
         let within = 1.0 - self.rules.indifference;
         let (low, high) = (self.bounds[other].0, self.bounds[leader].1);
@@ -429,9 +514,16 @@ impl Race {
         if self.same_is_equal && base == other {
             return CandidateStatus::Equal;
         }
-        let is_greater =
-            |scale: f64| self.is_greater(&base, &other.iter().map(|value| value / scale).collect::<Vec<_>>());
-        match (is_greater(1.0), self.rules.indifference > 0.0 && is_greater(within)) {
+        let is_greater = |scale: f64| {
+            self.is_greater(
+                &base,
+                &other.iter().map(|value| value / scale).collect::<Vec<_>>(),
+            )
+        };
+        match (
+            is_greater(1.0),
+            self.rules.indifference > 0.0 && is_greater(within),
+        ) {
             (true, _) => CandidateStatus::Slower,
             (false, true) => CandidateStatus::Equal,
             (false, false) => CandidateStatus::Undecided,

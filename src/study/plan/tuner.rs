@@ -38,17 +38,27 @@ impl Tuner {
     /// `present` is tried first.
     #[must_use]
     pub fn new(candidates: &[Vec<&Setting>], present: Option<usize>, tries: usize) -> Self {
-        let settings = candidates.iter().flatten().map(|setting| (setting.path.as_str(), setting.value.as_str()));
+        let settings = candidates
+            .iter()
+            .flatten()
+            .map(|setting| (setting.path.as_str(), setting.value.as_str()));
         let axes: Vec<(&str, Vec<&str>)> = grouped(settings.unique());
         let place = |setting: &&Setting| {
             let (_, values) = axes.iter().find(|(path, _)| *path == setting.path)?;
             values.iter().position(|value| *value == setting.value)
         };
         let point = |settings: &Vec<&Setting>| -> Option<Vec<usize>> {
-            if settings.is_empty() { None } else { settings.iter().map(place).collect() }
+            if settings.is_empty() {
+                None
+            } else {
+                settings.iter().map(place).collect()
+            }
         };
         let points: Vec<Option<Vec<usize>>> = candidates.iter().map(point).collect();
-        let of_grid = points.iter().enumerate().filter_map(|(at, point)| Some((point.clone()?, at)));
+        let of_grid = points
+            .iter()
+            .enumerate()
+            .filter_map(|(at, point)| Some((point.clone()?, at)));
         Self {
             sizes: axes.iter().map(|(_, values)| values.len()).collect(),
             at: of_grid.collect(),
@@ -65,17 +75,32 @@ impl Tuner {
     pub fn next(&mut self, leading: &[usize]) -> Vec<usize> {
         let left = self.tries.saturating_sub(self.tried.len());
         let chosen: Vec<usize> = if self.points.len() <= self.tries {
-            (0..self.points.len()).filter(|at| !self.tried.contains(at)).collect()
+            (0..self.points.len())
+                .filter(|at| !self.tried.contains(at))
+                .collect()
         } else if self.tried.is_empty() {
-            let corners = [self.sizes.iter().map(|_| 0).collect(), self.sizes.iter().map(|size| size - 1).collect()];
-            let corners = corners.iter().filter_map(|corner: &Vec<usize>| self.at.get(corner).copied());
+            let corners = [
+                self.sizes.iter().map(|_| 0).collect(),
+                self.sizes.iter().map(|size| size - 1).collect(),
+            ];
+            let corners = corners
+                .iter()
+                .filter_map(|corner: &Vec<usize>| self.at.get(corner).copied());
             let mut begin: Vec<usize> = self.present.into_iter().chain(corners).unique().collect();
             let more = (self.tries / 2).saturating_sub(begin.len());
             begin.extend(self.spread(more, &begin.iter().copied().collect()));
             begin
         } else {
-            let near = leading.iter().map(|&at| self.neighbours(at)).find(|list| !list.is_empty()).unwrap_or_default();
-            if near.is_empty() { self.spread(left.min(2 * self.sizes.len()), &BTreeSet::new()) } else { near }
+            let near = leading
+                .iter()
+                .map(|&at| self.neighbours(at))
+                .find(|list| !list.is_empty())
+                .unwrap_or_default();
+            if near.is_empty() {
+                self.spread(left.min(2 * self.sizes.len()), &BTreeSet::new())
+            } else {
+                near
+            }
         };
         let chosen: Vec<usize> = chosen.into_iter().take(left).collect();
         self.tried.extend(&chosen);
@@ -84,13 +109,25 @@ impl Tuner {
 
     /// Candidates one step of one setting away that were not tried.
     fn neighbours(&self, of: usize) -> Vec<usize> {
-        let Some(point) = &self.points[of] else { return Vec::new() };
+        let Some(point) = &self.points[of] else {
+            return Vec::new();
+        };
         let step = |(axis, up): (usize, bool)| {
             let mut near = point.clone();
-            near[axis] = if up { near[axis] + 1 } else { near[axis].checked_sub(1)? };
-            self.at.get(&near).copied().filter(|at| !self.tried.contains(at))
+            near[axis] = if up {
+                near[axis] + 1
+            } else {
+                near[axis].checked_sub(1)?
+            };
+            self.at
+                .get(&near)
+                .copied()
+                .filter(|at| !self.tried.contains(at))
         };
-        (0..self.sizes.len()).cartesian_product([true, false]).filter_map(step).collect()
+        (0..self.sizes.len())
+            .cartesian_product([true, false])
+            .filter_map(step)
+            .collect()
     }
 
     /// So many further points of the sequence, as far as there are; where it repeats itself for long, the first ones of
@@ -98,19 +135,24 @@ impl Tuner {
     fn spread(&mut self, wanted: usize, besides: &BTreeSet<usize>) -> Vec<usize> {
         let ratios = ratios(self.sizes.len());
         let mut found: Vec<usize> = Vec::new();
-        let is_new =
-            |at: &usize, found: &[usize]| !self.tried.contains(at) && !besides.contains(at) && !found.contains(at);
+        let is_new = |at: &usize, found: &[usize]| {
+            !self.tried.contains(at) && !besides.contains(at) && !found.contains(at)
+        };
         for _ in 0..50 * wanted {
             if found.len() == wanted {
                 return found;
             }
             self.drawn += 1;
             let drawn = self.drawn as f64;
-            let place = |(ratio, size): (&f64, &usize)| ((0.5 + drawn * ratio).fract() * *size as f64) as usize;
+            let place = |(ratio, size): (&f64, &usize)| {
+                ((0.5 + drawn * ratio).fract() * *size as f64) as usize
+            };
             let point: Vec<usize> = ratios.iter().zip(&self.sizes).map(place).collect();
             found.extend(self.at.get(&point).copied().filter(|at| is_new(at, &found)));
         }
-        let rest: Vec<usize> = (0..self.points.len()).filter(|at| is_new(at, &found)).collect();
+        let rest: Vec<usize> = (0..self.points.len())
+            .filter(|at| is_new(at, &found))
+            .collect();
         found.extend(rest.into_iter().take(wanted - found.len()));
         found
     }
@@ -120,7 +162,9 @@ impl Tuner {
 fn ratios(settings: usize) -> Vec<f64> {
     let power = 1.0 / (settings as f64 + 1.0);
     let golden = (0..64).fold(2.0, |root: f64, _| libm::pow(1.0 + root, power));
-    (1..=settings).map(|at| libm::pow(golden, -(at as f64))).collect()
+    (1..=settings)
+        .map(|at| libm::pow(golden, -(at as f64)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -132,19 +176,35 @@ mod tests {
         let mut points: Vec<Vec<Setting>> = vec![Vec::new()];
         for (axis, size) in sizes.iter().enumerate() {
             let path = format!("strategies.s.{axis}");
-            let setting = |value: usize| Setting { path: path.clone(), name: path.clone(), value: value.to_string() };
+            let setting = |value: usize| Setting {
+                path: path.clone(),
+                name: path.clone(),
+                value: value.to_string(),
+            };
             points = points
                 .iter()
-                .flat_map(|point| (0..*size).map(|value| [point.as_slice(), &[setting(value)]].concat()))
+                .flat_map(|point| {
+                    (0..*size).map(|value| [point.as_slice(), &[setting(value)]].concat())
+                })
                 .collect();
         }
         std::iter::once(Vec::new()).chain(points).collect()
     }
 
     /// All that is tried when the neighbours of the least value so far are followed.
-    fn tried(sizes: &[usize], tries: usize, value: impl Fn(&[usize]) -> f64) -> (Vec<usize>, Tuner) {
+    fn tried(
+        sizes: &[usize],
+        tries: usize,
+        value: impl Fn(&[usize]) -> f64,
+    ) -> (Vec<usize>, Tuner) {
         let all = grid(sizes);
-        let mut tuner = Tuner::new(&all.iter().map(|point| point.iter().collect()).collect::<Vec<_>>(), Some(0), tries);
+        let mut tuner = Tuner::new(
+            &all.iter()
+                .map(|point| point.iter().collect())
+                .collect::<Vec<_>>(),
+            Some(0),
+            tries,
+        );
         let (mut order, mut leading) = (Vec::new(), Vec::new());
         loop {
             let new = tuner.next(&leading);
@@ -152,30 +212,56 @@ mod tests {
                 return (order, tuner);
             }
             order.extend(new);
-            let of = |at: &usize| tuner.points[*at].as_ref().map_or(f64::INFINITY, |point| value(point));
-            leading = order.iter().copied().sorted_by(|a, b| of(a).total_cmp(&of(b))).take(3).collect();
+            let of = |at: &usize| {
+                tuner.points[*at]
+                    .as_ref()
+                    .map_or(f64::INFINITY, |point| value(point))
+            };
+            leading = order
+                .iter()
+                .copied()
+                .sorted_by(|a, b| of(a).total_cmp(&of(b)))
+                .take(3)
+                .collect();
         }
     }
 
     #[test]
     fn nothing_is_tried_twice_and_tries_are_kept_to_the_last() {
-        for (sizes, tries) in [(vec![6, 6, 6, 6], 100), (vec![40], 9), (vec![2; 10], 300), (vec![3, 1, 5], 5)] {
+        for (sizes, tries) in [
+            (vec![6, 6, 6, 6], 100),
+            (vec![40], 9),
+            (vec![2; 10], 300),
+            (vec![3, 1, 5], 5),
+        ] {
             let (order, _) = tried(&sizes, tries, |point| point.iter().sum::<usize>() as f64);
             assert_eq!(order.len(), tries, "{sizes:?}: all tries are used");
             assert!(order.iter().all_unique());
             assert_eq!(order[0], 0, "the present setting is tried first");
         }
         let (order, _) = tried(&[3, 4], 50, |_| 0.0);
-        assert_eq!(order, (0..13).collect::<Vec<_>>(), "a small space is tried as a whole, in its order");
+        assert_eq!(
+            order,
+            (0..13).collect::<Vec<_>>(),
+            "a small space is tried as a whole, in its order"
+        );
     }
 
     #[test]
     fn the_least_value_of_a_bowl_is_found_from_few_tries() {
         for target in [[0, 5, 2, 3], [5, 5, 0, 0], [2, 2, 3, 3], [1, 4, 4, 1]] {
-            let distance =
-                |point: &[usize]| -> usize { point.iter().zip(&target).map(|(a, b)| a.abs_diff(*b).pow(2)).sum() };
+            let distance = |point: &[usize]| -> usize {
+                point
+                    .iter()
+                    .zip(&target)
+                    .map(|(a, b)| a.abs_diff(*b).pow(2))
+                    .sum()
+            };
             let (order, tuner) = tried(&[6, 6, 6, 6], 100, |point| distance(point) as f64);
-            let best = order.iter().filter_map(|at| tuner.points[*at].as_deref()).map(distance);
+            let best = order
+                .iter()
+                .filter_map(|at| tuner.points[*at].as_deref())
+                .map(distance);
             assert_eq!(best.min(), Some(0), "{target:?} is found among 1,296");
         }
     }
@@ -183,12 +269,33 @@ mod tests {
     #[test]
     fn the_first_points_fill_the_space_evenly() {
         let all = grid(&[8, 8]);
-        let mut tuner = Tuner::new(&all.iter().map(|point| point.iter().collect()).collect::<Vec<_>>(), Some(0), 40);
-        let begin: Vec<Vec<usize>> = tuner.next(&[]).iter().filter_map(|at| tuner.points[*at].clone()).collect();
-        let quarter = |x: usize, y: usize| begin.iter().filter(|point| point[0] / 4 == x && point[1] / 4 == y).count();
+        let mut tuner = Tuner::new(
+            &all.iter()
+                .map(|point| point.iter().collect())
+                .collect::<Vec<_>>(),
+            Some(0),
+            40,
+        );
+        let begin: Vec<Vec<usize>> = tuner
+            .next(&[])
+            .iter()
+            .filter_map(|at| tuner.points[*at].clone())
+            .collect();
+        let quarter = |x: usize, y: usize| {
+            begin
+                .iter()
+                .filter(|point| point[0] / 4 == x && point[1] / 4 == y)
+                .count()
+        };
         let counts = [quarter(0, 0), quarter(0, 1), quarter(1, 0), quarter(1, 1)];
-        assert!(counts.iter().all(|count| (3..=7).contains(count)), "19 points, one quarter each: {counts:?}");
+        assert!(
+            counts.iter().all(|count| (3..=7).contains(count)),
+            "19 points, one quarter each: {counts:?}"
+        );
         // By hand: the root of x³ = x + 1 is 1.3247.
-        assert!((ratios(2)[0] - 1.0 / 1.324_717_957).abs() < 1e-9 && (ratios(1)[0] - 0.618_033_988_7).abs() < 1e-9);
+        assert!(
+            (ratios(2)[0] - 1.0 / 1.324_717_957).abs() < 1e-9
+                && (ratios(1)[0] - 0.618_033_988_7).abs() < 1e-9
+        );
     }
 }

@@ -21,8 +21,12 @@ pub(super) struct Trajectory {
 /// The trajectory with this number; `seed` is the experiment's.
 pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory {
     // Another factor than the generator's own step, whose multiples would be shifts of one sequence.
-    let mut indices = Indices::new(seed.rotate_left(32) ^ (u64::from(number) + 1).wrapping_mul(0xD134_2543_DE82_EF95));
-    let mut point: Vec<f64> = (0..constants).map(|_| indices.below(LEVELS) as f64 / (LEVELS - 1) as f64).collect();
+    let mut indices = Indices::new(
+        seed.rotate_left(32) ^ (u64::from(number) + 1).wrapping_mul(0xD134_2543_DE82_EF95),
+    );
+    let mut point: Vec<f64> = (0..constants)
+        .map(|_| indices.below(LEVELS) as f64 / (LEVELS - 1) as f64)
+        .collect();
     let mut order: Vec<usize> = (0..constants).collect();
     for at in (1..constants).rev() {
         order.swap(at, indices.below(at + 1));
@@ -51,7 +55,9 @@ pub(super) fn effects(
         for (variant, (before, after)) in pairs {
             for (measure_at, measure) in measures.iter().enumerate() {
                 // A time that is not reached on one side has no difference.
-                if let (Some(before), Some(after)) = ((measure.of)(&before[0]), (measure.of)(&after[0])) {
+                if let (Some(before), Some(after)) =
+                    ((measure.of)(&before[0]), (measure.of)(&after[0]))
+                {
                     effects.push(([constant, variant, measure_at], (after - before) / distance));
                 }
             }
@@ -79,7 +85,8 @@ mod tests {
                     assert!((distance - expected).abs() < 1e-9, "{points:?}");
                 }
             }
-            let on_grid = |share: &f64| (0.0..=1.0).contains(share) && (share * 3.0).fract().abs() < 1e-9;
+            let on_grid =
+                |share: &f64| (0.0..=1.0).contains(share) && (share * 3.0).fract().abs() < 1e-9;
             assert!(points.iter().flatten().all(on_grid), "{points:?}");
         }
     }
@@ -93,6 +100,9 @@ mod tests {
             }
         }
         // 24,000 shares in clusters of up to four equal ones: 6,000 each, standard error below 130.
-        assert!(counts.iter().all(|count| count.abs_diff(6_000) < 500), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| count.abs_diff(6_000) < 500),
+            "{counts:?}"
+        );
     }
 }

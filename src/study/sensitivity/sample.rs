@@ -50,12 +50,23 @@ impl<'s> Sampler<'s> {
         stop: &'s AtomicBool,
     ) -> Self {
         let (numbers, known) = (HashMap::new(), HashMap::new());
-        Self { varied, variants, journal, run_done, stop, numbers, known, runs: 0 }
+        Self {
+            varied,
+            variants,
+            journal,
+            run_done,
+            stop,
+            numbers,
+            known,
+            runs: 0,
+        }
     }
 
     /// The names of the chosen variants.
     pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
-        self.variants.iter().map(|&at| self.varied.base().variants[at].label.as_str())
+        self.variants
+            .iter()
+            .map(|&at| self.varied.base().variants[at].label.as_str())
     }
 
     /// The strategy of the variant at this place.
@@ -78,23 +89,41 @@ impl<'s> Sampler<'s> {
         let mut asked = HashSet::new();
         let mut samples: Vec<Vec<SampleId>> = Vec::new();
         for levels in levels {
-            let ids: Vec<SampleId> = (0..self.variants.len()).map(|place| self.id(levels, place)).collect();
-            let is_new = |id: &SampleId| !self.known.contains_key(&(*id, replicates.clone())) && asked.insert(*id);
+            let ids: Vec<SampleId> = (0..self.variants.len())
+                .map(|place| self.id(levels, place))
+                .collect();
+            let is_new = |id: &SampleId| {
+                !self.known.contains_key(&(*id, replicates.clone())) && asked.insert(*id)
+            };
             let new: Vec<SampleId> = ids.iter().copied().filter(is_new).collect();
             if !new.is_empty() {
                 wanted.push((levels, new));
             }
             samples.push(ids);
         }
-        let simulated = whole(wanted.chunks(BATCH).map(|batch| self.simulate(batch, &replicates)))?;
-        self.known.extend(simulated.into_iter().flatten().map(|(id, runs)| ((id, replicates.clone()), runs)));
+        let simulated = whole(
+            wanted
+                .chunks(BATCH)
+                .map(|batch| self.simulate(batch, &replicates)),
+        )?;
+        self.known.extend(
+            simulated
+                .into_iter()
+                .flatten()
+                .map(|(id, runs)| ((id, replicates.clone()), runs)),
+        );
         let runs_of = |id: &SampleId| self.known[&(*id, replicates.clone())].clone();
-        Ok(samples.iter().map(|ids| ids.iter().map(runs_of).collect()).collect())
+        Ok(samples
+            .iter()
+            .map(|ids| ids.iter().map(runs_of).collect())
+            .collect())
     }
 
     fn id(&mut self, levels: &[(usize, Level)], place: usize) -> SampleId {
         let (strategy, constants) = (self.strategy(place), self.varied.constants());
-        let own = levels.iter().filter(|(at, _)| constants[*at].strategies.iter().any(|of| of == strategy));
+        let own = levels
+            .iter()
+            .filter(|(at, _)| constants[*at].strategies.iter().any(|of| of == strategy));
         // The numbers below are those of a study of the same experiment.
         let next = self.numbers.len() as u32 + 1;
         (*self.numbers.entry(key(own)).or_insert(next), place)
@@ -105,21 +134,39 @@ impl<'s> Sampler<'s> {
         batch: &[Wanted<'_>],
         replicates: &Range<u32>,
     ) -> Result<Vec<(SampleId, Vec<RunRow>)>, StudyError> {
-        let experiments = in_order(batch.len(), self.stop, |at| Ok(self.varied.at(batch[at].0)?))?;
-        let samples = batch.iter().zip(&experiments).flat_map(|((_, ids), of)| ids.iter().map(move |id| (*id, of)));
-        let jobs: Vec<(SampleId, &Experiment, u32)> =
-            samples.flat_map(|(id, of)| replicates.clone().map(move |replicate| (id, of, replicate))).collect();
+        let experiments = in_order(batch.len(), self.stop, |at| {
+            Ok(self.varied.at(batch[at].0)?)
+        })?;
+        let samples = batch
+            .iter()
+            .zip(&experiments)
+            .flat_map(|((_, ids), of)| ids.iter().map(move |id| (*id, of)));
+        let jobs: Vec<(SampleId, &Experiment, u32)> = samples
+            .flat_map(|(id, of)| replicates.clone().map(move |replicate| (id, of, replicate)))
+            .collect();
         let rows = in_order(jobs.len(), self.stop, |job| {
             let ((number, place), experiment, replicate) = jobs[job];
-            let id = (number * self.variants.len() as u32 + place as u32, replicate);
-            let row = row_of(experiment, self.variants[place], replicate, (self.journal, id))?;
+            let id = (
+                number * self.variants.len() as u32 + place as u32,
+                replicate,
+            );
+            let row = row_of(
+                experiment,
+                self.variants[place],
+                replicate,
+                (self.journal, id),
+            )?;
             (self.run_done)();
             Ok(row)
         })?;
         self.runs += jobs.len() as u64;
         let mut rows = rows.into_iter();
         let mut runs_of = |id: &SampleId| (*id, rows.by_ref().take(replicates.len()).collect());
-        Ok(batch.iter().flat_map(|(_, ids)| ids).map(&mut runs_of).collect())
+        Ok(batch
+            .iter()
+            .flat_map(|(_, ids)| ids)
+            .map(&mut runs_of)
+            .collect())
     }
 }
 

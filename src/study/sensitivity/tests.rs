@@ -49,25 +49,51 @@ fn analysed(threads: usize, only: &[&str], budget: u64) -> SensitivityRecord {
     of_rules(threads, &varied(home.path()), &rules(only, budget))
 }
 
-fn of_rules(threads: usize, varied: &VariedExperiment, rules: &SensitivityRules) -> SensitivityRecord {
+fn of_rules(
+    threads: usize,
+    varied: &VariedExperiment,
+    rules: &SensitivityRules,
+) -> SensitivityRecord {
     let home = tempfile::tempdir().expect("a temporary folder");
     let journal = Journal::open(&home.path().join("out"), b"key").expect("a journal");
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .expect("threads");
     let stop = AtomicBool::new(false);
-    pool.install(|| sensitivity(varied, rules, &journal, || {}, &stop)).expect("analysed")
+    pool.install(|| sensitivity(varied, rules, &journal, || {}, &stop))
+        .expect("analysed")
 }
 
 #[test]
 fn only_constants_whose_path_exists_take_part() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
-    let names: Vec<&str> = varied.constants().iter().map(|constant| constant.name).collect();
-    assert!(names.contains(&"fleet[*].downlink") && names.contains(&"agent.apply"), "{names:?}");
-    for absent in ["distribution.cache.rtt", "registry.cdn.cold", "faults.outages.repair", "registry.perConnection"] {
+    let names: Vec<&str> = varied
+        .constants()
+        .iter()
+        .map(|constant| constant.name)
+        .collect();
+    assert!(
+        names.contains(&"fleet[*].downlink") && names.contains(&"agent.apply"),
+        "{names:?}"
+    );
+    for absent in [
+        "distribution.cache.rtt",
+        "registry.cdn.cold",
+        "faults.outages.repair",
+        "registry.perConnection",
+    ] {
         assert!(!names.contains(&absent), "{absent} takes part");
     }
-    assert!(!names.contains(&"release.workloads[*].readiness.period"), "there is no probe");
-    assert!(!names.contains(&"release.workloads[*].start"), "zero has no factor");
+    assert!(
+        !names.contains(&"release.workloads[*].readiness.period"),
+        "there is no probe"
+    );
+    assert!(
+        !names.contains(&"release.workloads[*].start"),
+        "zero has no factor"
+    );
 }
 
 #[test]
@@ -78,8 +104,15 @@ fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
         .iter()
         .find(|row| row.variant == "all" && row.measure == "reachable_ready_s")
         .expect("the downlink takes part");
-    assert_eq!((row.low.as_str(), row.value.as_str(), row.high.as_str()), ("20 Mbit/s", "100 Mbit/s", "500 Mbit/s"));
-    let (low, value, high) = (row.at_low.expect("done"), row.at_value.expect("done"), row.at_high.expect("done"));
+    assert_eq!(
+        (row.low.as_str(), row.value.as_str(), row.high.as_str()),
+        ("20 Mbit/s", "100 Mbit/s", "500 Mbit/s")
+    );
+    let (low, value, high) = (
+        row.at_low.expect("done"),
+        row.at_value.expect("done"),
+        row.at_high.expect("done"),
+    );
     // 100 MB: 40 s at 20 Mbit/s, 8 s at 100, 1.6 s at 500; all else is equal.
     assert!((low - value - 32.0).abs() < 0.01, "{low} {value}");
     assert!((value - high - 6.4).abs() < 0.01, "{value} {high}");
@@ -88,23 +121,34 @@ fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
 #[test]
 fn bisection_finds_the_value_at_which_an_assertion_breaks() {
     let record = analysed(2, &["fleet[*].downlink"], 0);
-    let decision = record.decisions.iter().find(|decision| decision.decision.contains("< 30 s")).expect("asserted");
+    let decision = record
+        .decisions
+        .iter()
+        .find(|decision| decision.decision.contains("< 30 s"))
+        .expect("asserted");
     assert_eq!(decision.answer, "holds");
     let low = &decision.ends[0];
-    let (share, _) = low.changes.clone().unwrap_or_else(|| panic!("{decision:?}"));
+    let (share, _) = low
+        .changes
+        .clone()
+        .unwrap_or_else(|| panic!("{decision:?}"));
     assert_eq!(low.answer, "is exceeded");
     // The rest of the time in the worst run, without the 8 s of the pull.
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
     let times = (0..2).map(|replicate| {
-        let run = crate::sim::run(&varied.base().variants[0], 1, replicate).expect("it has no process");
+        let run =
+            crate::sim::run(&varied.base().variants[0], 1, replicate).expect("it has no process");
         run.run.completion_s.expect("complete")
     });
     let rest = times.fold(0.0, f64::max) - 8.0;
     // 8 s · 5^share + rest = 30 s, to 1/64 of the way.
     let exact = libm::log((30.0 - rest) / 8.0) / libm::log(5.0);
     assert!(exact < 1.0, "{rest}");
-    assert!((share - exact).abs() < 1.0 / 64.0 + 1e-9, "{share}, not {exact}");
+    assert!(
+        (share - exact).abs() < 1.0 / 64.0 + 1e-9,
+        "{share}, not {exact}"
+    );
     assert!(decision.ends[1].changes.is_none());
 }
 
@@ -114,17 +158,29 @@ fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
     let record = analysed(1, &only, 2 * 3 * 8);
     assert_eq!(record.trajectories, 8);
     let row = |constant: &str| {
-        let found = record.screening.iter().find(|row| row.constant == constant && row.variant == "all");
+        let found = record
+            .screening
+            .iter()
+            .find(|row| row.constant == constant && row.variant == "all");
         found.expect("screened").clone()
     };
     // From the low to the high end a pull's constant adds half a second, whatever else there is.
     let constant = row("node.pullConstant");
-    assert!((constant.mu - 0.5).abs() < 0.01 && constant.sigma < 0.01, "{constant:?}");
+    assert!(
+        (constant.mu - 0.5).abs() < 0.01 && constant.sigma < 0.01,
+        "{constant:?}"
+    );
     let downlink = row("fleet[*].downlink");
     // Steps of 2/3 of the logarithm: 40 s to 4.68 s, or 13.7 s to 1.6 s. Effects of -53 and -18 s.
     assert!(downlink.mu < -18.0 && downlink.mu > -54.0, "{downlink:?}");
-    assert!((downlink.mu_star + downlink.mu).abs() < 1e-9, "a faster link is never slower");
-    assert!(downlink.sigma > 1.0, "the effect is not linear: {downlink:?}");
+    assert!(
+        (downlink.mu_star + downlink.mu).abs() < 1e-9,
+        "a faster link is never slower"
+    );
+    assert!(
+        downlink.sigma > 1.0,
+        "the effect is not linear: {downlink:?}"
+    );
     assert_eq!(to_json(&analysed(3, &only, 2 * 3 * 8)), to_json(&record));
 }
 
@@ -134,27 +190,43 @@ fn a_variant_beside_those_of_other_products_has_the_effects_that_it_has_alone() 
     let products = "strategies: {fleet: {rancherFleet: {}}, foundry: {cloudFoundry: {}}}\n";
     let world = TEXT.split("strategies").next().expect("a world");
     let varied = written(home.path(), &format!("{world}{products}"));
-    let both = SensitivityRules { halvings: 0, ..rules(&[], 0) };
+    let both = SensitivityRules {
+        halvings: 0,
+        ..rules(&[], 0)
+    };
     let together = of_rules(2, &varied, &both);
     let mut runs = 0;
     for variant in ["fleet", "foundry"] {
-        let alone = SensitivityRules { variants: vec![variant.to_owned()], ..both.clone() };
+        let alone = SensitivityRules {
+            variants: vec![variant.to_owned()],
+            ..both.clone()
+        };
         let record = of_rules(1, &varied, &alone);
-        let own: Vec<_> = together.effects.iter().filter(|row| row.variant == variant).collect();
+        let own: Vec<_> = together
+            .effects
+            .iter()
+            .filter(|row| row.variant == variant)
+            .collect();
         assert_eq!(own, record.effects.iter().collect::<Vec<_>>());
         assert_eq!(record.runs, alone.least_runs(&varied));
         runs += record.runs;
     }
     assert_eq!(together.runs, runs);
     let of_all = 2 * 2 * (1 + 2 * varied.constants().len() as u64);
-    assert!(runs < of_all, "constants of the other product were simulated too: {runs} of {of_all} runs");
+    assert!(
+        runs < of_all,
+        "constants of the other product were simulated too: {runs} of {of_all} runs"
+    );
 }
 
 #[test]
 fn all_parts_together_take_at_most_the_runs_of_the_budget() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
-    let all = SensitivityRules { screening: 500, ..rules(&[], 0) };
+    let all = SensitivityRules {
+        screening: 500,
+        ..rules(&[], 0)
+    };
     let least = all.least_runs(&varied);
     let variants = varied.base().variants.len() as u64;
     let each = variants * u64::from(varied.base().replicates);
@@ -165,8 +237,16 @@ fn all_parts_together_take_at_most_the_runs_of_the_budget() {
         (13 * each, 2, (6, each.min(500))),
         (10, 0, (6, 10)),
     ] {
-        let rules = SensitivityRules { most: Some(least + left), halvings: 6, ..all.clone() };
-        assert_eq!(rules.shares(&varied, searches), expected, "{left} {searches}");
+        let rules = SensitivityRules {
+            most: Some(least + left),
+            halvings: 6,
+            ..all.clone()
+        };
+        assert_eq!(
+            rules.shares(&varied, searches),
+            expected,
+            "{left} {searches}"
+        );
     }
     assert_eq!(all.shares(&varied, 9), (all.halvings, 500));
 }

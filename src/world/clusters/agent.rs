@@ -72,7 +72,8 @@ impl Agent {
     /// Whether it has nothing left to do and to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         let has_begun = self.instructed.is_some() || self.applied.is_some();
-        let is_known = settled && self.reported == self.applied.map(|revision| (revision, true, false));
+        let is_known =
+            settled && self.reported == self.applied.map(|revision| (revision, true, false));
         !has_begun || (self.instructed == self.applied && self.applying.is_none() && is_known)
     }
 }
@@ -132,7 +133,12 @@ impl World<'_> {
         let cluster = &mut self.clusters[id.index()];
         let nth = cluster.agent.instructions;
         cluster.agent.instructions += 1;
-        let delay = self.platform.agent.instruction_delay.draw(&self.streams, cluster.key, "instruction delay", nth);
+        let delay = self.platform.agent.instruction_delay.draw(
+            &self.streams,
+            cluster.key,
+            "instruction delay",
+            nth,
+        );
         queue.schedule_in(delay, Event::Agent(AgentEvent::InstructionArrives(id)));
     }
 
@@ -161,7 +167,11 @@ impl World<'_> {
         let nth = agent.applies;
         agent.applies += 1;
         let cluster = &self.clusters[id.index()];
-        let span = self.platform.agent.apply.draw(&self.streams, cluster.key, "apply", nth);
+        let span = self
+            .platform
+            .agent
+            .apply
+            .draw(&self.streams, cluster.key, "apply", nth);
         let span = span.mul_f64(cluster.draws.apply);
         queue.schedule_in(span, Event::Agent(AgentEvent::Applied(id)));
     }
@@ -200,10 +210,13 @@ impl World<'_> {
     /// The first deployment in a cluster: the watch begins some time later, and what it finds is its first event.
     fn watch_begins(&mut self, id: ClusterId, queue: &mut Queue) {
         let agent = &mut self.clusters[id.index()].agent;
-        let ReadinessSpec::Debounce(debounce) = &self.platform.agent.readiness else { return };
+        let ReadinessSpec::Debounce(debounce) = &self.platform.agent.readiness else {
+            return;
+        };
         if agent.readiness_due.is_none() && !self.spec.workloads.is_empty() {
             let event = Event::Agent(AgentEvent::ReadinessDue(id));
-            agent.readiness_due = Some(queue.schedule_in(debounce.watch_start + debounce.delay, event));
+            agent.readiness_due =
+                Some(queue.schedule_in(debounce.watch_start + debounce.delay, event));
         }
     }
 
@@ -246,7 +259,11 @@ impl World<'_> {
         match &platform.agent.readiness {
             ReadinessSpec::Delay(delay) => {
                 let cluster = &mut self.clusters[id.index()];
-                let sent = cluster.agent.sent.map(|(_, ready, degraded)| (ready, degraded)).unwrap_or_default();
+                let sent = cluster
+                    .agent
+                    .sent
+                    .map(|(_, ready, degraded)| (ready, degraded))
+                    .unwrap_or_default();
                 if is_scheduled || (cluster.settled, cluster.degraded) == sent {
                     return None;
                 }
@@ -263,7 +280,8 @@ impl World<'_> {
             ReadinessSpec::Looks(looks) => {
                 let agent = &self.clusters[id.index()].agent;
                 let is_new = agent.seen != self.available_workloads(id);
-                (is_new && !is_scheduled).then(|| looks.next_look(agent.looks_from, agent.saw_all_available, now))
+                (is_new && !is_scheduled)
+                    .then(|| looks.next_look(agent.looks_from, agent.saw_all_available, now))
             }
         }
     }
@@ -297,18 +315,30 @@ impl World<'_> {
     /// A digest of the status of every workload: its observed template and its counts.
     fn digest_of_status(&self, id: ClusterId) -> u128 {
         (0..self.spec.workloads.len()).fold(0, |digest: u128, workload| {
-            let PodCounts { updated, old, ready, available } = self.progress_counts(id, workload);
-            let template = self.clusters[id.index()].workloads[workload].desired.map_or(0, |revision| revision.0 + 1);
-            [template, updated, old, ready, available].into_iter().fold(digest, |digest, count| {
-                // The multiplier of a 128-bit congruential generator, so that counts in other places differ.
-                digest.wrapping_add(u128::from(count) + 1).wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645)
-            })
+            let PodCounts {
+                updated,
+                old,
+                ready,
+                available,
+            } = self.progress_counts(id, workload);
+            let template = self.clusters[id.index()].workloads[workload]
+                .desired
+                .map_or(0, |revision| revision.0 + 1);
+            [template, updated, old, ready, available]
+                .into_iter()
+                .fold(digest, |digest, count| {
+                    // The multiplier of a 128-bit congruential generator, so that counts in other places differ.
+                    digest
+                        .wrapping_add(u128::from(count) + 1)
+                        .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645)
+                })
         })
     }
 
     /// The set of workloads that are available, as bits; beyond 128 workloads they share bits.
     fn available_workloads(&self, id: ClusterId) -> u128 {
-        let available = (0..self.spec.workloads.len()).filter(|&workload| self.is_workload_settled(id, workload));
+        let available = (0..self.spec.workloads.len())
+            .filter(|&workload| self.is_workload_settled(id, workload));
         available.fold(0, |bits, workload| bits ^ (1 << (workload % 128)))
     }
 
@@ -328,11 +358,20 @@ impl World<'_> {
         agent.sent = Some(report);
         let nth = agent.reports;
         agent.reports += 1;
-        let delay = self.platform.agent.report_delay.draw(&self.streams, cluster.key, "report delay", nth);
+        let delay =
+            self.platform
+                .agent
+                .report_delay
+                .draw(&self.streams, cluster.key, "report delay", nth);
         agent.arrives = agent.arrives.max(queue.now() + delay);
         queue.schedule(
             agent.arrives,
-            Event::Agent(AgentEvent::ReportArrives(Report { cluster: id, applied, ready, degraded })),
+            Event::Agent(AgentEvent::ReportArrives(Report {
+                cluster: id,
+                applied,
+                ready,
+                degraded,
+            })),
         );
     }
 
@@ -355,7 +394,10 @@ impl World<'_> {
         let agent = &cluster.agent;
         let phase = if agent.missed.or(agent.instructed) != Some(NEW) {
             ClusterPhase::Waiting
-        } else if agent.reported.is_some_and(|(applied, ready, _)| (applied, ready) == (NEW, true)) {
+        } else if agent
+            .reported
+            .is_some_and(|(applied, ready, _)| (applied, ready) == (NEW, true))
+        {
             ClusterPhase::Ready
         } else if !cluster.cuts.is_managed() || cluster.troubled_pods > 0 {
             ClusterPhase::NotReady

@@ -98,7 +98,10 @@ pub struct DebounceSpec {
 
 impl DebounceSpec {
     /// That of Rancher Fleet's agent since v0.12.0.
-    pub const FLEET: Self = Self { delay: default::DEBOUNCE, watch_start: default::WATCH_START };
+    pub const FLEET: Self = Self {
+        delay: default::DEBOUNCE,
+        watch_start: default::WATCH_START,
+    };
 }
 
 impl Default for DebounceSpec {
@@ -185,11 +188,22 @@ impl LookSpec {
     /// A setting that the product's agent would not accept: its name, what must hold, and an example.
     #[must_use]
     pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
-        let (slow, fast) = (self.exponential_base_for_slow_backoff, self.exponential_base_for_fast_backoff);
+        let (slow, fast) = (
+            self.exponential_base_for_slow_backoff,
+            self.exponential_base_for_fast_backoff,
+        );
         if !(1..=40).contains(&self.attempts_with_fixed_delay) {
-            Some(("attemptsWithFixedDelay", "must be 1 to 40", "write e.g. `1`"))
+            Some((
+                "attemptsWithFixedDelay",
+                "must be 1 to 40",
+                "write e.g. `1`",
+            ))
         } else if !(1.05..=100.0).contains(&slow) {
-            Some(("exponentialBaseForSlowBackoff", "must be 1.05 to 100", "write e.g. `1.2`"))
+            Some((
+                "exponentialBaseForSlowBackoff",
+                "must be 1.05 to 100",
+                "write e.g. `1.2`",
+            ))
         } else if !(slow..=100.0).contains(&fast) {
             let must = "must be at most 100 and not less than `exponentialBaseForSlowBackoff`";
             Some(("exponentialBaseForFastBackoff", must, "write e.g. `1.5`"))
@@ -197,7 +211,11 @@ impl LookSpec {
             let must = "must not be less than `initialSlowBackoffDelay`";
             Some(("maxSlowBackoffDelay", must, "write e.g. `15 s`"))
         } else if self.max_fast_backoff_delay < self.max_slow_backoff_delay {
-            Some(("maxFastBackoffDelay", "must not be less than `maxSlowBackoffDelay`", "write e.g. `900 s`"))
+            Some((
+                "maxFastBackoffDelay",
+                "must not be less than `maxSlowBackoffDelay`",
+                "write e.g. `900 s`",
+            ))
         } else {
             None
         }
@@ -222,8 +240,8 @@ mod tests {
         // By hand: 5, then 2 · 1.2^n while that is at most 15 (n = 0 to 11; the last is 14.86). 1.2 times that is 17.8
         // and exceeds 15, so the next one is 1.5 times 14.86, or 22.29, and there is no step of 15 s.
         let expected = [
-            5.0, 7.0, 9.4, 12.28, 15.736, 19.883, 24.860, 30.832, 37.998, 46.598, 56.917, 69.301, 84.161, 106.451,
-            139.887, 190.040, 265.269, 378.114, 547.380, 801.280,
+            5.0, 7.0, 9.4, 12.28, 15.736, 19.883, 24.860, 30.832, 37.998, 46.598, 56.917, 69.301,
+            84.161, 106.451, 139.887, 190.040, 265.269, 378.114, 547.380, 801.280,
         ];
         for (look, expected) in looks(false, expected.len()).iter().zip(expected) {
             assert!((look - expected).abs() < 0.001, "{look} is not {expected}");
@@ -235,7 +253,10 @@ mod tests {
 
     #[test]
     fn looks_at_an_available_work_grow_fast_at_once() {
-        for (look, expected) in looks(true, 6).iter().zip([5.0, 7.0, 10.0, 14.5, 21.25, 31.375]) {
+        for (look, expected) in looks(true, 6)
+            .iter()
+            .zip([5.0, 7.0, 10.0, 14.5, 21.25, 31.375])
+        {
             assert!((look - expected).abs() < 1e-6, "{look} is not {expected}");
         }
     }
@@ -244,11 +265,24 @@ mod tests {
     fn the_next_look_is_after_now() {
         let next = |now: f64| {
             let now = SimTime::ZERO + SimDuration::from_secs_f64(10.0 + now);
-            LookSpec::KUBEFLEET.next_look(SimTime::from_secs(10), false, now).as_secs_f64() - 10.0
+            LookSpec::KUBEFLEET
+                .next_look(SimTime::from_secs(10), false, now)
+                .as_secs_f64()
+                - 10.0
         };
         // The cluster of the text is ready after 300 s and is seen at 378 s, or after 600 s and at 801 s.
-        for (now, expected) in [(0.0, 5.0), (4.9, 5.0), (5.0, 7.0), (300.0, 378.114), (600.0, 801.280)] {
-            assert!((next(now) - expected).abs() < 0.001, "after {now}: {} is not {expected}", next(now));
+        for (now, expected) in [
+            (0.0, 5.0),
+            (4.9, 5.0),
+            (5.0, 7.0),
+            (300.0, 378.114),
+            (600.0, 801.280),
+        ] {
+            assert!(
+                (next(now) - expected).abs() < 0.001,
+                "after {now}: {} is not {expected}",
+                next(now)
+            );
         }
     }
 }

@@ -105,7 +105,12 @@ impl ClusterState {
     pub(crate) fn spend(&mut self, now: SimTime) {
         let span = now - self.spent_until.min(now);
         self.spent_until = now;
-        match (self.facts.begun, self.downloads_now, self.unpacks_now, self.pulls_now) {
+        match (
+            self.facts.begun,
+            self.downloads_now,
+            self.unpacks_now,
+            self.pulls_now,
+        ) {
             (None, ..) | (_, 0, 0, 0) => {}
             (_, 0, 1.., _) => self.facts.unpacking += span,
             _ => self.facts.transferring += span,
@@ -114,15 +119,25 @@ impl ClusterState {
 }
 
 impl World<'_> {
-    pub(crate) fn add_cluster(&mut self, spec: &ClusterSpec, caches: &CacheLinks, queue: &mut Queue) {
+    pub(crate) fn add_cluster(
+        &mut self,
+        spec: &ClusterSpec,
+        caches: &CacheLinks,
+        queue: &mut Queue,
+    ) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
         let draw = |model: &RateModel, purpose| {
             // At least 1 byte per second, so that every transfer ends.
             BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
         };
-        let draws =
-            ClusterDraws::draw(self.spec, self.platform.agent.apply_spread, &self.streams, &self.faults.draws, key);
+        let draws = ClusterDraws::draw(
+            self.spec,
+            self.platform.agent.apply_spread,
+            &self.streams,
+            &self.faults.draws,
+            key,
+        );
         let node = &self.spec.node;
         let nic = draw(&node.nic, "nic");
         let usual = draw(&spec.downlink, "downlink");
@@ -131,7 +146,9 @@ impl World<'_> {
         let disk = node.disk.as_ref().and_then(DiskSpec::limit);
         let disk = disk.map(|(rate, buffer)| (slowed(draw(rate, "disk rate"), draws.slow), buffer));
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
-        let rtt = spec.rtt.correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
+        let rtt = spec
+            .rtt
+            .correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
         let Transfers { links, network, .. } = &mut self.transfers;
         let regional_cache = caches.link(id, CachePlace::Region);
         let link = links.add_cluster(spec.region, regional_cache, downlink, network);
@@ -139,11 +156,22 @@ impl World<'_> {
         let first = self.nodes.len();
         for at in 0..spec.draw_nodes(&self.streams, key) {
             let key = key.part(u64::from(at));
-            let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, node.unpack_spread);
+            let speed = dist::lognormal(
+                &mut self.streams.stream(key, "unpack speed"),
+                1.0,
+                node.unpack_spread,
+            );
             let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
             links.add_node(id, inside, nic, network);
             let disk = disk.map(|(rate, buffer)| Disk::new(rate, buffer, unpack_rate));
-            self.nodes.push(NodeState::new(node, self.contents.first(), id, key, unpack_rate, disk));
+            self.nodes.push(NodeState::new(
+                node,
+                self.contents.first(),
+                id,
+                key,
+                unpack_rate,
+                disk,
+            ));
         }
         let running = self.spec.installed(id.index());
         self.clusters.push(ClusterState {
@@ -158,7 +186,12 @@ impl World<'_> {
             outage: 0,
             agent: Agent::settled(running),
             pod_queues: PodQueues::new(&self.spec.pods),
-            workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
+            workloads: self
+                .spec
+                .workloads
+                .iter()
+                .map(|_| WorkloadState::default())
+                .collect(),
             settled: running.is_some(),
             degraded: false,
             troubled_pods: 0,
@@ -194,7 +227,9 @@ impl World<'_> {
 
     /// Each cluster's downlink without faults, its round trip to the registry, and its nodes.
     pub fn links(&self) -> impl Iterator<Item = (BytesPerSec, SimDuration, u32)> {
-        self.clusters.iter().map(|cluster| (cluster.downlink, cluster.rtt, cluster.nodes.len() as u32))
+        self.clusters
+            .iter()
+            .map(|cluster| (cluster.downlink, cluster.rtt, cluster.nodes.len() as u32))
     }
 
     /// Facts recorded about each cluster.

@@ -35,12 +35,19 @@ impl Cuts {
     /// An outage of this kind ends.
     pub(crate) fn remove(&mut self, kind: CutKind) {
         const CUT: &str = "an outage that ends has begun";
-        self.management = self.management.checked_sub(u32::from(kind.is_offline())).expect(CUT);
+        self.management = self
+            .management
+            .checked_sub(u32::from(kind.is_offline()))
+            .expect(CUT);
         match kind {
             CutKind::All => self.network = self.network.checked_sub(1).expect(CUT),
             CutKind::Management => {}
             CutKind::Brownout { downlink } => {
-                let at = self.brownouts.iter().position(|one| *one == downlink).expect(CUT);
+                let at = self
+                    .brownouts
+                    .iter()
+                    .position(|one| *one == downlink)
+                    .expect(CUT);
                 self.brownouts.swap_remove(at);
             }
         }
@@ -73,7 +80,14 @@ impl Cuts {
 
     /// The share of the downlink that is left.
     pub(crate) fn downlink_share(&self) -> f64 {
-        let whole = if self.has_network() && self.silences == 0 { 1.0 } else { 0.0 };
-        self.brownouts.iter().map(|share| share.get()).fold(whole, f64::min)
+        let whole = if self.has_network() && self.silences == 0 {
+            1.0
+        } else {
+            0.0
+        };
+        self.brownouts
+            .iter()
+            .map(|share| share.get())
+            .fold(whole, f64::min)
     }
 }

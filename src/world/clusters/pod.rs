@@ -120,18 +120,33 @@ impl World<'_> {
         id
     }
 
-    pub(crate) fn create_pod(&mut self, cluster: ClusterId, workload: usize, node: NodeId, queue: &mut Queue) {
+    pub(crate) fn create_pod(
+        &mut self,
+        cluster: ClusterId,
+        workload: usize,
+        node: NodeId,
+        queue: &mut Queue,
+    ) {
         let state = &mut self.clusters[cluster.index()].workloads[workload];
-        let revision = state.desired.expect("a controller without a template creates nothing");
+        let revision = state
+            .desired
+            .expect("a controller without a template creates nothing");
         let id = self.new_pod(cluster, workload, node, revision, PodPhase::Pulling);
-        self.clusters[cluster.index()].workloads[workload].pods.push(id);
+        self.clusters[cluster.index()].workloads[workload]
+            .pods
+            .push(id);
         let now = queue.now();
         let bound = self.clusters[cluster.index()].pod_queues.bound(now);
         if bound == now {
             self.reach_node(id, queue);
         } else {
             self.pods[id.index()].phase = PodPhase::Pending;
-            self.schedule_for_pod(id, bound - now, Event::Workload(WorkloadEvent::PodBound(id)), queue);
+            self.schedule_for_pod(
+                id,
+                bound - now,
+                Event::Workload(WorkloadEvent::PodBound(id)),
+                queue,
+            );
         }
     }
 
@@ -170,16 +185,25 @@ impl World<'_> {
             return;
         }
         let grace = match was {
-            PodPhase::Running | PodPhase::Unready => {
-                self.draw(id, &self.spec.workloads[workload].termination, "termination", 0)
-            }
+            PodPhase::Running | PodPhase::Unready => self.draw(
+                id,
+                &self.spec.workloads[workload].termination,
+                "termination",
+                0,
+            ),
             _ => SimDuration::ZERO,
         };
         queue.schedule_in(grace, Event::Workload(WorkloadEvent::PodGone(id)));
     }
 
     /// Pre-pulls the new image of a workload on a node.
-    pub(crate) fn pre_pull_image(&mut self, cluster: ClusterId, node: NodeId, workload: usize, queue: &mut Queue) {
+    pub(crate) fn pre_pull_image(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        workload: usize,
+        queue: &mut Queue,
+    ) {
         // Pre-pulls must not change the numbers and the random draws of the rollout's pods.
         let pods = self.nodes[node.index()].pods;
         let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
@@ -211,8 +235,14 @@ impl World<'_> {
         if self.take_pod_event(id) != PodPhase::ImageBackOff {
             return;
         }
-        let backs_off = self.pods[id.index()].image_backoff.expires().is_some_and(|expires| now < expires);
-        debug_assert!(!backs_off || !self.needs_pull(id), "a sync that does nothing is not scheduled");
+        let backs_off = self.pods[id.index()]
+            .image_backoff
+            .expires()
+            .is_some_and(|expires| now < expires);
+        debug_assert!(
+            !backs_off || !self.needs_pull(id),
+            "a sync that does nothing is not scheduled"
+        );
         self.set_troubled(id, false);
         self.ensure_image(id, queue);
     }
@@ -251,7 +281,10 @@ impl World<'_> {
         waiting.retain(|id| self.pods[id.index()].phase == PodPhase::ImageBackOff);
         for &id in &waiting {
             let pod = &mut self.pods[id.index()];
-            let is_pending = pod.image_backoff.expires().is_some_and(|expires| queue.now() < expires);
+            let is_pending = pod
+                .image_backoff
+                .expires()
+                .is_some_and(|expires| queue.now() < expires);
             if is_pending && !self.needs_pull(id) {
                 let pod = &mut self.pods[id.index()];
                 pod.requeues = pod.backed_off.1;
@@ -271,10 +304,15 @@ impl World<'_> {
         pod.requeues += 1;
         let nth = pod.requeues;
         let wait = match self.spec.node.requeue {
-            Requeue::AfterError => self.draw(id, &self.spec.node.error_requeue, "error requeue", nth),
+            Requeue::AfterError => {
+                self.draw(id, &self.spec.node.error_requeue, "error requeue", nth)
+            }
             Requeue::AtExpiry => {
                 let wait = left.min(self.spec.node.sync_frequency);
-                let jitter = DurationModel::Uniform { min: wait, max: wait.mul_f64(1.0 + calibration::REQUEUE_JITTER) };
+                let jitter = DurationModel::Uniform {
+                    min: wait,
+                    max: wait.mul_f64(1.0 + calibration::REQUEUE_JITTER),
+                };
                 self.draw(id, &jitter, "expiry requeue", nth)
             }
         };
@@ -316,17 +354,27 @@ impl World<'_> {
         let nth = pod.starts;
         let draws = &self.clusters[pod.cluster.index()].draws;
         let (factor, slow) = (draws.start, draws.slow);
-        let overhead = slowed(self.draw(id, &self.spec.node.start_overhead, "start overhead", nth), factor);
+        let overhead = slowed(
+            self.draw(id, &self.spec.node.start_overhead, "start overhead", nth),
+            factor,
+        );
         let overhead = overhead + self.wait_to_start(id, slow, queue.now());
         if self.read_on_demand(id, overhead, queue) {
             return;
         }
-        self.schedule_for_pod(id, overhead, Event::Workload(WorkloadEvent::ContainerStarted(id)), queue);
+        self.schedule_for_pod(
+            id,
+            overhead,
+            Event::Workload(WorkloadEvent::ContainerStarted(id)),
+            queue,
+        );
     }
 
     /// The time until a node has started the pods before this one.
     fn wait_to_start(&mut self, id: PodId, slow: f64, now: SimTime) -> SimDuration {
-        let Some(rate) = self.spec.pods.starts_per_second else { return SimDuration::ZERO };
+        let Some(rate) = self.spec.pods.starts_per_second else {
+            return SimDuration::ZERO;
+        };
         let node = &mut self.nodes[self.pods[id.index()].node.index()];
         let turn = node.next_start.max(now);
         node.next_start = turn + SimDuration::from_secs_f64(slow / rate.get());
@@ -335,7 +383,13 @@ impl World<'_> {
 
     /// Schedules the next event of a pod. Events of pods that can never become ready are counted, because a run with
     /// no other events has stalled.
-    pub(crate) fn schedule_for_pod(&mut self, id: PodId, after: SimDuration, event: Event, queue: &mut Queue) {
+    pub(crate) fn schedule_for_pod(
+        &mut self,
+        id: PodId,
+        after: SimDuration,
+        event: Event,
+        queue: &mut Queue,
+    ) {
         let pod = &mut self.pods[id.index()];
         self.inert_events += usize::from(pod.never_ready);
         pod.next = Some(queue.schedule_in(after, event));
@@ -373,8 +427,14 @@ impl World<'_> {
             Some(_) if !works => {}
             Some(probe) => {
                 let factor = self.clusters[cluster.index()].draws.start;
-                let able = slowed(self.draw(id, &self.spec.workloads[workload].start, "start", start), factor);
-                queue.schedule_in(probe.succeeds(able), Event::Workload(WorkloadEvent::PodReady { pod: id, start }));
+                let able = slowed(
+                    self.draw(id, &self.spec.workloads[workload].start, "start", start),
+                    factor,
+                );
+                queue.schedule_in(
+                    probe.succeeds(able),
+                    Event::Workload(WorkloadEvent::PodReady { pod: id, start }),
+                );
             }
         }
     }
@@ -392,7 +452,10 @@ impl World<'_> {
             self.pod_available(id, start, queue);
         } else {
             self.update_progress_condition(cluster, workload, queue);
-            queue.schedule_in(min_ready, Event::Workload(WorkloadEvent::PodAvailable { pod: id, start }));
+            queue.schedule_in(
+                min_ready,
+                Event::Workload(WorkloadEvent::PodAvailable { pod: id, start }),
+            );
         }
     }
 
@@ -409,7 +472,11 @@ impl World<'_> {
 
     /// When a container starts again whose back-off ends at `opens`.
     fn restarts_at(&mut self, id: PodId, now: SimTime, opens: SimTime) -> SimTime {
-        let mut at = if self.platform.restarts.by == Restarter::Diego { opens } else { now };
+        let mut at = if self.platform.restarts.by == Restarter::Diego {
+            opens
+        } else {
+            now
+        };
         // The crash itself causes a sync; during the back-off each sync fails and schedules the next.
         while at < opens {
             at = at + self.until_next_sync(id, opens - at);
@@ -426,15 +493,20 @@ impl World<'_> {
         let (cluster, workload) = (pod.cluster, pod.workload);
         pod.phase = PodPhase::CrashLoop;
         (pod.ready, pod.available) = (false, false);
-        pod.never_ready =
-            self.spec.workloads[workload].readiness.is_some() && self.spec.faults.defect.detected_after.is_none();
+        pod.never_ready = self.spec.workloads[workload].readiness.is_some()
+            && self.spec.faults.defect.detected_after.is_none();
         let wait = pod.crashes.crash(now, &self.platform.restarts);
         self.totals.crashes += 1;
         self.set_troubled(id, true);
         if let Some(wait) = wait {
             let at = self.restarts_at(id, now, now + wait);
             self.pods[id.index()].crashes.restarts(at);
-            self.schedule_for_pod(id, at - now, Event::Workload(WorkloadEvent::Restart(id)), queue);
+            self.schedule_for_pod(
+                id,
+                at - now,
+                Event::Workload(WorkloadEvent::Restart(id)),
+                queue,
+            );
         }
         self.sync_workload(cluster, workload, queue);
     }
@@ -447,10 +519,21 @@ impl World<'_> {
 
     /// Draws a duration for a pod, numbered by its place among its node's pods and by `nth`, so that the same pod of
     /// the same node draws the same value whenever it runs.
-    pub(crate) fn draw(&self, id: PodId, model: &DurationModel, purpose: &'static str, nth: u32) -> SimDuration {
+    pub(crate) fn draw(
+        &self,
+        id: PodId,
+        model: &DurationModel,
+        purpose: &'static str,
+        nth: u32,
+    ) -> SimDuration {
         let pod = &self.pods[id.index()];
         let node = &self.nodes[pod.node.index()];
-        model.draw(&self.streams, node.key, purpose, u64::from(pod.ordinal) << 32 | u64::from(nth))
+        model.draw(
+            &self.streams,
+            node.key,
+            purpose,
+            u64::from(pod.ordinal) << 32 | u64::from(nth),
+        )
     }
 
     /// Ends a pre-pull. Returns whether the pod is an unfinished pre-pull.

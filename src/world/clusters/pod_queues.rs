@@ -48,7 +48,11 @@ impl Default for PodSpec {
 
 impl PodSpec {
     /// Pods that appear immediately.
-    pub const IMMEDIATE: Self = Self { creation: None, scheduling: None, starts_per_second: None };
+    pub const IMMEDIATE: Self = Self {
+        creation: None,
+        scheduling: None,
+        starts_per_second: None,
+    };
 }
 
 /// A token bucket for pods, who wait for their turn.
@@ -75,7 +79,11 @@ pub(crate) struct PodQueues(Box<[Reservations]>);
 impl PodQueues {
     pub(crate) fn new(spec: &PodSpec) -> Self {
         let limits = [spec.creation, spec.scheduling].into_iter().flatten();
-        Self(limits.map(|limit| Reservations::new(limit.rate.get(), limit.burst)).collect())
+        Self(
+            limits
+                .map(|limit| Reservations::new(limit.rate.get(), limit.burst))
+                .collect(),
+        )
     }
 
     /// When a pod that is wanted now is bound to its node.
@@ -107,12 +115,19 @@ mod tests {
     /// When each container started, in milliseconds.
     fn starts(world: &WorldSpec) -> Vec<u64> {
         let played = play(world, 1, SimDuration::from_hours(1));
-        let times = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
-        times.into_iter().map(|at| (at * 1e3).round() as u64).collect()
+        let times = played
+            .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
+        times
+            .into_iter()
+            .map(|at| (at * 1e3).round() as u64)
+            .collect()
     }
 
     const fn limit(rate: f64, burst: u32) -> Option<PodLimit> {
-        Some(PodLimit { rate: PerSecond::new(rate), burst })
+        Some(PodLimit {
+            rate: PerSecond::new(rate),
+            burst,
+        })
     }
 
     #[test]

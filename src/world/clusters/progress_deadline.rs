@@ -69,7 +69,13 @@ impl Progressing {
         if self.reason == ProgressReason::Complete && counts.old == 0 {
             return;
         }
-        let is_complete = counts == PodCounts { updated: replicas, old: 0, available: replicas, ..counts };
+        let is_complete = counts
+            == PodCounts {
+                updated: replicas,
+                old: 0,
+                available: replicas,
+                ..counts
+            };
         let has_progressed = counts.updated > was.updated
             || counts.old < was.old
             || counts.ready > was.ready
@@ -91,12 +97,24 @@ impl World<'_> {
     }
 
     pub(crate) fn progress_begins(&mut self, cluster: ClusterId, workload: usize, now: SimTime) {
-        self.clusters[cluster.index()].workloads[workload].progressing.begin(now);
+        self.clusters[cluster.index()].workloads[workload]
+            .progressing
+            .begin(now);
     }
 
     /// A Deployment's controller checks its progress.
-    pub(crate) fn update_progress_condition(&mut self, id: ClusterId, workload: usize, queue: &mut Queue) {
-        let WorkloadKind::Deployment { replicas, progress_deadline, .. } = self.spec.workloads[workload].kind else {
+    pub(crate) fn update_progress_condition(
+        &mut self,
+        id: ClusterId,
+        workload: usize,
+        queue: &mut Queue,
+    ) {
+        let WorkloadKind::Deployment {
+            replicas,
+            progress_deadline,
+            ..
+        } = self.spec.workloads[workload].kind
+        else {
             return;
         };
         if !self.watches_progress {
@@ -108,12 +126,18 @@ impl World<'_> {
         let at = condition.updated_at + progress_deadline + LOOK_AGAIN;
         match (condition.reason, condition.look) {
             (ProgressReason::Updating, None) => {
-                let look = Event::Workload(WorkloadEvent::ProgressDeadline { cluster: id, workload: workload as u32 });
+                let look = Event::Workload(WorkloadEvent::ProgressDeadline {
+                    cluster: id,
+                    workload: workload as u32,
+                });
                 condition.look = Some(queue.schedule(at, look));
             }
             (ProgressReason::Updating, Some(event)) => {
                 let is_pending = queue.reschedule(event, at);
-                assert!(is_pending, "a check of a deadline is pending until it is handled");
+                assert!(
+                    is_pending,
+                    "a check of a deadline is pending until it is handled"
+                );
             }
             (ProgressReason::Complete | ProgressReason::DeadlineExceeded, Some(event)) => {
                 queue.cancel(event);
@@ -124,7 +148,9 @@ impl World<'_> {
     }
 
     pub(crate) fn progress_deadline(&mut self, id: ClusterId, workload: usize, queue: &mut Queue) {
-        self.clusters[id.index()].workloads[workload].progressing.look = None;
+        self.clusters[id.index()].workloads[workload]
+            .progressing
+            .look = None;
         self.update_progress_condition(id, workload, queue);
         self.note_settled(id, queue);
     }
@@ -132,7 +158,9 @@ impl World<'_> {
     /// Whether a Deployment of the cluster has exceeded its progress deadline.
     pub(crate) fn is_degraded(&self, id: ClusterId) -> bool {
         let workloads = &self.clusters[id.index()].workloads;
-        workloads.iter().any(|workload| workload.progressing.reason == ProgressReason::DeadlineExceeded)
+        workloads
+            .iter()
+            .any(|workload| workload.progressing.reason == ProgressReason::DeadlineExceeded)
     }
 }
 
@@ -148,8 +176,15 @@ mod tests {
 
     /// A Deployment of two pods, seen at these times.
     fn played(seen: &[(u64, PodCounts)]) -> Vec<ProgressReason> {
-        let mut condition =
-            Progressing { counts: PodCounts { updated: 0, old: 2, ready: 2, available: 2 }, ..Progressing::default() };
+        let mut condition = Progressing {
+            counts: PodCounts {
+                updated: 0,
+                old: 2,
+                ready: 2,
+                available: 2,
+            },
+            ..Progressing::default()
+        };
         condition.begin(at(0));
         let judged = |(secs, counts): &(u64, PodCounts)| {
             condition.judge(at(*secs), 2, DEADLINE, *counts);
@@ -160,7 +195,12 @@ mod tests {
 
     #[test]
     fn a_deployment_without_progress_for_its_deadline_fails() {
-        let stuck = PodCounts { updated: 1, old: 2, ready: 2, available: 2 };
+        let stuck = PodCounts {
+            updated: 1,
+            old: 2,
+            ready: 2,
+            available: 2,
+        };
         let story = [(1, stuck), (600, stuck), (601, stuck), (602, stuck)];
         // The pod made at 1 s was progress; 601 s is not yet more than 600 s after it.
         assert_eq!(
@@ -176,14 +216,31 @@ mod tests {
 
     #[test]
     fn every_kind_of_progress_renews_the_deadline_and_ends_the_failure() {
-        let stuck = PodCounts { updated: 1, old: 2, ready: 2, available: 2 };
+        let stuck = PodCounts {
+            updated: 1,
+            old: 2,
+            ready: 2,
+            available: 2,
+        };
         for better in [
-            PodCounts { updated: 2, ..stuck },
+            PodCounts {
+                updated: 2,
+                ..stuck
+            },
             PodCounts { old: 1, ..stuck },
             PodCounts { ready: 3, ..stuck },
-            PodCounts { available: 3, ..stuck },
+            PodCounts {
+                available: 3,
+                ..stuck
+            },
         ] {
-            let story = [(0, stuck), (700, stuck), (1000, better), (1600, better), (1601, better)];
+            let story = [
+                (0, stuck),
+                (700, stuck),
+                (1000, better),
+                (1600, better),
+                (1601, better),
+            ];
             let told = [
                 ProgressReason::Updating,
                 ProgressReason::DeadlineExceeded,
@@ -197,20 +254,46 @@ mod tests {
 
     #[test]
     fn a_complete_deployment_is_not_checked_again() {
-        let complete = PodCounts { updated: 2, old: 0, ready: 2, available: 2 };
-        let crashed = PodCounts { ready: 0, available: 0, ..complete };
-        let story = [(1, complete), (2, crashed), (5000, crashed), (5001, complete)];
+        let complete = PodCounts {
+            updated: 2,
+            old: 0,
+            ready: 2,
+            available: 2,
+        };
+        let crashed = PodCounts {
+            ready: 0,
+            available: 0,
+            ..complete
+        };
+        let story = [
+            (1, complete),
+            (2, crashed),
+            (5000, crashed),
+            (5001, complete),
+        ];
         assert_eq!(played(&story), [ProgressReason::Complete; 4]);
     }
 
     #[test]
     fn a_pod_that_becomes_ready_again_and_again_is_progress_each_time() {
-        let up = PodCounts { updated: 1, old: 2, ready: 3, available: 3 };
-        let down = PodCounts { ready: 2, available: 2, ..up };
-        let story: Vec<(u64, PodCounts)> =
-            (0..20).map(|nth| (nth * 305, if nth % 2 == 0 { up } else { down })).collect();
+        let up = PodCounts {
+            updated: 1,
+            old: 2,
+            ready: 3,
+            available: 3,
+        };
+        let down = PodCounts {
+            ready: 2,
+            available: 2,
+            ..up
+        };
+        let story: Vec<(u64, PodCounts)> = (0..20)
+            .map(|nth| (nth * 305, if nth % 2 == 0 { up } else { down }))
+            .collect();
         assert!(
-            played(&story).iter().all(|reason| *reason == ProgressReason::Updating),
+            played(&story)
+                .iter()
+                .all(|reason| *reason == ProgressReason::Updating),
             "the longest back-off is 300 s"
         );
     }

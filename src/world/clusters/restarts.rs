@@ -123,7 +123,11 @@ mod tests {
     }
 
     /// Waits of a container that crashes after each of these lives, ready from `ready` on.
-    fn waits(restarts: &Restarts, lives: &[SimDuration], ready: Option<SimDuration>) -> Vec<Option<f64>> {
+    fn waits(
+        restarts: &Restarts,
+        lives: &[SimDuration],
+        ready: Option<SimDuration>,
+    ) -> Vec<Option<f64>> {
         let mut container = Crashes::default();
         let mut now = SimTime::ZERO;
         let mut crash = |life: &SimDuration| {
@@ -142,7 +146,11 @@ mod tests {
     #[test]
     fn a_container_that_runs_5_s_each_time_waits_0_10_20_40_and_starts_over_after_10_minutes() {
         let kubelet = Restarts::KUBELET;
-        let backoff = Backoff { initial: secs(1), max: secs(60), ..kubelet.backoff };
+        let backoff = Backoff {
+            initial: secs(1),
+            max: secs(60),
+            ..kubelet.backoff
+        };
         // KEP-4603's faster curve.
         let reduced = Restarts { backoff, ..kubelet };
         let cases = [
@@ -156,14 +164,22 @@ mod tests {
             // Just not long enough, and then forgotten: it begins anew.
             expected.extend([longest, first, restarts.backoff.initial.as_secs_f64()].map(Some));
             let lives = [&short[..], &[secs(600), secs(601), secs(5)]].concat();
-            assert_eq!(waits(&restarts, &lives, Some(SimDuration::ZERO)), expected, "{restarts:?}");
+            assert_eq!(
+                waits(&restarts, &lives, Some(SimDuration::ZERO)),
+                expected,
+                "{restarts:?}"
+            );
         }
     }
 
     const DIEGO: Restarts = Restarts {
         by: Restarter::Diego,
         immediate: 2,
-        backoff: Backoff { initial: secs(30), max: secs(960), reset: secs(300) },
+        backoff: Backoff {
+            initial: secs(30),
+            max: secs(960),
+            reset: secs(300),
+        },
         last: Some(200),
     };
 
@@ -172,7 +188,11 @@ mod tests {
         let waits = waits(&DIEGO, &[secs(7); 200], None);
         let table = [(1, 0), (2, 0), (3, 30), (4, 60), (8, 960), (199, 960)];
         for (crashes, wait) in table {
-            assert_eq!(waits[crashes - 1], Some(f64::from(wait)), "after {crashes} crashes");
+            assert_eq!(
+                waits[crashes - 1],
+                Some(f64::from(wait)),
+                "after {crashes} crashes"
+            );
         }
         assert_eq!(waits[199], None);
     }
@@ -181,8 +201,16 @@ mod tests {
     fn diego_starts_over_for_an_instance_that_was_ready_for_more_than_5_minutes() {
         let lives = [secs(400); 4];
         let in_a_row = [0.0, 0.0, 30.0, 60.0].map(Some);
-        assert_eq!(waits(&DIEGO, &lives, None), in_a_row, "it ran and was never ready");
-        assert_eq!(waits(&DIEGO, &lives, Some(secs(100))), in_a_row, "5 minutes are not more than 5 minutes");
+        assert_eq!(
+            waits(&DIEGO, &lives, None),
+            in_a_row,
+            "it ran and was never ready"
+        );
+        assert_eq!(
+            waits(&DIEGO, &lives, Some(secs(100))),
+            in_a_row,
+            "5 minutes are not more than 5 minutes"
+        );
         assert_eq!(waits(&DIEGO, &lives, Some(secs(99))), [Some(0.0); 4]);
     }
 }

@@ -88,7 +88,8 @@ impl SiteKind {
     /// The word in a file and on the command line.
     #[must_use]
     pub fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// The links of such sites.
@@ -103,11 +104,17 @@ impl SiteKind {
             source,
         };
         let drawn = |mbit: f64, sigma, millis, source| SiteLink {
-            downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(mbit), sigma },
+            downlink: RateModel::LogNormal {
+                median: BytesPerSec::from_mbit(mbit),
+                sigma,
+            },
             ..fixed(mbit, millis, source)
         };
         let line = |mbit: (f64, f64), rtt: (u64, f64), correlation| SiteLink {
-            rtt: DurationModel::LogNormal { median: SimDuration::from_millis(rtt.0), sigma: rtt.1 },
+            rtt: DurationModel::LogNormal {
+                median: SimDuration::from_millis(rtt.0),
+                sigma: rtt.1,
+            },
             correlation,
             ..drawn(mbit.0, mbit.1, rtt.0, FCC)
         };
@@ -122,13 +129,24 @@ impl SiteKind {
             Self::Cable => line((230.0, 0.95), (17, 0.29), -0.2),
             Self::Fibre => line((305.0, 0.87), (12, 0.34), -0.34),
             Self::Cellular => SiteLink {
-                gaps: Some(GapSpec { share: Share::new(0.025), length: calibration::GAP_LENGTH }),
-                ..drawn(58.0, 1.2, 80, "three carriers, measured while driving; the round trip is a guess")
+                gaps: Some(GapSpec {
+                    share: Share::new(0.025),
+                    length: calibration::GAP_LENGTH,
+                }),
+                ..drawn(
+                    58.0,
+                    1.2,
+                    80,
+                    "three carriers, measured while driving; the round trip is a guess",
+                )
             },
             // The loss that limits one connection to the 11 Mbit/s which one connection had on average.
             Self::Satellite => SiteLink {
                 loss: Share::new(0.000_67),
-                gaps: Some(GapSpec { share: Share::new(0.15), length: calibration::SATELLITE_GAP_LENGTH }),
+                gaps: Some(GapSpec {
+                    share: Share::new(0.15),
+                    length: calibration::SATELLITE_GAP_LENGTH,
+                }),
                 ..drawn(
                     170.0,
                     0.25,
@@ -136,10 +154,16 @@ impl SiteKind {
                     "fixed terminals by weather; one connection, of a moving one; the round trip is a guess",
                 )
             },
-            Self::DataCentre => fixed(10_000.0, 1, "a guess from the links of machines in data centres"),
-            Self::Cloud => {
-                fixed(5_000.0, 5, "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess")
-            }
+            Self::DataCentre => fixed(
+                10_000.0,
+                1,
+                "a guess from the links of machines in data centres",
+            ),
+            Self::Cloud => fixed(
+                5_000.0,
+                5,
+                "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess",
+            ),
         }
     }
 }
@@ -154,12 +178,19 @@ mod tests {
 
     #[test]
     fn descriptions_have_the_values() {
-        let schema = serde_json::to_value(schemars::schema_for!(SiteKind)).expect("a schema is JSON");
-        for (kind, choice) in SiteKind::value_variants().iter().zip(schema["oneOf"].as_array().expect("choices")) {
+        let schema =
+            serde_json::to_value(schemars::schema_for!(SiteKind)).expect("a schema is JSON");
+        for (kind, choice) in SiteKind::value_variants()
+            .iter()
+            .zip(schema["oneOf"].as_array().expect("choices"))
+        {
             let text = choice["description"].as_str().expect("a description");
             let link = kind.link();
             let sigma = |sigma: f64| format!("(sigma {sigma})");
-            let mut values = vec![link.downlink.typical().to_string(), link.rtt.typical().to_string()];
+            let mut values = vec![
+                link.downlink.typical().to_string(),
+                link.rtt.typical().to_string(),
+            ];
             if let RateModel::LogNormal { sigma: spread, .. } = link.downlink {
                 values.push(sigma(spread));
             }
@@ -191,30 +222,51 @@ mod tests {
             cluster.rtt_correlation = link.correlation;
         }
         let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
-        let logarithms =
-            |(rate, rtt, _): (BytesPerSec, SimDuration, u32)| (libm::log(rate.get()), libm::log(rtt.as_secs_f64()));
+        let logarithms = |(rate, rtt, _): (BytesPerSec, SimDuration, u32)| {
+            (libm::log(rate.get()), libm::log(rtt.as_secs_f64()))
+        };
         let scores: Vec<(f64, f64)> = world.links().map(logarithms).collect();
-        let mean = |of: fn(&(f64, f64)) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
+        let mean =
+            |of: fn(&(f64, f64)) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
         let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
-        let (sx, sy) = (mean(|pair| pair.0 * pair.0) - x * x, mean(|pair| pair.1 * pair.1) - y * y);
+        let (sx, sy) = (
+            mean(|pair| pair.0 * pair.0) - x * x,
+            mean(|pair| pair.1 * pair.1) - y * y,
+        );
         let correlation = (mean(|pair| pair.0 * pair.1) - x * y) / (sx * sy).sqrt();
         // The standard error is (1 - r²) / sqrt(n) = 0.018.
         assert!((correlation + 0.46).abs() < 0.06, "{correlation}");
-        assert!((sx.sqrt() - 1.1).abs() < 0.06 && (sy.sqrt() - 0.37).abs() < 0.02, "{} {}", sx.sqrt(), sy.sqrt());
+        assert!(
+            (sx.sqrt() - 1.1).abs() < 0.06 && (sy.sqrt() - 0.37).abs() < 0.02,
+            "{} {}",
+            sx.sqrt(),
+            sy.sqrt()
+        );
     }
     #[test]
     fn the_nodes_of_sites_are_drawn_rounded_and_at_least_one() {
         let mut world = bare_world(2000);
         for cluster in &mut world.clusters {
-            cluster.nodes = FactorModel::LogNormal { median: Factor::new(3.0), sigma: 1.0 };
+            cluster.nodes = FactorModel::LogNormal {
+                median: Factor::new(3.0),
+                sigma: 1.0,
+            };
         }
         let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
         let share = |at_most: u32| {
-            world.links().filter(|(_, _, nodes)| *nodes <= at_most).count() as f64 / world.clusters.len() as f64
+            world
+                .links()
+                .filter(|(_, _, nodes)| *nodes <= at_most)
+                .count() as f64
+                / world.clusters.len() as f64
         };
         // Phi(ln(x + 1/2) - ln 3), with a standard error of 0.011 at most.
         for (at_most, expected) in [(0, 0.0), (1, 0.244), (2, 0.428), (3, 0.561), (9, 0.876)] {
-            assert!((share(at_most) - expected).abs() < 0.035, "{at_most}: {}", share(at_most));
+            assert!(
+                (share(at_most) - expected).abs() < 0.035,
+                "{at_most}: {}",
+                share(at_most)
+            );
         }
     }
 }

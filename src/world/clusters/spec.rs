@@ -67,7 +67,14 @@ pub struct ClusterSpec {
 impl ClusterSpec {
     /// Replaces its links by those of a kind of site.
     pub fn take_links_of(&mut self, site: SiteKind) {
-        let SiteLink { downlink, rtt, loss, gaps, correlation, .. } = site.link();
+        let SiteLink {
+            downlink,
+            rtt,
+            loss,
+            gaps,
+            correlation,
+            ..
+        } = site.link();
         (self.downlink, self.rtt, self.loss, self.gaps) = (downlink, rtt, loss, gaps);
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
@@ -76,7 +83,11 @@ impl ClusterSpec {
     pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
         match &self.nodes {
             FactorModel::Constant(count) => count.get() as u32,
-            drawn => drawn.draw(streams, cluster, "nodes", 0).get().round().clamp(1.0, f64::from(MOST_NODES)) as u32,
+            drawn => drawn
+                .draw(streams, cluster, "nodes", 0)
+                .get()
+                .round()
+                .clamp(1.0, f64::from(MOST_NODES)) as u32,
         }
     }
 }
@@ -105,7 +116,9 @@ impl Default for ClusterSpec {
 }
 
 /// Labels, which clusters of one group share.
-fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<BTreeMap<String, String>>, D::Error> {
+fn shared<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Arc<BTreeMap<String, String>>, D::Error> {
     BTreeMap::deserialize(deserializer).map(Arc::new)
 }
 
@@ -228,7 +241,13 @@ enum ControllerKind {
 
 impl From<WorkloadKindText> for WorkloadKind {
     fn from(written: WorkloadKindText) -> Self {
-        let WorkloadKindText { kind, replicas, max_unavailable, max_surge, progress_deadline } = written;
+        let WorkloadKindText {
+            kind,
+            replicas,
+            max_unavailable,
+            max_surge,
+            progress_deadline,
+        } = written;
         match kind {
             ControllerKind::Deployment => Self::Deployment {
                 replicas,
@@ -274,13 +293,20 @@ impl ProbeSpec {
     /// Time from the start of a container until its probe has succeeded, if it can answer after `able`.
     pub(crate) fn succeeds(&self, able: SimDuration) -> SimDuration {
         // Probes are sent every period from the start; those before the initial delay are skipped.
-        let missed = able.max(self.initial_delay).as_nanos().div_ceil(self.period.as_nanos());
+        let missed = able
+            .max(self.initial_delay)
+            .as_nanos()
+            .div_ceil(self.period.as_nanos());
         self.period * (missed + u64::from(self.success_threshold) - 1)
     }
 }
 
 impl Default for ProbeSpec {
     fn default() -> Self {
-        Self { initial_delay: SimDuration::ZERO, period: default::PROBE_PERIOD, success_threshold: 1 }
+        Self {
+            initial_delay: SimDuration::ZERO,
+            period: default::PROBE_PERIOD,
+            success_threshold: 1,
+        }
     }
 }

@@ -9,7 +9,9 @@ use crate::rollout::Revision;
 use crate::world::World;
 use crate::world::clusters::pod::{Pod, PodPhase};
 use crate::world::clusters::progress_deadline::{PodCounts, Progressing};
-use crate::world::clusters::rolling::{ReplicaCounts, RollingStep, daemon_set_limits, deployment_limits};
+use crate::world::clusters::rolling::{
+    ReplicaCounts, RollingStep, daemon_set_limits, deployment_limits,
+};
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Queue, WorkloadEvent};
 use crate::world::faults::spec::DefectKind;
@@ -81,7 +83,10 @@ impl World<'_> {
             for nth in 0..pods as usize {
                 let node = NodeId::at(nodes.start + nth % nodes.len());
                 let pod = self.new_pod(cluster, at, node, revision, PodPhase::Running);
-                (self.pods[pod.index()].ready, self.pods[pod.index()].available) = (true, true);
+                (
+                    self.pods[pod.index()].ready,
+                    self.pods[pod.index()].available,
+                ) = (true, true);
                 self.clusters[cluster.index()].workloads[at].pods.push(pod);
                 self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
             }
@@ -113,7 +118,9 @@ impl World<'_> {
     /// Whether a pod of the cluster backs off after a failed pull or a crash.
     #[must_use]
     pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
-        self.has_pod(cluster, |pod| matches!(pod.phase, PodPhase::ImageBackOff | PodPhase::CrashLoop))
+        self.has_pod(cluster, |pod| {
+            matches!(pod.phase, PodPhase::ImageBackOff | PodPhase::CrashLoop)
+        })
     }
 
     /// Whether a pod of the cluster runs and cannot pass its readiness probe because of a defect.
@@ -128,12 +135,18 @@ impl World<'_> {
     }
 
     fn has_pod(&self, cluster: ClusterId, is_it: impl Fn(&Pod) -> bool) -> bool {
-        let mut pods = self.clusters[cluster.index()].workloads.iter().flat_map(WorkloadState::pods);
+        let mut pods = self.clusters[cluster.index()]
+            .workloads
+            .iter()
+            .flat_map(WorkloadState::pods);
         pods.any(|pod| is_it(&self.pods[pod.index()]))
     }
 
     pub(crate) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
-        if self.clusters[cluster.index()].workloads[workload].desired.is_none() {
+        if self.clusters[cluster.index()].workloads[workload]
+            .desired
+            .is_none()
+        {
             return;
         }
         match self.spec.workloads[workload].kind {
@@ -160,13 +173,23 @@ impl World<'_> {
     }
 
     fn replica_counts(&self, cluster: ClusterId, workload: usize) -> ReplicaCounts {
-        let WorkloadKind::Deployment { replicas, max_unavailable, max_surge, .. } = self.spec.workloads[workload].kind
+        let WorkloadKind::Deployment {
+            replicas,
+            max_unavailable,
+            max_surge,
+            ..
+        } = self.spec.workloads[workload].kind
         else {
             unreachable!("only a Deployment counts replicas");
         };
         let (surge, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
         let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut replica_counts = ReplicaCounts { replicas, surge, unavailable, ..ReplicaCounts::default() };
+        let mut replica_counts = ReplicaCounts {
+            replicas,
+            surge,
+            unavailable,
+            ..ReplicaCounts::default()
+        };
         for pod in &state.pods {
             let pod = &self.pods[pod.index()];
             let available = u32::from(pod.available);
@@ -186,7 +209,11 @@ impl World<'_> {
         let mut counts = PodCounts::default();
         for pod in &state.pods {
             let pod = &self.pods[pod.index()];
-            *if Some(pod.revision) == state.desired { &mut counts.updated } else { &mut counts.old } += 1;
+            *if Some(pod.revision) == state.desired {
+                &mut counts.updated
+            } else {
+                &mut counts.old
+            } += 1;
             counts.ready += u32::from(pod.ready);
             counts.available += u32::from(pod.available);
         }
@@ -217,10 +244,23 @@ impl World<'_> {
     /// Deletes pods of other revisions: first those that share their node with the most pods of the workload, then the
     /// youngest, as a ReplicaSet does (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
     /// `ActivePodsWithRanks`).
-    fn delete_old(&mut self, cluster: ClusterId, workload: usize, available: bool, count: u32, queue: &mut Queue) {
+    fn delete_old(
+        &mut self,
+        cluster: ClusterId,
+        workload: usize,
+        available: bool,
+        count: u32,
+        queue: &mut Queue,
+    ) {
         for _ in 0..count {
             let state = &self.clusters[cluster.index()].workloads[workload];
-            let on_node = |node: NodeId| state.pods.iter().filter(|pod| self.pods[pod.index()].node == node).count();
+            let on_node = |node: NodeId| {
+                state
+                    .pods
+                    .iter()
+                    .filter(|pod| self.pods[pod.index()].node == node)
+                    .count()
+            };
             let victim = state
                 .pods
                 .iter()
@@ -236,18 +276,27 @@ impl World<'_> {
     }
 
     fn sync_daemon_set(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
-        let WorkloadKind::DaemonSet { max_unavailable, max_surge } = self.spec.workloads[workload].kind else {
+        let WorkloadKind::DaemonSet {
+            max_unavailable,
+            max_surge,
+        } = self.spec.workloads[workload].kind
+        else {
             unreachable!("the caller handles only DaemonSets");
         };
         let nodes = self.nodes_of(cluster);
-        let (surge, unavailable) = daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
+        let (surge, unavailable) =
+            daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
         let state = &self.clusters[cluster.index()].workloads[workload];
         let mut old: Vec<Option<PodId>> = vec![None; nodes.len()];
         let mut new = old.clone();
         let mut dying = vec![false; nodes.len()];
         for &id in &state.pods {
             let pod = &self.pods[id.index()];
-            let side = if Some(pod.revision) == state.desired { &mut new } else { &mut old };
+            let side = if Some(pod.revision) == state.desired {
+                &mut new
+            } else {
+                &mut old
+            };
             side[pod.node.index() - nodes.start] = Some(id);
         }
         for node in &state.terminating {
@@ -280,7 +329,10 @@ impl World<'_> {
             }
         }
         let limit = if surge == 0 { unavailable } else { surge };
-        for &at in candidates.iter().take(limit.saturating_sub(in_use) as usize) {
+        for &at in candidates
+            .iter()
+            .take(limit.saturating_sub(in_use) as usize)
+        {
             if surge == 0 {
                 delete.extend(old[at]);
             } else {
@@ -304,7 +356,10 @@ impl World<'_> {
             return;
         }
         let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;
-        let at = terminating.iter().position(|&other| other == node).expect("a pod that is gone was terminating");
+        let at = terminating
+            .iter()
+            .position(|&other| other == node)
+            .expect("a pod that is gone was terminating");
         terminating.swap_remove(at);
         self.sync_workload(cluster, workload, queue);
     }

@@ -74,14 +74,20 @@ impl Caches {
             manifests: vec![false; images],
             configs: vec![false; images],
         };
-        Self { spec: spec.clone(), caches: links.iter().map(cache).collect(), of_cluster, last }
+        Self {
+            spec: spec.clone(),
+            caches: links.iter().map(cache).collect(),
+            of_cluster,
+            last,
+        }
     }
 
     /// Each keeps so many bytes, and lets requests wait for a free connection.
     pub(super) fn with_room(mut self, room: &CacheRoom) -> Self {
         for cache in &mut self.caches {
             let stock = CacheStore::new(0, self.spec.coalesce, self.spec.ttl, None);
-            cache.cache_store = std::mem::replace(&mut cache.cache_store, stock).with_room(room.clone());
+            cache.cache_store =
+                std::mem::replace(&mut cache.cache_store, stock).with_room(room.clone());
         }
         self
     }
@@ -99,17 +105,30 @@ impl Caches {
 impl DistributionMethod for Caches {
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let Some(store) = self.of_cluster[query.cluster.index()] else {
-            return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry);
+            return (
+                Routing::Upstream {
+                    detour: SimDuration::ZERO,
+                },
+                BlobSource::Registry,
+            );
         };
         let cache = &mut self.caches[store.index()];
         let rtt = self.spec.rtt;
         let image = usize::from(query.image.0);
-        let near = (Routing::Nearby { wait: rtt }, BlobSource::Store(store, None));
+        let near = (
+            Routing::Nearby { wait: rtt },
+            BlobSource::Store(store, None),
+        );
         let upstream = Routing::Upstream { detour: rtt };
         match query.request {
             // This connects to the cache, which needs no token.
             Request::Challenge => (Routing::Nearby { wait: rtt * 2 }, BlobSource::Registry),
-            Request::Token => (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry),
+            Request::Token => (
+                Routing::Nearby {
+                    wait: SimDuration::ZERO,
+                },
+                BlobSource::Registry,
+            ),
             Request::Resolve => (upstream, BlobSource::Registry),
             Request::Index | Request::Manifest if cache.manifests[image] => near,
             Request::Config if cache.configs[image] => near,
@@ -117,19 +136,30 @@ impl DistributionMethod for Caches {
             Request::Config => (upstream, BlobSource::Miss(store)),
             Request::Layer(_) => {
                 let blob = query.blob().expect("a layer is a blob");
-                match cache.cache_store.look_up(query.now, blob, (query.pull, query.request)) {
+                match cache
+                    .cache_store
+                    .look_up(query.now, blob, (query.pull, query.request))
+                {
                     CacheLookup::Hit => near,
-                    CacheLookup::Filling(fill) => (Routing::Nearby { wait: rtt }, BlobSource::Store(store, Some(fill))),
+                    CacheLookup::Filling(fill) => (
+                        Routing::Nearby { wait: rtt },
+                        BlobSource::Store(store, Some(fill)),
+                    ),
                     CacheLookup::Miss => (upstream, BlobSource::Miss(store)),
                     CacheLookup::Waits => (Routing::Waits, BlobSource::Store(store, None)),
-                    CacheLookup::Full => (Routing::Refused { wait: rtt }, BlobSource::Store(store, None)),
+                    CacheLookup::Full => (
+                        Routing::Refused { wait: rtt },
+                        BlobSource::Store(store, None),
+                    ),
                 }
             }
         }
     }
 
     fn note_response(&mut self, cluster: ClusterId, image: ImageRef, request: Request) {
-        let Some(store) = self.of_cluster[cluster.index()] else { return };
+        let Some(store) = self.of_cluster[cluster.index()] else {
+            return;
+        };
         let cache = &mut self.caches[store.index()];
         match request {
             Request::Manifest => cache.manifests[usize::from(image.0)] = true,
@@ -138,12 +168,22 @@ impl DistributionMethod for Caches {
         }
     }
 
-    fn last_leg(&mut self, source: BlobSource, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        node: NodeId,
+        _blob: u16,
+        _network: &mut Network,
+    ) -> Leg {
         let (BlobSource::Store(store, _) | BlobSource::Miss(store)) = source else {
             unreachable!("{source:?} is no cache");
         };
-        let links = std::iter::once(self.caches[store.index()].link).chain(self.last[node.index()].iter().copied());
-        Leg { links: links.collect(), connection: self.spec.per_connection.into() }
+        let links = std::iter::once(self.caches[store.index()].link)
+            .chain(self.last[node.index()].iter().copied());
+        Leg {
+            links: links.collect(),
+            connection: self.spec.per_connection.into(),
+        }
     }
 
     fn reads(
@@ -154,7 +194,10 @@ impl DistributionMethod for Caches {
         network: &mut Network,
     ) -> Option<(Leg, SimDuration)> {
         let store = self.of_cluster[cluster.index()]?;
-        Some((self.last_leg(BlobSource::Store(store, None), node, blob, network), self.spec.rtt))
+        Some((
+            self.last_leg(BlobSource::Store(store, None), node, blob, network),
+            self.spec.rtt,
+        ))
     }
 
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {

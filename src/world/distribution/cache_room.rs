@@ -18,7 +18,11 @@ pub(crate) struct CacheRoom {
 impl CacheRoom {
     /// Room for `most` bytes of blobs of these sizes.
     pub(crate) fn new(most: Bytes, sizes: Vec<Bytes>) -> Self {
-        Self { most, used: vec![None; sizes.len()], sizes }
+        Self {
+            most,
+            used: vec![None; sizes.len()],
+            sizes,
+        }
     }
 
     /// A blob is used.
@@ -35,7 +39,9 @@ impl CacheRoom {
         let mut gone = Vec::new();
         while self.kept() > self.most.get() {
             let others = (0..self.used.len()).filter(|other| *other != blob);
-            let oldest = others.filter_map(|other| Some((self.used[other]?, other))).min();
+            let oldest = others
+                .filter_map(|other| Some((self.used[other]?, other)))
+                .min();
             let Some((_, oldest)) = oldest else { break };
             self.used[oldest] = None;
             gone.push(oldest);
@@ -44,7 +50,12 @@ impl CacheRoom {
     }
 
     fn kept(&self) -> u64 {
-        self.used.iter().zip(&self.sizes).filter(|(used, _)| used.is_some()).map(|(_, size)| size.get()).sum()
+        self.used
+            .iter()
+            .zip(&self.sizes)
+            .filter(|(used, _)| used.is_some())
+            .map(|(_, size)| size.get())
+            .sum()
     }
 }
 
@@ -60,8 +71,16 @@ mod tests {
         assert_eq!(room.keep(0, at(1)), [0; 0]);
         assert_eq!(room.keep(1, at(2)), [0; 0]);
         room.touch(0, at(3));
-        assert_eq!(room.keep(2, at(4)), [1], "80 + 40 > 100, and blob 1 was not used since 2 s");
-        assert_eq!(room.keep(3, at(5)), [3], "101 > 100: it would not fit into an empty room");
+        assert_eq!(
+            room.keep(2, at(4)),
+            [1],
+            "80 + 40 > 100, and blob 1 was not used since 2 s"
+        );
+        assert_eq!(
+            room.keep(3, at(5)),
+            [3],
+            "101 > 100: it would not fit into an empty room"
+        );
         assert_eq!(room.keep(1, at(6)), [0]);
     }
 }

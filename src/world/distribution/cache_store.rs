@@ -56,7 +56,12 @@ pub(crate) struct CacheStore {
 }
 
 impl CacheStore {
-    pub(super) fn new(blobs: usize, coalesce: Coalesce, ttl: SimDuration, most: Option<u32>) -> Self {
+    pub(super) fn new(
+        blobs: usize,
+        coalesce: Coalesce,
+        ttl: SimDuration,
+        most: Option<u32>,
+    ) -> Self {
         Self {
             coalesce,
             ttl,
@@ -73,7 +78,11 @@ impl CacheStore {
 
     /// A store that keeps so many bytes, and in which requests wait for a free connection.
     pub(super) fn with_room(self, room: CacheRoom) -> Self {
-        Self { room: Some(room), queue: Some(Vec::new()), ..self }
+        Self {
+            room: Some(room),
+            queue: Some(Vec::new()),
+            ..self
+        }
     }
 
     /// Looks up a blob for a request.
@@ -91,7 +100,9 @@ impl CacheStore {
         }
         if self.is_shared() {
             match self.running[at] {
-                Some(fill) if self.coalesce == Coalesce::Stream => return CacheLookup::Filling(fill),
+                Some(fill) if self.coalesce == Coalesce::Stream => {
+                    return CacheLookup::Filling(fill);
+                }
                 None if !self.leads.iter().any(|&(led, _)| led == blob) => {}
                 _ => {
                     self.waiters.push((blob, waiter));
@@ -99,8 +110,13 @@ impl CacheStore {
                 }
             }
         }
-        if self.most.is_some_and(|most| self.leads.len() as u32 + self.fills >= most) {
-            let Some(queue) = &mut self.queue else { return CacheLookup::Full };
+        if self
+            .most
+            .is_some_and(|most| self.leads.len() as u32 + self.fills >= most)
+        {
+            let Some(queue) = &mut self.queue else {
+                return CacheLookup::Full;
+            };
             queue.push(waiter);
             return CacheLookup::Waits;
         }
@@ -116,7 +132,11 @@ impl CacheStore {
             return Vec::new();
         }
         self.running[usize::from(blob)] = Some(fill);
-        if self.coalesce == Coalesce::Stream { self.take_waiters(blob) } else { Vec::new() }
+        if self.coalesce == Coalesce::Stream {
+            self.take_waiters(blob)
+        } else {
+            Vec::new()
+        }
     }
 
     /// It keeps only copies of its own, and fetches none of this blob yet.
@@ -131,7 +151,12 @@ impl CacheStore {
     }
 
     /// A fill has ended, with the whole blob at `whole`. Returns the requests that waited for it.
-    pub(super) fn fill_ends(&mut self, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+    pub(super) fn fill_ends(
+        &mut self,
+        blob: u16,
+        fill: FillId,
+        whole: Option<SimTime>,
+    ) -> Vec<Waiter> {
         self.fills -= 1;
         let at = usize::from(blob);
         let is_running = self.running[at] == Some(fill);
@@ -151,7 +176,10 @@ impl CacheStore {
     /// The whole blob is here.
     fn keep(&mut self, blob: usize, now: SimTime) {
         self.whole[blob] = Some(now);
-        let gone = self.room.as_mut().map_or_else(Vec::new, |room| room.keep(blob, now));
+        let gone = self
+            .room
+            .as_mut()
+            .map_or_else(Vec::new, |room| room.keep(blob, now));
         for gone in gone {
             self.whole[gone] = None;
         }
@@ -165,12 +193,20 @@ impl CacheStore {
     /// A pull has failed. Returns the requests that waited for its misses; the first one misses again.
     pub(super) fn cancel_pull(&mut self, pull: PullId) -> Vec<Waiter> {
         self.waiters.retain(|&(_, (waiting, _))| waiting != pull);
-        let given: Vec<u16> = self.leads.iter().filter(|&&(_, lead)| lead == pull).map(|&(blob, _)| blob).collect();
+        let given: Vec<u16> = self
+            .leads
+            .iter()
+            .filter(|&&(_, lead)| lead == pull)
+            .map(|&(blob, _)| blob)
+            .collect();
         self.leads.retain(|&(_, lead)| lead != pull);
         if let Some(queue) = &mut self.queue {
             queue.retain(|&(waiting, _)| waiting != pull);
         }
-        let mut waiters: Vec<Waiter> = given.iter().flat_map(|&blob| self.take_waiters(blob)).collect();
+        let mut waiters: Vec<Waiter> = given
+            .iter()
+            .flat_map(|&blob| self.take_waiters(blob))
+            .collect();
         if !given.is_empty() {
             waiters.extend(self.take_queue());
         }
@@ -183,9 +219,14 @@ impl CacheStore {
     }
 
     fn take_waiters(&mut self, blob: u16) -> Vec<Waiter> {
-        let (taken, left) = std::mem::take(&mut self.waiters).into_iter().partition(|&(waited, _)| waited == blob);
+        let (taken, left) = std::mem::take(&mut self.waiters)
+            .into_iter()
+            .partition(|&(waited, _)| waited == blob);
         self.waiters = left;
-        Vec::from_iter::<Vec<(u16, Waiter)>>(taken).into_iter().map(|(_, waiter)| waiter).collect()
+        Vec::from_iter::<Vec<(u16, Waiter)>>(taken)
+            .into_iter()
+            .map(|(_, waiter)| waiter)
+            .collect()
     }
 }
 
@@ -210,10 +251,17 @@ mod tests {
         let mut cache_store = cache_store(Coalesce::None, None);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
-        assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Miss, "the first is still on its way");
+        assert_eq!(
+            cache_store.look_up(START, 0, from(2)),
+            CacheLookup::Miss,
+            "the first is still on its way"
+        );
         cache_store.fill_begins(0, PullId(2), FillId(1));
         cache_store.fill_ends(0, FillId(0), Some(SimTime::from_secs(10)));
-        assert_eq!(cache_store.look_up(SimTime::from_secs(10), 0, from(3)), CacheLookup::Hit);
+        assert_eq!(
+            cache_store.look_up(SimTime::from_secs(10), 0, from(3)),
+            CacheLookup::Hit
+        );
         assert_eq!(
             cache_store.look_up(SimTime::from_secs(110), 0, from(4)),
             CacheLookup::Miss,
@@ -230,7 +278,11 @@ mod tests {
         cache_store.own_copy_begins(0, FillId(1));
         assert!(!cache_store.lacks_own_copy(0), "one is enough");
         cache_store.fill_ends(0, FillId(0), Some(START));
-        assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Miss, "that was the request's copy");
+        assert_eq!(
+            cache_store.look_up(START, 0, from(2)),
+            CacheLookup::Miss,
+            "that was the request's copy"
+        );
         cache_store.fill_ends(0, FillId(1), Some(START));
         assert_eq!(cache_store.look_up(START, 0, from(3)), CacheLookup::Hit);
     }
@@ -245,9 +297,21 @@ mod tests {
                 CacheLookup::Waits,
                 "the first has not been answered yet"
             );
-            assert_eq!(cache_store.look_up(START, 1, from(2)), CacheLookup::Miss, "another blob");
-            assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)).len(), at_begin, "{coalesce:?}");
-            assert_eq!(cache_store.fill_ends(0, FillId(0), Some(START)).len(), at_end, "{coalesce:?}");
+            assert_eq!(
+                cache_store.look_up(START, 1, from(2)),
+                CacheLookup::Miss,
+                "another blob"
+            );
+            assert_eq!(
+                cache_store.fill_begins(0, PullId(1), FillId(0)).len(),
+                at_begin,
+                "{coalesce:?}"
+            );
+            assert_eq!(
+                cache_store.fill_ends(0, FillId(0), Some(START)).len(),
+                at_end,
+                "{coalesce:?}"
+            );
         }
     }
 
@@ -267,14 +331,31 @@ mod tests {
         let room = CacheRoom::new(Bytes::new(100), vec![Bytes::new(60); 2]);
         let mut cell = cache_store(Coalesce::Wait, Some(1)).with_room(room);
         assert_eq!(cell.look_up(START, 0, from(1)), CacheLookup::Miss);
-        assert_eq!(cell.look_up(START, 1, from(2)), CacheLookup::Waits, "one download at a time");
+        assert_eq!(
+            cell.look_up(START, 1, from(2)),
+            CacheLookup::Waits,
+            "one download at a time"
+        );
         cell.fill_begins(0, PullId(1), FillId(0));
-        assert_eq!(cell.fill_ends(0, FillId(0), Some(SimTime::from_secs(1))), [from(2)]);
-        assert_eq!(cell.look_up(SimTime::from_secs(1), 0, from(3)), CacheLookup::Hit);
-        assert_eq!(cell.look_up(SimTime::from_secs(1), 1, from(2)), CacheLookup::Miss);
+        assert_eq!(
+            cell.fill_ends(0, FillId(0), Some(SimTime::from_secs(1))),
+            [from(2)]
+        );
+        assert_eq!(
+            cell.look_up(SimTime::from_secs(1), 0, from(3)),
+            CacheLookup::Hit
+        );
+        assert_eq!(
+            cell.look_up(SimTime::from_secs(1), 1, from(2)),
+            CacheLookup::Miss
+        );
         cell.fill_begins(1, PullId(2), FillId(1));
         cell.fill_ends(1, FillId(1), Some(SimTime::from_secs(2)));
-        assert_eq!(cell.look_up(SimTime::from_secs(2), 0, from(4)), CacheLookup::Miss, "60 + 60 > 100");
+        assert_eq!(
+            cell.look_up(SimTime::from_secs(2), 0, from(4)),
+            CacheLookup::Miss,
+            "60 + 60 > 100"
+        );
         assert_eq!(cell.cancel_pull(PullId(4)), [], "nobody waited for it");
     }
 
@@ -282,7 +363,11 @@ mod tests {
     fn a_limit_of_upstream_connections_counts_misses_and_fills() {
         let mut cache_store = cache_store(Coalesce::None, Some(2));
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
-        assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss, "the same request again");
+        assert_eq!(
+            cache_store.look_up(START, 0, from(1)),
+            CacheLookup::Miss,
+            "the same request again"
+        );
         cache_store.fill_begins(0, PullId(1), FillId(0));
         assert_eq!(cache_store.look_up(START, 1, from(2)), CacheLookup::Miss);
         assert_eq!(cache_store.look_up(START, 1, from(3)), CacheLookup::Full);

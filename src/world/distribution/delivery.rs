@@ -22,7 +22,9 @@ use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Tra
 impl World<'_> {
     pub(crate) fn handle_distribution(&mut self, event: DistributionEvent, queue: &mut Queue) {
         match event {
-            DistributionEvent::ReadsBegin { node, image } => self.reads_begin(node, ImageRef(image), queue),
+            DistributionEvent::ReadsBegin { node, image } => {
+                self.reads_begin(node, ImageRef(image), queue)
+            }
             DistributionEvent::PrePullGroup => self.pre_pull_group(queue),
             DistributionEvent::Released => {}
         }
@@ -56,7 +58,9 @@ impl World<'_> {
     pub(crate) fn note_response(&mut self, id: PullId, request: Request) {
         let pull = &self.pulls[id.index()];
         let cluster = self.nodes[pull.node.index()].cluster;
-        self.delivery.method.note_response(cluster, pull.image, request);
+        self.delivery
+            .method
+            .note_response(cluster, pull.image, request);
     }
 
     /// Starts the transfer of a blob from another sender than the registry.
@@ -72,29 +76,48 @@ impl World<'_> {
         let pull = &self.pulls[id.index()];
         let (node, mut source) = (pull.node, pull.source(request));
         let layer = match request {
-            Request::Layer(layer) => Some(self.catalog.image(pull.image).layers[usize::from(layer)]),
+            Request::Layer(layer) => {
+                Some(self.catalog.image(pull.image).layers[usize::from(layer)])
+            }
             _ => None,
         };
         let blob = layer.map(|layer| layer.blob);
         if let BlobSource::Miss(store) = source {
-            let fill = self.begin_fill(id, store, blob, layer.map_or(size, |layer| layer.compressed), queue);
+            let fill = self.begin_fill(
+                id,
+                store,
+                blob,
+                layer.map_or(size, |layer| layer.compressed),
+                queue,
+            );
             source = BlobSource::Store(store, blob.map(|_| fill));
             self.pulls[id.index()].set_source(request, source);
         }
         let network = &mut self.transfers.network;
         if let (BlobSource::Store(store, _), Some(blob)) = (source, blob) {
-            self.delivery.method.member(store, blob, MemberChange::Joins, now, network);
+            self.delivery
+                .method
+                .member(store, blob, MemberChange::Joins, now, network);
         }
         let leg = match source {
             BlobSource::Mirror(at) => self.delivery.mirrors.leg(at, node, &self.transfers.links),
-            _ => self.delivery.method.last_leg(source, node, blob.unwrap_or(0), network),
+            _ => self
+                .delivery
+                .method
+                .last_leg(source, node, blob.unwrap_or(0), network),
         };
         let sender = match source {
             BlobSource::Peer(_) => Sender::Peers,
             BlobSource::Mirror(_) => Sender::Cache,
             _ => self.sender_of_stores(),
         };
-        let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: None };
+        let transfer = Transfer {
+            payload,
+            bytes: size,
+            sender,
+            receiver: Some(node),
+            warms: None,
+        };
         let transfer = self.transfers.start_over(now, &leg, transfer);
         self.note_download_begins(node);
         self.rates_changed(queue);
@@ -126,7 +149,10 @@ impl World<'_> {
                 let registry = self.registry_of(pull);
                 self.registries[registry].unasked_transfer_begins();
                 let copy = self.start_fill(pull, Fill::new(store, Some(blob), None), size, queue);
-                self.delivery.method.contents(store).own_copy_begins(blob, copy);
+                self.delivery
+                    .method
+                    .contents(store)
+                    .own_copy_begins(blob, copy);
             }
             self.resend_waiting(waiters, queue);
         }
@@ -144,9 +170,18 @@ impl World<'_> {
             (cap, most) => cap.or(most),
         };
         let connection = self.connect(self.pulls[pull.index()].node, registry, cap);
-        let leg = Leg { links: self.transfers.links.path(registry, to), connection };
+        let leg = Leg {
+            links: self.transfers.links.path(registry, to),
+            connection,
+        };
         let sender = Sender::RegistryFill(registry);
-        let transfer = Transfer { payload: Payload::Fill(id), bytes: size, sender, receiver: None, warms: blob };
+        let transfer = Transfer {
+            payload: Payload::Fill(id),
+            bytes: size,
+            sender,
+            receiver: None,
+            warms: blob,
+        };
         let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
         self.registries[registry].transfer_begins();
         self.meter.registry_downloads.rise();
@@ -168,8 +203,14 @@ impl World<'_> {
         let fill = &mut self.delivery.fills[id.index()];
         fill.transfer = None;
         let followers = std::mem::take(&mut fill.followers);
-        let (store, Some(blob)) = (fill.store, fill.blob) else { return };
-        let waiters = self.delivery.method.contents(store).fill_ends(blob, id, Some(queue.now()));
+        let (store, Some(blob)) = (fill.store, fill.blob) else {
+            return;
+        };
+        let waiters = self
+            .delivery
+            .method
+            .contents(store)
+            .fill_ends(blob, id, Some(queue.now()));
         self.resend_waiting(waiters, queue);
         for (pull, layer) in followers {
             self.settle_layer(pull, layer, store, blob, queue);
@@ -178,10 +219,18 @@ impl World<'_> {
 
     /// A node's own transfer of a layer has completed. Returns whether the layer is complete: not if its store is
     /// still filling (a lazy pull needs only a small part, which the store has had for long).
-    pub(crate) fn last_leg_ended(&mut self, id: PullId, layer: u16, size: Bytes, queue: &mut Queue) -> bool {
+    pub(crate) fn last_leg_ended(
+        &mut self,
+        id: PullId,
+        layer: u16,
+        size: Bytes,
+        queue: &mut Queue,
+    ) -> bool {
         let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
-        let BlobSource::Store(store, fill) = pull.source(Request::Layer(layer)) else { return true };
+        let BlobSource::Store(store, fill) = pull.source(Request::Layer(layer)) else {
+            return true;
+        };
         if pull.failing_layer == Some(usize::from(layer)) || is_lazy {
             return true;
         }
@@ -194,13 +243,27 @@ impl World<'_> {
         false
     }
 
-    fn settle_layer(&mut self, id: PullId, layer: u16, store: StoreId, blob: u16, queue: &mut Queue) {
+    fn settle_layer(
+        &mut self,
+        id: PullId,
+        layer: u16,
+        store: StoreId,
+        blob: u16,
+        queue: &mut Queue,
+    ) {
         let node = self.nodes[self.pulls[id.index()].node.index()].key;
-        let lost = self.delivery.method.timeouts().map_or(SimDuration::ZERO, |timeouts| {
-            let mut rng = self.streams.stream_nth(node, "peer time-outs", u64::from(blob));
-            let failed = std::iter::repeat_with(|| dist::bernoulli(&mut rng, timeouts.share.get()));
-            timeouts.after * failed.take_while(|failed| *failed).count() as u64
-        });
+        let lost = self
+            .delivery
+            .method
+            .timeouts()
+            .map_or(SimDuration::ZERO, |timeouts| {
+                let mut rng = self
+                    .streams
+                    .stream_nth(node, "peer time-outs", u64::from(blob));
+                let failed =
+                    std::iter::repeat_with(|| dist::bernoulli(&mut rng, timeouts.share.get()));
+                timeouts.after * failed.take_while(|failed| *failed).count() as u64
+            });
         let after = self.delivery.method.settling(store, blob) + lost;
         if after.is_zero() {
             self.layer_settled(id, layer, queue);
@@ -224,11 +287,21 @@ impl World<'_> {
     }
 
     /// The node of a pull joins or leaves the swarm of a layer.
-    pub(crate) fn change_member(&mut self, id: PullId, layer: u16, change: MemberChange, now: SimTime) {
+    pub(crate) fn change_member(
+        &mut self,
+        id: PullId,
+        layer: u16,
+        change: MemberChange,
+        now: SimTime,
+    ) {
         let pull = &self.pulls[id.index()];
-        let BlobSource::Store(store, _) = pull.source(Request::Layer(layer)) else { return };
+        let BlobSource::Store(store, _) = pull.source(Request::Layer(layer)) else {
+            return;
+        };
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
-        self.delivery.method.member(store, blob, change, now, &mut self.transfers.network);
+        self.delivery
+            .method
+            .member(store, blob, change, now, &mut self.transfers.network);
     }
 
     /// A pull has failed: its own fills are cancelled, and requests that waited for them are sent again.
@@ -236,11 +309,17 @@ impl World<'_> {
         let mut waiters = Vec::new();
         for at in 0..self.delivery.fills.len() {
             let fill = &mut self.delivery.fills[at];
-            let Some(transfer) = fill.transfer.take_if(|_| fill.owner == Some(id)) else { continue };
+            let Some(transfer) = fill.transfer.take_if(|_| fill.owner == Some(id)) else {
+                continue;
+            };
             let (store, blob) = (fill.store, fill.blob);
             self.cancel_transfer(transfer, queue.now());
             if let Some(blob) = blob {
-                waiters.extend(self.delivery.method.contents(store).fill_ends(blob, FillId::at(at), None));
+                waiters.extend(self.delivery.method.contents(store).fill_ends(
+                    blob,
+                    FillId::at(at),
+                    None,
+                ));
             }
         }
         let cluster = self.nodes[self.pulls[id.index()].node.index()].cluster;
@@ -252,12 +331,14 @@ impl World<'_> {
 
     /// True if a fill waits for the repair of a cluster's link.
     pub(crate) fn has_fill_behind_a_repair(&self) -> bool {
-        self.delivery.fills.iter().filter(|fill| fill.transfer.is_some()).any(|fill| {
-            match self.delivery.method.first_leg(fill.store).0 {
+        self.delivery
+            .fills
+            .iter()
+            .filter(|fill| fill.transfer.is_some())
+            .any(|fill| match self.delivery.method.first_leg(fill.store).0 {
                 Destination::Cluster(cluster) => self.is_repair_due(cluster),
                 Destination::Region(_) | Destination::Node(_) => false,
-            }
-        })
+            })
     }
 
     /// The fill that a layer waits for after its own transfer has completed.

@@ -13,10 +13,21 @@ pub(super) struct Direct;
 
 impl DistributionMethod for Direct {
     fn route(&mut self, _query: &RouteQuery<'_>) -> (Routing, BlobSource) {
-        (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry)
+        (
+            Routing::Upstream {
+                detour: SimDuration::ZERO,
+            },
+            BlobSource::Registry,
+        )
     }
 
-    fn last_leg(&mut self, source: BlobSource, _node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        _node: NodeId,
+        _blob: u16,
+        _network: &mut Network,
+    ) -> Leg {
         unreachable!("{source:?} sends nothing where there is only a registry")
     }
 }

@@ -43,7 +43,11 @@ impl LazySpec {
         let prefetched = needed.mul_f64(self.prefetch.get());
         let mount = Bytes::new((self.toc + prefetched).get().min(size.get()));
         let reads = Bytes::new((needed - prefetched).get().min((size - mount).get()));
-        Parts { mount, reads, rest: size - mount - reads }
+        Parts {
+            mount,
+            reads,
+            rest: size - mount - reads,
+        }
     }
 
     /// The bytes that a layer needs to be mounted.
@@ -55,7 +59,10 @@ impl LazySpec {
 impl<'s> World<'s> {
     fn lazy(&self) -> &'s LazySpec {
         let spec: &'s _ = self.spec;
-        spec.distribution.lazy.as_ref().expect("only lazy pulls read on demand")
+        spec.distribution
+            .lazy
+            .as_ref()
+            .expect("only lazy pulls read on demand")
     }
 
     /// Whether an image is pulled lazily: only if the streaming service has prepared it.
@@ -71,7 +78,12 @@ impl<'s> World<'s> {
     }
 
     /// Starts the reads of a container that is about to start. Returns false if there is nothing to read.
-    pub(crate) fn read_on_demand(&mut self, pod: PodId, after: SimDuration, queue: &mut Queue) -> bool {
+    pub(crate) fn read_on_demand(
+        &mut self,
+        pod: PodId,
+        after: SimDuration,
+        queue: &mut Queue,
+    ) -> bool {
         let (node, image) = (self.pods[pod.index()].node, self.pods[pod.index()].image);
         if !self.is_lazy(image) {
             return false;
@@ -85,11 +97,18 @@ impl<'s> World<'s> {
             reading @ ReadProgress::NotYet => {
                 *reading = ReadProgress::Now(vec![pod]);
                 let (bytes, mounted) = self.to_read(node, image);
-                let round_trips = if mounted { self.round_trips(node, image, bytes) } else { SimDuration::ZERO };
+                let round_trips = if mounted {
+                    self.round_trips(node, image, bytes)
+                } else {
+                    SimDuration::ZERO
+                };
                 let mount = self.draw(pod, &self.lazy().mount, "lazy mount", 0);
                 queue.schedule_in(
                     after + mount + round_trips,
-                    Event::Distribution(DistributionEvent::ReadsBegin { node, image: image.0 }),
+                    Event::Distribution(DistributionEvent::ReadsBegin {
+                        node,
+                        image: image.0,
+                    }),
                 );
                 true
             }
@@ -99,13 +118,19 @@ impl<'s> World<'s> {
     /// Bytes of an image that are read on demand, and whether any of its layers is mounted at all.
     fn to_read(&self, node: NodeId, image: ImageRef) -> (Bytes, bool) {
         let lazy = self.lazy();
-        let reads: Vec<Bytes> = self.mounted_layers(node, image).map(|layer| lazy.parts(layer).reads).collect();
+        let reads: Vec<Bytes> = self
+            .mounted_layers(node, image)
+            .map(|layer| lazy.parts(layer).reads)
+            .collect();
         (reads.iter().copied().sum(), !reads.is_empty())
     }
 
     fn round_trips(&mut self, node: NodeId, image: ImageRef, bytes: Bytes) -> SimDuration {
         let lazy = self.lazy();
-        let reads = bytes.get().div_ceil(lazy.read.get()).div_ceil(u64::from(lazy.parallel_reads));
+        let reads = bytes
+            .get()
+            .div_ceil(lazy.read.get())
+            .div_ceil(u64::from(lazy.parallel_reads));
         let each = match self.reads_from(node, image) {
             Some((_, rtt)) => rtt,
             None => self.clusters[self.nodes[node.index()].cluster.index()].rtt,
@@ -117,7 +142,9 @@ impl<'s> World<'s> {
     fn reads_from(&mut self, node: NodeId, image: ImageRef) -> Option<(Leg, SimDuration)> {
         let cluster = self.nodes[node.index()].cluster;
         let blob = self.catalog.image(image).layers.first()?.blob;
-        self.delivery.method.reads(cluster, node, blob, &mut self.transfers.network)
+        self.delivery
+            .method
+            .reads(cluster, node, blob, &mut self.transfers.network)
     }
 
     /// Starts the transfer of a container's reads.
@@ -136,18 +163,26 @@ impl<'s> World<'s> {
         queue: &mut Queue,
     ) {
         let now = queue.now();
-        let transfer = |sender| Transfer { payload, bytes: size, sender, receiver: Some(node), warms: None };
+        let transfer = |sender| Transfer {
+            payload,
+            bytes: size,
+            sender,
+            receiver: Some(node),
+            warms: None,
+        };
         match self.reads_from(node, image) {
             Some((leg, _)) => {
                 let transfer = transfer(self.sender_of_stores());
                 let connection = cap.or(leg.connection.cap).into();
-                self.transfers.start_over(now, &Leg { connection, ..leg }, transfer);
+                self.transfers
+                    .start_over(now, &Leg { connection, ..leg }, transfer);
             }
             None => {
                 let from = self.spec.images[image.index()].registry;
                 let connection = self.connect(node, from, cap);
                 let transfer = transfer(Sender::RegistryReads(from));
-                self.transfers.start_from_registry(now, from, node, connection, transfer);
+                self.transfers
+                    .start_from_registry(now, from, node, connection, transfer);
             }
         }
         self.note_download_begins(node);
@@ -155,14 +190,29 @@ impl<'s> World<'s> {
     }
 
     /// The reads are complete: the containers run, and the rest is downloaded in the background.
-    pub(crate) fn reads_end(&mut self, node: NodeId, image: ImageRef, size: Bytes, queue: &mut Queue) {
+    pub(crate) fn reads_end(
+        &mut self,
+        node: NodeId,
+        image: ImageRef,
+        size: Bytes,
+        queue: &mut Queue,
+    ) {
         self.totals.received += size;
         let lazy = self.lazy();
         let layers = self.mounted_layers(node, image);
-        let rest: Vec<(u16, Bytes)> = layers.map(|layer| (layer.blob, lazy.parts(layer).rest)).collect();
+        let rest: Vec<(u16, Bytes)> = layers
+            .map(|layer| (layer.blob, lazy.parts(layer).rest))
+            .collect();
         if let Some(rate) = lazy.background {
             for (blob, size) in rest {
-                self.start_lazy(node, image, size, Some(rate), Payload::Background(node, blob), queue);
+                self.start_lazy(
+                    node,
+                    image,
+                    size,
+                    Some(rate),
+                    Payload::Background(node, blob),
+                    queue,
+                );
             }
         }
         let reading = std::mem::replace(
@@ -179,7 +229,11 @@ impl<'s> World<'s> {
     /// The rest of a layer has arrived.
     pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
         self.totals.received += size;
-        let whole = if self.spec.node.keep_blobs { Blob::Whole } else { Blob::Discarded };
+        let whole = if self.spec.node.keep_blobs {
+            Blob::Whole
+        } else {
+            Blob::Discarded
+        };
         self.nodes[node.index()].content_mut().blobs[usize::from(blob)] = whole;
     }
 }

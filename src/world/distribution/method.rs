@@ -33,7 +33,9 @@ impl RouteQuery<'_> {
     /// The blob of a request for a layer.
     pub(crate) fn blob(&self) -> Option<u16> {
         match self.request {
-            Request::Layer(layer) => Some(self.catalog.image(self.image).layers[usize::from(layer)].blob),
+            Request::Layer(layer) => {
+                Some(self.catalog.image(self.image).layers[usize::from(layer)].blob)
+            }
             _ => None,
         }
     }
@@ -48,7 +50,13 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
 
     /// The links from a store or a peer to a node.
-    fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg;
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Leg;
 
     /// The destination of a store's fills, and their cap beside that of a connection to the registry.
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
@@ -66,7 +74,15 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     }
 
     /// A node joins or leaves the swarm of a blob.
-    fn member(&mut self, _store: StoreId, _blob: u16, _change: MemberChange, _now: SimTime, _network: &mut Network) {}
+    fn member(
+        &mut self,
+        _store: StoreId,
+        _blob: u16,
+        _change: MemberChange,
+        _now: SimTime,
+        _network: &mut Network,
+    ) {
+    }
 
     /// The source of on-demand reads, and its round trip. `None`: the registry.
     fn reads(

@@ -42,32 +42,60 @@ impl Mirrors {
             rtt: spec.rtt,
             holds: spec.holds.clone(),
         });
-        let of_region = |region| (0..).zip(specs).filter(move |(_, mirror)| Some(mirror.region) == region);
-        let of_cluster = |cluster: &ClusterSpec| of_region(cluster.region).map(|(at, _)| at).collect();
-        Self { mirrors: mirrors.collect(), of_cluster: spec.clusters.iter().map(of_cluster).collect() }
+        let of_region = |region| {
+            (0..)
+                .zip(specs)
+                .filter(move |(_, mirror)| Some(mirror.region) == region)
+        };
+        let of_cluster =
+            |cluster: &ClusterSpec| of_region(cluster.region).map(|(at, _)| at).collect();
+        Self {
+            mirrors: mirrors.collect(),
+            of_cluster: spec.clusters.iter().map(of_cluster).collect(),
+        }
     }
 
     /// Routes a request to the first mirror that holds the image. Otherwise returns the time spent on asking them.
-    pub(super) fn route(&self, query: &RouteQuery<'_>) -> Result<(Routing, BlobSource), SimDuration> {
+    pub(super) fn route(
+        &self,
+        query: &RouteQuery<'_>,
+    ) -> Result<(Routing, BlobSource), SimDuration> {
         let mut spent = SimDuration::ZERO;
         for &at in &self.of_cluster[query.cluster.index()] {
             let mirror = &self.mirrors[usize::from(at)];
             // The first request of a pull opens the connection.
-            spent += mirror.rtt * if query.request == Request::Challenge { 3 } else { 1 };
+            spent += mirror.rtt
+                * if query.request == Request::Challenge {
+                    3
+                } else {
+                    1
+                };
             if mirror.holds.contains(&query.image.index()) {
                 return Ok(match query.request {
-                    Request::Token => (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry),
+                    Request::Token => (
+                        Routing::Nearby {
+                            wait: SimDuration::ZERO,
+                        },
+                        BlobSource::Registry,
+                    ),
                     _ => (Routing::Nearby { wait: spent }, BlobSource::Mirror(at)),
                 });
             }
         }
-        Err(if query.request == Request::Token { SimDuration::ZERO } else { spent })
+        Err(if query.request == Request::Token {
+            SimDuration::ZERO
+        } else {
+            spent
+        })
     }
 
     /// The links from a mirror to a node.
     pub(super) fn leg(&self, at: u16, node: NodeId, links: &Links) -> Leg {
         let mirror = &self.mirrors[usize::from(at)];
         let (cluster, card) = links.nodes[node.index()];
-        Leg { links: vec![mirror.link, links.downlink(cluster), card], connection: mirror.cap.into() }
+        Leg {
+            links: vec![mirror.link, links.downlink(cluster), card],
+            connection: mirror.cap.into(),
+        }
     }
 }

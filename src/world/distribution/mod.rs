@@ -60,7 +60,13 @@ pub(crate) struct Fill {
 impl Fill {
     /// One whose transfer has not started.
     fn new(store: StoreId, blob: Option<u16>, owner: Option<PullId>) -> Self {
-        Self { store, blob, transfer: None, owner, followers: Vec::new() }
+        Self {
+            store,
+            blob,
+            transfer: None,
+            owner,
+            followers: Vec::new(),
+        }
     }
 }
 
@@ -76,7 +82,12 @@ pub(crate) struct Delivery {
 
 impl Default for Delivery {
     fn default() -> Self {
-        Self { method: Box::new(direct::Direct), mirrors: Mirrors::default(), fills: Vec::new(), pre_pull: None }
+        Self {
+            method: Box::new(direct::Direct),
+            mirrors: Mirrors::default(),
+            fills: Vec::new(),
+            pre_pull: None,
+        }
     }
 }
 
@@ -89,9 +100,17 @@ impl Delivery {
         transfers: &mut Transfers,
         queue: &mut Queue,
     ) -> Self {
-        let pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, spec.clusters.len(), queue));
+        let pre_pull = spec
+            .distribution
+            .pre_pull
+            .map(|pre_pull| PrePull::begin(pre_pull, spec.clusters.len(), queue));
         let method = setup::method(spec, caches, catalog, transfers);
         let mirrors = Mirrors::new(spec, &transfers.links, &mut transfers.network);
-        Self { method, mirrors, fills: Vec::new(), pre_pull }
+        Self {
+            method,
+            mirrors,
+            fills: Vec::new(),
+            pre_pull,
+        }
     }
 }

@@ -52,7 +52,12 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn new(spec: &PiecesSpec, clusters: usize, blobs: usize, inlets: Vec<LinkId>) -> Self {
+    pub(super) fn new(
+        spec: &PiecesSpec,
+        clusters: usize,
+        blobs: usize,
+        inlets: Vec<LinkId>,
+    ) -> Self {
         let cache_store = || CacheStore::new(blobs, Coalesce::Stream, SimDuration::MAX, None);
         Self {
             spec: spec.clone(),
@@ -64,7 +69,13 @@ impl Pieces {
 
     /// The upload capacity of a swarm: the second term of the fluid equation.
     fn upload(&self, downloading: u32, complete: u32) -> BytesPerSec {
-        let PiecesSpec { seeds, seed_out, peer_out, effectiveness, .. } = self.spec;
+        let PiecesSpec {
+            seeds,
+            seed_out,
+            peer_out,
+            effectiveness,
+            ..
+        } = self.spec;
         let peers = effectiveness.get() * f64::from(downloading) + f64::from(complete);
         BytesPerSec::new(peer_out.get() * peers + seed_out.get() * f64::from(seeds))
     }
@@ -72,7 +83,11 @@ impl Pieces {
     fn swarm(&mut self, store: StoreId, blob: u16, network: &mut Network) -> LinkId {
         let upload = self.upload(0, 0);
         let swarm = &mut self.swarms[store.index()][usize::from(blob)];
-        let new = || Swarm { link: network.add_link(None, upload), downloading: 0, complete: 0 };
+        let new = || Swarm {
+            link: network.add_link(None, upload),
+            downloading: 0,
+            complete: 0,
+        };
         swarm.get_or_insert_with(new).link
     }
 }
@@ -80,25 +95,48 @@ impl Pieces {
 impl DistributionMethod for Pieces {
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let Some(blob) = query.blob() else {
-            return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry);
+            return (
+                Routing::Upstream {
+                    detour: SimDuration::ZERO,
+                },
+                BlobSource::Registry,
+            );
         };
         let store = StoreId(query.cluster.0);
         let announce = self.spec.announce;
         match self.stores[store.index()].look_up(query.now, blob, (query.pull, query.request)) {
-            CacheLookup::Hit => (Routing::Nearby { wait: announce }, BlobSource::Store(store, None)),
-            CacheLookup::Filling(fill) => (Routing::Nearby { wait: announce }, BlobSource::Store(store, Some(fill))),
-            CacheLookup::Miss => (Routing::Upstream { detour: announce }, BlobSource::Miss(store)),
+            CacheLookup::Hit => (
+                Routing::Nearby { wait: announce },
+                BlobSource::Store(store, None),
+            ),
+            CacheLookup::Filling(fill) => (
+                Routing::Nearby { wait: announce },
+                BlobSource::Store(store, Some(fill)),
+            ),
+            CacheLookup::Miss => (
+                Routing::Upstream { detour: announce },
+                BlobSource::Miss(store),
+            ),
             CacheLookup::Waits => (Routing::Waits, BlobSource::Store(store, None)),
             CacheLookup::Full => unreachable!("a cluster's seeds have no limit of fetches"),
         }
     }
 
-    fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg {
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Leg {
         let (BlobSource::Store(store, _) | BlobSource::Miss(store)) = source else {
             unreachable!("{source:?} is no swarm");
         };
         let swarm = self.swarm(store, blob, network);
-        Leg { links: vec![swarm, self.inlets[node.index()]], connection: None.into() }
+        Leg {
+            links: vec![swarm, self.inlets[node.index()]],
+            connection: None.into(),
+        }
     }
 
     /// Pieces are larger than reads and arrive before them.
@@ -110,14 +148,23 @@ impl DistributionMethod for Pieces {
         network: &mut Network,
     ) -> Option<(Leg, SimDuration)> {
         let store = StoreId(cluster.0);
-        Some((self.last_leg(BlobSource::Store(store, None), node, blob, network), SimDuration::ZERO))
+        Some((
+            self.last_leg(BlobSource::Store(store, None), node, blob, network),
+            SimDuration::ZERO,
+        ))
     }
 
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
         // One copy has to leave the seeds, so a faster fill has no effect.
         let out = self.spec.seed_out.get() * f64::from(self.spec.seeds);
-        let cap = self.spec.source_rate.map_or(out, |rate| rate.get().min(out));
-        (Destination::Cluster(ClusterId(store.0)), Some(BytesPerSec::new(cap)))
+        let cap = self
+            .spec
+            .source_rate
+            .map_or(out, |rate| rate.get().min(out));
+        (
+            Destination::Cluster(ClusterId(store.0)),
+            Some(BytesPerSec::new(cap)),
+        )
     }
 
     fn contents(&mut self, store: StoreId) -> &mut CacheStore {
@@ -128,9 +175,18 @@ impl DistributionMethod for Pieces {
         Some(StoreId(cluster.0))
     }
 
-    fn member(&mut self, at: StoreId, blob: u16, change: MemberChange, now: SimTime, network: &mut Network) {
+    fn member(
+        &mut self,
+        at: StoreId,
+        blob: u16,
+        change: MemberChange,
+        now: SimTime,
+        network: &mut Network,
+    ) {
         self.swarm(at, blob, network);
-        let swarm = self.swarms[at.index()][usize::from(blob)].as_mut().expect("it was made just now");
+        let swarm = self.swarms[at.index()][usize::from(blob)]
+            .as_mut()
+            .expect("it was made just now");
         match change {
             MemberChange::Joins => swarm.downloading += 1,
             MemberChange::Completes => {
@@ -139,7 +195,11 @@ impl DistributionMethod for Pieces {
             }
             MemberChange::Leaves => swarm.downloading -= 1,
         }
-        let Swarm { link, downloading, complete } = *swarm;
+        let Swarm {
+            link,
+            downloading,
+            complete,
+        } = *swarm;
         network.set_capacity(now, link, self.upload(downloading, complete));
     }
 
@@ -149,9 +209,15 @@ impl DistributionMethod for Pieces {
 
     fn settling(&self, store: StoreId, blob: u16) -> SimDuration {
         let swarm = self.swarms[store.index()][usize::from(blob)];
-        let peers = swarm.map_or(1, |swarm| swarm.downloading + swarm.complete).max(1);
+        let peers = swarm
+            .map_or(1, |swarm| swarm.downloading + swarm.complete)
+            .max(1);
         let hops = libm::log(f64::from(peers)) / libm::log(f64::from(self.spec.connections));
-        let piece = self.spec.piece.time_at(self.spec.peer_out).unwrap_or(SimDuration::ZERO);
+        let piece = self
+            .spec
+            .piece
+            .time_at(self.spec.peer_out)
+            .unwrap_or(SimDuration::ZERO);
         piece.mul_f64(hops)
     }
 }

@@ -33,11 +33,23 @@ pub(crate) struct PrePull {
 
 impl PrePull {
     pub(crate) fn begin(spec: PrePullSpec, fleet: usize, queue: &mut Queue) -> Self {
-        queue.schedule(SimTime::ZERO, Event::Distribution(DistributionEvent::PrePullGroup));
+        queue.schedule(
+            SimTime::ZERO,
+            Event::Distribution(DistributionEvent::PrePullGroup),
+        );
         if let Some(after) = spec.release_after {
-            queue.schedule(SimTime::ZERO + after, Event::Distribution(DistributionEvent::Released));
+            queue.schedule(
+                SimTime::ZERO + after,
+                Event::Distribution(DistributionEvent::Released),
+            );
         }
-        Self { spec, group: spec.group(fleet), next: 0, open: 0, released: spec.release_after.is_some() }
+        Self {
+            spec,
+            group: spec.group(fleet),
+            next: 0,
+            open: 0,
+            released: spec.release_after.is_some(),
+        }
     }
 }
 
@@ -45,15 +57,24 @@ impl World<'_> {
     /// The number of images on nodes that the release waits for. `None`: it is released, or does not wait.
     #[must_use]
     pub fn held_by_pre_pull(&self) -> Option<u32> {
-        self.delivery.pre_pull.filter(|pre_pull| !pre_pull.released).map(|pre_pull| pre_pull.open)
+        self.delivery
+            .pre_pull
+            .filter(|pre_pull| !pre_pull.released)
+            .map(|pre_pull| pre_pull.open)
     }
 
     /// Where an image of the release is missing in a cluster: the nodes, and the first workload with the image.
     fn missing_images(&self, cluster: ClusterId) -> Vec<(ClusterId, NodeId, usize)> {
         let mut missing = Vec::new();
-        for node in self.nodes_of(cluster).filter(|&node| !self.nodes[node].down).map(NodeId::at) {
+        for node in self
+            .nodes_of(cluster)
+            .filter(|&node| !self.nodes[node].down)
+            .map(NodeId::at)
+        {
             for (workload, spec) in self.spec.workloads.iter().enumerate() {
-                let is_first = self.spec.workloads[..workload].iter().all(|other| other.image != spec.image);
+                let is_first = self.spec.workloads[..workload]
+                    .iter()
+                    .all(|other| other.image != spec.image);
                 let image = Catalog::revision(spec.image, true);
                 if is_first && !self.nodes[node.index()].content.present[usize::from(image.0)] {
                     missing.push((cluster, node, workload));
@@ -65,17 +86,25 @@ impl World<'_> {
 
     /// The next group of clusters begins.
     pub(crate) fn pre_pull_group(&mut self, queue: &mut Queue) {
-        let pre_pull = self.delivery.pre_pull.as_mut().expect("groups belong to a pre-pull");
+        let pre_pull = self
+            .delivery
+            .pre_pull
+            .as_mut()
+            .expect("groups belong to a pre-pull");
         let first = pre_pull.next;
         let last = (first + pre_pull.group).min(self.clusters.len());
         pre_pull.next = last;
         if last < self.clusters.len() {
-            queue.schedule_in(pre_pull.spec.every, Event::Distribution(DistributionEvent::PrePullGroup));
+            queue.schedule_in(
+                pre_pull.spec.every,
+                Event::Distribution(DistributionEvent::PrePullGroup),
+            );
         }
         // All pulls are counted before the first one may end.
         let has_network = |cluster: &ClusterId| self.clusters[cluster.index()].cuts.has_network();
         let clusters = (first..last).map(ClusterId::at).filter(has_network);
-        let wanted: Vec<(ClusterId, NodeId, usize)> = clusters.flat_map(|id| self.missing_images(id)).collect();
+        let wanted: Vec<(ClusterId, NodeId, usize)> =
+            clusters.flat_map(|id| self.missing_images(id)).collect();
         self.delivery.pre_pull.as_mut().expect("as above").open += wanted.len() as u32;
         for (cluster, node, workload) in wanted {
             self.pre_pull_image(cluster, node, workload, queue);
@@ -85,7 +114,13 @@ impl World<'_> {
 
     /// Pulls the image of a workload on a node of a cluster, as the kubelet does for a pod, without running anything
     /// there. The driver of a replay asks when it is pulled ([`World::has_pulled`]).
-    pub fn pull_image(&mut self, cluster: ClusterId, node: usize, workload: usize, queue: &mut Queue) -> PodId {
+    pub fn pull_image(
+        &mut self,
+        cluster: ClusterId,
+        node: usize,
+        workload: usize,
+        queue: &mut Queue,
+    ) -> PodId {
         let node = NodeId::at(self.nodes_of(cluster).start + node);
         let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
         self.bring_image(id, queue);
@@ -101,17 +136,26 @@ impl World<'_> {
     /// A node has finished or given up a pre-pull.
     pub(crate) fn pre_pulled(&mut self, queue: &mut Queue) {
         // A replay brings images without a pre-pull.
-        let Some(pre_pull) = self.delivery.pre_pull.as_mut() else { return };
+        let Some(pre_pull) = self.delivery.pre_pull.as_mut() else {
+            return;
+        };
         pre_pull.open -= 1;
         self.release_if_due(queue);
     }
 
     fn release_if_due(&mut self, queue: &mut Queue) {
         let all = self.clusters.len();
-        let pre_pull = self.delivery.pre_pull.as_mut().expect("the release waits for a pre-pull");
+        let pre_pull = self
+            .delivery
+            .pre_pull
+            .as_mut()
+            .expect("the release waits for a pre-pull");
         if !pre_pull.released && pre_pull.open == 0 && pre_pull.next == all {
             pre_pull.released = true;
-            queue.schedule(queue.now(), Event::Distribution(DistributionEvent::Released));
+            queue.schedule(
+                queue.now(),
+                Event::Distribution(DistributionEvent::Released),
+            );
         }
     }
 }

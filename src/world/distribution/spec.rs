@@ -222,7 +222,10 @@ pub struct PeerTimeouts {
 
 impl Default for PeerTimeouts {
     fn default() -> Self {
-        Self { share: default::PEER_TIMEOUT_SHARE, after: default::PEER_TIMEOUT }
+        Self {
+            share: default::PEER_TIMEOUT_SHARE,
+            after: default::PEER_TIMEOUT,
+        }
     }
 }
 
@@ -301,12 +304,18 @@ impl Default for LazySpec {
     }
 }
 
-fn zero_is_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BytesPerSec>, D::Error> {
-    BytesPerSec::deserialize(deserializer).map(|rate| Some(rate).filter(|rate| *rate > BytesPerSec::ZERO))
+fn zero_is_none<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BytesPerSec>, D::Error> {
+    BytesPerSec::deserialize(deserializer)
+        .map(|rate| Some(rate).filter(|rate| *rate > BytesPerSec::ZERO))
 }
 
 #[expect(clippy::ref_option, reason = "serde's interface")]
-fn none_is_zero<S: Serializer>(rate: &Option<BytesPerSec>, serializer: S) -> Result<S::Ok, S::Error> {
+fn none_is_zero<S: Serializer>(
+    rate: &Option<BytesPerSec>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     rate.unwrap_or(BytesPerSec::ZERO).serialize(serializer)
 }
 
@@ -326,7 +335,11 @@ pub struct PrePullSpec {
 
 impl Default for PrePullSpec {
     fn default() -> Self {
-        Self { clusters: CountOrPercent::Percent(100), every: default::PRE_PULL_EVERY, release_after: None }
+        Self {
+            clusters: CountOrPercent::Percent(100),
+            every: default::PRE_PULL_EVERY,
+            release_after: None,
+        }
     }
 }
 

@@ -38,7 +38,12 @@ pub(super) struct Spegel {
 impl Spegel {
     pub(super) fn new(spec: &SpegelSpec, links: Vec<(LinkId, LinkId)>) -> Self {
         let nodes = links.len();
-        Self { spec: spec.clone(), links, draws: vec![0; nodes], from_peers: vec![false; nodes] }
+        Self {
+            spec: spec.clone(),
+            links,
+            draws: vec![0; nodes],
+            from_peers: vec![false; nodes],
+        }
     }
 
     /// Another node of the cluster that holds the requested content.
@@ -52,7 +57,9 @@ impl Spegel {
         let nth = self.draws[me];
         self.draws[me] += 1;
         let drawn = dist::unit(&mut query.streams.stream_nth(query.nodes[me].key, "peer", nth));
-        Some(NodeId::at(holders[((drawn * holders.len() as f64) as usize).min(holders.len() - 1)]))
+        Some(NodeId::at(
+            holders[((drawn * holders.len() as f64) as usize).min(holders.len() - 1)],
+        ))
     }
 }
 
@@ -62,10 +69,12 @@ fn holds(node: &NodeState, query: &RouteQuery<'_>) -> bool {
     let is_whole = |blob: u16| node.content.blobs[usize::from(blob)] == Blob::Whole;
     let Some(blob) = query.blob() else {
         let layers = &query.catalog.image(query.image).layers;
-        return node.content.present[usize::from(query.image.0)] && layers.iter().all(|layer| is_whole(layer.blob));
+        return node.content.present[usize::from(query.image.0)]
+            && layers.iter().all(|layer| is_whole(layer.blob));
     };
     is_whole(blob)
-        && (0..node.content.present.len()).any(|at| node.content.present[at] && query.catalog.contains(at, blob))
+        && (0..node.content.present.len())
+            .any(|at| node.content.present[at] && query.catalog.contains(at, blob))
 }
 
 impl DistributionMethod for Spegel {
@@ -76,26 +85,69 @@ impl DistributionMethod for Spegel {
             Request::Challenge => {
                 self.from_peers[me] = self.holder(query).is_some();
                 if self.from_peers[me] {
-                    return (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry);
+                    return (
+                        Routing::Nearby {
+                            wait: SimDuration::ZERO,
+                        },
+                        BlobSource::Registry,
+                    );
                 }
-                return (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry);
+                return (
+                    Routing::Upstream {
+                        detour: self.spec.timeout,
+                    },
+                    BlobSource::Registry,
+                );
             }
             Request::Token if self.from_peers[me] => {
-                return (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry);
+                return (
+                    Routing::Nearby {
+                        wait: SimDuration::ZERO,
+                    },
+                    BlobSource::Registry,
+                );
             }
-            Request::Token => return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry),
+            Request::Token => {
+                return (
+                    Routing::Upstream {
+                        detour: SimDuration::ZERO,
+                    },
+                    BlobSource::Registry,
+                );
+            }
             _ => {}
         }
         match self.holder(query) {
-            Some(peer) => (Routing::Nearby { wait: self.spec.lookup }, BlobSource::Peer(peer)),
-            None => (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry),
+            Some(peer) => (
+                Routing::Nearby {
+                    wait: self.spec.lookup,
+                },
+                BlobSource::Peer(peer),
+            ),
+            None => (
+                Routing::Upstream {
+                    detour: self.spec.timeout,
+                },
+                BlobSource::Registry,
+            ),
         }
     }
 
-    fn last_leg(&mut self, source: BlobSource, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
-        let BlobSource::Peer(peer) = source else { unreachable!("{source:?} is no peer") };
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        node: NodeId,
+        _blob: u16,
+        _network: &mut Network,
+    ) -> Leg {
+        let BlobSource::Peer(peer) = source else {
+            unreachable!("{source:?} is no peer")
+        };
         let (_, out) = self.links[peer.index()];
         let (nic, _) = self.links[node.index()];
-        Leg { links: vec![out, nic], connection: self.spec.per_connection.into() }
+        Leg {
+            links: vec![out, nic],
+            connection: self.spec.per_connection.into(),
+        }
     }
 }

@@ -3,8 +3,8 @@
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::distribution::spec::{
-    CachePlace, CacheSpec, CellSpec, Coalesce, DistributionKind, DistributionSpec, LazySpec, MirrorSpec, PeerTimeouts,
-    PiecesSpec, SpegelSpec,
+    CachePlace, CacheSpec, CellSpec, Coalesce, DistributionKind, DistributionSpec, LazySpec,
+    MirrorSpec, PeerTimeouts, PiecesSpec, SpegelSpec,
 };
 use crate::world::event::{Event, PullEvent};
 use crate::world::faults::spec::{OutageWindow, RegionalOutageSpec};
@@ -30,13 +30,22 @@ fn mb(rate: f64) -> BytesPerSec {
 
 #[track_caller]
 fn assert_near(actual: f64, expected: f64, what: &str) {
-    assert!((actual - expected).abs() <= 1e-3, "{what}: {actual}, expected {expected}");
+    assert!(
+        (actual - expected).abs() <= 1e-3,
+        "{what}: {actual}, expected {expected}"
+    );
 }
 
 /// Megabytes that left the registry, that of them went to caches and seeds, and that caches and peers sent.
 fn books(played: &Played) -> [u64; 4] {
     let totals = played.totals;
-    [totals.sent, totals.upstream, totals.from_caches, totals.from_peers].map(|bytes| bytes.get() / 1_000_000)
+    [
+        totals.sent,
+        totals.upstream,
+        totals.from_caches,
+        totals.from_peers,
+    ]
+    .map(|bytes| bytes.get() / 1_000_000)
 }
 
 fn ready(played: &Played) -> f64 {
@@ -47,8 +56,10 @@ fn ready(played: &Played) -> f64 {
 fn daemons(nodes: u32) -> WorldSpec {
     let mut world = bare_world(1);
     world.clusters[0].nodes = nodes.into();
-    world.workloads[0].kind =
-        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(1), max_surge: CountOrPercent::Count(0) };
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable: CountOrPercent::Count(1),
+        max_surge: CountOrPercent::Count(0),
+    };
     world
 }
 
@@ -65,7 +76,10 @@ fn update(nodes: u32, at_a_time: u32) -> WorldSpec {
 }
 
 fn by(kind: DistributionKind) -> DistributionSpec {
-    DistributionSpec { kind, ..DistributionSpec::default() }
+    DistributionSpec {
+        kind,
+        ..DistributionSpec::default()
+    }
 }
 
 fn cache(coalesce: Coalesce) -> CacheSpec {
@@ -81,7 +95,11 @@ fn cache(coalesce: Coalesce) -> CacheSpec {
 }
 
 fn spegel() -> SpegelSpec {
-    SpegelSpec { lookup: SimDuration::ZERO, timeout: SimDuration::ZERO, per_connection: None }
+    SpegelSpec {
+        lookup: SimDuration::ZERO,
+        timeout: SimDuration::ZERO,
+        per_connection: None,
+    }
 }
 
 #[test]
@@ -108,20 +126,35 @@ fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_ti
         world.distribution = by(DistributionKind::Cache(cache(coalesce)));
         let played = play(&world, 1, DAY);
         assert_eq!(books(&played), [upstream, upstream, 400, 0], "{coalesce:?}");
-        assert_near(ready(&played), time, "the others take it from the cache in no time");
+        assert_near(
+            ready(&played),
+            time,
+            "the others take it from the cache in no time",
+        );
     }
 }
 
 #[test]
 fn a_node_has_a_blob_when_both_legs_have_ended() {
     // The cache sends 100 MB/s: whoever shares or waits is bounded by 4 * 100 MB from there.
-    for (coalesce, time) in [(Coalesce::Stream, 4.0), (Coalesce::Wait, 4.0), (Coalesce::None, 4.0)] {
+    for (coalesce, time) in [
+        (Coalesce::Stream, 4.0),
+        (Coalesce::Wait, 4.0),
+        (Coalesce::None, 4.0),
+    ] {
         let mut world = daemons(4);
-        world.distribution = by(DistributionKind::Cache(CacheSpec { egress: mb(100.0), ..cache(coalesce) }));
+        world.distribution = by(DistributionKind::Cache(CacheSpec {
+            egress: mb(100.0),
+            ..cache(coalesce)
+        }));
         // Wait: the first alone for 1 s, then 300 MB at 100 MB/s.
         assert_near(ready(&play(&world, 1, DAY)), time, "ready");
         world.registry.tcp.headers = Some(Share::new(0.2));
-        assert_near(ready(&play(&world, 1, DAY)), time / 0.8, "a fifth of each link carries headers");
+        assert_near(
+            ready(&play(&world, 1, DAY)),
+            time / 0.8,
+            "a fifth of each link carries headers",
+        );
     }
     // A slow registry behind a fast cache: the first leg bounds.
     let mut world = daemons(1);
@@ -148,24 +181,42 @@ fn waits_for_a_cache_a_cell_or_the_registry_are_transfer_and_not_unpacking() {
     busy.registry.token.service_time = fixed(secs(0.5));
     // Each downloads the droplet for 1 s, the second one after the first.
     let mut cell = unpacks(bare_world(2));
-    cell.distribution = by(DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(LAYER - 1), downloads: 1 }));
-    for (world, transfer, what) in [(slow, 10.0, "cache"), (busy, 4.5, "registry"), (cell, 2.0, "cell")] {
+    cell.distribution = by(DistributionKind::Cells(CellSpec {
+        count: 1,
+        cache: Bytes::new(LAYER - 1),
+        downloads: 1,
+    }));
+    for (world, transfer, what) in [
+        (slow, 10.0, "cache"),
+        (busy, 4.5, "registry"),
+        (cell, 2.0, "cell"),
+    ] {
         let played = play(&world, 1, DAY);
         let last = played.facts.last().expect("a cluster");
         assert_near(last.transferring.as_secs_f64(), transfer, what);
         assert_near(last.unpacking.as_secs_f64(), 5.0, what);
-        assert_near(played.ready_s().pop().flatten().expect("ready"), transfer + 5.0, what);
+        assert_near(
+            played.ready_s().pop().flatten().expect("ready"),
+            transfer + 5.0,
+            what,
+        );
     }
 }
 
 #[test]
 fn a_regional_cache_relieves_the_regions_link_but_not_the_downlinks() {
     let mut world = bare_world(3);
-    world.regions = vec![RegionSpec { name: "far".to_owned(), bandwidth: mb(20.0) }];
+    world.regions = vec![RegionSpec {
+        name: "far".to_owned(),
+        bandwidth: mb(20.0),
+    }];
     world.clusters[0].region = Some(0);
     world.clusters[1].region = Some(0);
     world.clusters[1].downlink = mb(10.0).into();
-    world.distribution = by(DistributionKind::Cache(CacheSpec { per: CachePlace::Region, ..cache(Coalesce::Stream) }));
+    world.distribution = by(DistributionKind::Cache(CacheSpec {
+        per: CachePlace::Region,
+        ..cache(Coalesce::Stream)
+    }));
     let played = play(&world, 1, DAY);
     // One copy over 20 MB/s in 5 s; the second cluster's own downlink takes 10 s; the third has no cache.
     let times = played.ready_s();
@@ -178,14 +229,19 @@ fn a_regional_cache_relieves_the_regions_link_but_not_the_downlinks() {
 #[test]
 fn a_limit_of_upstream_connections_responds_429() {
     let mut world = daemons(4);
-    world.distribution =
-        by(DistributionKind::Cache(CacheSpec { upstream_connections: Some(1), ..cache(Coalesce::None) }));
+    world.distribution = by(DistributionKind::Cache(CacheSpec {
+        upstream_connections: Some(1),
+        ..cache(Coalesce::None)
+    }));
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, DAY);
     // Five requests of each of the other three come to nothing at once; in back-off the copy completes.
     assert_eq!(books(&played), [100, 100, 400, 0]);
     assert_eq!(played.totals.failed_pulls.iter().sum::<u64>(), 3);
-    assert_eq!(played.totals.responses_429, 0, "the registry has refused nobody");
+    assert_eq!(
+        played.totals.responses_429, 0,
+        "the registry has refused nobody"
+    );
 }
 
 #[test]
@@ -193,40 +249,74 @@ fn instances_on_one_cell_share_one_download() {
     // Five instances on two cells: cell 0 has the first, third and fifth, and is behind the first one's 100 MB/s.
     let mut world = bare_world(5);
     world.clusters[1].downlink = mb(50.0).into();
-    let cells = CellSpec { count: 2, cache: Bytes::new(LAYER), downloads: 5 };
+    let cells = CellSpec {
+        count: 2,
+        cache: Bytes::new(LAYER),
+        downloads: 5,
+    };
     world.distribution = by(DistributionKind::Cells(cells.clone()));
     let played = play(&world, 1, DAY);
     assert_eq!(books(&played), [200, 200, 500, 0], "one copy a cell");
     for (instance, time) in played.ready_s().into_iter().zip([1.0, 2.0, 1.0, 2.0, 1.0]) {
-        assert_near(instance.expect("ready"), time, "when its cell has the droplet");
+        assert_near(
+            instance.expect("ready"),
+            time,
+            "when its cell has the droplet",
+        );
     }
     // Too large for the cell: each instance downloads it again, one after the other.
-    world.distribution = by(DistributionKind::Cells(CellSpec { cache: Bytes::new(LAYER - 1), ..cells }));
+    world.distribution = by(DistributionKind::Cells(CellSpec {
+        cache: Bytes::new(LAYER - 1),
+        ..cells
+    }));
     let played = play(&world, 1, DAY);
     assert_eq!(books(&played), [500, 500, 500, 0]);
-    assert_near(played.ready_s()[4].expect("ready"), 3.0, "the third of its cell");
+    assert_near(
+        played.ready_s()[4].expect("ready"),
+        3.0,
+        "the third of its cell",
+    );
 }
 
 #[test]
 fn a_cell_whose_link_is_repaired_goes_on() {
     let mut world = bare_world(2);
     // Too large for the cell, so the second instance downloads it again, from 1 s on, behind the first one's link.
-    let cells = CellSpec { count: 1, cache: Bytes::new(LAYER - 1), downloads: 1 };
+    let cells = CellSpec {
+        count: 1,
+        cache: Bytes::new(LAYER - 1),
+        downloads: 1,
+    };
     world.distribution = by(DistributionKind::Cells(cells));
     world.node.runtime.no_progress_timeout = None;
     // The first instance is ready when its link is cut for 10 s.
-    let window = OutageWindow { from: SimDuration::from_millis(1500), lasts: SimDuration::from_secs(10) };
-    let outage = RegionalOutageSpec { windows: vec![window], clusters: vec![0], ..RegionalOutageSpec::default() };
+    let window = OutageWindow {
+        from: SimDuration::from_millis(1500),
+        lasts: SimDuration::from_secs(10),
+    };
+    let outage = RegionalOutageSpec {
+        windows: vec![window],
+        clusters: vec![0],
+        ..RegionalOutageSpec::default()
+    };
     world.faults.regional = vec![outage];
     let played = play(&world, 1, SimDuration::from_hours(1));
-    assert_near(played.ready_s()[1].expect("ready"), 12.0, "the rest of its download, after the repair");
+    assert_near(
+        played.ready_s()[1].expect("ready"),
+        12.0,
+        "the rest of its download, after the repair",
+    );
 }
 
 #[test]
 fn an_instance_that_is_offline_for_good_does_not_cut_off_its_cell() {
     let mut world = bare_world(40);
     world.faults.offline.share = Share::new(0.5);
-    world.distribution = by(DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(LAYER), downloads: 1 }));
+    world.distribution = by(DistributionKind::Cells(CellSpec {
+        count: 1,
+        cache: Bytes::new(LAYER),
+        downloads: 1,
+    }));
     for seed in 1..=4 {
         let played = play(&world, seed, DAY);
         for (instance, ready) in played.facts.iter().zip(played.ready_s()) {
@@ -240,12 +330,23 @@ fn a_cell_downloads_so_many_layers_at_a_time() {
     let mut world = bare_world(1);
     world.images[0].layers = vec![layer("first", LAYER), layer("second", LAYER)];
     for downloads in [1, 2] {
-        world.distribution =
-            by(DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(10 * LAYER), downloads }));
+        world.distribution = by(DistributionKind::Cells(CellSpec {
+            count: 1,
+            cache: Bytes::new(10 * LAYER),
+            downloads,
+        }));
         let played = play(&world, 1, DAY);
         assert_eq!(books(&played), [200, 200, 200, 0]);
-        assert_near(ready(&played), 2.0, "its downlink is as fast for one as for two");
-        assert_eq!(played.totals.failed_pulls.iter().sum::<u64>(), 0, "nothing is refused");
+        assert_near(
+            ready(&played),
+            2.0,
+            "its downlink is as fast for one as for two",
+        );
+        assert_eq!(
+            played.totals.failed_pulls.iter().sum::<u64>(),
+            0,
+            "nothing is refused"
+        );
     }
 }
 
@@ -277,11 +378,19 @@ fn spegel_helps_the_second_wave_and_not_the_first() {
     let mut world = daemons(10);
     world.distribution = by(DistributionKind::Spegel(spegel()));
     let at_once = play(&world, 1, DAY);
-    assert_eq!(books(&at_once), [1000, 0, 0, 0], "nobody is complete while all pull");
+    assert_eq!(
+        books(&at_once),
+        [1000, 0, 0, 0],
+        "nobody is complete while all pull"
+    );
     let mut world = update(10, 2);
     world.distribution = by(DistributionKind::Spegel(spegel()));
     let rolling = play(&world, 1, DAY);
-    assert_eq!(books(&rolling), [200, 0, 0, 800], "two from the registry, eight from peers");
+    assert_eq!(
+        books(&rolling),
+        [200, 0, 0, 800],
+        "two from the registry, eight from peers"
+    );
     // 200 MB over the downlink, then peers with fast cards.
     assert_near(ready(&rolling), 2.0, "ready");
 }
@@ -298,12 +407,20 @@ fn blobs_that_are_discarded_after_unpacking_cannot_be_served() {
 fn peers_share_their_network_card_and_a_failed_lookup_costs_its_timeout() {
     let mut world = update(3, 1);
     world.node.nic = mb(50.0).into();
-    world.distribution = by(DistributionKind::Spegel(SpegelSpec { lookup: secs(0.1), timeout: secs(0.5), ..spegel() }));
+    world.distribution = by(DistributionKind::Spegel(SpegelSpec {
+        lookup: secs(0.1),
+        timeout: secs(0.5),
+        ..spegel()
+    }));
     let played = play(&world, 1, DAY);
     // First: 2 s at 50 MB/s, and tag, index, manifest, config and layer each looked for in vain: the challenge is the
     // tag's first request, so 6 * 0.5 s. Others: five lookups that find (the challenge finds it, and is not made), 2
     // s.
-    assert_near(ready(&played), (2.0 + 6.0 * 0.5) + 2.0 * (2.0 + 5.0 * 0.1), "ready");
+    assert_near(
+        ready(&played),
+        (2.0 + 6.0 * 0.5) + 2.0 * (2.0 + 5.0 * 0.1),
+        "ready",
+    );
 }
 
 fn pieces() -> PiecesSpec {
@@ -327,10 +444,32 @@ fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seed
     let last_piece = 3.0 * 0.04;
     let cases = [
         ("50 MB/s a member", pieces(), 2.0),
-        ("one copy over the downlink", PiecesSpec { peer_in: fast(), peer_out: mb(100.0), ..pieces() }, 1.0),
-        ("one copy at the seed's rate", PiecesSpec { source_rate: Some(mb(20.0)), ..pieces() }, 5.0),
+        (
+            "one copy over the downlink",
+            PiecesSpec {
+                peer_in: fast(),
+                peer_out: mb(100.0),
+                ..pieces()
+            },
+            1.0,
+        ),
+        (
+            "one copy at the seed's rate",
+            PiecesSpec {
+                source_rate: Some(mb(20.0)),
+                ..pieces()
+            },
+            5.0,
+        ),
         // (100 + 8 * 0.25 * 100) / 8 = 37.5 MB/s each.
-        ("what the swarm can send", PiecesSpec { effectiveness: Share::new(0.25), ..pieces() }, 100.0 / 37.5),
+        (
+            "what the swarm can send",
+            PiecesSpec {
+                effectiveness: Share::new(0.25),
+                ..pieces()
+            },
+            100.0 / 37.5,
+        ),
     ];
     for (what, spec, time) in cases {
         let mut world = daemons(8);
@@ -354,27 +493,45 @@ fn a_mirror_serves_what_it_holds_and_costs_a_round_trip_for_the_rest() {
         holds,
     };
     let mut world = bare_world(2);
-    world.regions = vec![RegionSpec { name: "far".to_owned(), bandwidth: mb(20.0) }];
+    world.regions = vec![RegionSpec {
+        name: "far".to_owned(),
+        bandwidth: mb(20.0),
+    }];
     world.clusters[0].region = Some(0);
     world.distribution.mirrors = vec![mirror(vec![0])];
     let played = play(&world, 1, DAY);
-    assert_eq!(books(&played), [100, 0, 100, 0], "the other cluster is in no region");
+    assert_eq!(
+        books(&played),
+        [100, 0, 100, 0],
+        "the other cluster is in no region"
+    );
     // The first request connects: 3 round trips; tag, index, manifest, config, layer one each; then 50 MB/s.
     assert_near(ready(&played), 0.8 + 2.0, "from the mirror");
     world.registry.tcp.headers = Some(Share::new(0.2));
-    assert_near(ready(&play(&world, 1, DAY)), 0.8 + 2.5, "a fifth of its link carries headers");
+    assert_near(
+        ready(&play(&world, 1, DAY)),
+        0.8 + 2.5,
+        "a fifth of its link carries headers",
+    );
     world.registry.tcp.headers = None;
     world.distribution.mirrors = vec![mirror(Vec::new())];
     let played = play(&world, 1, DAY);
     assert_eq!(books(&played), [200, 0, 0, 0], "it holds nothing");
-    assert_near(ready(&played), 0.8 + 5.0, "from the registry, over the region's link");
+    assert_near(
+        ready(&played),
+        0.8 + 5.0,
+        "from the registry, over the region's link",
+    );
 }
 
 #[test]
 fn a_blob_is_cold_until_its_first_download_has_completed() {
     let mut world = update(4, 2);
     world.clusters[0].downlink = fast().into();
-    world.registry.cdn = Some(CdnSpec { cold: mb(25.0), warm: mb(100.0) });
+    world.registry.cdn = Some(CdnSpec {
+        cold: mb(25.0),
+        warm: mb(100.0),
+    });
     // Two at a time: the first two find it cold, 4 s; the others warm, 1 s.
     assert_near(ready(&play(&world, 1, DAY)), 5.0, "ready");
 }
@@ -400,9 +557,17 @@ fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
     // Requests of a pull: 13 round trips for the config and 3 for the layer's table (its request, its redirect; see
     // the test of a cold pull), less one that is not made. Then 1 ms for the table, 64 reads, 64 ms for their bytes.
     assert_near(ready(&played), 0.15 + 0.001 + 64.0 * 0.01 + 0.064, "ready");
-    assert_eq!(books(&played), [100, 0, 0, 0], "every byte comes once, if late");
+    assert_eq!(
+        books(&played),
+        [100, 0, 0, 0],
+        "every byte comes once, if late"
+    );
     let last = played.events.last().expect("events").0.as_secs_f64();
-    assert_near(last, ready(&played) + 93.5 / 10.0, "the rest in the background");
+    assert_near(
+        last,
+        ready(&played) + 93.5 / 10.0,
+        "the rest in the background",
+    );
 }
 
 #[test]
@@ -414,7 +579,11 @@ fn a_lazy_start_takes_its_mount_and_an_image_that_is_not_prepared_is_pulled_whol
     world.distribution.lazy.as_mut().expect("lazy").prepared = Share::NONE;
     let whole = play(&world, 1, DAY);
     world.distribution.lazy = None;
-    assert_near(ready(&whole), ready(&play(&world, 1, DAY)), "as without lazy pulls");
+    assert_near(
+        ready(&whole),
+        ready(&play(&world, 1, DAY)),
+        "as without lazy pulls",
+    );
     assert_eq!(books(&whole), [100, 0, 0, 0]);
 }
 
@@ -422,20 +591,36 @@ fn a_lazy_start_takes_its_mount_and_an_image_that_is_not_prepared_is_pulled_whol
 fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
     let mut world = bare_world(1);
     world.clusters[0].nodes = 400.into();
-    world.workloads[0].kind =
-        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(1), max_surge: CountOrPercent::Count(0) };
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable: CountOrPercent::Count(1),
+        max_surge: CountOrPercent::Count(0),
+    };
     world.distribution = by(DistributionKind::Pieces(pieces()));
-    let ends =
-        |world: &WorldSpec| play(world, 1, DAY).times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));
+    let ends = |world: &WorldSpec| {
+        play(world, 1, DAY).times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)))
+    };
     let without = ends(&world);
     let last = without[399];
-    let DistributionKind::Pieces(spec) = &mut world.distribution.kind else { unreachable!("pieces") };
-    spec.timeouts = Some(PeerTimeouts { share: Share::new(0.1), after: secs(50.0) });
+    let DistributionKind::Pieces(spec) = &mut world.distribution.kind else {
+        unreachable!("pieces")
+    };
+    spec.timeouts = Some(PeerTimeouts {
+        share: Share::new(0.1),
+        after: secs(50.0),
+    });
     let with = ends(&world);
-    let tries: Vec<u64> = with.iter().map(|end| ((end - last).max(0.0) / 50.0).round() as u64).collect();
+    let tries: Vec<u64> = with
+        .iter()
+        .map(|end| ((end - last).max(0.0) / 50.0).round() as u64)
+        .collect();
     let beyond = |tries_lost: u64| tries.iter().filter(|lost| **lost >= tries_lost).count();
     // Of 400 nodes 40 lose a try, and 4 another one: within four standard deviations.
-    assert!((16..=64).contains(&beyond(1)) && (1..=12).contains(&beyond(2)), "{} {}", beyond(1), beyond(2));
+    assert!(
+        (16..=64).contains(&beyond(1)) && (1..=12).contains(&beyond(2)),
+        "{} {}",
+        beyond(1),
+        beyond(2)
+    );
 }
 
 #[test]
@@ -451,7 +636,10 @@ fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
         (lazy, ready(&play(&world, 1, DAY)))
     };
     let (lazy, plain) = times(0.002);
-    assert!(lazy * 5.0 < plain, "next to the registry: {lazy} and {plain}");
+    assert!(
+        lazy * 5.0 < plain,
+        "next to the registry: {lazy} and {plain}"
+    );
     let (lazy, plain) = times(0.15);
     assert!(lazy > plain, "at 150 ms: {lazy} and {plain}");
 }
@@ -461,7 +649,11 @@ fn every_method_serves_an_update_of_shared_layers() {
     let ways = [
         DistributionKind::Direct,
         DistributionKind::Cache(cache(Coalesce::Stream)),
-        DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(LAYER), downloads: 1 }),
+        DistributionKind::Cells(CellSpec {
+            count: 1,
+            cache: Bytes::new(LAYER),
+            downloads: 1,
+        }),
         DistributionKind::Spegel(spegel()),
         DistributionKind::Pieces(pieces()),
     ];
@@ -499,5 +691,9 @@ fn two_registries_share_a_downlink_and_not_an_egress() {
     assert_near(pulled[0], 100.0 / 60.0, "what the slow one leaves");
     assert_near(pulled[1], 2.5, "its egress");
     assert_eq!(books(&played), [200, 0, 0, 0]);
-    assert_eq!(played.totals.requests, 2 * 6, "requests of both are counted");
+    assert_eq!(
+        played.totals.requests,
+        2 * 6,
+        "requests of both are counted"
+    );
 }

@@ -48,9 +48,14 @@ impl World<'_> {
 
     /// A cluster's network is back. Transfers that stall wait for the next try of their senders.
     fn wait_for_retransmission(&mut self, id: ClusterId, queue: &mut Queue) {
-        let Some(least) = self.spec.registry.tcp.retransmission else { return };
+        let Some(least) = self.spec.registry.tcp.retransmission else {
+            return;
+        };
         let cluster = &self.clusters[id.index()];
-        let mut pulls = cluster.nodes.clone().flat_map(|node| &self.nodes[node].pulls);
+        let mut pulls = cluster
+            .nodes
+            .clone()
+            .flat_map(|node| &self.nodes[node].pulls);
         if !pulls.any(|pull| self.is_stalled(*pull)) {
             return;
         }
@@ -69,7 +74,10 @@ impl World<'_> {
     fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &self.clusters[id.index()];
         let capacity = BytesPerSec::new(cluster.downlink.get() * cluster.cuts.downlink_share());
-        let (link, capacity) = (self.transfers.links.downlink(id), self.transfers.links.data(capacity));
+        let (link, capacity) = (
+            self.transfers.links.downlink(id),
+            self.transfers.links.data(capacity),
+        );
         let nodes = cluster.nodes.clone();
         if self.transfers.network.capacity(link) != capacity {
             self.set_link(link, capacity, nodes, queue);

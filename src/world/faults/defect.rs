@@ -33,7 +33,12 @@ impl World<'_> {
                     Some(works) => self.draw(id, works, "defect shows", start),
                     None => self.draw(id, &defect.crash_after, "crash", start),
                 };
-                self.schedule_for_pod(id, after, Event::Workload(WorkloadEvent::Crashed(id)), queue);
+                self.schedule_for_pod(
+                    id,
+                    after,
+                    Event::Workload(WorkloadEvent::Crashed(id)),
+                    queue,
+                );
             }
             (DefectKind::Unready, Some(works)) => {
                 let after = self.draw(id, works, "defect shows", start);

@@ -18,7 +18,9 @@ use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 use crate::world::quantity::DurationModel;
 
-const GAP: CutKind = CutKind::Brownout { downlink: Share::NONE };
+const GAP: CutKind = CutKind::Brownout {
+    downlink: Share::NONE,
+};
 
 /// The process of one cluster's gaps, while it pulls.
 #[derive(Debug)]
@@ -33,31 +35,50 @@ impl GapSpec {
     /// The time between two gaps.
     fn between(&self) -> DurationModel {
         let share = self.share.get();
-        DurationModel::Exponential { mean: SimDuration::from_secs_f64(self.length.mean() * (1.0 - share) / share) }
+        DurationModel::Exponential {
+            mean: SimDuration::from_secs_f64(self.length.mean() * (1.0 - share) / share),
+        }
     }
 }
 
 fn renewal<'s>(between: &'s DurationModel, length: &'s DurationModel) -> Renewal<'s> {
-    Renewal { between, repair: length, phase: "gap phase", failing: "time to gap", repairing: "gap" }
+    Renewal {
+        between,
+        repair: length,
+        phase: "gap phase",
+        failing: "time to gap",
+        repairing: "gap",
+    }
 }
 
 impl World<'_> {
     /// A cluster that did not pull begins to.
     pub(crate) fn follow_gaps(&mut self, id: ClusterId, queue: &mut Queue) {
-        let Some(spec) = self.spec.clusters[id.index()].gaps.as_ref().filter(|gaps| gaps.share > Share::NONE) else {
+        let Some(spec) = self.spec.clusters[id.index()]
+            .gaps
+            .as_ref()
+            .filter(|gaps| gaps.share > Share::NONE)
+        else {
             return;
         };
         let cluster = &mut self.clusters[id.index()];
         let process = cluster.gaps.get_or_insert_with(|| {
             let between = spec.between();
             let state = renewal(&between, &spec.length).start(&self.streams, cluster.key);
-            Box::new(GapProcess { between, state, event: None })
+            Box::new(GapProcess {
+                between,
+                state,
+                event: None,
+            })
         });
         let renewal = renewal(&process.between, &spec.length);
         while process.state.until <= queue.now() {
             process.state = renewal.next(&self.streams, cluster.key, process.state);
         }
-        process.event = Some(queue.schedule(process.state.until, Event::Fault(FaultEvent::GapChanges(id))));
+        process.event = Some(queue.schedule(
+            process.state.until,
+            Event::Fault(FaultEvent::GapChanges(id)),
+        ));
         if process.state.is_down {
             self.cut(id, GAP, queue);
         }
@@ -65,7 +86,9 @@ impl World<'_> {
 
     /// A cluster pulls no longer.
     pub(crate) fn leave_gaps(&mut self, id: ClusterId, queue: &mut Queue) {
-        let Some(process) = &mut self.clusters[id.index()].gaps else { return };
+        let Some(process) = &mut self.clusters[id.index()].gaps else {
+            return;
+        };
         if let Some(event) = process.event.take() {
             queue.cancel(event);
             if process.state.is_down {
@@ -76,12 +99,21 @@ impl World<'_> {
 
     /// A gap begins or ends.
     pub(super) fn gap_changes(&mut self, id: ClusterId, queue: &mut Queue) {
-        let spec = self.spec.clusters[id.index()].gaps.as_ref().expect("only a link with gaps has them");
+        let spec = self.spec.clusters[id.index()]
+            .gaps
+            .as_ref()
+            .expect("only a link with gaps has them");
         let cluster = &mut self.clusters[id.index()];
-        let process = cluster.gaps.as_mut().expect("a process that goes on has begun");
+        let process = cluster
+            .gaps
+            .as_mut()
+            .expect("a process that goes on has begun");
         let renewal = renewal(&process.between, &spec.length);
         process.state = renewal.next(&self.streams, cluster.key, process.state);
-        process.event = Some(queue.schedule(process.state.until, Event::Fault(FaultEvent::GapChanges(id))));
+        process.event = Some(queue.schedule(
+            process.state.until,
+            Event::Fault(FaultEvent::GapChanges(id)),
+        ));
         if process.state.is_down {
             self.cut(id, GAP, queue);
         } else {
@@ -104,14 +136,29 @@ mod tests {
             let mut world = bare_world(200);
             for cluster in &mut world.clusters {
                 cluster.downlink = BytesPerSec::new(1e6).into();
-                cluster.gaps = Some(GapSpec { share: Share::new(share), length: fixed(SimDuration::from_secs(1)) });
+                cluster.gaps = Some(GapSpec {
+                    share: Share::new(share),
+                    length: fixed(SimDuration::from_secs(1)),
+                });
             }
             let played = play(&world, 1, SimDuration::from_hours(24));
-            let ready: Vec<f64> = played.ready_s().into_iter().map(|ready| ready.expect("it ended")).collect();
+            let ready: Vec<f64> = played
+                .ready_s()
+                .into_iter()
+                .map(|ready| ready.expect("it ended"))
+                .collect();
             ready.iter().sum::<f64>() / ready.len() as f64
         };
         let without = ready(0.0);
-        assert!((ready(0.5) / without - 2.0).abs() < 0.04, "{} {without}", ready(0.5));
-        assert!((ready(0.2) / without - 1.25).abs() < 0.04, "{} {without}", ready(0.2));
+        assert!(
+            (ready(0.5) / without - 2.0).abs() < 0.04,
+            "{} {without}",
+            ready(0.5)
+        );
+        assert!(
+            (ready(0.2) / without - 1.25).abs() < 0.04,
+            "{} {without}",
+            ready(0.2)
+        );
     }
 }

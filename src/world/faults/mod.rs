@@ -57,7 +57,10 @@ pub(crate) struct FaultProcesses {
 
 impl FaultProcesses {
     pub(crate) fn new(draws: FaultDraws) -> Self {
-        Self { draws, ..Self::default() }
+        Self {
+            draws,
+            ..Self::default()
+        }
     }
 }
 
@@ -125,7 +128,8 @@ impl World<'_> {
     pub(crate) fn awaits_repair(&self) -> bool {
         // Asked after many events: without such failures there is no need to look at every cluster.
         let faults = &self.spec.faults;
-        let has_repairs = faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();
+        let has_repairs =
+            faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();
         let has_work = |cluster: &ClusterState| !cluster.agent.is_at_rest(cluster.settled);
         let is_awaited = |cluster: &ClusterState| cluster.repairs_due > 0 && has_work(cluster);
         has_repairs && (self.clusters.iter().any(is_awaited) || self.has_fill_behind_a_repair())

@@ -41,7 +41,10 @@ impl NodeLossSpec {
 impl<'s> World<'s> {
     fn node_loss(&self) -> &'s NodeLossSpec {
         let spec: &'s _ = self.spec;
-        spec.faults.node_loss.as_ref().expect("only an experiment with node loss has it")
+        spec.faults
+            .node_loss
+            .as_ref()
+            .expect("only an experiment with node loss has it")
     }
 
     /// All nodes are up when the rollout starts. Their processes are as old as those of outages, and a node that would
@@ -66,7 +69,9 @@ impl<'s> World<'s> {
     fn pods_on(&self, id: NodeId) -> Vec<PodId> {
         let cluster = &self.clusters[self.nodes[id.index()].cluster.index()];
         let pods = cluster.workloads.iter().flat_map(WorkloadState::pods);
-        pods.copied().filter(|pod| self.pods[pod.index()].node == id).collect()
+        pods.copied()
+            .filter(|pod| self.pods[pod.index()].node == id)
+            .collect()
     }
 
     fn sync_workloads(&mut self, cluster: ClusterId, queue: &mut Queue) {
@@ -82,7 +87,9 @@ impl<'s> World<'s> {
         node.failures += 1;
         node.pull_queue.clear();
         let (cluster, failure) = (node.cluster, node.failures);
-        let lasts = spec.renewal().repair_time(&self.streams, node.key, node.turn);
+        let lasts = spec
+            .renewal()
+            .repair_time(&self.streams, node.key, node.turn);
         self.clusters[cluster.index()].repairs_due += 1;
         while let Some(&pull) = self.nodes[id.index()].pulls.first() {
             self.drop_pull(pull, PullError::NodeLost, queue);
@@ -95,7 +102,11 @@ impl<'s> World<'s> {
             self.cancel_pre_pull(pod, queue);
         }
         let now = queue.now();
-        self.schedule_fault(now + spec.grace, FaultEvent::NodeNotReady { node: id, failure }, queue);
+        self.schedule_fault(
+            now + spec.grace,
+            FaultEvent::NodeNotReady { node: id, failure },
+            queue,
+        );
         self.schedule_fault(now + lasts, FaultEvent::NodeReturns(id), queue);
     }
 
@@ -122,7 +133,10 @@ impl<'s> World<'s> {
         let cluster = node.cluster;
         for pod in self.pods_on(id) {
             let workload = self.pods[pod.index()].workload;
-            if matches!(self.spec.workloads[workload].kind, WorkloadKind::Deployment { .. }) {
+            if matches!(
+                self.spec.workloads[workload].kind,
+                WorkloadKind::Deployment { .. }
+            ) {
                 self.delete_pod(pod, queue);
             }
         }
@@ -137,7 +151,9 @@ impl<'s> World<'s> {
         node.turn += 1;
         let cluster = node.cluster;
         let gone = std::mem::take(&mut node.terminating_on_lost_node);
-        let next = spec.renewal().time_to_failure(&self.streams, node.key, node.turn);
+        let next = spec
+            .renewal()
+            .time_to_failure(&self.streams, node.key, node.turn);
         self.clusters[cluster.index()].repairs_due -= 1;
         for pod in gone {
             queue.schedule(queue.now(), Event::Workload(WorkloadEvent::PodGone(pod)));

@@ -17,7 +17,8 @@ impl OutageSpec {
     /// The effect of each outage on its cluster.
     #[must_use]
     pub fn cut(&self) -> CutKind {
-        self.downlink.map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
+        self.downlink
+            .map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
     }
 
     const fn renewal(&self) -> Renewal<'_> {
@@ -34,7 +35,10 @@ impl OutageSpec {
 impl<'s> World<'s> {
     fn outages(&self) -> &'s OutageSpec {
         let spec: &'s _ = self.spec;
-        spec.faults.outages.as_ref().expect("only an experiment with outages has them")
+        spec.faults
+            .outages
+            .as_ref()
+            .expect("only an experiment with outages has them")
     }
 
     pub(super) fn start_outages(&mut self, id: ClusterId, queue: &mut Queue) {
@@ -59,7 +63,9 @@ impl<'s> World<'s> {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
         cluster.repairs_due += u32::from(spec.cut().is_waited_for());
-        let lasts = spec.renewal().repair_time(&self.streams, cluster.key, cluster.outage);
+        let lasts = spec
+            .renewal()
+            .repair_time(&self.streams, cluster.key, cluster.outage);
         self.cut(id, spec.cut(), queue);
         self.schedule_fault(queue.now() + lasts, FaultEvent::OutageEnds(id), queue);
     }
@@ -69,7 +75,9 @@ impl<'s> World<'s> {
         let cluster = &mut self.clusters[id.index()];
         cluster.repairs_due -= u32::from(spec.cut().is_waited_for());
         cluster.outage += 1;
-        let next = spec.renewal().time_to_failure(&self.streams, cluster.key, cluster.outage);
+        let next = spec
+            .renewal()
+            .time_to_failure(&self.streams, cluster.key, cluster.outage);
         self.repair(id, spec.cut(), queue);
         self.schedule_fault(queue.now() + next, FaultEvent::OutageBegins(id), queue);
     }

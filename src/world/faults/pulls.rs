@@ -50,7 +50,8 @@ impl World<'_> {
             self.registries[registry].count(HostRole::Api);
         }
         let rtt = self.clusters[cluster.index()].rtt;
-        let takes = tcp::handshake(self.registries[registry].spec, rtt) * CONNECTIONS + rtt * ROUND_TRIPS;
+        let takes =
+            tcp::handshake(self.registries[registry].spec, rtt) * CONNECTIONS + rtt * ROUND_TRIPS;
         self.schedule_for_pod(pod, takes, Event::Fault(FaultEvent::NotFound(pod)), queue);
     }
 

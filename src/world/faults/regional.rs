@@ -17,7 +17,11 @@ use crate::world::ids::ClusterId;
 impl FaultSpec {
     /// By regional outage: its key in the random streams.
     pub(super) fn regional_keys(&self) -> Vec<EntityKey> {
-        self.regional.iter().enumerate().map(|(at, outage)| outage.key(at)).collect()
+        self.regional
+            .iter()
+            .enumerate()
+            .map(|(at, outage)| outage.key(at))
+            .collect()
     }
 }
 
@@ -25,7 +29,8 @@ impl RegionalOutageSpec {
     /// The effect of each outage on its clusters.
     #[must_use]
     pub fn cut(&self) -> CutKind {
-        self.downlink.map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
+        self.downlink
+            .map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
     }
 
     /// Its key in the random streams. Two outages of one region must not have the same times.
@@ -35,7 +40,11 @@ impl RegionalOutageSpec {
             None => format!("regional outage {at}"),
         };
         let is_brownout = matches!(self.cut(), CutKind::Brownout { .. });
-        EntityKey::of(&if is_brownout { format!("brownout of {name}") } else { name })
+        EntityKey::of(&if is_brownout {
+            format!("brownout of {name}")
+        } else {
+            name
+        })
     }
 
     pub(super) const fn renewal(&self) -> Option<Renewal<'_>> {
@@ -94,9 +103,16 @@ impl<'s> World<'s> {
         let spec = self.regional(at);
         self.cut_region(at, queue);
         if let Some(renewal) = spec.renewal() {
-            let lasts =
-                renewal.repair_time(&self.streams, self.faults.draws.regional(at), self.faults.regional_turns[at]);
-            self.schedule_fault(queue.now() + lasts, FaultEvent::RegionalEnds(at as u32), queue);
+            let lasts = renewal.repair_time(
+                &self.streams,
+                self.faults.draws.regional(at),
+                self.faults.regional_turns[at],
+            );
+            self.schedule_fault(
+                queue.now() + lasts,
+                FaultEvent::RegionalEnds(at as u32),
+                queue,
+            );
         }
     }
 
@@ -108,9 +124,16 @@ impl<'s> World<'s> {
         }
         if let Some(renewal) = spec.renewal() {
             self.faults.regional_turns[at] += 1;
-            let next =
-                renewal.time_to_failure(&self.streams, self.faults.draws.regional(at), self.faults.regional_turns[at]);
-            self.schedule_fault(queue.now() + next, FaultEvent::RegionalBegins(at as u32), queue);
+            let next = renewal.time_to_failure(
+                &self.streams,
+                self.faults.draws.regional(at),
+                self.faults.regional_turns[at],
+            );
+            self.schedule_fault(
+                queue.now() + next,
+                FaultEvent::RegionalBegins(at as u32),
+                queue,
+            );
         }
     }
 }

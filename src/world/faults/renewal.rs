@@ -38,7 +38,12 @@ pub(super) struct ProcessState {
 
 impl Renewal<'_> {
     /// The time from a repair to the failure in turn `turn`.
-    pub(super) fn time_to_failure(&self, streams: &Streams, key: EntityKey, turn: u64) -> SimDuration {
+    pub(super) fn time_to_failure(
+        &self,
+        streams: &Streams,
+        key: EntityKey,
+        turn: u64,
+    ) -> SimDuration {
         self.between.draw(streams, key, self.failing, turn)
     }
 
@@ -48,12 +53,25 @@ impl Renewal<'_> {
     }
 
     /// The state that follows on this one.
-    pub(super) fn next(&self, streams: &Streams, key: EntityKey, now: ProcessState) -> ProcessState {
+    pub(super) fn next(
+        &self,
+        streams: &Streams,
+        key: EntityKey,
+        now: ProcessState,
+    ) -> ProcessState {
         if now.is_down {
             let turn = now.turn + 1;
-            ProcessState { is_down: false, until: now.until + self.time_to_failure(streams, key, turn), turn }
+            ProcessState {
+                is_down: false,
+                until: now.until + self.time_to_failure(streams, key, turn),
+                turn,
+            }
         } else {
-            ProcessState { is_down: true, until: now.until + self.repair_time(streams, key, now.turn), ..now }
+            ProcessState {
+                is_down: true,
+                until: now.until + self.repair_time(streams, key, now.turn),
+                ..now
+            }
         }
     }
 
@@ -65,11 +83,19 @@ impl Renewal<'_> {
         for turn in 0.. {
             now += self.time_to_failure(streams, key, turn).as_secs_f64();
             if now > 0.0 {
-                return ProcessState { is_down: false, until: at(now), turn };
+                return ProcessState {
+                    is_down: false,
+                    until: at(now),
+                    turn,
+                };
             }
             now += self.repair_time(streams, key, turn).as_secs_f64();
             if now > 0.0 {
-                return ProcessState { is_down: true, until: at(now), turn };
+                return ProcessState {
+                    is_down: true,
+                    until: at(now),
+                    turn,
+                };
             }
         }
         unreachable!("the loop ends only by returning")
@@ -91,24 +117,52 @@ mod tests {
     /// Of many processes: the share that is down, and the mean time to the next failure of those that are up.
     fn fleet(between: &DurationModel, repair: &DurationModel) -> (f64, f64) {
         const MANY: u64 = 20_000;
-        let renewal = Renewal { between, repair, phase: "a", failing: "b", repairing: "c" };
+        let renewal = Renewal {
+            between,
+            repair,
+            phase: "a",
+            failing: "b",
+            repairing: "c",
+        };
         let streams = Streams::new(1, 0);
-        let starts: Vec<ProcessState> =
-            (0..MANY).map(|at| renewal.start(&streams, EntityKey::of("c").part(at))).collect();
-        let up: Vec<f64> =
-            starts.iter().filter(|start| !start.is_down).map(|start| start.until.as_secs_f64()).collect();
-        (1.0 - up.len() as f64 / MANY as f64, up.iter().sum::<f64>() / up.len() as f64)
+        let starts: Vec<ProcessState> = (0..MANY)
+            .map(|at| renewal.start(&streams, EntityKey::of("c").part(at)))
+            .collect();
+        let up: Vec<f64> = starts
+            .iter()
+            .filter(|start| !start.is_down)
+            .map(|start| start.until.as_secs_f64())
+            .collect();
+        (
+            1.0 - up.len() as f64 / MANY as f64,
+            up.iter().sum::<f64>() / up.len() as f64,
+        )
     }
 
     #[test]
     fn processes_start_in_their_stationary_state() {
-        let lognormal = DurationModel::LogNormal { median: secs(4.0), sigma: 0.8 };
+        let lognormal = DurationModel::LogNormal {
+            median: secs(4.0),
+            sigma: 0.8,
+        };
         let cases = [
             // E x² / 2 E x = (exp(0.64) · mean²) / 2 mean, for lognormal
-            (DurationModel::Exponential { mean: secs(100.0) }, 100.0, "memoryless: the mean whenever one looks"),
-            (DurationModel::Constant(secs(100.0)), 50.0, "half of a constant, on average"),
+            (
+                DurationModel::Exponential { mean: secs(100.0) },
+                100.0,
+                "memoryless: the mean whenever one looks",
+            ),
+            (
+                DurationModel::Constant(secs(100.0)),
+                50.0,
+                "half of a constant, on average",
+            ),
             // E x² = s² Γ(1 + 2/k), E x = s Γ(1 + 1/k), k = 3/4, mean 100: 100 Γ(11/3) / 2 Γ(7/3)²
-            (DurationModel::weibull_of_mean(secs(100.0), 0.75), 141.5, "what has lasted will last"),
+            (
+                DurationModel::weibull_of_mean(secs(100.0), 0.75),
+                141.5,
+                "what has lasted will last",
+            ),
         ];
         for (between, residual, why) in cases {
             let (down, left) = fleet(&between, &lognormal);
@@ -116,8 +170,14 @@ mod tests {
             let expected = repair / (between.mean() + repair);
             // Five standard errors of a share, and about as much of a mean.
             let tolerance = 5.0 * (expected * (1.0 - expected) / 20_000.0).sqrt();
-            assert!((down - expected).abs() < tolerance, "{why}: {down} down, not {expected}");
-            assert!((left - residual).abs() < residual * 0.06, "{why}: {left} s to the next, not {residual}");
+            assert!(
+                (down - expected).abs() < tolerance,
+                "{why}: {down} down, not {expected}"
+            );
+            assert!(
+                (left - residual).abs() < residual * 0.06,
+                "{why}: {left} s to the next, not {residual}"
+            );
         }
     }
 }

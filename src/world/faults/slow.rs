@@ -14,6 +14,9 @@ const MOST: f64 = 1e6;
 impl SlowSpec {
     /// Draws the factor by which a slow cluster is slower.
     pub(crate) fn factor(&self, streams: &Streams, cluster: EntityKey) -> f64 {
-        self.factor.draw(streams, cluster, "slow factor", 0).get().clamp(1.0 / MOST, MOST)
+        self.factor
+            .draw(streams, cluster, "slow factor", 0)
+            .get()
+            .clamp(1.0 / MOST, MOST)
     }
 }

@@ -198,7 +198,12 @@ const fn crash_after() -> DurationModel {
 
 impl Default for DefectSpec {
     fn default() -> Self {
-        Self { share: Share::NONE, kind: DefectKind::Crashes, crash_after: crash_after(), detected_after: None }
+        Self {
+            share: Share::NONE,
+            kind: DefectKind::Crashes,
+            crash_after: crash_after(),
+            detected_after: None,
+        }
     }
 }
 

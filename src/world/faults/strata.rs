@@ -52,7 +52,10 @@ impl ShareFault {
     }
 
     fn hits(self, faults: &FaultSpec, streams: &Streams, key: EntityKey) -> bool {
-        dist::bernoulli(&mut streams.stream(key, self.purpose()), self.share(faults).get())
+        dist::bernoulli(
+            &mut streams.stream(key, self.purpose()),
+            self.share(faults).get(),
+        )
     }
 }
 
@@ -68,18 +71,27 @@ pub(crate) struct FaultDraws {
 impl FaultDraws {
     pub(crate) fn new(spec: &WorldSpec, streams: &Streams, seed: u64, replicate: u32) -> Self {
         let faults = &spec.faults;
-        let place = |of: EntityKey| (stratified_unit(seed, of, replicate) * CANDIDATES as f64) as usize;
-        let mut draws = Self { regional: faults.regional_keys(), ..Self::default() };
+        let place =
+            |of: EntityKey| (stratified_unit(seed, of, replicate) * CANDIDATES as f64) as usize;
+        let mut draws = Self {
+            regional: faults.regional_keys(),
+            ..Self::default()
+        };
         if faults.draws == FaultDrawKind::Independent {
             return draws;
         }
-        let clusters: Vec<EntityKey> = spec.clusters.iter().map(|cluster| EntityKey::of(&cluster.name)).collect();
+        let clusters: Vec<EntityKey> = spec
+            .clusters
+            .iter()
+            .map(|cluster| EntityKey::of(&cluster.name))
+            .collect();
         for fault in ShareFault::ALL {
             let share = fault.share(faults);
             if share != Share::NONE && share != Share::ALL {
                 let is_hit = |key: &EntityKey, at| fault.hits(faults, streams, key.part(at));
                 let severity = |at| clusters.iter().filter(|key| is_hit(key, at)).count() as f64;
-                draws.taken[fault as usize] = Some(candidate(place(fault.purpose().into()), severity));
+                draws.taken[fault as usize] =
+                    Some(candidate(place(fault.purpose().into()), severity));
             }
         }
         for (at, outage) in faults.regional.iter().enumerate() {
@@ -93,7 +105,13 @@ impl FaultDraws {
     }
 
     /// Whether the failure hits this cluster.
-    pub(crate) fn hits(&self, fault: ShareFault, faults: &FaultSpec, streams: &Streams, cluster: EntityKey) -> bool {
+    pub(crate) fn hits(
+        &self,
+        fault: ShareFault,
+        faults: &FaultSpec,
+        streams: &Streams,
+        cluster: EntityKey,
+    ) -> bool {
         let key = self.taken[fault as usize].map_or(cluster, |at| cluster.part(at));
         fault.hits(faults, streams, key)
     }
@@ -137,8 +155,12 @@ mod tests {
         world.faults.offline.share = Share::new(0.01);
         world.faults.regional.push(RegionalOutageSpec {
             clusters: (0..10).collect(),
-            between: Some(DurationModel::Exponential { mean: SimDuration::from_secs(900) }),
-            repair: Some(DurationModel::Exponential { mean: SimDuration::from_secs(100) }),
+            between: Some(DurationModel::Exponential {
+                mean: SimDuration::from_secs(900),
+            }),
+            repair: Some(DurationModel::Exponential {
+                mean: SimDuration::from_secs(100),
+            }),
             ..RegionalOutageSpec::default()
         });
         world
@@ -149,41 +171,71 @@ mod tests {
         let hit = |replicate| {
             let streams = Streams::new(seed, replicate);
             let draws = FaultDraws::new(world, &streams, seed, replicate);
-            let offline = world
-                .clusters
-                .iter()
-                .any(|cluster| draws.hits(ShareFault::Offline, &world.faults, &streams, EntityKey::of(&cluster.name)));
+            let offline = world.clusters.iter().any(|cluster| {
+                draws.hits(
+                    ShareFault::Offline,
+                    &world.faults,
+                    &streams,
+                    EntityKey::of(&cluster.name),
+                )
+            });
             let renewal = world.faults.regional[0].renewal().expect("it is drawn");
-            (u32::from(offline), u32::from(renewal.start(&streams, draws.regional(0)).is_down))
+            (
+                u32::from(offline),
+                u32::from(renewal.start(&streams, draws.regional(0)).is_down),
+            )
         };
-        (0..RUNS).map(hit).fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
+        (0..RUNS)
+            .map(hit)
+            .fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
     }
 
     /// Mean and standard deviation.
     fn moments(counts: &[u32]) -> (f64, f64) {
-        let (n, values) = (counts.len() as f64, || counts.iter().map(|&count| f64::from(count)));
+        let (n, values) = (counts.len() as f64, || {
+            counts.iter().map(|&count| f64::from(count))
+        });
         let mean = values().sum::<f64>() / n;
-        (mean, (values().map(|count| (count - mean) * (count - mean)).sum::<f64>() / (n - 1.0)).sqrt())
+        (
+            mean,
+            (values()
+                .map(|count| (count - mean) * (count - mean))
+                .sum::<f64>()
+                / (n - 1.0))
+                .sqrt(),
+        )
     }
 
     #[test]
     fn stratified_runs_meet_rare_failures_as_often_as_they_happen_and_more_evenly() {
         let world = fleet(FaultDrawKind::Stratified);
-        let (offline, outage): (Vec<u32>, Vec<u32>) = (0..300).map(|seed| hit_runs(&world, seed)).unzip();
+        let (offline, outage): (Vec<u32>, Vec<u32>) =
+            (0..300).map(|seed| hit_runs(&world, seed)).unzip();
         // 1 - 0.99^10, and 100 of 1,000 s.
         for (counts, probability) in [(offline, 0.095_617_9), (outage, 0.1)] {
             let runs = f64::from(RUNS);
             let (mean, spread) = moments(&counts);
             let independent = (runs * probability * (1.0 - probability)).sqrt();
-            assert!(spread < 0.65 * independent, "{spread} instead of {independent}");
+            assert!(
+                spread < 0.65 * independent,
+                "{spread} instead of {independent}"
+            );
             let five_errors = 5.0 * spread / (counts.len() as f64).sqrt();
-            assert!((mean - runs * probability).abs() < five_errors, "{mean} of {RUNS}, not {probability}");
+            assert!(
+                (mean - runs * probability).abs() < five_errors,
+                "{mean} of {RUNS}, not {probability}"
+            );
             let covers = |&&count: &&u32| {
-                let interval = share_interval(f64::from(count), RUNS as usize, 0.95).expect("there are runs");
+                let interval =
+                    share_interval(f64::from(count), RUNS as usize, 0.95).expect("there are runs");
                 interval.low <= probability && probability <= interval.high
             };
             let covered = counts.iter().filter(covers).count();
-            assert!(covered as f64 >= 0.95 * counts.len() as f64, "{covered} of {}", counts.len());
+            assert!(
+                covered as f64 >= 0.95 * counts.len() as f64,
+                "{covered} of {}",
+                counts.len()
+            );
         }
     }
 

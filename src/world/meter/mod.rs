@@ -39,7 +39,10 @@ impl Gauge {
 
     /// Counts one less.
     pub(crate) fn fall(&mut self) {
-        self.value = self.value.checked_sub(1).expect("a counter that falls has risen");
+        self.value = self
+            .value
+            .checked_sub(1)
+            .expect("a counter that falls has risen");
     }
 
     fn integrate(&mut self, span: SimDuration) {
@@ -102,7 +105,9 @@ impl Bin {
         self.pulls = self.pulls.max(later.pulls);
         self.downloads = self.downloads.max(later.downloads);
         self.egress_bytes += later.egress_bytes;
-        self.egress_peak_second_bytes = self.egress_peak_second_bytes.max(later.egress_peak_second_bytes);
+        self.egress_peak_second_bytes = self
+            .egress_peak_second_bytes
+            .max(later.egress_peak_second_bytes);
         self.phases = later.phases;
     }
 }
@@ -120,7 +125,11 @@ impl RateHistogram {
     const CLASSES: f64 = 64.0;
 
     fn count(&mut self, rate: f64) {
-        let class = if rate <= 1.0 { 0 } else { (libm::log2(rate) * Self::CLASSES).ceil() as usize };
+        let class = if rate <= 1.0 {
+            0
+        } else {
+            (libm::log2(rate) * Self::CLASSES).ceil() as usize
+        };
         if self.classes.len() <= class {
             self.classes.resize(class + 1, 0);
         }
@@ -134,7 +143,11 @@ impl RateHistogram {
         for (class, seconds) in self.classes.iter().enumerate().rev() {
             above += seconds;
             if above > most {
-                return if class == 0 { 0.0 } else { libm::exp2(class as f64 / Self::CLASSES) };
+                return if class == 0 {
+                    0.0
+                } else {
+                    libm::exp2(class as f64 / Self::CLASSES)
+                };
             }
         }
         0.0
@@ -283,7 +296,11 @@ impl Meter {
         for registry in &mut self.registries {
             registry.integrate(span);
         }
-        for gauge in [&mut self.pulls, &mut self.downloads, &mut self.pulling_clusters] {
+        for gauge in [
+            &mut self.pulls,
+            &mut self.downloads,
+            &mut self.pulling_clusters,
+        ] {
             gauge.integrate(span);
         }
         self.not_ready_nanos += u128::from(span.as_nanos()) * u128::from(self.not_ready());
@@ -320,7 +337,9 @@ impl Meter {
             self.close_bin();
         }
         self.second_bytes = 0.0;
-        self.registries.iter_mut().for_each(EgressMeter::close_second);
+        self.registries
+            .iter_mut()
+            .for_each(EgressMeter::close_second);
         self.second_end = self.second_end + SECOND;
         for gauge in [&mut self.pulls, &mut self.downloads] {
             gauge.second_peak = gauge.value;
@@ -367,7 +386,10 @@ impl Meter {
     /// others.
     #[must_use]
     pub fn totals_with_others(&self) -> (f64, f64) {
-        (self.total_peak_second_bytes.max(self.total_second_bytes), self.other_bytes)
+        (
+            self.total_peak_second_bytes.max(self.total_second_bytes),
+            self.other_bytes,
+        )
     }
 
     /// The egress of each registry.
@@ -438,7 +460,8 @@ impl Meter {
     /// The greatest share of an hour in which the registry's egress was at its capacity.
     #[must_use]
     pub fn busiest_hour_share(&self) -> f64 {
-        let open = (self.hour_busy + self.second_busy).saturating_sub(self.last_hour[self.seconds % HOUR]);
+        let open =
+            (self.hour_busy + self.second_busy).saturating_sub(self.last_hour[self.seconds % HOUR]);
         self.busiest_hour.max(open).as_secs_f64() / HOUR as f64
     }
 

@@ -35,17 +35,33 @@ fn busy_time_has_a_fixed_window_and_the_rates_their_share_of_the_time() {
     rate(&mut meter, 10.0, false);
     meter.advance(SimTime::from_secs(100_000));
     assert_eq!(meter.busy(), SimDuration::from_secs(540));
-    assert!((meter.busiest_hour_share() - 0.1).abs() < 1e-12, "{}", meter.busiest_hour_share());
+    assert!(
+        (meter.busiest_hour_share() - 0.1).abs() < 1e-12,
+        "{}",
+        meter.busiest_hour_share()
+    );
     // 540 of 100,000 s are at 1,000 B/s: less than 1%, more than 0.5%.
-    assert!((9.9..10.2).contains(&meter.exceeded_in(0.01)), "{}", meter.exceeded_in(0.01));
-    assert!((999.0..1012.0).contains(&meter.exceeded_in(0.005)), "{}", meter.exceeded_in(0.005));
+    assert!(
+        (9.9..10.2).contains(&meter.exceeded_in(0.01)),
+        "{}",
+        meter.exceeded_in(0.01)
+    );
+    assert!(
+        (999.0..1012.0).contains(&meter.exceeded_in(0.005)),
+        "{}",
+        meter.exceeded_in(0.005)
+    );
 }
 
 #[test]
 fn each_registry_has_its_own_peak_and_busy_time() {
     let mut meter = Meter::new(1, 2);
     let rates = |first: f64, is_busy: bool, second: f64| {
-        [(BytesPerSec::new(first), is_busy), (BytesPerSec::new(second), !is_busy)].into_iter()
+        [
+            (BytesPerSec::new(first), is_busy),
+            (BytesPerSec::new(second), !is_busy),
+        ]
+        .into_iter()
     };
     meter.set_egress(rates(100.0, true, 40.0));
     meter.advance(SimTime::from_secs(2));
@@ -56,7 +72,10 @@ fn each_registry_has_its_own_peak_and_busy_time() {
     let found: Vec<_> = meter.registries().iter().map(of).collect();
     assert_eq!(found, [(100, seconds(2)), (90, seconds(3))]);
     // The peak of the sum is not the sum of the peaks.
-    assert_eq!((meter.egress_peaks().0 as u64, meter.busy()), (140, seconds(5)));
+    assert_eq!(
+        (meter.egress_peaks().0 as u64, meter.busy()),
+        (140, seconds(5))
+    );
 }
 
 #[test]
@@ -84,7 +103,10 @@ fn a_long_series_is_merged_without_losing_peaks_or_bytes() {
     let (bin, bins) = meter.series();
     assert_eq!(bin, SimDuration::from_secs(4));
     assert!(bins.len() <= MAX_BINS);
-    assert_eq!(bins.iter().map(|bin| bin.egress_bytes as u64).sum::<u64>(), 72_000);
+    assert_eq!(
+        bins.iter().map(|bin| bin.egress_bytes as u64).sum::<u64>(),
+        72_000
+    );
     assert_eq!(bins[7000 / 4].pulls, 1);
 }
 

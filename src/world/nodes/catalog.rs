@@ -62,17 +62,41 @@ pub(crate) struct Catalog {
 impl Catalog {
     /// The images of a run. A streaming service has prepared this share of the new ones.
     pub(crate) fn new(specs: &[ImageSpec], prepared: Share, streams: &Streams) -> Self {
-        let mut numbering = Numbering { streams, blobs: HashMap::new(), chains: HashMap::new() };
+        let mut numbering = Numbering {
+            streams,
+            blobs: HashMap::new(),
+            chains: HashMap::new(),
+        };
         let mut images = Vec::with_capacity(specs.len() * 2);
         for spec in specs {
-            let config = size(&spec.config, streams, EntityKey::of(&spec.name), "config size");
+            let config = size(
+                &spec.config,
+                streams,
+                EntityKey::of(&spec.name),
+                "config size",
+            );
             let key = EntityKey::of(&spec.name);
             let is_prepared = prepared == Share::ALL
-                || dist::bernoulli(&mut streams.stream(key, "prepared for lazy pulls"), prepared.get());
-            images.push(Image { layers: numbering.layers(&spec.layers), config, is_prepared });
-            images.push(Image { layers: numbering.layers(&spec.previous), config, is_prepared: true });
+                || dist::bernoulli(
+                    &mut streams.stream(key, "prepared for lazy pulls"),
+                    prepared.get(),
+                );
+            images.push(Image {
+                layers: numbering.layers(&spec.layers),
+                config,
+                is_prepared,
+            });
+            images.push(Image {
+                layers: numbering.layers(&spec.previous),
+                config,
+                is_prepared: true,
+            });
         }
-        Self { images, blobs: numbering.blobs.len(), chains: numbering.chains.len() }
+        Self {
+            images,
+            blobs: numbering.blobs.len(),
+            chains: numbering.chains.len(),
+        }
     }
 
     pub(crate) fn image(&self, image: ImageRef) -> &Image {
@@ -86,7 +110,10 @@ impl Catalog {
 
     /// The new revision of the image at `index` of the specification, or the one before.
     pub(crate) fn revision(index: usize, new: bool) -> ImageRef {
-        ImageRef(u16::try_from(index * 2 + usize::from(!new)).expect("a scenario has fewer than 32 768 images"))
+        ImageRef(
+            u16::try_from(index * 2 + usize::from(!new))
+                .expect("a scenario has fewer than 32 768 images"),
+        )
     }
 
     /// Whether the image at `image` has this blob.
@@ -130,9 +157,16 @@ impl<'s> Numbering<'s> {
                 let compressed = size(&spec.compressed, self.streams, key, "layer size");
                 let uncompressed = match &spec.uncompressed {
                     Uncompressed::Ratio(ratio) => compressed.mul_f64(*ratio),
-                    Uncompressed::Size(model) => size(model, self.streams, key, "layer size on disk"),
+                    Uncompressed::Size(model) => {
+                        size(model, self.streams, key, "layer size on disk")
+                    }
                 };
-                Layer { blob, chain, compressed, uncompressed }
+                Layer {
+                    blob,
+                    chain,
+                    compressed,
+                    uncompressed,
+                }
             })
             .collect()
     }
@@ -180,16 +214,29 @@ mod tests {
         let catalog = Catalog::new(&[spec], Share::ALL, &Streams::new(1, 0));
         let new = &catalog.image(Catalog::revision(0, true)).layers;
         let old = &catalog.image(Catalog::revision(0, false)).layers;
-        assert_eq!((new[0].blob, new[0].chain), (old[0].blob, old[0].chain), "a shared base is shared whole");
-        assert_eq!(new[2].blob, old[2].blob, "the same bytes are not downloaded again");
-        assert_ne!(new[2].chain, old[2].chain, "but they are unpacked again, on top of another layer");
+        assert_eq!(
+            (new[0].blob, new[0].chain),
+            (old[0].blob, old[0].chain),
+            "a shared base is shared whole"
+        );
+        assert_eq!(
+            new[2].blob, old[2].blob,
+            "the same bytes are not downloaded again"
+        );
+        assert_ne!(
+            new[2].chain, old[2].chain,
+            "but they are unpacked again, on top of another layer"
+        );
         assert_eq!((catalog.blobs, catalog.chains), (4, 5));
     }
 
     #[test]
     fn random_sizes_depend_on_digest_and_run() {
         let drawn = |digest: &str| LayerSpec {
-            compressed: SizeModel::LogNormal { median: Bytes::new(1_000_000), sigma: 1.0 },
+            compressed: SizeModel::LogNormal {
+                median: Bytes::new(1_000_000),
+                sigma: 1.0,
+            },
             uncompressed: Uncompressed::Ratio(2.0),
             ..layer(digest)
         };
@@ -201,12 +248,18 @@ mod tests {
             registry: 0,
             index: true,
         };
-        let images = [image("shop", &["base", "app"]), image("api", &["libs", "base"])];
+        let images = [
+            image("shop", &["base", "app"]),
+            image("api", &["libs", "base"]),
+        ];
         let sizes = |replicate| {
             let catalog = Catalog::new(&images, Share::ALL, &Streams::new(1, replicate));
             let layers = |at| catalog.image(Catalog::revision(at, true)).layers.clone();
             let size = |layer: &Layer| (layer.compressed.get(), layer.uncompressed.get());
-            (layers(0).iter().map(size).collect::<Vec<_>>(), layers(1).iter().map(size).collect::<Vec<_>>())
+            (
+                layers(0).iter().map(size).collect::<Vec<_>>(),
+                layers(1).iter().map(size).collect::<Vec<_>>(),
+            )
         };
         let (shop, api) = sizes(0);
         assert_eq!(shop[0], api[1], "the same digest has one size");

@@ -26,14 +26,22 @@ impl World<'_> {
 
     /// Deletes what failed pulls have left on a node, if the collector has run since.
     pub(super) fn collect(&mut self, id: NodeId, now: SimTime) {
-        let Some(after) = self.spec.node.runtime.collect_after else { return };
+        let Some(after) = self.spec.node.runtime.collect_after else {
+            return;
+        };
         let node = &self.nodes[id.index()];
-        let is_due = |&image: &usize| node.content.failed[image].is_some_and(|at| at + after <= now);
+        let is_due =
+            |&image: &usize| node.content.failed[image].is_some_and(|at| at + after <= now);
         let images = 0..self.catalog.len();
         let due: Vec<usize> = images.clone().filter(is_due).collect();
-        let is_pulled =
-            |&image: &usize| node.pulls.iter().any(|pull| usize::from(self.pulls[pull.index()].image.0) == image);
-        let held: Vec<usize> = images.filter(|at| node.content.present[*at] || is_pulled(at)).collect();
+        let is_pulled = |&image: &usize| {
+            node.pulls
+                .iter()
+                .any(|pull| usize::from(self.pulls[pull.index()].image.0) == image)
+        };
+        let held: Vec<usize> = images
+            .filter(|at| node.content.present[*at] || is_pulled(at))
+            .collect();
         for image in due {
             let content = self.nodes[id.index()].content_mut();
             content.failed[image] = None;

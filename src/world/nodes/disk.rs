@@ -68,19 +68,32 @@ pub(crate) struct Disk {
 impl Disk {
     /// A disk with this writing rate and room in memory, beside processors that decompress at this rate.
     pub(crate) fn new(rate: BytesPerSec, buffer: Bytes, decompress: BytesPerSec) -> Self {
-        Self { rate: rate.get(), buffer: buffer.get() as f64, decompress: decompress.get(), ..Self::default() }
+        Self {
+            rate: rate.get(),
+            buffer: buffer.get() as f64,
+            decompress: decompress.get(),
+            ..Self::default()
+        }
     }
 
     /// A layer of `bytes` uncompressed bytes begins to be unpacked.
     pub(crate) fn begin(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
         self.advance(now);
-        self.writers.push(Writer { pull, layer, ends: self.written + bytes });
+        self.writers.push(Writer {
+            pull,
+            layer,
+            ends: self.written + bytes,
+        });
     }
 
     /// The download of a layer begins.
     pub(crate) fn download_begins(&mut self, now: SimTime, pull: PullId, layer: u16) {
         // One that goes on after an error began before.
-        if !self.downloads.iter().any(|&(of, which, _)| (of, which) == (pull, layer)) {
+        if !self
+            .downloads
+            .iter()
+            .any(|&(of, which, _)| (of, which) == (pull, layer))
+        {
             self.downloads.push((pull, layer, now));
         }
     }
@@ -88,11 +101,18 @@ impl Disk {
     /// The download of a layer of `bytes` compressed bytes has ended; now it is synced.
     pub(crate) fn sync(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
         self.advance(now);
-        let at = self.downloads.iter().position(|&(of, which, _)| (of, which) == (pull, layer));
+        let at = self
+            .downloads
+            .iter()
+            .position(|&(of, which, _)| (of, which) == (pull, layer));
         let began = at.map_or(now, |at| self.downloads.swap_remove(at).2);
         let lasted = (now - began).as_secs_f64().max(DIRTY_EXPIRE.as_secs_f64());
         let left = bytes * DIRTY_EXPIRE.as_secs_f64() / lasted;
-        self.syncs.push(Writer { pull, layer, ends: self.synced + left });
+        self.syncs.push(Writer {
+            pull,
+            layer,
+            ends: self.synced + left,
+        });
     }
 
     /// Cancels the layers that a pull still writes.
@@ -108,23 +128,34 @@ impl Disk {
         fn take(writers: &mut Vec<Writer>, done: f64) -> Vec<(PullId, u16)> {
             // Event times are whole nanoseconds, so a layer may be complete except for rounding.
             let is_done = |writer: &Writer| writer.ends <= done + 0.5;
-            let ended = writers.iter().filter(|writer| is_done(writer)).map(|writer| (writer.pull, writer.layer));
+            let ended = writers
+                .iter()
+                .filter(|writer| is_done(writer))
+                .map(|writer| (writer.pull, writer.layer));
             let ended = ended.collect();
             writers.retain(|writer| !is_done(writer));
             ended
         }
         self.advance(now);
-        EndedWrites { synced: take(&mut self.syncs, self.synced), unpacked: take(&mut self.writers, self.written) }
+        EndedWrites {
+            synced: take(&mut self.syncs, self.synced),
+            unpacked: take(&mut self.writers, self.written),
+        }
     }
 
     /// When the next layer is complete, or the buffer is full and rates change. `None`: nothing is being written.
     pub(crate) fn next_change(&self) -> Option<SimTime> {
         let first = |writers: &[Writer], done: f64, rate: f64| {
-            let left = writers.iter().map(|writer| writer.ends - done).min_by(f64::total_cmp)?;
+            let left = writers
+                .iter()
+                .map(|writer| writer.ends - done)
+                .min_by(f64::total_cmp)?;
             Some(left.max(0.0) / rate)
         };
-        let ends =
-            [first(&self.writers, self.written, self.unpack_rate()), first(&self.syncs, self.synced, self.sync_rate())];
+        let ends = [
+            first(&self.writers, self.written, self.unpack_rate()),
+            first(&self.syncs, self.synced, self.sync_rate()),
+        ];
         let mut after = ends.into_iter().flatten().min_by(f64::total_cmp)?;
         let filling = self.filling();
         if !self.is_full() && filling > 0.0 {
@@ -139,7 +170,11 @@ impl Disk {
 
     /// The share of the disk of each of those that write to it.
     fn share(&self) -> f64 {
-        let waiting = if self.is_full() { self.writers.len() } else { 0 };
+        let waiting = if self.is_full() {
+            self.writers.len()
+        } else {
+            0
+        };
         self.rate / (waiting + self.syncs.len()).max(1) as f64
     }
 
@@ -150,7 +185,11 @@ impl Disk {
 
     /// The rate of each layer that is unpacked.
     fn unpack_rate(&self) -> f64 {
-        if self.is_full() { self.decompress.min(self.share()) } else { self.decompress }
+        if self.is_full() {
+            self.decompress.min(self.share())
+        } else {
+            self.decompress
+        }
     }
 
     /// The rate at which dirty pages of unpacked layers grow, bytes per second.
@@ -180,7 +219,11 @@ mod tests {
     const PULL: PullId = PullId(0);
 
     fn disk(buffer: u64) -> Disk {
-        Disk::new(BytesPerSec::new(100.0), Bytes::new(buffer), BytesPerSec::new(300.0))
+        Disk::new(
+            BytesPerSec::new(100.0),
+            Bytes::new(buffer),
+            BytesPerSec::new(300.0),
+        )
     }
 
     /// Runs the disk until no layer is left. Returns when each layer was complete.
@@ -188,7 +231,12 @@ mod tests {
         let mut ended = Vec::new();
         while let Some(at) = disk.next_change() {
             let EndedWrites { synced, unpacked } = disk.take_ended(at);
-            ended.extend(synced.into_iter().chain(unpacked).map(|(_, layer)| (layer, at.as_secs_f64())));
+            ended.extend(
+                synced
+                    .into_iter()
+                    .chain(unpacked)
+                    .map(|(_, layer)| (layer, at.as_secs_f64())),
+            );
         }
         ended
     }
@@ -197,7 +245,10 @@ mod tests {
     fn assert_ends(found: &[(u16, f64)], expected: &[(u16, f64)]) {
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for (found, expected) in found.iter().zip(expected) {
-            assert!(found.0 == expected.0 && (found.1 - expected.1).abs() < 0.01, "{found:?}, not {expected:?}");
+            assert!(
+                found.0 == expected.0 && (found.1 - expected.1).abs() < 0.01,
+                "{found:?}, not {expected:?}"
+            );
         }
     }
 

@@ -91,7 +91,10 @@ impl KnownContents {
 
     /// Knows this content.
     pub(crate) fn new(first: NodeContent) -> Self {
-        Self { known: vec![Rc::new(first)], oldest: 0 }
+        Self {
+            known: vec![Rc::new(first)],
+            oldest: 0,
+        }
     }
 
     /// The first that was known.
@@ -202,7 +205,11 @@ impl NodeState {
         let content = self.content_mut();
         for layer in &catalog.image(image).layers {
             content.chains[usize::from(layer.chain)] = Chain::Unpacked;
-            content.blobs[usize::from(layer.blob)] = if keep_blobs { Blob::Whole } else { Blob::Discarded };
+            content.blobs[usize::from(layer.blob)] = if keep_blobs {
+                Blob::Whole
+            } else {
+                Blob::Discarded
+            };
         }
         content.present[usize::from(image.0)] = true;
         content.reading[usize::from(image.0)] = ReadProgress::Done;

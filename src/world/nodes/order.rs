@@ -47,14 +47,28 @@ impl World<'_> {
 
     /// The pulls that have begun since the last call.
     pub fn take_orders(&mut self) -> Vec<PullOrder> {
-        self.orders.as_mut().map(|orders| std::mem::take(&mut orders.new)).unwrap_or_default()
+        self.orders
+            .as_mut()
+            .map(|orders| std::mem::take(&mut orders.new))
+            .unwrap_or_default()
     }
 
     /// A pull that was ordered has ended at `at`, or failed.
-    pub fn order_ends(&mut self, pull: PullId, at: SimTime, error: Option<PullError>, queue: &mut Queue) {
-        let Some(never) = self.pulls[pull.index()].order else { return };
+    pub fn order_ends(
+        &mut self,
+        pull: PullId,
+        at: SimTime,
+        error: Option<PullError>,
+        queue: &mut Queue,
+    ) {
+        let Some(never) = self.pulls[pull.index()].order else {
+            return;
+        };
         queue.cancel(never);
-        let end = queue.schedule(at.max(queue.now()), Event::Pull(pull, PullEvent::OrderEnds(error)));
+        let end = queue.schedule(
+            at.max(queue.now()),
+            Event::Pull(pull, PullEvent::OrderEnds(error)),
+        );
         self.pulls[pull.index()].order = Some(end);
     }
 
@@ -70,12 +84,18 @@ impl World<'_> {
     /// # Panics
     /// If pulls are simulated.
     pub fn measure_totals(&mut self, measured: Totals) {
-        self.orders.as_mut().expect("only pulls that are carried out are measured").measured = measured;
+        self.orders
+            .as_mut()
+            .expect("only pulls that are carried out are measured")
+            .measured = measured;
     }
 
     /// Orders an attempt that has just begun.
     pub(super) fn order(&mut self, pull: PullId, queue: &mut Queue) {
-        let (node, image) = (self.pulls[pull.index()].node, self.pulls[pull.index()].image);
+        let (node, image) = (
+            self.pulls[pull.index()].node,
+            self.pulls[pull.index()].image,
+        );
         self.pulls[pull.index()].order =
             Some(queue.schedule(SimTime::MAX, Event::Pull(pull, PullEvent::OrderEnds(None))));
         self.note_download_begins(node);
@@ -90,7 +110,12 @@ impl World<'_> {
         });
     }
 
-    pub(super) fn ordered_pull_ended(&mut self, id: PullId, error: Option<PullError>, queue: &mut Queue) {
+    pub(super) fn ordered_pull_ended(
+        &mut self,
+        id: PullId,
+        error: Option<PullError>,
+        queue: &mut Queue,
+    ) {
         if self.pulls[id.index()].ended {
             return;
         }
@@ -120,7 +145,11 @@ impl World<'_> {
         let cluster = node.cluster;
         let content = node.content_mut();
         let unpacked = |chain: u16| content.chains[usize::from(chain)] == Chain::Unpacked;
-        let first_missing = image.layers.iter().take_while(|layer| unpacked(layer.chain)).count();
+        let first_missing = image
+            .layers
+            .iter()
+            .take_while(|layer| unpacked(layer.chain))
+            .count();
         let is_known = std::mem::replace(&mut content.manifests[usize::from(pull.image.0)], true);
         let mut received = if is_known { Bytes::ZERO } else { image.config };
         for layer in &image.layers[first_missing..] {
@@ -153,8 +182,11 @@ impl World<'_> {
         };
         let first = &mut self.registries[0];
         first.sent = measured.sent;
-        (first.requests, first.responses_429, first.responses_503) =
-            (measured.requests, measured.responses_429, measured.responses_503);
+        (first.requests, first.responses_429, first.responses_503) = (
+            measured.requests,
+            measured.responses_429,
+            measured.responses_503,
+        );
     }
 }
 
@@ -180,6 +212,10 @@ mod tests {
             }
             world.meter().downloads.value()
         };
-        assert_eq!([downloads_at(3), downloads_at(4)], [1, 0], "the deadline is at 4 s");
+        assert_eq!(
+            [downloads_at(3), downloads_at(4)],
+            [1, 0],
+            "the deadline is at 4 s"
+        );
     }
 }

@@ -62,7 +62,9 @@ impl Deref for Pull {
 
 impl DerefMut for Pull {
     fn deref_mut(&mut self) -> &mut PullProgress {
-        self.progress.as_deref_mut().expect("an attempt in progress")
+        self.progress
+            .as_deref_mut()
+            .expect("an attempt in progress")
     }
 }
 
@@ -71,7 +73,11 @@ impl Pull {
     pub(crate) fn source(&self, request: Request) -> BlobSource {
         match request {
             Request::Config => self.config_source,
-            Request::Layer(layer) => self.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
+            Request::Layer(layer) => self
+                .sources
+                .get(usize::from(layer))
+                .copied()
+                .unwrap_or(BlobSource::Registry),
             _ => BlobSource::Registry,
         }
     }
@@ -122,7 +128,9 @@ impl World<'_> {
     fn start_queued_pulls(&mut self, id: NodeId, queue: &mut Queue) {
         let max = self.spec.node.parallel_pulls();
         while self.nodes[id.index()].pulls.len() + self.nodes[id.index()].merged_pulls < max {
-            let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else { return };
+            let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else {
+                return;
+            };
             self.begin_pull(id, pod, queue);
         }
     }
@@ -130,7 +138,11 @@ impl World<'_> {
     fn begin_pull(&mut self, id: NodeId, pod: PodId, queue: &mut Queue) {
         let now = queue.now();
         let node = &mut self.nodes[id.index()];
-        if node.pull_rate.as_mut().is_some_and(|bucket| !bucket.try_take(now)) {
+        if node
+            .pull_rate
+            .as_mut()
+            .is_some_and(|bucket| !bucket.try_take(now))
+        {
             self.pull_failed(pod, PullError::KubeletRate, queue);
             return;
         }
@@ -141,7 +153,10 @@ impl World<'_> {
         let node = &mut self.nodes[id.index()];
         let image = self.pods[pod.index()].image;
         if self.spec.node.runtime.merge_pulls
-            && let Some(&same) = node.pulls.iter().find(|pull| self.pulls[pull.index()].image == image)
+            && let Some(&same) = node
+                .pulls
+                .iter()
+                .find(|pull| self.pulls[pull.index()].image == image)
         {
             node.merged_pulls += 1;
             self.pulls[same.index()].others.push(pod);
@@ -157,7 +172,8 @@ impl World<'_> {
         let cluster = node.cluster;
         let planned_failure = self.draw_planned_failure(id, attempt);
         let deadline = self.spec.node.pull_deadline;
-        let deadline = deadline.map(|after| queue.schedule_in(after, Event::Pull(pull, PullEvent::Deadline)));
+        let deadline =
+            deadline.map(|after| queue.schedule_in(after, Event::Pull(pull, PullEvent::Deadline)));
         let progress = PullProgress {
             deadline,
             planned_failure,
@@ -190,10 +206,17 @@ impl World<'_> {
     pub(crate) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
         let pull = &self.pulls[id.index()];
         let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
-        let Blob::Fetching(have) = self.nodes[pull.node.index()].content.blobs[usize::from(spec.blob)] else {
+        let Blob::Fetching(have) =
+            self.nodes[pull.node.index()].content.blobs[usize::from(spec.blob)]
+        else {
             unreachable!("a blob with a slot is being fetched");
         };
-        let lazy = self.spec.distribution.lazy.as_ref().filter(|_| self.is_lazy(pull.image));
+        let lazy = self
+            .spec
+            .distribution
+            .lazy
+            .as_ref()
+            .filter(|_| self.is_lazy(pull.image));
         let wanted = lazy.map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
         let missing = wanted.saturating_sub(have);
         match pull.planned_failure {
@@ -210,12 +233,19 @@ impl World<'_> {
         let node = &mut self.nodes[pull.node.index()];
         let layers = &self.catalog.image(pull.image).layers;
         node.content_mut().manifests[usize::from(pull.image.0)] = true;
-        let first_missing =
-            layers.iter().take_while(|layer| node.content.chains[usize::from(layer.chain)] == Chain::Unpacked).count();
+        let first_missing = layers
+            .iter()
+            .take_while(|layer| node.content.chains[usize::from(layer.chain)] == Chain::Unpacked)
+            .count();
         pull.unpack_next = first_missing;
         pull.planned = true;
         let missing: Vec<usize> = (first_missing..layers.len())
-            .filter(|&at| !matches!(node.content.blobs[usize::from(layers[at].blob)], Blob::Whole | Blob::Mounted))
+            .filter(|&at| {
+                !matches!(
+                    node.content.blobs[usize::from(layers[at].blob)],
+                    Blob::Whole | Blob::Mounted
+                )
+            })
             .collect();
         pull.failing_layer = pull
             .planned_failure
@@ -313,7 +343,11 @@ impl World<'_> {
         let pull = &mut self.pulls[id.index()];
         let is_unwritten = pull.failing_layer == Some(at) || is_lazy;
         let node = pull.node;
-        if let Some(disk) = self.nodes[node.index()].disk.as_mut().filter(|_| !is_unwritten) {
+        if let Some(disk) = self.nodes[node.index()]
+            .disk
+            .as_mut()
+            .filter(|_| !is_unwritten)
+        {
             pull.fetches[at] = Fetch::Syncing(size);
             let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
             disk.sync(queue.now(), id, layer, size.get() as f64);
@@ -343,14 +377,18 @@ impl World<'_> {
         let blob = &mut self.nodes[pull.node.index()].content_mut().blobs[usize::from(spec.blob)];
         let doomed = pull.failing_layer == Some(at);
         if doomed {
-            let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
+            let Blob::Fetching(have) = *blob else {
+                unreachable!("a downloading blob is being fetched")
+            };
             *blob = Blob::Fetching(have + size);
             pull.fetches[at] = Fetch::Requested;
             self.fail(id, PullError::Broken, queue);
             return;
         }
         if is_lazy {
-            let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
+            let Blob::Fetching(have) = *blob else {
+                unreachable!("a downloading blob is being fetched")
+            };
             *blob = Blob::Mounted;
             self.totals.received += have + size;
         } else {
@@ -403,8 +441,18 @@ impl World<'_> {
         let pull = &mut self.pulls[id.index()];
         pull.ended = true;
         pull.finished = Some(now);
-        let (on, progress) = (pull.node, pull.progress.take().expect("an attempt ends once"));
-        let PullProgress { others, deadline, stall_timeout, order, finishing, .. } = *progress;
+        let (on, progress) = (
+            pull.node,
+            pull.progress.take().expect("an attempt ends once"),
+        );
+        let PullProgress {
+            others,
+            deadline,
+            stall_timeout,
+            order,
+            finishing,
+            ..
+        } = *progress;
         self.note_unpacks(on, 0, usize::from(finishing));
         for event in [deadline, stall_timeout].into_iter().flatten() {
             queue.cancel(event);
@@ -459,7 +507,12 @@ impl World<'_> {
 
     /// Ends an attempt early: transfers are cancelled, and arrived bytes are kept or lost. Returns the other pods that
     /// waited for it.
-    pub(crate) fn drop_pull(&mut self, id: PullId, error: PullError, queue: &mut Queue) -> Vec<PodId> {
+    pub(crate) fn drop_pull(
+        &mut self,
+        id: PullId,
+        error: PullError,
+        queue: &mut Queue,
+    ) -> Vec<PodId> {
         let now = queue.now();
         let node_id = self.pulls[id.index()].node;
         if let Some(transfer) = self.pulls[id.index()].config.take() {
@@ -487,14 +540,20 @@ impl World<'_> {
                 unreachable!("a fetch holds its blob");
             };
             let have = have + part;
-            let kept = if self.spec.node.runtime.resume { have } else { Bytes::ZERO };
+            let kept = if self.spec.node.runtime.resume {
+                have
+            } else {
+                Bytes::ZERO
+            };
             self.totals.lost += have - kept;
             self.nodes[node_id.index()].content_mut().blobs[blob] = Blob::Partial(kept);
             if fetch != Fetch::Queued {
                 self.release_slot(id);
             }
         }
-        self.nodes[node_id.index()].slot_queue.retain(|&(pull, _)| pull != id);
+        self.nodes[node_id.index()]
+            .slot_queue
+            .retain(|&(pull, _)| pull != id);
         self.cancel_unpacking(id, queue);
         self.pulls[id.index()].error = Some(error);
         self.note_lease_ends(id, error, now);

@@ -210,6 +210,10 @@ impl DiskClass {
             Self::None => (UNLIMITED, 8.0),
         };
         let buffer = Bytes::new((0.15 * memory * 1e9) as u64);
-        DiskSpec { class: self, rate: BytesPerSec::new(rate).into(), buffer }
+        DiskSpec {
+            class: self,
+            rate: BytesPerSec::new(rate).into(),
+            buffer,
+        }
     }
 }

@@ -33,7 +33,11 @@ impl World<'_> {
             // downloads nevertheless.
             if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
                 let (key, attempt) = (self.nodes[node.index()].key, pull.attempt);
-                let constant = self.spec.node.pull_constant.draw(&self.streams, key, "pull constant", attempt);
+                let constant =
+                    self.spec
+                        .node
+                        .pull_constant
+                        .draw(&self.streams, key, "pull constant", attempt);
                 self.pulls[id.index()].finishing = true;
                 self.note_unpacks(node, 1, 0);
                 queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
@@ -74,13 +78,26 @@ impl World<'_> {
         let on = pull.node;
         let nth = node.unpacks;
         node.unpacks += 1;
-        let constant = self.spec.node.unpack_per_layer.draw(&self.streams, node.key, "unpack per layer", nth);
+        let constant =
+            self.spec
+                .node
+                .unpack_per_layer
+                .draw(&self.streams, node.key, "unpack per layer", nth);
         if node.disk.is_some() && !is_lazy {
             queue.schedule_in(constant, Event::Pull(id, PullEvent::LayerWrites(index)));
         } else {
-            let written = if is_lazy { Bytes::ZERO } else { layer.uncompressed };
-            let writing = written.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
-            queue.schedule_in(constant + writing, Event::Pull(id, PullEvent::Unpacked(index)));
+            let written = if is_lazy {
+                Bytes::ZERO
+            } else {
+                layer.uncompressed
+            };
+            let writing = written
+                .time_at(node.unpack_rate)
+                .expect("a checked unpack rate is not zero");
+            queue.schedule_in(
+                constant + writing,
+                Event::Pull(id, PullEvent::Unpacked(index)),
+            );
         }
         self.note_unpacks(on, 1, 0);
     }
@@ -98,15 +115,24 @@ impl World<'_> {
         if pull.ended {
             return;
         }
-        let bytes = self.catalog.image(pull.image).layers[usize::from(layer)].uncompressed.get() as f64;
+        let bytes = self.catalog.image(pull.image).layers[usize::from(layer)]
+            .uncompressed
+            .get() as f64;
         let node = pull.node;
-        self.nodes[node.index()].disk.as_mut().expect("it writes to a disk").begin(queue.now(), id, layer, bytes);
+        self.nodes[node.index()]
+            .disk
+            .as_mut()
+            .expect("it writes to a disk")
+            .begin(queue.now(), id, layer, bytes);
         self.disk_changed(node, queue);
     }
 
     /// A layer is written or synced to its node's disk, or the disk's buffer is full.
     pub(crate) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
-        let disk = self.nodes[id.index()].disk.as_mut().expect("an event of a disk");
+        let disk = self.nodes[id.index()]
+            .disk
+            .as_mut()
+            .expect("an event of a disk");
         disk.event = None;
         let EndedWrites { synced, unpacked } = disk.take_ended(queue.now());
         for (pull, layer) in synced {
@@ -119,11 +145,16 @@ impl World<'_> {
     }
 
     pub(super) fn disk_changed(&mut self, id: NodeId, queue: &mut Queue) {
-        let disk = self.nodes[id.index()].disk.as_mut().expect("a disk that changed");
+        let disk = self.nodes[id.index()]
+            .disk
+            .as_mut()
+            .expect("a disk that changed");
         if let Some(event) = disk.event.take() {
             queue.cancel(event);
         }
-        disk.event = disk.next_change().map(|at| queue.schedule(at, Event::DiskChanges(id)));
+        disk.event = disk
+            .next_change()
+            .map(|at| queue.schedule(at, Event::DiskChanges(id)));
     }
 
     /// A layer is unpacked.
@@ -148,7 +179,11 @@ impl World<'_> {
         let node = &mut self.nodes[pull.node.index()];
         while let Some(layer) = self.catalog.image(pull.image).layers.get(pull.unpack_next) {
             if node.content.chains[usize::from(layer.chain)] != Chain::Unpacked {
-                let Some(own) = pull.unpacked.iter().position(|&own| usize::from(own) == pull.unpack_next) else {
+                let Some(own) = pull
+                    .unpacked
+                    .iter()
+                    .position(|&own| usize::from(own) == pull.unpack_next)
+                else {
                     break;
                 };
                 pull.unpacked.swap_remove(own);
@@ -173,7 +208,11 @@ impl World<'_> {
         let (on, count) = (pull.node, pull.unpacking.len());
         node.unpacking -= count as u32;
         let (image, progress) = (pull.image, &mut **pull);
-        for at in progress.unpacking.drain(..).chain(progress.unpacked.drain(..)) {
+        for at in progress
+            .unpacking
+            .drain(..)
+            .chain(progress.unpacked.drain(..))
+        {
             let layer = self.catalog.image(image).layers[usize::from(at)];
             node.content_mut().chains[usize::from(layer.chain)] = Chain::Absent;
         }

@@ -33,14 +33,21 @@ impl<'de> Deserialize<'de> for CountOrPercent {
             let digits = percent.unwrap_or(value);
             match digits.parse::<u32>() {
                 // Kubernetes reads neither a sign nor spaces nor a fraction here.
-                Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(match percent {
-                    Some(_) => CountOrPercent::Percent(number),
-                    None => CountOrPercent::Count(number),
-                }),
-                _ => Err(format!("`{value}` is neither a count nor a whole percentage; write e.g. `2` or `25%`")),
+                Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Ok(match percent {
+                        Some(_) => CountOrPercent::Percent(number),
+                        None => CountOrPercent::Count(number),
+                    })
+                }
+                _ => Err(format!(
+                    "`{value}` is neither a count nor a whole percentage; write e.g. `2` or `25%`"
+                )),
             }
         };
-        deserializer.deserialize_any(TextVisitor { expecting: "a count or a percentage", read })
+        deserializer.deserialize_any(TextVisitor {
+            expecting: "a count or a percentage",
+            read,
+        })
     }
 }
 
@@ -77,14 +84,19 @@ mod tests {
 
     #[test]
     fn amounts_are_counts_or_whole_percentages() {
-        for (text, amount) in
-            [("2", CountOrPercent::Count(2)), ("25%", CountOrPercent::Percent(25)), ("\"2\"", CountOrPercent::Count(2))]
-        {
+        for (text, amount) in [
+            ("2", CountOrPercent::Count(2)),
+            ("25%", CountOrPercent::Percent(25)),
+            ("\"2\"", CountOrPercent::Count(2)),
+        ] {
             assert_eq!(read_one::<CountOrPercent>(text), Ok(amount), "{text}");
         }
         for text in ["-1", "2.5%", "25 %", "x", "\"%\"", "2.5"] {
             let error = read_one::<CountOrPercent>(text).expect_err(text);
-            assert!(error.contains("is neither a count nor a whole percentage"), "{text}: {error}");
+            assert!(
+                error.contains("is neither a count nor a whole percentage"),
+                "{text}: {error}"
+            );
         }
     }
 }

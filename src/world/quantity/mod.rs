@@ -24,7 +24,9 @@ pub use count_or_percent::CountOrPercent;
 pub(crate) use measured::{ReadColumn, WrongColumn, read_column};
 
 /// A number with a unit that can be drawn.
-pub trait Quantity: Copy + Debug + DeserializeOwned + Described + PartialEq + Serialize + 'static {
+pub trait Quantity:
+    Copy + Debug + DeserializeOwned + Described + PartialEq + Serialize + 'static
+{
     /// Its name with an article, for error messages.
     const KIND: &'static str;
     /// Two values, for examples.
@@ -103,8 +105,12 @@ impl Quantity for Bytes {
 impl Quantity for BytesPerSec {
     const KIND: &'static str = "a rate";
     const EXAMPLES: [&'static str; 2] = ["20 Mbit/s", "90 Mbit/s"];
-    const COLUMN_UNITS: &'static [(&'static str, &'static str)] =
-        &[("bytes_per_s", "B/s"), ("Mbit/s", "Mbit/s"), ("Gbit/s", "Gbit/s"), ("MB/s", "MB/s")];
+    const COLUMN_UNITS: &'static [(&'static str, &'static str)] = &[
+        ("bytes_per_s", "B/s"),
+        ("Mbit/s", "Mbit/s"),
+        ("Gbit/s", "Gbit/s"),
+        ("MB/s", "MB/s"),
+    ];
 
     fn to_number(self) -> f64 {
         self.get()
@@ -225,7 +231,10 @@ impl<T: Quantity> Distribution<T> {
     #[must_use]
     pub fn weibull_of_mean(mean: T, shape: f64) -> Self {
         let scale = mean.to_number() / libm::tgamma(1.0 + 1.0 / shape);
-        Self::Weibull { scale: T::from_number(scale), shape }
+        Self::Weibull {
+            scale: T::from_number(scale),
+            shape,
+        }
     }
 
     /// The same distribution of values that are all greater by a factor.
@@ -237,15 +246,31 @@ impl<T: Quantity> Distribution<T> {
         let by = |value: T| T::from_number(value.to_number() * factor);
         match self {
             Self::Constant(value) => Self::Constant(by(*value)),
-            Self::LogNormal { median, sigma } => Self::LogNormal { median: by(*median), sigma: *sigma },
+            Self::LogNormal { median, sigma } => Self::LogNormal {
+                median: by(*median),
+                sigma: *sigma,
+            },
             Self::Exponential { mean } => Self::Exponential { mean: by(*mean) },
-            Self::Gamma { mean, shape } => Self::Gamma { mean: by(*mean), shape: *shape },
-            Self::Weibull { scale, shape } => Self::Weibull { scale: by(*scale), shape: *shape },
-            Self::Pareto { least, alpha, most } => {
-                Self::Pareto { least: by(*least), alpha: *alpha, most: most.map(by) }
+            Self::Gamma { mean, shape } => Self::Gamma {
+                mean: by(*mean),
+                shape: *shape,
+            },
+            Self::Weibull { scale, shape } => Self::Weibull {
+                scale: by(*scale),
+                shape: *shape,
+            },
+            Self::Pareto { least, alpha, most } => Self::Pareto {
+                least: by(*least),
+                alpha: *alpha,
+                most: most.map(by),
+            },
+            Self::Uniform { min, max } => Self::Uniform {
+                min: by(*min),
+                max: by(*max),
+            },
+            Self::Empirical(values) => {
+                Self::Empirical(values.iter().map(|value| by(*value)).collect())
             }
-            Self::Uniform { min, max } => Self::Uniform { min: by(*min), max: by(*max) },
-            Self::Empirical(values) => Self::Empirical(values.iter().map(|value| by(*value)).collect()),
             Self::Unread(values) => unread(values),
         }
     }
@@ -259,12 +284,20 @@ impl<T: Quantity> Distribution<T> {
             Self::Exponential { mean } => dist::exponential(rng, mean.to_number()),
             Self::Gamma { mean, shape } => dist::gamma(rng, mean.to_number(), *shape),
             Self::Weibull { scale, shape } => dist::weibull(rng, scale.to_number(), *shape),
-            Self::Pareto { least, alpha, most: None } => dist::pareto(rng, least.to_number(), *alpha),
-            Self::Pareto { least, alpha, most: Some(most) } => {
-                dist::bounded_pareto(rng, least.to_number(), *alpha, most.to_number())
-            }
+            Self::Pareto {
+                least,
+                alpha,
+                most: None,
+            } => dist::pareto(rng, least.to_number(), *alpha),
+            Self::Pareto {
+                least,
+                alpha,
+                most: Some(most),
+            } => dist::bounded_pareto(rng, least.to_number(), *alpha, most.to_number()),
             Self::Uniform { min, max } => dist::uniform(rng, min.to_number(), max.to_number()),
-            Self::Empirical(values) => dist::empirical(rng, values.len(), |at| values[at].to_number()),
+            Self::Empirical(values) => {
+                dist::empirical(rng, values.len(), |at| values[at].to_number())
+            }
             Self::Unread(values) => unread(values),
         };
         T::from_number(number)
@@ -290,7 +323,13 @@ impl<T: Quantity> Distribution<T> {
     }
 
     /// The draw number `nth` of `entity` for `purpose`.
-    pub(crate) fn draw(&self, streams: &Streams, entity: EntityKey, purpose: &'static str, nth: u64) -> T {
+    pub(crate) fn draw(
+        &self,
+        streams: &Streams,
+        entity: EntityKey,
+        purpose: &'static str,
+        nth: u64,
+    ) -> T {
         match *self {
             // Opening a stream costs more than all else a constant needs.
             Self::Constant(value) => value,
@@ -324,12 +363,24 @@ impl<T: Quantity> Distribution<T> {
     pub fn mean(&self) -> f64 {
         match self {
             Self::Constant(value) => value.to_number(),
-            Self::LogNormal { median, sigma } => median.to_number() * libm::exp(sigma * sigma / 2.0),
+            Self::LogNormal { median, sigma } => {
+                median.to_number() * libm::exp(sigma * sigma / 2.0)
+            }
             Self::Exponential { mean } | Self::Gamma { mean, .. } => mean.to_number(),
             Self::Weibull { scale, shape } => scale.to_number() * libm::tgamma(1.0 + 1.0 / shape),
-            Self::Pareto { alpha, most: None, .. } if *alpha <= 1.0 => f64::INFINITY,
-            Self::Pareto { least, alpha, most: None } => alpha * least.to_number() / (alpha - 1.0),
-            Self::Pareto { least, alpha, most: Some(most) } => {
+            Self::Pareto {
+                alpha, most: None, ..
+            } if *alpha <= 1.0 => f64::INFINITY,
+            Self::Pareto {
+                least,
+                alpha,
+                most: None,
+            } => alpha * least.to_number() / (alpha - 1.0),
+            Self::Pareto {
+                least,
+                alpha,
+                most: Some(most),
+            } => {
                 let (least, most) = (least.to_number(), most.to_number());
                 bounded_pareto_mean(least, *alpha, most)
             }
@@ -339,7 +390,9 @@ impl<T: Quantity> Distribution<T> {
                 match numbers.as_slice() {
                     [only] => *only,
                     numbers => {
-                        let gaps = numbers.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+                        let gaps = numbers
+                            .windows(2)
+                            .map(|pair| f64::midpoint(pair[0], pair[1]));
                         gaps.sum::<f64>() / (numbers.len() - 1) as f64
                     }
                 }
@@ -357,7 +410,10 @@ impl<T: Quantity> Distribution<T> {
             Self::Uniform { min, .. } => min.to_number(),
             Self::Empirical(values) => values[0].to_number(),
             Self::Unread(values) => unread(values),
-            Self::LogNormal { .. } | Self::Exponential { .. } | Self::Gamma { .. } | Self::Weibull { .. } => 0.0,
+            Self::LogNormal { .. }
+            | Self::Exponential { .. }
+            | Self::Gamma { .. }
+            | Self::Weibull { .. } => 0.0,
         }
     }
 
@@ -384,13 +440,28 @@ impl<T: Quantity + fmt::Display> fmt::Display for Distribution<T> {
             Self::LogNormal { median, sigma } => write!(f, "a median of {median}, sigma {sigma}"),
             Self::Exponential { mean } => write!(f, "a mean of {mean}"),
             Self::Gamma { mean, shape } => write!(f, "a mean of {mean} (gamma, shape {shape})"),
-            Self::Weibull { shape, .. } => write!(f, "a mean of {} (Weibull, shape {shape})", mean()),
-            Self::Pareto { least, alpha, most: None } => write!(f, "at least {least} (Pareto, alpha {alpha})"),
-            Self::Pareto { least, alpha, most: Some(most) } => {
+            Self::Weibull { shape, .. } => {
+                write!(f, "a mean of {} (Weibull, shape {shape})", mean())
+            }
+            Self::Pareto {
+                least,
+                alpha,
+                most: None,
+            } => write!(f, "at least {least} (Pareto, alpha {alpha})"),
+            Self::Pareto {
+                least,
+                alpha,
+                most: Some(most),
+            } => {
                 write!(f, "{least} to {most} (Pareto, alpha {alpha})")
             }
             Self::Uniform { min, max } => write!(f, "{min} to {max}"),
-            Self::Empirical(values) => write!(f, "a mean of {} (like {} measured values)", mean(), values.len()),
+            Self::Empirical(values) => write!(
+                f,
+                "a mean of {} (like {} measured values)",
+                mean(),
+                values.len()
+            ),
             Self::Unread(values) => write!(f, "like the values of `{}`", values.path),
         }
     }
@@ -425,20 +496,31 @@ mod tests {
     fn distance(mut one: Vec<f64>, mut other: Vec<f64>) -> f64 {
         one.sort_by(f64::total_cmp);
         other.sort_by(f64::total_cmp);
-        let below = |values: &[f64], x: f64| values.partition_point(|value| *value <= x) as f64 / values.len() as f64;
-        one.iter().map(|&x| (below(&one, x) - below(&other, x)).abs()).fold(0.0, f64::max)
+        let below = |values: &[f64], x: f64| {
+            values.partition_point(|value| *value <= x) as f64 / values.len() as f64
+        };
+        one.iter()
+            .map(|&x| (below(&one, x) - below(&other, x)).abs())
+            .fold(0.0, f64::max)
     }
 
     #[test]
     fn sums_from_one_number_are_distributed_like_sums() {
         const SUMS: usize = 40_000;
         for (sigma, count) in [(0.4, 16), (0.6, 16), (0.4, 1_000)] {
-            let model = DurationModel::LogNormal { median: secs(0.007), sigma };
+            let model = DurationModel::LogNormal {
+                median: secs(0.007),
+                sigma,
+            };
             let mut rng = Streams::new(1, 0).stream("one", "test");
             let drawn = |_| model.sample_sum(count, &mut rng).as_secs_f64();
             let fast: Vec<f64> = (0..SUMS).map(drawn).collect();
             let mut rng = Streams::new(2, 0).stream("one", "test");
-            let added = |_| (0..count).map(|_| model.sample(&mut rng).as_secs_f64()).sum();
+            let added = |_| {
+                (0..count)
+                    .map(|_| model.sample(&mut rng).as_secs_f64())
+                    .sum()
+            };
             let slow: Vec<f64> = (0..SUMS).map(added).collect();
             // Of equal distributions, the distance exceeds 1.95 · sqrt(2 / n) = 0.0138 once in a thousand (Smirnov).
             let found = distance(fast, slow);
@@ -446,7 +528,10 @@ mod tests {
         }
         let mut rng = Streams::new(1, 0).stream("one", "test");
         let constant = DurationModel::Constant(SimDuration::from_millis(5));
-        assert_eq!(constant.sample_sum(7, &mut rng), SimDuration::from_millis(35));
+        assert_eq!(
+            constant.sample_sum(7, &mut rng),
+            SimDuration::from_millis(35)
+        );
     }
 
     /// The mean as it is told is the mean of what is drawn.
@@ -455,26 +540,64 @@ mod tests {
         let values: Arc<[SimDuration]> = [1.0, 2.0, 10.0].map(secs).into();
         let models = [
             DurationModel::Constant(secs(3.0)),
-            DurationModel::LogNormal { median: secs(2.0), sigma: 0.5 },
+            DurationModel::LogNormal {
+                median: secs(2.0),
+                sigma: 0.5,
+            },
             DurationModel::Exponential { mean: secs(4.0) },
-            DurationModel::Gamma { mean: secs(4.0), shape: 0.7 },
-            DurationModel::Weibull { scale: secs(4.0), shape: 0.75 },
+            DurationModel::Gamma {
+                mean: secs(4.0),
+                shape: 0.7,
+            },
+            DurationModel::Weibull {
+                scale: secs(4.0),
+                shape: 0.75,
+            },
             DurationModel::weibull_of_mean(secs(5.0), 0.75),
-            DurationModel::Pareto { least: secs(1.0), alpha: 3.0, most: None },
-            DurationModel::Pareto { least: secs(1.0), alpha: 0.8, most: Some(secs(20.0)) },
-            DurationModel::Pareto { least: secs(1.0), alpha: 1.0, most: Some(secs(20.0)) },
-            DurationModel::Uniform { min: secs(1.0), max: secs(2.0) },
+            DurationModel::Pareto {
+                least: secs(1.0),
+                alpha: 3.0,
+                most: None,
+            },
+            DurationModel::Pareto {
+                least: secs(1.0),
+                alpha: 0.8,
+                most: Some(secs(20.0)),
+            },
+            DurationModel::Pareto {
+                least: secs(1.0),
+                alpha: 1.0,
+                most: Some(secs(20.0)),
+            },
+            DurationModel::Uniform {
+                min: secs(1.0),
+                max: secs(2.0),
+            },
             DurationModel::Empirical(values),
         ];
         for model in models {
             const DRAWS: u64 = 100_000;
             let streams = Streams::new(1, 0);
-            let draws: Vec<f64> =
-                (0..DRAWS).map(|nth| model.draw(&streams, EntityKey::of("some"), "test", nth).as_secs_f64()).collect();
+            let draws: Vec<f64> = (0..DRAWS)
+                .map(|nth| {
+                    model
+                        .draw(&streams, EntityKey::of("some"), "test", nth)
+                        .as_secs_f64()
+                })
+                .collect();
             let mean = draws.iter().sum::<f64>() / DRAWS as f64;
-            let sd = (draws.iter().map(|draw| (draw - mean) * (draw - mean)).sum::<f64>() / DRAWS as f64).sqrt();
+            let sd = (draws
+                .iter()
+                .map(|draw| (draw - mean) * (draw - mean))
+                .sum::<f64>()
+                / DRAWS as f64)
+                .sqrt();
             let tolerance = 5.0 * sd / (DRAWS as f64).sqrt() + 1e-9;
-            assert!((mean - model.mean()).abs() <= tolerance, "{model:?}: {mean}, told {}", model.mean());
+            assert!(
+                (mean - model.mean()).abs() <= tolerance,
+                "{model:?}: {mean}, told {}",
+                model.mean()
+            );
             assert!(draws.iter().all(|draw| *draw >= model.least()), "{model:?}");
         }
     }
@@ -484,32 +607,71 @@ mod tests {
         let values: Arc<[SimDuration]> = [1.0, 2.0, 10.0].map(secs).into();
         for model in [
             DurationModel::Constant(secs(3.0)),
-            DurationModel::LogNormal { median: secs(2.0), sigma: 0.5 },
+            DurationModel::LogNormal {
+                median: secs(2.0),
+                sigma: 0.5,
+            },
             DurationModel::Exponential { mean: secs(4.0) },
-            DurationModel::Gamma { mean: secs(4.0), shape: 0.7 },
-            DurationModel::Weibull { scale: secs(4.0), shape: 0.75 },
-            DurationModel::Pareto { least: secs(1.0), alpha: 0.8, most: Some(secs(20.0)) },
-            DurationModel::Uniform { min: secs(1.0), max: secs(2.0) },
+            DurationModel::Gamma {
+                mean: secs(4.0),
+                shape: 0.7,
+            },
+            DurationModel::Weibull {
+                scale: secs(4.0),
+                shape: 0.75,
+            },
+            DurationModel::Pareto {
+                least: secs(1.0),
+                alpha: 0.8,
+                most: Some(secs(20.0)),
+            },
+            DurationModel::Uniform {
+                min: secs(1.0),
+                max: secs(2.0),
+            },
             DurationModel::Empirical(values),
         ] {
             let (streams, key) = (Streams::new(1, 0), EntityKey::of("some"));
             let one = model.draw(&streams, key, "test", 0).as_secs_f64();
-            let three = model.scaled(3.0).draw(&streams, key, "test", 0).as_secs_f64();
-            assert!((three - 3.0 * one).abs() < 1e-6 * three, "{model:?}: {one} and {three}");
+            let three = model
+                .scaled(3.0)
+                .draw(&streams, key, "test", 0)
+                .as_secs_f64();
+            assert!(
+                (three - 3.0 * one).abs() < 1e-6 * three,
+                "{model:?}: {one} and {three}"
+            );
         }
     }
 
     #[test]
     fn a_weibull_is_known_by_its_mean() {
         let model = DurationModel::weibull_of_mean(SimDuration::from_hours(720), 0.75);
-        assert!((model.mean() - 720.0 * 3600.0).abs() < 1e-3, "{}", model.mean());
+        assert!(
+            (model.mean() - 720.0 * 3600.0).abs() < 1e-3,
+            "{}",
+            model.mean()
+        );
         // Γ(1 + 4/3) = 1.190 639 349
-        let DurationModel::Weibull { scale, .. } = model else { unreachable!() };
-        assert!((scale.as_secs_f64() - 720.0 * 3600.0 / 1.190_639_349).abs() < 0.01, "{scale}");
+        let DurationModel::Weibull { scale, .. } = model else {
+            unreachable!()
+        };
+        assert!(
+            (scale.as_secs_f64() - 720.0 * 3600.0 / 1.190_639_349).abs() < 0.01,
+            "{scale}"
+        );
     }
 
     #[test]
     fn a_heavy_tail_has_no_mean_unless_it_is_cut() {
-        assert!(DurationModel::Pareto { least: secs(1.0), alpha: 1.0, most: None }.mean().is_infinite());
+        assert!(
+            DurationModel::Pareto {
+                least: secs(1.0),
+                alpha: 1.0,
+                most: None
+            }
+            .mean()
+            .is_infinite()
+        );
     }
 }

@@ -98,7 +98,9 @@ fn parameter(name: &str, value: f64, low: f64, high: f64) -> Result<f64, String>
     if (low..=high).contains(&value) {
         Ok(value)
     } else {
-        Err(format!("`{name}` is {value}; write a number from {low} to {high}"))
+        Err(format!(
+            "`{name}` is {value}; write a number from {low} to {high}"
+        ))
     }
 }
 
@@ -115,7 +117,10 @@ impl<Q: Quantity> Fields<Q> {
             return Err(format!("expected {}", expecting::<Q>()));
         }
         if let (Some(median), Some(sigma)) = (self.median, self.sigma) {
-            Ok(Distribution::LogNormal { median, sigma: parameter("sigma", sigma, 0.0, 5.0)? })
+            Ok(Distribution::LogNormal {
+                median,
+                sigma: parameter("sigma", sigma, 0.0, 5.0)?,
+            })
         } else if let Some(mean) = self.mean {
             Ok(Distribution::Exponential { mean })
         } else if let (Some(min), Some(max)) = (self.min, self.max) {
@@ -124,7 +129,10 @@ impl<Q: Quantity> Fields<Q> {
             }
             Ok(Distribution::Uniform { min, max })
         } else if let Some(GammaFields { mean, shape }) = self.gamma {
-            Ok(Distribution::Gamma { mean, shape: parameter("gamma.shape", shape, 0.05, 1000.0)? })
+            Ok(Distribution::Gamma {
+                mean,
+                shape: parameter("gamma.shape", shape, 0.05, 1000.0)?,
+            })
         } else if let Some(weibull) = self.weibull {
             let shape = parameter("weibull.shape", weibull.shape, 0.2, 100.0)?;
             match (weibull.mean, weibull.scale) {
@@ -142,7 +150,10 @@ impl<Q: Quantity> Fields<Q> {
             }
             Ok(Distribution::Pareto { least, alpha, most })
         } else if let Some(file) = self.file {
-            Ok(Distribution::Unread(ValuesFile { path: file, column: self.column }))
+            Ok(Distribution::Unread(ValuesFile {
+                path: file,
+                column: self.column,
+            }))
         } else {
             Err(format!("expected {}", expecting::<Q>()))
         }
@@ -153,7 +164,11 @@ impl<'de, Q: Quantity> Deserialize<'de> for Distribution<Q> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TextOrMap {
             expecting: &expecting::<Q>(),
-            of_text: |text| Q::read(text).map(Self::Constant).map_err(|error| error.to_string()),
+            of_text: |text| {
+                Q::read(text)
+                    .map(Self::Constant)
+                    .map_err(|error| error.to_string())
+            },
             of_fields: Fields::<Q>::distribution,
         })
     }
@@ -177,12 +192,21 @@ impl<Q: Quantity> Serialize for Distribution<Q> {
                     json!({ "weibull": { "scale": scale, "shape": shape } })
                 }
             }
-            Self::Pareto { least, alpha, most: None } => json!({ "pareto": { "least": least, "alpha": alpha } }),
+            Self::Pareto {
+                least,
+                alpha,
+                most: None,
+            } => json!({ "pareto": { "least": least, "alpha": alpha } }),
             Self::Pareto { least, alpha, most } => {
                 json!({ "pareto": { "least": least, "alpha": alpha, "most": most } })
             }
-            Self::Unread(ValuesFile { path: file, column: None }) => json!({ "file": file }),
-            Self::Unread(ValuesFile { path: file, column }) => json!({ "file": file, "column": column }),
+            Self::Unread(ValuesFile {
+                path: file,
+                column: None,
+            }) => json!({ "file": file }),
+            Self::Unread(ValuesFile { path: file, column }) => {
+                json!({ "file": file, "column": column })
+            }
         };
         fields.serialize(serializer)
     }
@@ -217,77 +241,192 @@ mod tests {
         let secs = SimDuration::from_secs;
         for (text, expected) in [
             ("4 s", DurationModel::Constant(secs(4))),
-            ("{median: 4 s, sigma: 0.6}", DurationModel::LogNormal { median: secs(4), sigma: 0.6 }),
-            ("{median: 4 s, sigma: 1}", DurationModel::LogNormal { median: secs(4), sigma: 1.0 }),
+            (
+                "{median: 4 s, sigma: 0.6}",
+                DurationModel::LogNormal {
+                    median: secs(4),
+                    sigma: 0.6,
+                },
+            ),
+            (
+                "{median: 4 s, sigma: 1}",
+                DurationModel::LogNormal {
+                    median: secs(4),
+                    sigma: 1.0,
+                },
+            ),
             ("{mean: 1m}", DurationModel::Exponential { mean: secs(60) }),
-            ("{min: 10s, max: 15s}", DurationModel::Uniform { min: secs(10), max: secs(15) }),
-            ("{gamma: {mean: 4 s, shape: 2}}", DurationModel::Gamma { mean: secs(4), shape: 2.0 }),
-            ("{weibull: {scale: 4 s, shape: 0.7}}", DurationModel::Weibull { scale: secs(4), shape: 0.7 }),
+            (
+                "{min: 10s, max: 15s}",
+                DurationModel::Uniform {
+                    min: secs(10),
+                    max: secs(15),
+                },
+            ),
+            (
+                "{gamma: {mean: 4 s, shape: 2}}",
+                DurationModel::Gamma {
+                    mean: secs(4),
+                    shape: 2.0,
+                },
+            ),
+            (
+                "{weibull: {scale: 4 s, shape: 0.7}}",
+                DurationModel::Weibull {
+                    scale: secs(4),
+                    shape: 0.7,
+                },
+            ),
             // Γ(1 + 1/0.5) = 2
-            ("{weibull: {mean: 4 s, shape: 0.5}}", DurationModel::Weibull { scale: secs(2), shape: 0.5 }),
-            ("{pareto: {least: 4 s, alpha: 1.5}}", DurationModel::Pareto { least: secs(4), alpha: 1.5, most: None }),
+            (
+                "{weibull: {mean: 4 s, shape: 0.5}}",
+                DurationModel::Weibull {
+                    scale: secs(2),
+                    shape: 0.5,
+                },
+            ),
+            (
+                "{pareto: {least: 4 s, alpha: 1.5}}",
+                DurationModel::Pareto {
+                    least: secs(4),
+                    alpha: 1.5,
+                    most: None,
+                },
+            ),
         ] {
-            assert_eq!(read_one::<DurationModel>(text), Ok(expected.clone()), "{text}");
+            assert_eq!(
+                read_one::<DurationModel>(text),
+                Ok(expected.clone()),
+                "{text}"
+            );
             let written = serde_json::to_string(&expected).expect("it can be written");
-            assert_eq!(read_one::<DurationModel>(&written), Ok(expected), "{text} as {written}");
+            assert_eq!(
+                read_one::<DurationModel>(&written),
+                Ok(expected),
+                "{text} as {written}"
+            );
         }
     }
 
     #[test]
     fn sizes_rates_and_factors_share_the_syntax() {
         let mb = |mb: u64| Bytes::new(mb * 1_000_000);
-        assert_eq!(read_one::<SizeModel>("30 MB"), Ok(SizeModel::Constant(mb(30))));
+        assert_eq!(
+            read_one::<SizeModel>("30 MB"),
+            Ok(SizeModel::Constant(mb(30)))
+        );
         assert_eq!(
             read_one::<SizeModel>("{pareto: {least: 687 MB, alpha: 0.8, most: 20 GB}}"),
-            Ok(SizeModel::Pareto { least: mb(687), alpha: 0.8, most: Some(mb(20_000)) })
+            Ok(SizeModel::Pareto {
+                least: mb(687),
+                alpha: 0.8,
+                most: Some(mb(20_000))
+            })
         );
         assert_eq!(
             read_one::<RateModel>("{median: 100 Mbit/s, sigma: 0.5}"),
-            Ok(RateModel::LogNormal { median: BytesPerSec::from_mbit(100.0), sigma: 0.5 })
+            Ok(RateModel::LogNormal {
+                median: BytesPerSec::from_mbit(100.0),
+                sigma: 0.5
+            })
         );
-        assert_eq!(read_one::<FactorModel>("3"), Ok(Distribution::Constant(Factor::new(3.0))));
+        assert_eq!(
+            read_one::<FactorModel>("3"),
+            Ok(Distribution::Constant(Factor::new(3.0)))
+        );
         assert_eq!(
             read_one::<FactorModel>("{min: 2, max: 9.5}"),
-            Ok(Distribution::Uniform { min: Factor::new(2.0), max: Factor::new(9.5) })
+            Ok(Distribution::Uniform {
+                min: Factor::new(2.0),
+                max: Factor::new(9.5)
+            })
         );
     }
 
     #[test]
     fn values_may_come_from_a_file() {
-        let values = ValuesFile { path: "pulls.csv".to_owned(), column: Some("pull_s".to_owned()) };
+        let values = ValuesFile {
+            path: "pulls.csv".to_owned(),
+            column: Some("pull_s".to_owned()),
+        };
         let text = "{file: pulls.csv, column: pull_s}";
-        assert_eq!(read_one::<DurationModel>(text), Ok(Distribution::Unread(values)));
-        let values = ValuesFile { path: "pulls.csv".to_owned(), column: None };
-        assert_eq!(read_one::<DurationModel>("{file: pulls.csv}"), Ok(Distribution::Unread(values)));
+        assert_eq!(
+            read_one::<DurationModel>(text),
+            Ok(Distribution::Unread(values))
+        );
+        let values = ValuesFile {
+            path: "pulls.csv".to_owned(),
+            column: None,
+        };
+        assert_eq!(
+            read_one::<DurationModel>("{file: pulls.csv}"),
+            Ok(Distribution::Unread(values))
+        );
     }
 
     #[test]
     fn an_invalid_quantity_is_refused_with_the_fix() {
         for (text, message) in [
             ("4", "`4` has no unit; write e.g. `90s`"),
-            ("{median: 4, sigma: 0.6}", "`4` has no unit; write e.g. `90s`"),
-            ("{median: 4 s, sigma: -1}", "`sigma` is -1; write a number from 0 to 5"),
-            ("{median: 4 s, sigma: .nan}", "value `.nan` is not a finite number"),
-            ("{min: 4 s, max: 2 s}", "`min` is greater than `max`; swap them"),
+            (
+                "{median: 4, sigma: 0.6}",
+                "`4` has no unit; write e.g. `90s`",
+            ),
+            (
+                "{median: 4 s, sigma: -1}",
+                "`sigma` is -1; write a number from 0 to 5",
+            ),
+            (
+                "{median: 4 s, sigma: .nan}",
+                "value `.nan` is not a finite number",
+            ),
+            (
+                "{min: 4 s, max: 2 s}",
+                "`min` is greater than `max`; swap them",
+            ),
             ("{median: 4 s}", "expected a duration such as"),
             ("{mean: 4 s, max: 5 s}", "expected a duration such as"),
             ("{}", "expected a duration such as"),
             ("{mode: 4 s}", "unknown field `mode`"),
             ("[4 s]", "expected a duration such as"),
-            ("{gamma: {mean: 4 s, shape: 0}}", "`gamma.shape` is 0; write a number from 0.05 to 1000"),
-            ("{weibull: {mean: 4 s, shape: 0}}", "`weibull.shape` is 0; write a number from 0.2 to 100"),
-            ("{weibull: {mean: 4 s, scale: 3 s, shape: 1}}", "`weibull` needs either `mean` or `scale`"),
-            ("{weibull: {shape: 1}}", "`weibull` needs either `mean` or `scale`"),
+            (
+                "{gamma: {mean: 4 s, shape: 0}}",
+                "`gamma.shape` is 0; write a number from 0.05 to 1000",
+            ),
+            (
+                "{weibull: {mean: 4 s, shape: 0}}",
+                "`weibull.shape` is 0; write a number from 0.2 to 100",
+            ),
+            (
+                "{weibull: {mean: 4 s, scale: 3 s, shape: 1}}",
+                "`weibull` needs either `mean` or `scale`",
+            ),
+            (
+                "{weibull: {shape: 1}}",
+                "`weibull` needs either `mean` or `scale`",
+            ),
             ("{weibull: {mean: 4 s}}", "the field `shape` is missing"),
-            ("{pareto: {least: 0 s, alpha: 1}}", "`pareto.least` must be greater than 0"),
-            ("{pareto: {least: 4 s, alpha: 1, most: 2 s}}", "`pareto.most` is less than `pareto.least`"),
+            (
+                "{pareto: {least: 0 s, alpha: 1}}",
+                "`pareto.least` must be greater than 0",
+            ),
+            (
+                "{pareto: {least: 4 s, alpha: 1, most: 2 s}}",
+                "`pareto.most` is less than `pareto.least`",
+            ),
             ("{column: seconds}", "expected a duration such as"),
-            ("{gamma: {mean: 4 s, shape: 2}, mean: 4 s}", "expected a duration such as"),
+            (
+                "{gamma: {mean: 4 s, shape: 2}, mean: 4 s}",
+                "expected a duration such as",
+            ),
         ] {
             let error = read_one::<DurationModel>(text).expect_err(text);
             assert!(error.starts_with(message), "{text}: {error}");
         }
-        assert_eq!(read_one::<FactorModel>("-2"), Err("`-2` is out of range: the number is greater than 0".to_owned()));
+        assert_eq!(
+            read_one::<FactorModel>("-2"),
+            Err("`-2` is out of range: the number is greater than 0".to_owned())
+        );
         let error = read_one::<SizeModel>("30").expect_err("no unit");
         assert!(error.starts_with("`30` has no unit"), "{error}");
     }

@@ -36,7 +36,14 @@ pub(crate) struct Burst {
 impl Burst {
     pub(crate) fn new(spec: BurstSpec) -> Self {
         let left = spec.bytes.get() as f64;
-        Self { spec, left, rate: 0.0, counted: SimTime::ZERO, is_spent: false, ends: None }
+        Self {
+            spec,
+            left,
+            rate: 0.0,
+            counted: SimTime::ZERO,
+            is_spent: false,
+            ends: None,
+        }
     }
 
     /// Events that can change nothing for the rollout while no transfer is in progress.
@@ -52,7 +59,11 @@ impl Burst {
         (self.counted, self.rate) = (now, rate);
         let is_above = rate > baseline * (1.0 + 1e-9);
         let is_below = rate < baseline * (1.0 - 1e-9);
-        let flips = if self.is_spent { is_below } else { is_above && self.left <= NOTHING };
+        let flips = if self.is_spent {
+            is_below
+        } else {
+            is_above && self.left <= NOTHING
+        };
         self.is_spent ^= flips;
         flips
     }
@@ -76,12 +87,17 @@ impl World<'_> {
             let rate = self.total_egress(at);
             if self.burst_of(at).count(now, rate) {
                 let capacity = self.transfers.links.data(self.registries[at].capacity());
-                self.transfers.network.set_capacity(now, self.transfers.links.egress[at], capacity);
+                self.transfers
+                    .network
+                    .set_capacity(now, self.transfers.links.egress[at], capacity);
                 let rate = self.total_egress(at);
                 self.burst_of(at).rate = rate;
             }
             let burst = self.burst_of(at);
-            let event = Event::RegistryLoad { registry: at as u32, change: LoadEvent::BurstEnds };
+            let event = Event::RegistryLoad {
+                registry: at as u32,
+                change: LoadEvent::BurstEnds,
+            };
             match (burst.lasts().map(|lasts| now + lasts), burst.ends) {
                 (Some(end), Some(event)) => {
                     queue.reschedule(event, end);
@@ -97,7 +113,10 @@ impl World<'_> {
     }
 
     fn burst_of(&mut self, registry: usize) -> &mut Burst {
-        self.registries[registry].burst.as_mut().expect("it has a burst")
+        self.registries[registry]
+            .burst
+            .as_mut()
+            .expect("it has a burst")
     }
 
     /// A bucket is empty.
@@ -109,7 +128,11 @@ impl World<'_> {
     /// The rate that a registry sends now, to the fleet and to others, with headers. Of a spent burst, the rate that it
     /// is asked for.
     pub(crate) fn total_egress(&self, registry: usize) -> f64 {
-        let carried = self.transfers.network.throughput(self.transfers.links.egress[registry]);
-        self.transfers.links.with_headers(carried).get() + self.registries[registry].steady_load().get()
+        let carried = self
+            .transfers
+            .network
+            .throughput(self.transfers.links.egress[registry]);
+        self.transfers.links.with_headers(carried).get()
+            + self.registries[registry].steady_load().get()
     }
 }

@@ -77,9 +77,16 @@ impl Host {
 
     /// A request arrives.
     pub(crate) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
-        if self.bucket.as_mut().is_some_and(|bucket| !bucket.try_take(now)) {
+        if self
+            .bucket
+            .as_mut()
+            .is_some_and(|bucket| !bucket.try_take(now))
+        {
             return match self.spec.request_limit {
-                Some(RequestLimit { answer: OverLimit::Unavailable, .. }) => Admission::Unavailable,
+                Some(RequestLimit {
+                    answer: OverLimit::Unavailable,
+                    ..
+                }) => Admission::Unavailable,
                 _ => Admission::TooMany,
             };
         }
@@ -129,11 +136,17 @@ impl Host {
 
     /// A connection is closed.
     pub(crate) fn close(&mut self) {
-        self.open = self.open.checked_sub(1).expect("a closed connection was open");
+        self.open = self
+            .open
+            .checked_sub(1)
+            .expect("a closed connection was open");
     }
 
     /// The next waiting request that gets a connection and a worker. Call it until there is none.
-    pub(crate) fn next_from_outside(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
+    pub(crate) fn next_from_outside(
+        &mut self,
+        is_alive: impl Fn(PullId) -> bool,
+    ) -> Option<Ticket> {
         let limit = self.spec.connections?;
         while self.open < limit.max {
             let next = self.outside.pop_front()?;
@@ -147,7 +160,10 @@ impl Host {
     /// The host goes down. Removes and returns all waiting requests.
     pub(super) fn drop_waiting(&mut self) -> Vec<Ticket> {
         self.open -= self.inside.len() as u32;
-        self.inside.drain(..).chain(self.outside.drain(..)).collect()
+        self.inside
+            .drain(..)
+            .chain(self.outside.drain(..))
+            .collect()
     }
 }
 
@@ -165,15 +181,32 @@ mod tests {
     #[test]
     fn a_request_passes_connections_and_workers_in_the_order_in_which_it_came() {
         let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
-        spec.connections = Some(ConnectionLimit { max: 2, excess: Excess::Queue });
+        spec.connections = Some(ConnectionLimit {
+            max: 2,
+            excess: Excess::Queue,
+        });
         spec.workers = Some(1);
         let mut host = Host::new(&spec);
-        let admitted: Vec<Admission> = (0..4).map(|at| host.arrives(ticket(at), SimTime::ZERO)).collect();
-        assert_eq!(admitted, [Admission::Serve, Admission::Wait, Admission::Wait, Admission::Wait]);
+        let admitted: Vec<Admission> = (0..4)
+            .map(|at| host.arrives(ticket(at), SimTime::ZERO))
+            .collect();
+        assert_eq!(
+            admitted,
+            [
+                Admission::Serve,
+                Admission::Wait,
+                Admission::Wait,
+                Admission::Wait
+            ]
+        );
         // The first is served: the second gets its worker, the third its connection.
         assert_eq!(host.worker_freed(|_| true), Some(ticket(1)));
         host.close();
-        assert_eq!(host.next_from_outside(|_| true), None, "it has a connection and waits for the worker");
+        assert_eq!(
+            host.next_from_outside(|_| true),
+            None,
+            "it has a connection and waits for the worker"
+        );
         // The second is served, and the third has given up meanwhile: its connection goes to the fourth, and the
         // worker.
         assert_eq!(host.worker_freed(|pull| pull != PullId(2)), None);
@@ -184,12 +217,22 @@ mod tests {
     #[test]
     fn a_connection_above_the_limit_is_refused_until_one_is_closed() {
         let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
-        spec.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
+        spec.connections = Some(ConnectionLimit {
+            max: 1,
+            excess: Excess::Refuse,
+        });
         let mut host = Host::new(&spec);
         assert_eq!(host.arrives(ticket(0), SimTime::ZERO), Admission::Serve);
-        assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Unavailable);
+        assert_eq!(
+            host.arrives(ticket(1), SimTime::ZERO),
+            Admission::Unavailable
+        );
         assert_eq!(host.worker_freed(|_| true), None);
-        assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Unavailable, "served, and not closed yet");
+        assert_eq!(
+            host.arrives(ticket(1), SimTime::ZERO),
+            Admission::Unavailable,
+            "served, and not closed yet"
+        );
         host.close();
         assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Serve);
     }

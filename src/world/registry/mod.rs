@@ -72,7 +72,11 @@ impl<'s> Registry<'s> {
     pub(crate) fn new(spec: &'s RegistrySpec, at: usize) -> Self {
         Self {
             spec,
-            hosts: [Host::new(&spec.api), Host::new(&spec.token), Host::new(&spec.blobs.host)],
+            hosts: [
+                Host::new(&spec.api),
+                Host::new(&spec.token),
+                Host::new(&spec.blobs.host),
+            ],
             manifests: spec.manifest_limit.map(TokenBucket::new),
             blob_requests: spec.blob_limit.map(TokenBucket::new),
             quota: spec.pull_quota.map(QuotaWindow::new),
@@ -104,7 +108,11 @@ impl<'s> Registry<'s> {
 
     /// The host that sends blobs.
     pub(crate) const fn blob_host(&self) -> HostRole {
-        if self.spec.blobs.redirect { HostRole::Blobs } else { HostRole::Api }
+        if self.spec.blobs.redirect {
+            HostRole::Blobs
+        } else {
+            HostRole::Api
+        }
     }
 
     /// Whether a host responds to a request with the bytes of a blob.
@@ -114,7 +122,8 @@ impl<'s> Registry<'s> {
 
     /// Pending events of its burst and of its other load.
     pub(crate) fn load_events(&self) -> usize {
-        self.burst.as_ref().map_or(0, Burst::pending_events) + self.others.as_ref().map_or(0, Others::pending_events)
+        self.burst.as_ref().map_or(0, Burst::pending_events)
+            + self.others.as_ref().map_or(0, Others::pending_events)
     }
 
     /// The time to serve the `nth` request of a node to this host; `is_cold`: for a blob that nobody has downloaded.
@@ -136,14 +145,25 @@ impl<'s> Registry<'s> {
         };
         let usual = host.service_time.draw(streams, node, purpose, nth);
         let slowness = 1.0 / self.shares.1;
-        if slowness > 1.0 { usual.mul_f64(slowness) } else { usual }
+        if slowness > 1.0 {
+            usual.mul_f64(slowness)
+        } else {
+            usual
+        }
     }
 
     /// The most that one connection carries over a path with its own bound; of a blob, it depends on whether the
     /// content delivery network holds it (`warm`).
-    pub(crate) fn connection_cap(&self, path: Option<BytesPerSec>, warm: Option<bool>) -> Option<BytesPerSec> {
+    pub(crate) fn connection_cap(
+        &self,
+        path: Option<BytesPerSec>,
+        warm: Option<bool>,
+    ) -> Option<BytesPerSec> {
         let cdn = self.spec.cdn.zip(warm).map(|(cdn, warm)| cdn.rate(warm));
-        [path, cdn].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
+        [path, cdn]
+            .into_iter()
+            .flatten()
+            .min_by(|a, b| a.get().total_cmp(&b.get()))
     }
 
     /// A request reaches a host without any limit.
@@ -152,7 +172,13 @@ impl<'s> Registry<'s> {
     }
 
     /// A request of a cluster reaches a host.
-    pub(crate) fn arrives(&mut self, role: HostRole, ticket: Ticket, cluster: ClusterId, now: SimTime) -> Admission {
+    pub(crate) fn arrives(
+        &mut self,
+        role: HostRole,
+        ticket: Ticket,
+        cluster: ClusterId,
+        now: SimTime,
+    ) -> Admission {
         self.count(role);
         let admission = if role == HostRole::Api && !self.api_limits_allow(ticket.1, cluster, now) {
             Admission::TooMany
@@ -171,7 +197,11 @@ impl<'s> Registry<'s> {
             Request::Challenge | Request::Token => &mut None,
         };
         bucket.as_mut().is_none_or(|bucket| bucket.try_take(now))
-            && (request != Request::Manifest || self.quota.as_mut().is_none_or(|quota| quota.try_take(cluster, now)))
+            && (request != Request::Manifest
+                || self
+                    .quota
+                    .as_mut()
+                    .is_none_or(|quota| quota.try_take(cluster, now)))
     }
 
     /// It starts to send a blob.
@@ -203,7 +233,10 @@ impl<'s> Registry<'s> {
     }
 
     /// The next waiting request that gets a connection and a worker. `None`: no host has lost a connection since.
-    pub(crate) fn next_admitted(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<(HostRole, Ticket)> {
+    pub(crate) fn next_admitted(
+        &mut self,
+        is_alive: impl Fn(PullId) -> bool,
+    ) -> Option<(HostRole, Ticket)> {
         while let Some(&role) = self.closed.last() {
             if let Some(ticket) = self.host(role).next_from_outside(&is_alive) {
                 return Some((role, ticket));
@@ -217,7 +250,12 @@ impl<'s> Registry<'s> {
     fn drop_waiting(&mut self) -> Vec<(HostRole, Ticket)> {
         let mut dropped = Vec::new();
         for role in [HostRole::Api, HostRole::Token, HostRole::Blobs] {
-            dropped.extend(self.host(role).drop_waiting().into_iter().map(|ticket| (role, ticket)));
+            dropped.extend(
+                self.host(role)
+                    .drop_waiting()
+                    .into_iter()
+                    .map(|ticket| (role, ticket)),
+            );
         }
         dropped
     }
@@ -227,7 +265,10 @@ impl<'s> Registry<'s> {
         for host in &mut self.hosts {
             host.set_rate(now, share);
         }
-        for bucket in [&mut self.manifests, &mut self.blob_requests].into_iter().flatten() {
+        for bucket in [&mut self.manifests, &mut self.blob_requests]
+            .into_iter()
+            .flatten()
+        {
             bucket.set_rate(now, share);
         }
     }

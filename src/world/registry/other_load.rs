@@ -23,15 +23,27 @@ use crate::world::transfers::payload::{Payload, Sender, Transfer};
 const MIB: f64 = 1_048_576.0;
 
 /// Shares of the images, and the size in MiB that so many do not exceed. Source: above; the ends are guesses.
-const IMAGE_SIZES: [(f64, f64); 8] =
-    [(0.0, 2.0), (0.1, 15.0), (0.25, 66.0), (0.5, 157.0), (0.75, 289.0), (0.9, 471.0), (0.99, 1489.0), (1.0, 3000.0)];
+const IMAGE_SIZES: [(f64, f64); 8] = [
+    (0.0, 2.0),
+    (0.1, 15.0),
+    (0.25, 66.0),
+    (0.5, 157.0),
+    (0.75, 289.0),
+    (0.9, 471.0),
+    (0.99, 1489.0),
+    (1.0, 3000.0),
+];
 
 /// Shares of an image's bytes over its connections. Source: above.
 const LAYERS: [f64; 3] = [0.61, 0.195, 0.195];
 
 /// The size of an image that this share of the images does not exceed.
 fn image_size(share: f64) -> f64 {
-    let above = IMAGE_SIZES.iter().position(|(end, _)| share <= *end).unwrap_or(IMAGE_SIZES.len() - 1).max(1);
+    let above = IMAGE_SIZES
+        .iter()
+        .position(|(end, _)| share <= *end)
+        .unwrap_or(IMAGE_SIZES.len() - 1)
+        .max(1);
     let ((from, low), (to, high)) = (IMAGE_SIZES[above - 1], IMAGE_SIZES[above]);
     low * libm::pow(high / low, (share - from) / (to - from)) * MIB
 }
@@ -64,9 +76,21 @@ pub(crate) struct Others {
 impl Others {
     pub(crate) fn new(load: &OtherLoad, registry: usize) -> Self {
         let (steps, repeats) = load.steps();
-        let pulls = if let OtherLoad::Pulls(pulls) = load { Some(*pulls) } else { None };
+        let pulls = if let OtherLoad::Pulls(pulls) = load {
+            Some(*pulls)
+        } else {
+            None
+        };
         let key = EntityKey::of("registry").part(registry as u64);
-        Self { steps, repeats, step: 0, pulls, begun: 0, key, has_event: false }
+        Self {
+            steps,
+            repeats,
+            step: 0,
+            pulls,
+            begun: 0,
+            key,
+            has_event: false,
+        }
     }
 
     /// Events that can change nothing for the rollout while it waits for nothing else.
@@ -84,7 +108,8 @@ impl Others {
     fn next(&self, now: SimTime, streams: &Streams) -> Option<SimTime> {
         if let Some(pulls) = &self.pulls {
             let mut rng = streams.stream_nth(self.key, "other pull begins", self.begun);
-            let wait = SimDuration::from_secs_f64(dist::exponential(&mut rng, 1.0 / pulls.rate.get()));
+            let wait =
+                SimDuration::from_secs_f64(dist::exponential(&mut rng, 1.0 / pulls.rate.get()));
             return Some(now + wait.max(SimDuration::from_nanos(1)));
         }
         let next = self.step + 1;
@@ -113,7 +138,8 @@ impl World<'_> {
                 continue;
             }
             let capacity = self.transfers.links.data(self.registries[at].capacity());
-            self.transfers.set_capacity(queue.now(), self.transfers.links.egress[at], capacity);
+            self.transfers
+                .set_capacity(queue.now(), self.transfers.links.egress[at], capacity);
             self.schedule_other_load(at, queue);
         }
         self.rates_changed(queue);
@@ -121,12 +147,24 @@ impl World<'_> {
 
     fn schedule_other_load(&mut self, registry: usize, queue: &mut Queue) {
         let streams = &self.streams;
-        let Some(others) = &mut self.registries[registry].others else { return };
-        let change = if others.pulls.is_some() { LoadEvent::OtherPull } else { LoadEvent::OtherRate };
+        let Some(others) = &mut self.registries[registry].others else {
+            return;
+        };
+        let change = if others.pulls.is_some() {
+            LoadEvent::OtherPull
+        } else {
+            LoadEvent::OtherRate
+        };
         let next = others.next(queue.now(), streams);
         others.has_event = next.is_some();
         if let Some(at) = next {
-            queue.schedule(at, Event::RegistryLoad { registry: registry as u32, change });
+            queue.schedule(
+                at,
+                Event::RegistryLoad {
+                    registry: registry as u32,
+                    change,
+                },
+            );
         }
     }
 
@@ -135,7 +173,10 @@ impl World<'_> {
         if let Some(others) = &mut self.registries[registry].others {
             others.step += 1;
         }
-        let capacity = self.transfers.links.data(self.registries[registry].capacity());
+        let capacity = self
+            .transfers
+            .links
+            .data(self.registries[registry].capacity());
         let all = 0..self.nodes.len();
         self.set_link(self.transfers.links.egress[registry], capacity, all, queue);
         self.schedule_other_load(registry, queue);
@@ -144,15 +185,27 @@ impl World<'_> {
     /// A pull of another fleet begins.
     pub(crate) fn other_pull_begins(&mut self, registry: usize, queue: &mut Queue) {
         let streams = &self.streams;
-        let Some(others) = &mut self.registries[registry].others else { return };
+        let Some(others) = &mut self.registries[registry].others else {
+            return;
+        };
         let Some(pulls) = others.pulls else { return };
         let cap = pulls.downlink.get() / LAYERS.len() as f64;
         let sizes = others.next_pull(streams);
-        let cap = self.registries[registry].spec.per_connection.map_or(cap, |most| most.get().min(cap));
+        let cap = self.registries[registry]
+            .spec
+            .per_connection
+            .map_or(cap, |most| most.get().min(cap));
         for bytes in sizes {
             let sender = Sender::Others(registry);
-            let transfer = Transfer { payload: Payload::Others, bytes, sender, receiver: None, warms: None };
-            self.transfers.start_for_others(queue.now(), registry, BytesPerSec::new(cap), transfer);
+            let transfer = Transfer {
+                payload: Payload::Others,
+                bytes,
+                sender,
+                receiver: None,
+                warms: None,
+            };
+            self.transfers
+                .start_for_others(queue.now(), registry, BytesPerSec::new(cap), transfer);
         }
         self.rates_changed(queue);
         self.schedule_other_load(registry, queue);
@@ -166,11 +219,21 @@ mod tests {
 
     #[test]
     fn images_of_others_have_the_published_quantiles() {
-        assert!((image_size(0.5) - 157.0 * MIB).abs() < 1.0 && (image_size(0.9) - 471.0 * MIB).abs() < 1.0);
+        assert!(
+            (image_size(0.5) - 157.0 * MIB).abs() < 1.0
+                && (image_size(0.9) - 471.0 * MIB).abs() < 1.0
+        );
         // Between p50 and p75 at equal steps of the logarithm: sqrt(157 · 289).
         assert!((image_size(0.625) - 213.0 * MIB).abs() < 0.1 * MIB);
-        let pulls = OtherPulls { rate: PerSecond::new(2.0), downlink: BytesPerSec::from_mbit(100.0) };
+        let pulls = OtherPulls {
+            rate: PerSecond::new(2.0),
+            downlink: BytesPerSec::from_mbit(100.0),
+        };
         // The mean of the 145 images is about 236 MiB: two a second are 495 MB/s.
-        assert!((0.4e9..0.6e9).contains(&pulls.mean().get()), "{}", pulls.mean());
+        assert!(
+            (0.4e9..0.6e9).contains(&pulls.mean().get()),
+            "{}",
+            pulls.mean()
+        );
     }
 }

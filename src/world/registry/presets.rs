@@ -11,14 +11,18 @@ use crate::units::{BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration;
 use crate::world::quantity::DurationModel;
 use crate::world::registry::spec::{
-    BlobHostSpec, HostSpec, OverLimit, PullQuota, QuotaScope, RegistryPreset, RegistrySpec, RequestLimit,
+    BlobHostSpec, HostSpec, OverLimit, PullQuota, QuotaScope, RegistryPreset, RegistrySpec,
+    RequestLimit,
 };
 
 impl RegistryPreset {
     /// Its settings.
     #[must_use]
     pub fn spec(self) -> RegistrySpec {
-        RegistrySpec { preset: Some(self), ..self.limits() }
+        RegistrySpec {
+            preset: Some(self),
+            ..self.limits()
+        }
     }
 
     fn limits(self) -> RegistrySpec {
@@ -54,7 +58,10 @@ impl RegistryPreset {
             Self::DockerHubAnonymous => docker_hub(100, QuotaScope::Address),
             Self::DockerHubSignedIn => docker_hub(200, QuotaScope::Account),
             // distribution docs, `storage-drivers/s3.md`: blobs are redirected unless `redirect.disable` is set.
-            Self::DistributionS3 => RegistrySpec { blobs: s3(), ..plain() },
+            Self::DistributionS3 => RegistrySpec {
+                blobs: s3(),
+                ..plain()
+            },
             // goharbor/harbor#12540, Harbor 2.1: 1 000 pulls of a 10 MiB image, 500 at a time, took 151.1 s each in
             // the median (p95 162.1 s), which is 3.3 pulls a second. That its processors were the limit, that the
             // image had one layer, and the split into four workers are guesses: 4 / (6 requests · 0.2 s) = 3.3 a
@@ -74,7 +81,10 @@ impl RegistryPreset {
 
 /// The defaults, with an egress that does not bind.
 fn plain() -> RegistrySpec {
-    RegistrySpec { egress: BytesPerSec::from_gbit(100.0), ..RegistrySpec::default() }
+    RegistrySpec {
+        egress: BytesPerSec::from_gbit(100.0),
+        ..RegistrySpec::default()
+    }
 }
 
 fn per_second(requests: u32) -> RequestLimit {
@@ -93,13 +103,23 @@ fn acr(reads_per_minute: u32, megabytes: f64) -> RegistrySpec {
 }
 
 fn docker_hub(pulls: u32, scope: QuotaScope) -> RegistrySpec {
-    RegistrySpec { pull_quota: Some(PullQuota { pulls, per: SimDuration::from_hours(6), scope }), ..plain() }
+    RegistrySpec {
+        pull_quota: Some(PullQuota {
+            pulls,
+            per: SimDuration::from_hours(6),
+            scope,
+        }),
+        ..plain()
+    }
 }
 
 /// 5 500 GETs a second for each prefix, 503 above. Source: AWS's guidance for S3. That an image's blobs lie under one
 /// prefix is a guess; S3 splits prefixes by itself within minutes, which is left out.
 fn s3() -> BlobHostSpec {
     let mut blobs = BlobHostSpec::default();
-    blobs.host.request_limit = Some(RequestLimit { answer: OverLimit::Unavailable, ..per_second(5_500) });
+    blobs.host.request_limit = Some(RequestLimit {
+        answer: OverLimit::Unavailable,
+        ..per_second(5_500)
+    });
     blobs
 }

@@ -20,7 +20,10 @@ pub(super) struct QuotaWindow {
 
 impl QuotaWindow {
     pub(super) fn new(spec: PullQuota) -> Self {
-        Self { spec, taken: HashMap::new() }
+        Self {
+            spec,
+            taken: HashMap::new(),
+        }
     }
 
     /// Takes one pull. Returns false if the quota is exhausted.
@@ -48,9 +51,14 @@ mod tests {
 
     #[test]
     fn each_pull_leaves_the_quota_after_its_window() {
-        let spec = PullQuota { pulls: 2, per: SimDuration::from_secs(100), scope: QuotaScope::Address };
+        let spec = PullQuota {
+            pulls: 2,
+            per: SimDuration::from_secs(100),
+            scope: QuotaScope::Address,
+        };
         let mut quota = QuotaWindow::new(spec);
-        let mut take = |cluster: u32, at: u64| quota.try_take(ClusterId(cluster), SimTime::from_secs(at));
+        let mut take =
+            |cluster: u32, at: u64| quota.try_take(ClusterId(cluster), SimTime::from_secs(at));
         assert!(take(0, 0) && take(0, 60));
         assert!(!take(0, 99), "two in the last 100 s");
         assert!(take(1, 99), "another address has its own");
@@ -60,7 +68,11 @@ mod tests {
 
     #[test]
     fn one_account_shares_a_quota() {
-        let spec = PullQuota { pulls: 1, per: SimDuration::from_secs(100), scope: QuotaScope::Account };
+        let spec = PullQuota {
+            pulls: 1,
+            per: SimDuration::from_secs(100),
+            scope: QuotaScope::Account,
+        };
         let mut quota = QuotaWindow::new(spec);
         assert!(quota.try_take(ClusterId(0), SimTime::ZERO));
         assert!(!quota.try_take(ClusterId(1), SimTime::ZERO));

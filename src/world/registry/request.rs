@@ -27,7 +27,11 @@ impl Request {
 
     /// The host that it is sent to first.
     pub(crate) const fn first_host(self) -> HostRole {
-        if matches!(self, Self::Token) { HostRole::Token } else { HostRole::Api }
+        if matches!(self, Self::Token) {
+            HostRole::Token
+        } else {
+            HostRole::Api
+        }
     }
 }
 

@@ -155,8 +155,11 @@ impl Default for BlobHostSpec {
 /// The default of a flattened field is that of its own type, which differs here.
 #[cfg(test)]
 fn service_time_of_blobs(schema: &mut Schema) {
-    let default = serde_json::to_value(BlobHostSpec::default().host.service_time).expect("a duration is a text");
-    schema.pointer_mut("/properties/serviceTime").expect("a host has a service time")["default"] = default;
+    let default = serde_json::to_value(BlobHostSpec::default().host.service_time)
+        .expect("a duration is a text");
+    schema
+        .pointer_mut("/properties/serviceTime")
+        .expect("a host has a service time")["default"] = default;
 }
 
 /// One host of a registry: a request passes its bucket, then takes a connection, then a worker.
@@ -186,7 +189,12 @@ impl HostSpec {
     /// A host that serves every request immediately.
     #[must_use]
     pub const fn unlimited(service_time: DurationModel) -> Self {
-        Self { request_limit: None, connections: None, workers: None, service_time }
+        Self {
+            request_limit: None,
+            connections: None,
+            workers: None,
+            service_time,
+        }
     }
 }
 
@@ -207,7 +215,10 @@ impl<'de> Deserialize<'de> for OverLimit {
             "503" => Ok(Self::Unavailable),
             other => Err(format!("must be 429 or 503, not {other}")),
         };
-        deserializer.deserialize_any(TextVisitor { expecting: "429 or 503", read })
+        deserializer.deserialize_any(TextVisitor {
+            expecting: "429 or 503",
+            read,
+        })
     }
 }
 
@@ -244,7 +255,11 @@ pub struct RequestLimit {
     #[serde(deserialize_with = "positive")]
     pub rate: PerSecond,
     /// Maximum number of tokens. By default the tokens of one second; at least 1.
-    #[serde(default, deserialize_with = "positive", skip_serializing_if = "is_unset")]
+    #[serde(
+        default,
+        deserialize_with = "positive",
+        skip_serializing_if = "is_unset"
+    )]
     pub burst: u32,
     /// Status of an answer to a request above the limit: 429 or 503.
     #[serde(default)]
@@ -260,7 +275,11 @@ impl RequestLimit {
     /// A bucket whose excess is answered with 429.
     #[must_use]
     pub const fn new(rate: PerSecond, burst: u32) -> Self {
-        Self { rate, burst, answer: OverLimit::TooMany }
+        Self {
+            rate,
+            burst,
+            answer: OverLimit::TooMany,
+        }
     }
 }
 
@@ -334,7 +353,10 @@ pub struct CdnSpec {
 
 impl Default for CdnSpec {
     fn default() -> Self {
-        Self { cold: calibration::CDN_COLD, warm: calibration::CDN_WARM }
+        Self {
+            cold: calibration::CDN_COLD,
+            warm: calibration::CDN_WARM,
+        }
     }
 }
 
@@ -396,12 +418,16 @@ pub struct TcpSpec {
 }
 
 fn weight_spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    Option::<f64>::deserialize(deserializer)?.map(|sigma| checked_spread(sigma, 0.7)).transpose()
+    Option::<f64>::deserialize(deserializer)?
+        .map(|sigma| checked_spread(sigma, 0.7))
+        .transpose()
 }
 
 fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {
     match Option::<Share>::deserialize(deserializer)? {
-        Some(share) if share.get() >= 0.5 => Err(D::Error::custom("must be below 50%; Ethernet has 4.36%")),
+        Some(share) if share.get() >= 0.5 => {
+            Err(D::Error::custom("must be below 50%; Ethernet has 4.36%"))
+        }
         share => Ok(share),
     }
 }

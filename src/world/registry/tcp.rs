@@ -23,21 +23,39 @@ pub(crate) fn handshake(registry: &RegistrySpec, rtt: SimDuration) -> SimDuratio
 }
 
 /// The most that one connection carries between a registry and a cluster.
-pub(crate) fn path_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -> Option<BytesPerSec> {
+pub(crate) fn path_cap(
+    registry: &RegistrySpec,
+    rtt: SimDuration,
+    loss: Share,
+) -> Option<BytesPerSec> {
     let rtt = rtt.as_secs_f64();
     let tcp = registry.tcp;
     let per_round_trip = |bytes: f64| (rtt > 0.0).then(|| BytesPerSec::new(bytes / rtt));
-    let window = tcp.window.and_then(|window| per_round_trip(window.get() as f64));
+    let window = tcp
+        .window
+        .and_then(|window| per_round_trip(window.get() as f64));
     let loss = loss.get();
-    let mathis = if loss > 0.0 { per_round_trip(tcp.segment.get() as f64 * MATHIS / loss.sqrt()) } else { None };
-    [registry.per_connection, window, mathis].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
+    let mathis = if loss > 0.0 {
+        per_round_trip(tcp.segment.get() as f64 * MATHIS / loss.sqrt())
+    } else {
+        None
+    };
+    [registry.per_connection, window, mathis]
+        .into_iter()
+        .flatten()
+        .min_by(|a, b| a.get().total_cmp(&b.get()))
 }
 
 /// Segments in the first round trip of a transfer. Source: RFC 6928.
 const INITIAL_SEGMENTS: u32 = 10;
 
 /// The delay by slow start of a transfer of `size` whose full rate is `rate` bytes per second.
-pub(crate) fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> SimDuration {
+pub(crate) fn slow_start_delay(
+    tcp: TcpSpec,
+    rtt: SimDuration,
+    rate: f64,
+    size: Bytes,
+) -> SimDuration {
     if !tcp.slow_start {
         return SimDuration::ZERO;
     }
@@ -65,8 +83,12 @@ mod tests {
             // Connections to API, token service and blob host; one round trip for each of the token, five requests to
             // the API (401, HEAD, index, manifest, config), the config's blob, and twice for the layer: 9 in all. Then
             // 100 MB at 100 MB/s.
-            let found = play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
-            assert!((found - ready).abs() < 1e-6, "{handshake_round_trips} round trips: {found} s");
+            let found =
+                play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
+            assert!(
+                (found - ready).abs() < 1e-6,
+                "{handshake_round_trips} round trips: {found} s"
+            );
         }
     }
 
@@ -76,7 +98,8 @@ mod tests {
         world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
         world.registry.tcp.headers = Some(Share::new(0.2));
         // As above, but 100 MB at 80 MB/s: 2.5 s - 1 s + 1.25 s.
-        let found = play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
+        let found =
+            play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
         assert!((found - 2.75).abs() < 1e-6, "{found} s");
     }
 
@@ -100,16 +123,28 @@ mod tests {
 
     #[test]
     fn slow_start_costs_its_round_trips_minus_the_time_of_the_bytes_sent() {
-        let tcp = TcpSpec { slow_start: true, ..TcpSpec::OFF };
+        let tcp = TcpSpec {
+            slow_start: true,
+            ..TcpSpec::OFF
+        };
         let rtt = SimDuration::from_millis(100);
         let delay = |size: u64| slow_start_delay(tcp, rtt, 10e6, Bytes::new(size)).as_secs_f64();
         // A round trip at full rate carries 1 MB, the first one 14 600 B: ceil(log2(68.5)) = 7 rounds, in which
         // 127 · 14 600 B come, 0.185 42 s worth of the full rate.
         assert!((delay(100_000_000) - (0.7 - 0.185_42)).abs() < 1e-9);
-        assert!((delay(14_600) - (0.1 - 0.001_46)).abs() < 1e-9, "one round trip");
-        assert!((delay(14_601) - (0.2 - 0.001_460_1)).abs() < 1e-9, "one byte more takes two");
+        assert!(
+            (delay(14_600) - (0.1 - 0.001_46)).abs() < 1e-9,
+            "one round trip"
+        );
+        assert!(
+            (delay(14_601) - (0.2 - 0.001_460_1)).abs() < 1e-9,
+            "one byte more takes two"
+        );
         let fast = slow_start_delay(tcp, SimDuration::ZERO, 10e6, Bytes::new(100_000_000));
         assert!(fast.is_zero(), "no round trip, no delay");
-        assert!(slow_start_delay(TcpSpec::OFF, rtt, 10e6, Bytes::new(100_000_000)).is_zero(), "off");
+        assert!(
+            slow_start_delay(TcpSpec::OFF, rtt, 10e6, Bytes::new(100_000_000)).is_zero(),
+            "off"
+        );
     }
 }

@@ -33,7 +33,10 @@ fn failures(kind: PullError, count: u64) -> [u64; PullError::COUNT] {
 
 #[track_caller]
 fn assert_near(actual: f64, expected: f64, tolerance: f64, what: &str) {
-    assert!((actual - expected).abs() <= tolerance, "{what}: {actual}, expected {expected} within {tolerance}");
+    assert!(
+        (actual - expected).abs() <= tolerance,
+        "{what}: {actual}, expected {expected} within {tolerance}"
+    );
 }
 
 fn deployment(replicas: u32) -> WorkloadKind {
@@ -50,7 +53,10 @@ fn one_layer_over_one_link_takes_its_size_over_its_rate() {
     let played = play(&bare_world(1), 1, DAY);
     // 100 MB / 100 MB/s = 1 s, and nothing else takes time.
     assert_near(ready(&played, 0), 1.0, 1e-6, "ready");
-    assert_eq!((played.totals.sent, played.totals.lost), (Bytes::new(100_000_000), Bytes::ZERO));
+    assert_eq!(
+        (played.totals.sent, played.totals.lost),
+        (Bytes::new(100_000_000), Bytes::ZERO)
+    );
 }
 
 #[test]
@@ -85,7 +91,12 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
     // With 46 MB/s a connection cold and 500 MB/s warm, 250 MB/s of unpacking, 25 ms a layer and 0.3 s in all:
     // cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three at once, the fourth after the first: 2 * 250/46 + 1.025 +
     // 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33; four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
-    let cases = [(46e6, 1, 26.06, 25.8), (46e6, 4, 12.19, 12.4), (500e6, 1, 6.33, 6.0), (500e6, 4, 4.90, 4.6)];
+    let cases = [
+        (46e6, 1, 26.06, 25.8),
+        (46e6, 4, 12.19, 12.4),
+        (500e6, 1, 6.33, 6.0),
+        (500e6, 4, 4.90, 4.6),
+    ];
     for (connection, layers, by_hand, measured) in cases {
         let mut world = bare_world(1);
         world.clusters[0].downlink = BytesPerSec::new(1e12).into();
@@ -93,7 +104,9 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
         world.node.unpack_rate = BytesPerSec::new(250e6).into();
         world.node.unpack_per_layer = fixed(secs(0.025));
         world.node.pull_constant = fixed(secs(0.3));
-        world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1_000_000_000 / layers)).collect();
+        world.images[0].layers = (0..layers)
+            .map(|at| layer(&format!("l{at}"), 1_000_000_000 / layers))
+            .collect();
         let played = play(&world, 1, DAY);
         assert_near(ready(&played, 0), by_hand, 0.01, "by hand");
         assert_near(ready(&played, 0), measured, 0.07 * measured, "as measured");
@@ -106,10 +119,22 @@ fn an_update_fetches_and_unpacks_only_what_is_new() {
     let mut world = bare_world(1);
     world.release = ReleaseKind::Update;
     world.node.unpack_per_layer = fixed(secs(1.0));
-    world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 50_000_000), layer("tail", 5_000_000)];
-    world.images[0].layers = vec![layer("base", 50_000_000), layer("app", 30_000_000), layer("tail", 5_000_000)];
+    world.images[0].previous = vec![
+        layer("base", 50_000_000),
+        layer("libs", 50_000_000),
+        layer("tail", 5_000_000),
+    ];
+    world.images[0].layers = vec![
+        layer("base", 50_000_000),
+        layer("app", 30_000_000),
+        layer("tail", 5_000_000),
+    ];
     let played = play(&world, 1, DAY);
-    assert_eq!(played.totals.sent, Bytes::new(30_000_000), "the base is there, and so is the tail's blob");
+    assert_eq!(
+        played.totals.sent,
+        Bytes::new(30_000_000),
+        "the base is there, and so is the tail's blob"
+    );
     // 0.3 s for 30 MB, then two layers are unpacked: the tail again, because what lies below it changed.
     assert_near(ready(&played, 0), 0.3 + 2.0, 1e-6, "ready");
 }
@@ -119,8 +144,16 @@ fn discarded_blobs_are_fetched_again_when_the_layer_below_changed() {
     let mut world = bare_world(1);
     world.release = ReleaseKind::Update;
     world.node.keep_blobs = false;
-    world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 50_000_000), layer("tail", 5_000_000)];
-    world.images[0].layers = vec![layer("base", 50_000_000), layer("app", 30_000_000), layer("tail", 5_000_000)];
+    world.images[0].previous = vec![
+        layer("base", 50_000_000),
+        layer("libs", 50_000_000),
+        layer("tail", 5_000_000),
+    ];
+    world.images[0].layers = vec![
+        layer("base", 50_000_000),
+        layer("app", 30_000_000),
+        layer("tail", 5_000_000),
+    ];
     let played = play(&world, 1, DAY);
     assert_eq!(played.totals.sent, Bytes::new(35_000_000));
 }
@@ -129,13 +162,21 @@ fn discarded_blobs_are_fetched_again_when_the_layer_below_changed() {
 fn clusters_share_the_egress_and_a_region_their_link() {
     let mut world = bare_world(4);
     world.registry.egress = BytesPerSec::new(200e6);
-    world.regions = vec![RegionSpec { name: "far".to_owned(), bandwidth: BytesPerSec::new(20e6) }];
+    world.regions = vec![RegionSpec {
+        name: "far".to_owned(),
+        bandwidth: BytesPerSec::new(20e6),
+    }];
     world.clusters[0].region = Some(0);
     world.clusters[1].region = Some(0);
     let played = play(&world, 1, DAY);
     // Two behind 20 MB/s: 10 MB/s each, 10 s. The others: (200 - 20) / 2 = 90 MB/s each, 100/90 s.
     assert_near(ready(&played, 0), 10.0, 1e-6, "behind the region's link");
-    assert_near(ready(&played, 3), 100.0 / 90.0, 1e-6, "behind the egress alone");
+    assert_near(
+        ready(&played, 3),
+        100.0 / 90.0,
+        1e-6,
+        "behind the egress alone",
+    );
     assert_near(played.egress_peaks.0, 200e6, 1.0, "the peak is the egress");
 }
 
@@ -151,7 +192,8 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
     world.workloads[0].image = 1;
     world.workloads.insert(0, workload);
     let started = |world: &WorldSpec| {
-        play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
+        play(world, 1, DAY)
+            .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
     };
     let serial = started(&world);
     assert_near(serial[0], 10.0, 1e-5, "the slow one, first in the queue");
@@ -187,8 +229,14 @@ fn one_request_above_the_limit_becomes_five() {
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, secs(9.0));
     // The challenge takes the only token; the next request to the API is tried five times without a wait.
-    assert_eq!((played.totals.requests, played.totals.responses_429), (6, 5));
-    assert_eq!(played.totals.failed_pulls, failures(PullError::TooManyRequests, 1));
+    assert_eq!(
+        (played.totals.requests, played.totals.responses_429),
+        (6, 5)
+    );
+    assert_eq!(
+        played.totals.failed_pulls,
+        failures(PullError::TooManyRequests, 1)
+    );
 }
 
 #[test]
@@ -199,7 +247,12 @@ fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
     // The kubelet looks every second, so that the gates alone decide.
     world.node.error_requeue = fixed(secs(1.0));
     let played = play(&world, 1, secs(700.0));
-    let tries = played.times(|event| matches!(event, Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))));
+    let tries = played.times(|event| {
+        matches!(
+            event,
+            Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))
+        )
+    });
     assert_eq!(tries, [0.0, 10.0, 30.0, 70.0, 150.0, 310.0, 610.0]);
 }
 
@@ -211,9 +264,19 @@ fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
         world.node.error_requeue = fixed(secs(1.0));
         world.faults.pull_failure = Share::new(0.5);
         let played = play(&world, 7, DAY);
-        assert!(played.totals.failed_pulls[2] > 100, "about 200 of 400 attempts break");
-        assert!(played.ready_s().iter().all(Option::is_some), "{what}: every started pull ends well in the end");
-        assert_eq!(played.totals.received, Bytes::new(200 * 100_000_000), "{what}");
+        assert!(
+            played.totals.failed_pulls[2] > 100,
+            "about 200 of 400 attempts break"
+        );
+        assert!(
+            played.ready_s().iter().all(Option::is_some),
+            "{what}: every started pull ends well in the end"
+        );
+        assert_eq!(
+            played.totals.received,
+            Bytes::new(200 * 100_000_000),
+            "{what}"
+        );
         assert_eq!(played.totals.lost == Bytes::ZERO, resume, "{what}");
     }
 }
@@ -232,9 +295,19 @@ fn what_a_failed_pull_has_left_is_collected_before_the_next() {
         play(&world, 1, secs(200.0))
     };
     let kept = play_with(None, 15.0);
-    assert_near(ready(&kept, 0), 15.0 + 10.0 + 5.0, 1e-5, "half of the second layer is left to fetch");
+    assert_near(
+        ready(&kept, 0),
+        15.0 + 10.0 + 5.0,
+        1e-5,
+        "half of the second layer is left to fetch",
+    );
     let late = play_with(Some(secs(11.0)), 15.0);
-    assert_near(ready(&late, 0), 30.0, 1e-5, "the next attempt is earlier than the collector");
+    assert_near(
+        ready(&late, 0),
+        30.0,
+        1e-5,
+        "the next attempt is earlier than the collector",
+    );
     let collected = play_with(Some(secs(5.0)), 15.0);
     assert_eq!(collected.ready_s(), [None], "each attempt begins anew");
     // The first layer arrived whole, the second in part, in each of five attempts at 0, 25, 60, 115 and 210 s.
@@ -245,8 +318,16 @@ fn what_a_failed_pull_has_left_is_collected_before_the_next() {
 /// Adds a second workload like the first, whose image has these layers.
 fn add_cart(world: &mut WorldSpec, layers: Vec<LayerSpec>) {
     let name = "cart".to_owned();
-    world.images.push(ImageSpec { name: name.clone(), layers, ..world.images[0].clone() });
-    world.workloads.push(WorkloadSpec { name, image: 1, ..world.workloads[0].clone() });
+    world.images.push(ImageSpec {
+        name: name.clone(),
+        layers,
+        ..world.images[0].clone()
+    });
+    world.workloads.push(WorkloadSpec {
+        name,
+        image: 1,
+        ..world.workloads[0].clone()
+    });
 }
 
 #[test]
@@ -256,7 +337,10 @@ fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
         world.node.serialize_image_pulls = Some(false);
         world.node.runtime.slot_scope = scope;
         world.images[0].layers = vec![layer("base", 80_000_000), layer("shop", 10_000_000)];
-        add_cart(&mut world, vec![layer("base", 80_000_000), layer("cart", 10_000_000)]);
+        add_cart(
+            &mut world,
+            vec![layer("base", 80_000_000), layer("cart", 10_000_000)],
+        );
         let played = play(&world, 1, DAY);
         assert_eq!(played.totals.sent, Bytes::new(100_000_000), "{scope:?}");
         assert_near(ready(&played, 0), 1.0, 1e-6, "the link is never idle");
@@ -268,17 +352,32 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
     let mut world = bare_world(1);
     world.clusters[0].downlink = BytesPerSec::new(1e12).into();
     world.node.unpack_rate = BytesPerSec::new(300e6).into();
-    world.node.disk =
-        Some(DiskSpec { rate: BytesPerSec::new(100e6).into(), buffer: Bytes::new(200_000_000), ..DiskSpec::default() });
+    world.node.disk = Some(DiskSpec {
+        rate: BytesPerSec::new(100e6).into(),
+        buffer: Bytes::new(200_000_000),
+        ..DiskSpec::default()
+    });
     // Nothing to download.
-    let unpacked =
-        |name, bytes| LayerSpec { uncompressed: Uncompressed::Size(Bytes::new(bytes).into()), ..layer(name, 1) };
+    let unpacked = |name, bytes| LayerSpec {
+        uncompressed: Uncompressed::Size(Bytes::new(bytes).into()),
+        ..layer(name, 1)
+    };
     world.images[0].layers = vec![unpacked("a", 200_000_000), unpacked("b", 400_000_000)];
     // 300 MB at 300 MB/s fill the 200 MB that the disk has not taken; then 300 MB at 100 MB/s.
-    assert_near(ready(&play(&world, 1, DAY), 0), 1.0 + 3.0, 0.01, "the knee is after 300 MB");
+    assert_near(
+        ready(&play(&world, 1, DAY), 0),
+        1.0 + 3.0,
+        0.01,
+        "the knee is after 300 MB",
+    );
     // A layer of 100 MB arrives in no time, is synced in 1 s, and unpacked in a third.
     world.images[0].layers = vec![layer("a", 100_000_000)];
-    assert_near(ready(&play(&world, 1, DAY), 0), 1.0 + 1.0 / 3.0, 0.01, "a download is written before it is unpacked");
+    assert_near(
+        ready(&play(&world, 1, DAY), 0),
+        1.0 + 1.0 / 3.0,
+        0.01,
+        "a download is written before it is unpacked",
+    );
 }
 
 #[test]
@@ -302,7 +401,11 @@ fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
     assert_near(unpacked(2, None), 2.0 * 1.5, 0.01, "two at once");
     assert_near(unpacked(9, None), 1.5, 0.01, "all at once");
     // Two at once, 50 MB/s each.
-    let slow = Some(DiskSpec { rate: BytesPerSec::new(100e6).into(), buffer: Bytes::ZERO, ..DiskSpec::default() });
+    let slow = Some(DiskSpec {
+        rate: BytesPerSec::new(100e6).into(),
+        buffer: Bytes::ZERO,
+        ..DiskSpec::default()
+    });
     assert_near(unpacked(2, slow), 2.0 * 2.5, 0.01, "one disk");
 }
 
@@ -312,9 +415,16 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
     world.node.serialize_image_pulls = Some(false);
     world.node.unpack_slots = 3;
     world.node.unpack_rate = BytesPerSec::new(100e6).into();
-    world.node.disk =
-        Some(DiskSpec { rate: BytesPerSec::new(100e6).into(), buffer: Bytes::new(50_000_000), ..DiskSpec::default() });
-    world.images[0].layers = vec![layer("a", 90_000_000), layer("b", 1_000_000), layer("c", 2_000_000)];
+    world.node.disk = Some(DiskSpec {
+        rate: BytesPerSec::new(100e6).into(),
+        buffer: Bytes::new(50_000_000),
+        ..DiskSpec::default()
+    });
+    world.images[0].layers = vec![
+        layer("a", 90_000_000),
+        layer("b", 1_000_000),
+        layer("c", 2_000_000),
+    ];
     let longer = [&world.images[0].layers[..], &[layer("d", 1_000_000)]].concat();
     add_cart(&mut world, longer);
     let played = play(&world, 1, DAY);
@@ -334,7 +444,11 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
 fn an_attempt_past_its_deadline_fails_keeps_its_bytes_and_is_retried() {
     for (resume, expected, what) in [
         // 100 MB at 10 MB/s with 4 s for each attempt: 40 MB, gate 10 s, 40 MB, gate 20 s, 20 MB.
-        (true, 4.0 + 10.0 + 4.0 + 20.0 + 2.0, "it goes on where it was"),
+        (
+            true,
+            4.0 + 10.0 + 4.0 + 20.0 + 2.0,
+            "it goes on where it was",
+        ),
         (false, f64::NAN, "it never ends"),
     ] {
         let mut world = bare_world(1);
@@ -356,7 +470,11 @@ fn an_attempt_past_its_deadline_fails_keeps_its_bytes_and_is_retried() {
 fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
     for (slots, ready_at, why) in [
         // Nothing to download and 3 s to unpack each of two layers, with 4 s for each attempt and a gate of 10 s.
-        (1, 4.0 + 10.0 + 3.0, "the first layer stays, the second is unpacked anew"),
+        (
+            1,
+            4.0 + 10.0 + 3.0,
+            "the first layer stays, the second is unpacked anew",
+        ),
         (2, 3.0, "both at once need no second attempt"),
     ] {
         let mut world = bare_world(1);
@@ -374,13 +492,20 @@ fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
     world.node.unpack_rate = BytesPerSec::new(1e6).into();
     world.node.unpack_slots = 2;
     world.images[0].layers = vec![
-        LayerSpec { uncompressed: Uncompressed::Size(Bytes::new(5_000_000).into()), ..layer("a", 1) },
+        LayerSpec {
+            uncompressed: Uncompressed::Size(Bytes::new(5_000_000).into()),
+            ..layer("a", 1)
+        },
         layer("b", 1_000_000),
     ];
     let played = play(&world, 1, secs(60.0));
     let unpacked = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Unpacked(1))));
     assert!(unpacked.len() > 1, "again in each attempt: {unpacked:?}");
-    assert_eq!(played.ready_s(), [None], "5 s of unpacking never fit into 4 s");
+    assert_eq!(
+        played.ready_s(),
+        [None],
+        "5 s of unpacking never fit into 4 s"
+    );
 }
 
 #[test]
@@ -400,12 +525,23 @@ fn the_newer_kubelet_syncs_when_the_back_off_expires_and_at_least_once_a_minute(
     world.node.requeue = Requeue::AtExpiry;
     for seed in 0..50 {
         let played = play(&world, seed, secs(700.0));
-        let tries =
-            played.times(|event| matches!(event, Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))));
-        for (gap, gate) in tries.windows(2).map(|pair| pair[1] - pair[0]).zip([10.0, 20.0, 40.0, 80.0, 160.0]) {
+        let tries = played.times(|event| {
+            matches!(
+                event,
+                Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))
+            )
+        });
+        for (gap, gate) in tries
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .zip([10.0, 20.0, 40.0, 80.0, 160.0])
+        {
             // Beyond a minute the kubelet looks every 60-90 s, and then 1 to 1.5 times what is left of the gate.
             let longest = if gate > 60.0 { gate + 30.0 } else { gate * 1.5 };
-            assert!((gate..longest).contains(&gap), "{gap} s after a gate of {gate} s");
+            assert!(
+                (gate..longest).contains(&gap),
+                "{gap} s after a gate of {gate} s"
+            );
         }
     }
 }
@@ -418,7 +554,12 @@ fn a_layer_costs_its_constant_once_bandwidth_is_ample() {
         world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1)).collect();
         ready(&play(&world, 1, DAY), 0)
     };
-    assert_near(time(125) - time(9), 116.0 * 0.025, 1e-3, "125 layers against 9");
+    assert_near(
+        time(125) - time(9),
+        116.0 * 0.025,
+        1e-3,
+        "125 layers against 9",
+    );
 }
 
 #[test]
@@ -435,10 +576,20 @@ fn offline_clusters_do_nothing_until_they_return() {
 fn a_cluster_draws_the_same_numbers_whatever_other_clusters_exist() {
     let mut world = bare_world(50);
     world.faults.pull_failure = Share::new(0.3);
-    world.registry.api.service_time = DurationModel::LogNormal { median: secs(0.02), sigma: 0.5 };
-    world.node.error_requeue = DurationModel::Uniform { min: secs(10.0), max: secs(15.0) };
+    world.registry.api.service_time = DurationModel::LogNormal {
+        median: secs(0.02),
+        sigma: 0.5,
+    };
+    world.node.error_requeue = DurationModel::Uniform {
+        min: secs(10.0),
+        max: secs(15.0),
+    };
     let all = play(&world, 3, DAY);
     world.clusters.drain(..25);
     let half = play(&world, 3, DAY);
-    assert_eq!(all.ready_s()[25..], half.ready_s()[..], "no link is shared, so nobody else matters");
+    assert_eq!(
+        all.ready_s()[25..],
+        half.ready_s()[..],
+        "no link is shared, so nobody else matters"
+    );
 }

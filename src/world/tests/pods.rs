@@ -10,15 +10,32 @@ fn a_pod_is_ready_at_the_first_probe_it_can_answer() {
         (4.0, 0.0, 10.0, 1, 10.0, "the probe at 0 s comes too early"),
         (0.0, 0.0, 10.0, 1, 0.0, "the first probe finds it able"),
         (10.0, 0.0, 10.0, 1, 10.0, "just in time"),
-        (4.0, 5.0, 10.0, 1, 10.0, "the probe at 0 s is skipped, and the next comes a period after it"),
-        (4.0, 20.0, 10.0, 1, 20.0, "the first probe comes after the delay"),
+        (
+            4.0,
+            5.0,
+            10.0,
+            1,
+            10.0,
+            "the probe at 0 s is skipped, and the next comes a period after it",
+        ),
+        (
+            4.0,
+            20.0,
+            10.0,
+            1,
+            20.0,
+            "the first probe comes after the delay",
+        ),
         (6.0, 5.0, 10.0, 2, 20.0, "two in a row"),
     ];
     for (start, initial_delay, period, success_threshold, expected, why) in cases {
         let mut world = bare_world(1);
         world.workloads[0].start = fixed(secs(start));
-        world.workloads[0].readiness =
-            Some(ProbeSpec { initial_delay: secs(initial_delay), period: secs(period), success_threshold });
+        world.workloads[0].readiness = Some(ProbeSpec {
+            initial_delay: secs(initial_delay),
+            period: secs(period),
+            success_threshold,
+        });
         assert_near(ready(&play(&world, 1, DAY), 0), 1.0 + expected, 1e-6, why);
     }
 }
@@ -29,14 +46,18 @@ fn a_daemon_set_updates_one_node_after_the_other() {
     world.clusters[0].nodes = 3.into();
     world.release = ReleaseKind::Update;
     world.workloads[0].termination = fixed(secs(2.0));
-    world.workloads[0].kind =
-        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(1), max_surge: CountOrPercent::Count(0) };
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable: CountOrPercent::Count(1),
+        max_surge: CountOrPercent::Count(0),
+    };
     let played = play(&world, 1, DAY);
     // Each node: the old pod goes (2 s), then the new one is pulled for (1 s).
     assert_near(ready(&played, 0), 9.0, 1e-5, "one after the other");
     assert_eq!(played.peak_pulls, 1);
-    world.workloads[0].kind =
-        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(0), max_surge: CountOrPercent::Percent(100) };
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable: CountOrPercent::Count(0),
+        max_surge: CountOrPercent::Percent(100),
+    };
     let surging = play(&world, 1, DAY);
     // All nodes at once beside the old pods: 300 MB over one link of 100 MB/s; then the old ones go.
     assert_eq!(surging.peak_pulls, 3);
@@ -49,8 +70,11 @@ fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
     world.clusters[0].nodes = 8.into();
     world.release = ReleaseKind::Update;
     world.workloads[0].kind = deployment(8);
-    world.workloads[0].readiness =
-        Some(ProbeSpec { initial_delay: secs(30.0), period: secs(10.0), success_threshold: 1 });
+    world.workloads[0].readiness = Some(ProbeSpec {
+        initial_delay: secs(30.0),
+        period: secs(10.0),
+        success_threshold: 1,
+    });
     let played = play(&world, 1, DAY);
     assert_eq!(played.peak_pulls, 4, "25 % of 8 up and 25 % of 8 down");
     assert_eq!(played.totals.pulls, 8, "one for each node");
@@ -61,11 +85,17 @@ fn a_defective_revision_crashes_indefinitely_and_the_world_comes_to_rest() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
-    world.workloads[0].readiness =
-        Some(ProbeSpec { initial_delay: secs(0.0), period: secs(1.0), success_threshold: 1 });
+    world.workloads[0].readiness = Some(ProbeSpec {
+        initial_delay: secs(0.0),
+        period: secs(1.0),
+        success_threshold: 1,
+    });
     let played = play(&world, 1, DAY);
     assert_eq!(played.ready_s(), [None]);
-    assert_eq!(played.totals.crashes, 1, "what it does from then on changes nothing");
+    assert_eq!(
+        played.totals.crashes, 1,
+        "what it does from then on changes nothing"
+    );
     assert!(played.facts[0].defective);
 }
 
@@ -75,14 +105,18 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
     let played = play(&world, 1, secs(100.0));
-    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
+    let starts =
+        played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
     // Pulled at 1 s; each life lasts 5 s, and the waits between them are 0, 10, 20, 40, … s.
     let expected = [1.0, 6.0, 21.0, 46.0, 91.0];
     for (start, expected) in starts.iter().zip(expected) {
         assert_near(*start, expected, 1e-6, "a start");
     }
     assert_eq!(starts.len(), expected.len());
-    assert!(played.facts[0].ready.is_some(), "no probe: ready as soon as it runs");
+    assert!(
+        played.facts[0].ready.is_some(),
+        "no probe: ready as soon as it runs"
+    );
 }
 
 #[test]
@@ -92,7 +126,8 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
     world.faults.defect.crash_after = fixed(secs(5.0));
     world.node.error_requeue = fixed(secs(12.0));
     let played = play(&world, 1, secs(130.0));
-    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
+    let starts =
+        played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
     // Gates of 0, 10, 20, 40 s and a look every 12 s: 0, 12, 24, 48 s after each crash.
     let expected = [1.0, 6.0, 23.0, 52.0, 105.0];
     for (start, expected) in starts.iter().zip(expected) {
@@ -103,7 +138,14 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
     world.node.requeue = Requeue::AtExpiry;
     let starts = play(&world, 1, secs(130.0))
         .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
-    for (gap, gate) in starts.windows(2).map(|pair| pair[1] - pair[0] - 5.0).zip([0.0, 10.0, 20.0, 40.0]) {
-        assert!((gate - 1e-6..=gate * 1.5 + 1e-6).contains(&gap), "{gap} s after a gate of {gate} s");
+    for (gap, gate) in starts
+        .windows(2)
+        .map(|pair| pair[1] - pair[0] - 5.0)
+        .zip([0.0, 10.0, 20.0, 40.0])
+    {
+        assert!(
+            (gate - 1e-6..=gate * 1.5 + 1e-6).contains(&gap),
+            "{gap} s after a gate of {gate} s"
+        );
     }
 }

@@ -26,8 +26,16 @@ impl World<'_> {
         let node = self.pulls[pull.index()].node;
         let connection = self.connect(node, from, cap);
         let sender = Sender::Registry(from);
-        let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: blob };
-        let id = self.transfers.start_from_registry(queue.now(), from, node, connection, transfer);
+        let transfer = Transfer {
+            payload,
+            bytes: size,
+            sender,
+            receiver: Some(node),
+            warms: blob,
+        };
+        let id = self
+            .transfers
+            .start_from_registry(queue.now(), from, node, connection, transfer);
         self.registries[from].transfer_begins();
         self.meter.registry_downloads.rise();
         self.note_download_begins(node);
@@ -56,12 +64,19 @@ impl World<'_> {
             let (transfer, arrived) = self.transfers.cancel(now, id);
             self.count_transfer(&transfer, arrived);
             // Bytes for a cache, or for another fleet, are not counted for any node.
-            self.totals.lost += if transfer.receiver.is_some() { arrived } else { Bytes::ZERO };
+            self.totals.lost += if transfer.receiver.is_some() {
+                arrived
+            } else {
+                Bytes::ZERO
+            };
         }
     }
 
     fn count_transfer(&mut self, transfer: &Transfer, bytes: Bytes) {
-        if matches!(transfer.sender, Sender::Registry(_) | Sender::RegistryFill(_)) {
+        if matches!(
+            transfer.sender,
+            Sender::Registry(_) | Sender::RegistryFill(_)
+        ) {
             self.meter.registry_downloads.fall();
         }
         match transfer.sender {
@@ -75,7 +90,9 @@ impl World<'_> {
             Sender::Cache => self.totals.from_caches += bytes,
             Sender::Peers => self.totals.from_peers += bytes,
         }
-        let Some(node) = transfer.receiver else { return };
+        let Some(node) = transfer.receiver else {
+            return;
+        };
         self.meter.downloads.fall();
         let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
         cluster.spend(self.meter.now());
@@ -85,7 +102,9 @@ impl World<'_> {
 
     pub(crate) fn transfers_end(&mut self, queue: &mut Queue) {
         for at in 0..self.transfers.advance(queue.now()) {
-            let Some(transfer) = self.transfers.take_completed(at) else { continue };
+            let Some(transfer) = self.transfers.take_completed(at) else {
+                continue;
+            };
             self.count_transfer(&transfer, transfer.bytes);
             self.transfer_completed(transfer.payload, transfer.bytes, queue);
         }
@@ -116,14 +135,25 @@ impl World<'_> {
         self.follow_bursts(queue);
         if self.orders.is_none() {
             self.meter.set_egress(self.transfers.egress());
-            let others: f64 = self.registries.iter().map(|registry| registry.sent_steadily().get()).sum();
-            self.meter.add_others(others + self.transfers.rate_of_others());
+            let others: f64 = self
+                .registries
+                .iter()
+                .map(|registry| registry.sent_steadily().get())
+                .sum();
+            self.meter
+                .add_others(others + self.transfers.rate_of_others());
         }
         self.transfers.schedule_completion(queue);
     }
 
     /// Sets the capacity of a link, which only transfers to these `nodes` cross, and those that they wait for.
-    pub(crate) fn set_link(&mut self, link: LinkId, capacity: BytesPerSec, nodes: Range<usize>, queue: &mut Queue) {
+    pub(crate) fn set_link(
+        &mut self,
+        link: LinkId,
+        capacity: BytesPerSec,
+        nodes: Range<usize>,
+        queue: &mut Queue,
+    ) {
         let now = queue.now();
         self.meter.advance(now);
         let died_or_revived = self.transfers.set_capacity(now, link, capacity);

@@ -54,17 +54,33 @@ impl Links {
         let data = |rate: BytesPerSec| BytesPerSec::new(rate.get() * data_share);
         let egress = network.add_link(None, data(spec.registry.egress));
         let region = |bandwidth| network.add_link(Some(egress), data(bandwidth));
-        let regions = spec.regions.iter().map(|region| region.bandwidth).map(region).collect();
-        Self { data_share, egress: vec![egress], others: Vec::new(), regions, clusters: Vec::new(), nodes: Vec::new() }
+        let regions = spec
+            .regions
+            .iter()
+            .map(|region| region.bandwidth)
+            .map(region)
+            .collect();
+        Self {
+            data_share,
+            egress: vec![egress],
+            others: Vec::new(),
+            regions,
+            clusters: Vec::new(),
+            nodes: Vec::new(),
+        }
     }
 
     /// Adds the egress of the other registries, and the links of other clients.
     pub(crate) fn add_registries(&mut self, spec: &WorldSpec, network: &mut Network) {
-        let others = spec.registries.iter().map(|other| network.add_link(None, self.data(other.spec.egress)));
+        let others = spec
+            .registries
+            .iter()
+            .map(|other| network.add_link(None, self.data(other.spec.egress)));
         self.egress.extend(others.collect::<Vec<_>>());
         for (at, &egress) in self.egress.iter().enumerate() {
             let has_pulls = matches!(spec.registry_at(at).other_load, Some(OtherLoad::Pulls(_)));
-            self.others.push(has_pulls.then(|| network.add_link(Some(egress), BytesPerSec::UNLIMITED)));
+            self.others
+                .push(has_pulls.then(|| network.add_link(Some(egress), BytesPerSec::UNLIMITED)));
         }
     }
 
@@ -76,15 +92,23 @@ impl Links {
         capacity: BytesPerSec,
         network: &mut Network,
     ) -> LinkId {
-        let uplink = uplink.unwrap_or_else(|| region.map_or(self.egress[0], |region| self.regions[region]));
+        let uplink =
+            uplink.unwrap_or_else(|| region.map_or(self.egress[0], |region| self.regions[region]));
         let downlink = network.add_link(Some(uplink), self.data(capacity));
         self.clusters.push((region, downlink));
         downlink
     }
 
     /// Adds a node's network card behind `uplink`.
-    pub(crate) fn add_node(&mut self, cluster: ClusterId, uplink: LinkId, nic: BytesPerSec, network: &mut Network) {
-        self.nodes.push((cluster, network.add_link(Some(uplink), self.data(nic))));
+    pub(crate) fn add_node(
+        &mut self,
+        cluster: ClusterId,
+        uplink: LinkId,
+        nic: BytesPerSec,
+        network: &mut Network,
+    ) {
+        self.nodes
+            .push((cluster, network.add_link(Some(uplink), self.data(nic))));
     }
 
     /// The rate of the data that a link of this rate carries beside headers.
@@ -110,7 +134,10 @@ impl Links {
         let into = |cluster: ClusterId| {
             let (region, downlink) = self.clusters[cluster.index()];
             let region = region.map(|region| self.regions[region]);
-            [Some(self.egress[registry]), region, Some(downlink)].into_iter().flatten().collect::<Vec<_>>()
+            [Some(self.egress[registry]), region, Some(downlink)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
         };
         match to {
             Destination::Region(region) => vec![self.egress[registry], self.regions[region]],

@@ -76,21 +76,32 @@ impl Transfers {
             return self.start_over(now, &Leg { links, connection }, transfer);
         }
         // The tree of links hangs on the first registry.
-        let id = self.network.start(now, self.links.card(node), transfer.bytes, connection);
+        let id = self
+            .network
+            .start(now, self.links.card(node), transfer.bytes, connection);
         self.insert(id, transfer);
         id
     }
 
     /// Starts a transfer over these links.
     pub(crate) fn start_over(&mut self, now: SimTime, leg: &Leg, transfer: Transfer) -> TransferId {
-        let id = self.network.start_over(now, &leg.links, transfer.bytes, leg.connection);
+        let id = self
+            .network
+            .start_over(now, &leg.links, transfer.bytes, leg.connection);
         self.insert(id, transfer);
         id
     }
 
     /// Starts a transfer of a registry to another client.
-    pub(crate) fn start_for_others(&mut self, now: SimTime, registry: usize, cap: BytesPerSec, transfer: Transfer) {
-        let link = self.links.others[registry].expect("a registry with pulls of others has a link for them");
+    pub(crate) fn start_for_others(
+        &mut self,
+        now: SimTime,
+        registry: usize,
+        cap: BytesPerSec,
+        transfer: Transfer,
+    ) {
+        let link = self.links.others[registry]
+            .expect("a registry with pulls of others has a link for them");
         let id = self.network.start(now, link, transfer.bytes, Some(cap));
         self.insert(id, transfer);
     }
@@ -132,7 +143,9 @@ impl Transfers {
         }
         // It has completed at this instant and was not processed yet.
         let completed = self.completed.iter_mut().find(|(other, _)| *other == id);
-        let transfer = completed.and_then(|(_, transfer)| transfer.take()).expect("it is in progress");
+        let transfer = completed
+            .and_then(|(_, transfer)| transfer.take())
+            .expect("it is in progress");
         let arrived = transfer.bytes;
         (transfer, arrived)
     }
@@ -140,7 +153,11 @@ impl Transfers {
     /// Those in progress, in the order of their starts.
     fn all_in_progress(&self) -> Vec<TransferId> {
         let moving = self.in_progress.iter().flatten().map(|(id, _)| *id);
-        let completed = self.completed.iter().filter(|(_, transfer)| transfer.is_some()).map(|(id, _)| *id);
+        let completed = self
+            .completed
+            .iter()
+            .filter(|(_, transfer)| transfer.is_some())
+            .map(|(id, _)| *id);
         let mut ids: Vec<TransferId> = moving.chain(completed).collect();
         ids.sort_unstable();
         ids
@@ -185,7 +202,12 @@ impl Transfers {
     }
 
     /// Changes the capacity of a link. Returns whether the link died or revived.
-    pub(crate) fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) -> bool {
+    pub(crate) fn set_capacity(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        capacity: BytesPerSec,
+    ) -> bool {
         let was_dead = self.network.capacity(link).get() <= 0.0;
         let is_dead = capacity.get() <= 0.0;
         self.network.set_capacity(now, link, capacity);
@@ -196,21 +218,32 @@ impl Transfers {
 
     /// The current sending rate of each registry to the fleet, and whether it is at its capacity.
     fn egress(&self) -> impl Iterator<Item = (BytesPerSec, bool)> {
-        self.links.egress.iter().zip(&self.links.others).map(|(&egress, others)| {
-            let rate = self.network.throughput(egress);
-            let own = match others {
-                None => rate,
-                Some(_) if self.own == 0 => BytesPerSec::ZERO,
-                Some(others) => BytesPerSec::new((rate.get() - self.network.throughput(*others).get()).max(0.0)),
-            };
-            // A link that is down carries nothing and is not busy.
-            (own, rate.get() > 0.0 && self.network.is_saturated(egress))
-        })
+        self.links
+            .egress
+            .iter()
+            .zip(&self.links.others)
+            .map(|(&egress, others)| {
+                let rate = self.network.throughput(egress);
+                let own = match others {
+                    None => rate,
+                    Some(_) if self.own == 0 => BytesPerSec::ZERO,
+                    Some(others) => BytesPerSec::new(
+                        (rate.get() - self.network.throughput(*others).get()).max(0.0),
+                    ),
+                };
+                // A link that is down carries nothing and is not busy.
+                (own, rate.get() > 0.0 && self.network.is_saturated(egress))
+            })
     }
 
     /// The current rate of transfers to other clients.
     fn rate_of_others(&self) -> f64 {
-        self.links.others.iter().flatten().map(|&link| self.network.throughput(link).get()).sum()
+        self.links
+            .others
+            .iter()
+            .flatten()
+            .map(|&link| self.network.throughput(link).get())
+            .sum()
     }
 
     /// Schedules the event of the next completion.
@@ -218,9 +251,14 @@ impl Transfers {
         match (self.network.next_completion(), self.next_completion) {
             (Some(at), Some(event)) => {
                 let pending = queue.reschedule(event, at);
-                assert!(pending, "the event of a completion is pending until it is handled");
+                assert!(
+                    pending,
+                    "the event of a completion is pending until it is handled"
+                );
             }
-            (Some(at), None) => self.next_completion = Some(queue.schedule(at, Event::TransfersEnd)),
+            (Some(at), None) => {
+                self.next_completion = Some(queue.schedule(at, Event::TransfersEnd))
+            }
             (None, Some(event)) => {
                 queue.cancel(event);
                 self.next_completion = None;

@@ -87,7 +87,9 @@ impl Routing {
     /// The same, after `spent` on hosts that did not serve the request.
     pub(crate) fn later(self, spent: SimDuration) -> Self {
         match self {
-            Self::Upstream { detour } => Self::Upstream { detour: detour + spent },
+            Self::Upstream { detour } => Self::Upstream {
+                detour: detour + spent,
+            },
             Self::Nearby { wait } => Self::Nearby { wait: wait + spent },
             Self::Refused { wait } => Self::Refused { wait: wait + spent },
             Self::Waits => Self::Waits,

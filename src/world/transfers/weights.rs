@@ -14,11 +14,23 @@ use crate::world::ids::NodeId;
 
 impl World<'_> {
     /// The next connection of a node to a registry.
-    pub(crate) fn connect(&mut self, node: NodeId, registry: usize, cap: Option<BytesPerSec>) -> Connection {
-        let Some(sigma) = self.registries[registry].spec.tcp.weight_spread else { return cap.into() };
+    pub(crate) fn connect(
+        &mut self,
+        node: NodeId,
+        registry: usize,
+        cap: Option<BytesPerSec>,
+    ) -> Connection {
+        let Some(sigma) = self.registries[registry].spec.tcp.weight_spread else {
+            return cap.into();
+        };
         let nth = self.transfers.next_connection(node);
-        let mut rng = self.streams.stream_nth(self.nodes[node.index()].key, "connection weight", nth);
-        Connection { cap, weight: ShareWeight::near(dist::lognormal(&mut rng, 1.0, sigma)) }
+        let mut rng =
+            self.streams
+                .stream_nth(self.nodes[node.index()].key, "connection weight", nth);
+        Connection {
+            cap,
+            weight: ShareWeight::near(dist::lognormal(&mut rng, 1.0, sigma)),
+        }
     }
 }
 

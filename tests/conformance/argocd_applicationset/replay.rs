@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationStatus, ApplicationView,
-    ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health, OperationPhase, OperationState, Retry,
-    RolloutStatus, Spec, SyncPolicy, SyncStatus, queues_pass,
+    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationStatus,
+    ApplicationView, ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health,
+    OperationPhase, OperationState, Retry, RolloutStatus, Spec, SyncPolicy, SyncStatus,
+    queues_pass,
 };
 use fleetsim::rollout::{Pass, Revision, TargetId, TargetSet};
 use serde_json::{Map, Value, json};
@@ -42,17 +43,34 @@ impl Replay {
     pub fn new(trace: &Trace) -> Self {
         let mut names: Vec<String> = Vec::new();
         names.extend(trace.gen_.iter().flatten().map(|app| app.n.clone()));
-        names.extend(trace.steps.iter().flat_map(|step| step.gen_.iter().flatten().map(|app| app.n.clone())));
+        names.extend(
+            trace
+                .steps
+                .iter()
+                .flat_map(|step| step.gen_.iter().flatten().map(|app| app.n.clone())),
+        );
         names.extend(trace.live.iter().flat_map(|(_, names)| names.clone()));
         names.extend(trace.rows.iter().flat_map(|(_, names)| names.clone()));
         names.sort_unstable();
         names.dedup();
-        let mut spec = ApplicationSetSpec { strategy: trace.strategy.clone(), ..ApplicationSetSpec::default() };
-        let automated = (trace.tmpl.auto > 0).then_some(Automated { prune: trace.tmpl.auto == 2, enabled: None });
-        let retry = (trace.tmpl.retry > 0).then_some(Retry { limit: trace.tmpl.retry, backoff: None });
+        let mut spec = ApplicationSetSpec {
+            strategy: trace.strategy.clone(),
+            ..ApplicationSetSpec::default()
+        };
+        let automated = (trace.tmpl.auto > 0).then_some(Automated {
+            prune: trace.tmpl.auto == 2,
+            enabled: None,
+        });
+        let retry = (trace.tmpl.retry > 0).then_some(Retry {
+            limit: trace.tmpl.retry,
+            backoff: None,
+        });
         spec.template.spec.sync_policy = Some(SyncPolicy { automated, retry });
         if trace.tmpl.fin == 1 {
-            spec.template.metadata.finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
+            spec.template
+                .metadata
+                .finalizers
+                .push("resources-finalizer.argocd.argoproj.io".to_owned());
         }
         let count = names.len();
         let set = ArgoCd::new(spec, ControllerOptions::default(), names.clone());
@@ -81,9 +99,15 @@ impl Replay {
                         Some(generated) => generated.parameters,
                         None => replay.word(&trace.p),
                     },
-                    auto_sync: if trace.tmpl.auto > 0 { AutoSync::Disabled } else { AutoSync::Absent },
+                    auto_sync: if trace.tmpl.auto > 0 {
+                        AutoSync::Disabled
+                    } else {
+                        AutoSync::Absent
+                    },
                 };
-                let labels = generated.map(|generated| generated.labels).unwrap_or_default();
+                let labels = generated
+                    .map(|generated| generated.labels)
+                    .unwrap_or_default();
                 replay.view[index].live = Some(Application::new(labels, spec));
                 replay.change(index, change);
             }
@@ -113,7 +137,9 @@ impl Replay {
     }
 
     fn index(&self, name: &str) -> usize {
-        self.names.binary_search_by(|other| other.as_str().cmp(name)).expect("all names were collected")
+        self.names
+            .binary_search_by(|other| other.as_str().cmp(name))
+            .expect("all names were collected")
     }
 
     fn word(&mut self, text: &str) -> u32 {
@@ -126,11 +152,17 @@ impl Replay {
     }
 
     fn revisions(&mut self, texts: &[String]) -> Arc<[Revision]> {
-        if texts == [""] { Arc::default() } else { texts.iter().map(|text| Revision(self.word(text))).collect() }
+        if texts == [""] {
+            Arc::default()
+        } else {
+            texts.iter().map(|text| Revision(self.word(text))).collect()
+        }
     }
 
     fn generate(&mut self) {
-        self.view.iter_mut().for_each(|application| application.generated = None);
+        self.view
+            .iter_mut()
+            .for_each(|application| application.generated = None);
         for app in self.generated.clone() {
             let index = self.index(&app.n);
             let mut parameters = app.p.unwrap_or_else(|| self.parameter.clone());
@@ -140,7 +172,10 @@ impl Replay {
             }
             let parameters = self.word(&parameters);
             let generated = Generated::new(Arc::new(app.l), parameters, Revision(0));
-            self.view[index].generated = Some(Generated { valid: app.bad == 0, ..generated });
+            self.view[index].generated = Some(Generated {
+                valid: app.bad == 0,
+                ..generated
+            });
         }
     }
 
@@ -150,7 +185,10 @@ impl Replay {
             self.view[index].live = None;
             return;
         }
-        let live = self.view[index].live.as_mut().expect("only what exists is changed");
+        let live = self.view[index]
+            .live
+            .as_mut()
+            .expect("only what exists is changed");
         if let Some(sync) = &change.y {
             live.sync = match sync.as_str() {
                 "S" => SyncStatus::Synced,
@@ -185,13 +223,18 @@ impl Replay {
                 "" => None,
                 other => panic!("the record knows no phase such as `{other}`"),
             };
-            live.operation_state = phase.map(|phase| OperationState { phase, started_at: time(*started_at) });
+            live.operation_state = phase.map(|phase| OperationState {
+                phase,
+                started_at: time(*started_at),
+            });
         }
         if let Some(at) = change.r {
             live.reconciled_at = Some(time(at));
         }
         if let Some(conditions) = &change.e {
-            let is_error = |condition: &String| matches!(condition.as_str(), "InvalidSpecError" | "UnknownError");
+            let is_error = |condition: &String| {
+                matches!(condition.as_str(), "InvalidSpecError" | "UnknownError")
+            };
             live.has_error = conditions.iter().any(is_error);
         }
         if change.q == Some(0) {
@@ -203,7 +246,10 @@ impl Replay {
     pub fn apply(&mut self, step: &TraceStep) -> bool {
         let mut wakes = step.p.is_some() || step.gen_.is_some() || step.delset == 1;
         if let Some(strategy) = &step.strategy {
-            let spec = ApplicationSetSpec { strategy: parse(strategy), ..self.set.spec().clone() };
+            let spec = ApplicationSetSpec {
+                strategy: parse(strategy),
+                ..self.set.spec().clone()
+            };
             wakes |= spec != *self.set.spec();
             self.set.set_spec(spec.clone());
             self.quick.set_spec(spec);
@@ -223,7 +269,10 @@ impl Replay {
             }
         }
         let pairs = before.iter().zip(&self.view);
-        wakes | pairs.into_iter().any(|(old, new)| queues_pass(old.as_ref(), new.live.as_ref()))
+        wakes
+            | pairs
+                .into_iter()
+                .any(|(old, new)| queues_pass(old.as_ref(), new.live.as_ref()))
     }
 
     /// One pass, and what it did in the record's words; what is empty is left out.
@@ -246,12 +295,18 @@ impl Replay {
         }
         starts.sort_unstable();
         let status = &pass.status;
-        let mut requested: Vec<String> = status.requested.iter().map(|target| self.name(*target)).collect();
+        let mut requested: Vec<String> = status
+            .requested
+            .iter()
+            .map(|target| self.name(*target))
+            .collect();
         requested.sort_unstable();
         let changes = rows.iter().zip(self.set.rows()).zip(&self.names);
         let st: Map<String, Value> = changes
             .clone()
-            .filter_map(|((old, new), name)| Some((name.clone(), self.row_change(old.as_ref(), new.as_ref()?)?)))
+            .filter_map(|((old, new), name)| {
+                Some((name.clone(), self.row_change(old.as_ref(), new.as_ref()?)?))
+            })
             .collect();
         let gone = changes.filter(|((old, new), _)| old.is_some() && new.is_none());
         let gone: Vec<String> = gone.map(|(_, name)| name.clone()).collect();
@@ -259,7 +314,14 @@ impl Replay {
         let mut got = Map::from_iter([
             ("st".to_owned(), Value::Object(st)),
             ("gone".to_owned(), json!(gone)),
-            ("wave".to_owned(), if is_rolling { json!(self.wave(status)) } else { Value::Null }),
+            (
+                "wave".to_owned(),
+                if is_rolling {
+                    json!(self.wave(status))
+                } else {
+                    Value::Null
+                },
+            ),
             ("trig".to_owned(), json!(requested)),
             ("ops".to_owned(), json!(starts)),
             (
@@ -283,7 +345,14 @@ impl Replay {
                     _ => None,
                 })),
             ),
-            ("rq".to_owned(), json!(status.requeue_after.map(|after| after.as_nanos() / 1_000_000_000))),
+            (
+                "rq".to_owned(),
+                json!(
+                    status
+                        .requeue_after
+                        .map(|after| after.as_nanos() / 1_000_000_000)
+                ),
+            ),
             (
                 "again".to_owned(),
                 json!(match (status.rows_written, status.objects_written) {
@@ -293,8 +362,22 @@ impl Replay {
                     (false, false) => "",
                 }),
             ),
-            ("released".to_owned(), if status.released { json!(1) } else { Value::Null }),
-            ("fail".to_owned(), if status.deletion_failed { json!(1) } else { Value::Null }),
+            (
+                "released".to_owned(),
+                if status.released {
+                    json!(1)
+                } else {
+                    Value::Null
+                },
+            ),
+            (
+                "fail".to_owned(),
+                if status.deletion_failed {
+                    json!(1)
+                } else {
+                    Value::Null
+                },
+            ),
         ]);
         got.retain(|_, value| !is_empty(value));
         self.is_queued = pass.wake_at == Some(time(at));
@@ -315,7 +398,9 @@ impl Replay {
             changed.insert(index);
         }
         self.known.clone_from(&self.view);
-        let mut quick = self.quick.reconcile_changed(time(at), &self.view, &changed, &mut |_, _| Some(time(at)));
+        let mut quick =
+            self.quick
+                .reconcile_changed(time(at), &self.view, &changed, &mut |_, _| Some(time(at)));
         // Requests of applications that have an operation already are listed only by a pass over all.
         quick.status.requested.clone_from(&pass.status.requested);
         assert_eq!(&quick, pass, "at {at}");
@@ -327,7 +412,12 @@ impl Replay {
         pass: &Pass<ApplicationAction, ApplicationSetStatus>,
         select: impl Fn(&ApplicationAction) -> Option<TargetId>,
     ) -> Vec<String> {
-        let mut names: Vec<String> = pass.actions.iter().filter_map(select).map(|target| self.name(target)).collect();
+        let mut names: Vec<String> = pass
+            .actions
+            .iter()
+            .filter_map(select)
+            .map(|target| self.name(target))
+            .collect();
         names.sort_unstable();
         names
     }
@@ -340,27 +430,55 @@ impl Replay {
     fn wave(&self, status: &ApplicationSetStatus) -> usize {
         let lists = &self.set.steps().lists;
         let allowed = lists[..status.open_steps].concat();
-        let adds_nothing = |list: &&Vec<u32>| list.iter().all(|application| allowed.contains(application));
-        status.open_steps + lists[status.open_steps..].iter().take_while(adds_nothing).count()
+        let adds_nothing =
+            |list: &&Vec<u32>| list.iter().all(|application| allowed.contains(application));
+        status.open_steps
+            + lists[status.open_steps..]
+                .iter()
+                .take_while(adds_nothing)
+                .count()
     }
 
     /// What changed in a row; `None`: nothing.
-    fn row_change(&self, old: Option<&ApplicationStatus>, new: &ApplicationStatus) -> Option<Value> {
+    fn row_change(
+        &self,
+        old: Option<&ApplicationStatus>,
+        new: &ApplicationStatus,
+    ) -> Option<Value> {
         let mut fields = Map::new();
         let mut put = |key: &str, value: Value, is_changed: bool| {
             if is_changed {
                 fields.insert(key.to_owned(), value);
             }
         };
-        put("s", json!(status_letter(new.status)), old.is_none_or(|old| old.status != new.status));
-        put("k", json!(new.step.map_or(-1, i64::from)), old.is_none_or(|old| old.step != new.step));
+        put(
+            "s",
+            json!(status_letter(new.status)),
+            old.is_none_or(|old| old.status != new.status),
+        );
+        put(
+            "k",
+            json!(new.step.map_or(-1, i64::from)),
+            old.is_none_or(|old| old.step != new.step),
+        );
         let at = new.last_transition_time;
-        put("t", json!(seconds(at)), old.is_none_or(|old| old.last_transition_time != at));
-        put("m", json!(message_code(new.message)), old.is_none_or(|old| old.message != new.message));
+        put(
+            "t",
+            json!(seconds(at)),
+            old.is_none_or(|old| old.last_transition_time != at),
+        );
+        put(
+            "m",
+            json!(message_code(new.message)),
+            old.is_none_or(|old| old.message != new.message),
+        );
         let none: &[Revision] = &[];
         let before = old.map_or(none, |old| &old.target_revisions);
-        let texts: Vec<&str> =
-            new.target_revisions.iter().map(|revision| self.words[revision.0 as usize - 1].as_str()).collect();
+        let texts: Vec<&str> = new
+            .target_revisions
+            .iter()
+            .map(|revision| self.words[revision.0 as usize - 1].as_str())
+            .collect();
         let is_changed = before != &*new.target_revisions;
         put("r", json!(texts), is_changed && !texts.is_empty());
         put("re", json!(1), is_changed && texts.is_empty());
@@ -368,9 +486,14 @@ impl Replay {
     }
 
     fn operation(&self) -> Value {
-        let first = self.view.iter().filter_map(|a| a.live.as_ref()).find_map(|a| a.operation);
+        let first = self
+            .view
+            .iter()
+            .filter_map(|a| a.live.as_ref())
+            .find_map(|a| a.operation);
         let operation = first.expect("one was requested");
-        let mut value = json!({ "automated": true, "prune": operation.prune, "retry": operation.retry_limit });
+        let mut value =
+            json!({ "automated": true, "prune": operation.prune, "retry": operation.retry_limit });
         if self.template.auto > 0 {
             value["autosync"] = json!(false);
         }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use fleetsim::rollout::Revision;
 use fleetsim::rollout::argo_cd::{
-    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetStrategy, ApplicationView, ErrorOccurred,
-    Generated, IssueKind, Message, Rollout, RolloutConfig, RolloutStatus, RolloutStep, Spec, SyncStatus,
+    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetStrategy, ApplicationView,
+    ErrorOccurred, Generated, IssueKind, Message, Rollout, RolloutConfig, RolloutStatus,
+    RolloutStep, Spec, SyncStatus,
 };
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::units::SimTime;
@@ -37,7 +38,12 @@ pub fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
         (Some(ErrorOccurred::No), _) => "Healthy",
         (None, _) => "Unknown",
     };
-    [("prog", json!(progress)), ("bad", json!(config(conditions.config))), ("err", json!(error)), ("hl", json!(health))]
+    [
+        ("prog", json!(progress)),
+        ("bad", json!(config(conditions.config))),
+        ("err", json!(error)),
+        ("hl", json!(health)),
+    ]
 }
 
 pub fn config(config: Option<RolloutConfig>) -> &'static str {
@@ -79,17 +85,25 @@ pub const MESSAGES: [(Message, &str); 13] = [
 pub fn message(code: &str) -> Message {
     let code = if code.is_empty() { "-" } else { code };
     let found = MESSAGES.iter().find(|(_, other)| *other == code);
-    found.unwrap_or_else(|| panic!("the record knows no message such as `{code}`")).0
+    found
+        .unwrap_or_else(|| panic!("the record knows no message such as `{code}`"))
+        .0
 }
 
 pub fn message_code(message: Message) -> &'static str {
-    MESSAGES.iter().find(|(other, _)| *other == message).expect("every message has a code").1
+    MESSAGES
+        .iter()
+        .find(|(other, _)| *other == message)
+        .expect("every message has a code")
+        .1
 }
 
 /// Groups `[value, [names]]` as one value for each name.
 pub fn ungrouped(groups: &Value) -> Value {
     let groups: Vec<(Value, Vec<String>)> = parse(groups);
-    let each = groups.into_iter().flat_map(|(value, names)| names.into_iter().map(move |name| (name, value.clone())));
+    let each = groups
+        .into_iter()
+        .flat_map(|(value, names)| names.into_iter().map(move |name| (name, value.clone())));
     Value::Object(each.collect())
 }
 
@@ -102,19 +116,30 @@ pub fn seconds(time: SimTime) -> i64 {
 }
 
 pub fn numbers<T>(list: &[T], test: impl Fn(&T) -> bool) -> Vec<usize> {
-    (1..).zip(list).filter(|(_, item)| test(item)).map(|(number, _)| number).collect()
+    (1..)
+        .zip(list)
+        .filter(|(_, item)| test(item))
+        .map(|(number, _)| number)
+        .collect()
 }
 
 pub fn rolling(steps: &[RolloutStep]) -> ApplicationSetSpec {
-    let strategy: ApplicationSetStrategy = parse(&json!({ "type": "RollingSync", "rollingSync": { "steps": steps } }));
-    ApplicationSetSpec { strategy: Some(strategy), ..ApplicationSetSpec::default() }
+    let strategy: ApplicationSetStrategy =
+        parse(&json!({ "type": "RollingSync", "rollingSync": { "steps": steps } }));
+    ApplicationSetSpec {
+        strategy: Some(strategy),
+        ..ApplicationSetSpec::default()
+    }
 }
 
 pub fn out_of_sync(labels: &Arc<Labels>) -> ApplicationView {
     let settled = Application::settled(Arc::clone(labels), Spec::default(), Revision(1));
     ApplicationView {
         generated: Some(Generated::new(Arc::clone(labels), 0, Revision(1))),
-        live: Some(Application { sync: SyncStatus::OutOfSync, ..settled }),
+        live: Some(Application {
+            sync: SyncStatus::OutOfSync,
+            ..settled
+        }),
     }
 }
 

@@ -4,7 +4,8 @@ use fleetsim::rollout::kubefleet::rolling::{
     RollingAction, RollingError, RollingStatus, RollingUpdate, RollingView, wakes,
 };
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, RollingUpdateConfig, RuleSet,
+    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster,
+    RollingUpdateConfig, RuleSet,
 };
 use fleetsim::rollout::rancher_fleet::IntOrString;
 use fleetsim::rollout::{Pass, Revision, TargetId};
@@ -13,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    External, Loop, Next, Phases, START, Started, at, binding_state, by_name, differ, insert, next, remove, requested,
-    text, without_zeros, work_state,
+    External, Loop, Next, Phases, START, Started, at, binding_state, by_name, differ, insert, next,
+    remove, requested, text, without_zeros, work_state,
 };
 use crate::suite::parse;
 
@@ -71,15 +72,28 @@ impl Around {
             unavailable_period_seconds: config.unavailable_period_seconds,
         };
         let view = RollingView {
-            requested: requested(&config.placement_type, config.number_of_clusters, &config.fixed_clusters),
+            requested: requested(
+                &config.placement_type,
+                config.number_of_clusters,
+                &config.fixed_clusters,
+            ),
             apply_strategy: ApplyStrategy(0),
             latest_snapshot: Some(Revision(config.latest_snapshot)),
             bindings: Bindings::default(),
         };
         let members: Vec<MemberCluster> = Vec::new();
         let update = RollingUpdate::new(limits, RuleSet::Shipped, KubeFleetBugs::ALL, members);
-        let mut around = Self { quick: update.clone(), update, view, clusters: Vec::new() };
-        let bindings: Vec<Binding> = config.bindings.iter().map(|stored| around.binding(stored)).collect();
+        let mut around = Self {
+            quick: update.clone(),
+            update,
+            view,
+            clusters: Vec::new(),
+        };
+        let bindings: Vec<Binding> = config
+            .bindings
+            .iter()
+            .map(|stored| around.binding(stored))
+            .collect();
         around.view.bindings = bindings.into_iter().collect();
         around
     }
@@ -109,7 +123,9 @@ impl Around {
 
     /// Changes a binding; tells whether that wakes the controller.
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Binding)) -> bool {
-        let Some(binding) = by_name(&mut self.view.bindings, name) else { return false };
+        let Some(binding) = by_name(&mut self.view.bindings, name) else {
+            return false;
+        };
         let before = binding.clone();
         change(binding);
         wakes(&before, binding, KubeFleetBugs::ALL)
@@ -123,13 +139,19 @@ impl Around {
                 self.change(text(event, "binding"), |binding| binding.report(now, state))
             }
             "new_snapshot" => {
-                let snapshot = event["snapshot"].as_u64().and_then(|n| u32::try_from(n).ok()).expect("a snapshot");
+                let snapshot = event["snapshot"]
+                    .as_u64()
+                    .and_then(|n| u32::try_from(n).ok())
+                    .expect("a snapshot");
                 self.view.latest_snapshot = Some(Revision(snapshot));
                 true
             }
             "schedule" => {
                 let target = self.target(text(event, "cluster"));
-                insert(&mut self.view.bindings, Binding::scheduled(text(event, "binding").to_owned(), target, 0));
+                insert(
+                    &mut self.view.bindings,
+                    Binding::scheduled(text(event, "binding").to_owned(), target, 0),
+                );
                 true
             }
             "unschedule" => self.change(text(event, "binding"), Binding::unschedule),
@@ -138,7 +160,10 @@ impl Around {
                 false
             }
             "set_number_of_clusters" => {
-                let number = event["n"].as_u64().and_then(|n| u32::try_from(n).ok()).expect("a number");
+                let number = event["n"]
+                    .as_u64()
+                    .and_then(|n| u32::try_from(n).ok())
+                    .expect("a number");
                 self.view.requested = Some(number);
                 false
             }
@@ -149,8 +174,13 @@ impl Around {
     /// One pass over all bindings. That over what changed must decide the same.
     fn reconcile(&mut self, now: SimTime) -> Pass<RollingAction, RollingStatus> {
         let full = self.update.reconcile(now, &self.view);
-        let quick = self.quick.reconcile_changed(now, &self.view, self.view.bindings.changed());
-        assert_eq!(quick, full, "a pass over what changed decides as one over all");
+        let quick = self
+            .quick
+            .reconcile_changed(now, &self.view, self.view.bindings.changed());
+        assert_eq!(
+            quick, full,
+            "a pass over what changed decides as one over all"
+        );
         assert_eq!(self.quick.is_done(&self.view), self.view.is_done());
         self.view.bindings.clear_changed();
         full
@@ -159,11 +189,18 @@ impl Around {
     /// One pass, stored, and what it did in the record's words.
     fn pass(&mut self, now: SimTime) -> (Pass<RollingAction, RollingStatus>, Map<String, Value>) {
         let pass = self.reconcile(now);
-        let live = |target: TargetId| self.view.bindings.get(target).expect("a binding that was decided about");
+        let live = |target: TargetId| {
+            self.view
+                .bindings
+                .get(target)
+                .expect("a binding that was decided about")
+        };
         let (mut updated, mut bound, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
         for action in &pass.actions {
             match *action {
-                RollingAction::Deploy(target, _) if live(target).state == BindingState::Scheduled => {
+                RollingAction::Deploy(target, _)
+                    if live(target).state == BindingState::Scheduled =>
+                {
                     bound.push(live(target).name.clone());
                 }
                 RollingAction::Deploy(target, _) => updated.push(live(target).name.clone()),
@@ -171,20 +208,35 @@ impl Around {
             }
         }
         let status = &pass.status;
-        let names = |targets: &[TargetId]| -> Vec<String> { targets.iter().map(|t| live(*t).name.clone()).collect() };
-        let (mut blocked, patched) = (names(&self.update.blocked(status, &self.view)), names(&status.patched));
+        let names = |targets: &[TargetId]| -> Vec<String> {
+            targets.iter().map(|t| live(*t).name.clone()).collect()
+        };
+        let (mut blocked, patched) = (
+            names(&self.update.blocked(status, &self.view)),
+            names(&status.patched),
+        );
         for list in [&mut updated, &mut bound, &mut deleted, &mut blocked] {
             list.sort();
         }
         let mut got = without_zeros([("blocked_count", blocked.len() as i64)]);
         got.insert("next".to_owned(), next(status.next));
-        got.insert("error_code".to_owned(), json!(status.error.as_ref().map(error)));
+        got.insert(
+            "error_code".to_owned(),
+            json!(status.error.as_ref().map(error)),
+        );
         for (key, list) in [
             ("updated", updated),
             ("bound", bound),
             ("deleted", deleted),
             ("apply_strategy_patched", patched),
-            ("blocked", if blocked.len() > BLOCKED_NAMED { Vec::new() } else { blocked }),
+            (
+                "blocked",
+                if blocked.len() > BLOCKED_NAMED {
+                    Vec::new()
+                } else {
+                    blocked
+                },
+            ),
         ] {
             got.insert(key.to_owned(), json!(list));
         }
@@ -215,11 +267,20 @@ pub fn check_trace(case: &Value) -> Result<(), String> {
     let mut now = START;
     for (index, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
         now = now + SimDuration::from_millis(step["advance_ms"].as_u64().expect("a time"));
-        for event in step.get("events").and_then(Value::as_array).into_iter().flatten() {
+        for event in step
+            .get("events")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             around.apply(now, event);
         }
         let (_, got) = around.pass(now);
-        differ(&format!("step {index}"), &step["result"], &Value::Object(got))?;
+        differ(
+            &format!("step {index}"),
+            &step["result"],
+            &Value::Object(got),
+        )?;
     }
     Ok(())
 }
@@ -237,8 +298,14 @@ struct LoopCase {
 
 enum Event {
     External(Value),
-    Status { binding: String, generation: u64, status: String },
-    Gone { binding: String },
+    Status {
+        binding: String,
+        generation: u64,
+        status: String,
+    },
+    Gone {
+        binding: String,
+    },
 }
 
 pub fn check_loop(case: &Value) -> Result<(), String> {
@@ -246,7 +313,11 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
     let mut around = Around::new(&read.config);
     let mut clock = Loop::new(read.horizon_ms);
     let mut started = Started::default();
-    around.view.bindings.iter().for_each(|binding| _ = started.is_new(binding));
+    around
+        .view
+        .bindings
+        .iter()
+        .for_each(|binding| _ = started.is_new(binding));
     for external in read.externals {
         clock.schedule(external.at_ms, Event::External(external.event));
     }
@@ -255,18 +326,29 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
         match clock.next() {
             Next::End(how) => break how,
             Next::Event(Event::External(event)) => {
-                if text(&event, "type") == "schedule" && has_live_binding(&mut around, text(&event, "cluster")) {
+                if text(&event, "type") == "schedule"
+                    && has_live_binding(&mut around, text(&event, "cluster"))
+                {
                     continue;
                 }
                 let wakes = around.apply(at(clock.now), &event);
                 clock.is_ready |= wakes;
             }
             Next::Event(Event::Gone { binding }) => remove(&mut around.view.bindings, &binding),
-            Next::Event(Event::Status { binding, generation, status }) => {
-                let found = around.view.bindings.iter().find(|found| found.name == binding);
+            Next::Event(Event::Status {
+                binding,
+                generation,
+                status,
+            }) => {
+                let found = around
+                    .view
+                    .bindings
+                    .iter()
+                    .find(|found| found.name == binding);
                 if found.is_some_and(|binding| binding.generation == generation) {
                     let state = work_state(&status);
-                    clock.is_ready |= around.change(&binding, |binding| binding.report(at(clock.now), state));
+                    clock.is_ready |=
+                        around.change(&binding, |binding| binding.report(at(clock.now), state));
                 }
             }
             Next::Pass => {
@@ -279,7 +361,14 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                         for phase in read.phases.of(&around.clusters[binding.target.index()]) {
                             let (binding, generation) = (binding.name.clone(), binding.generation);
                             let status = phase.status.clone();
-                            clock.schedule(clock.now + phase.after_ms, Event::Status { binding, generation, status });
+                            clock.schedule(
+                                clock.now + phase.after_ms,
+                                Event::Status {
+                                    binding,
+                                    generation,
+                                    status,
+                                },
+                            );
                         }
                     }
                 }
@@ -302,14 +391,19 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
     for (index, (expected, got)) in expected.iter().zip(&recorded).enumerate() {
         differ(&format!("pass {index}"), expected, got)?;
     }
-    differ("recorded passes", &json!(expected.len()), &json!(recorded.len()))?;
+    differ(
+        "recorded passes",
+        &json!(expected.len()),
+        &json!(recorded.len()),
+    )?;
     differ("reconcile_count", &case["reconcile_count"], &json!(passes))?;
     differ("ended", &case["ended"], &json!(ended))
 }
 
 fn has_live_binding(around: &mut Around, cluster: &str) -> bool {
     let target = around.target(cluster);
-    let is_live = |b: &Binding| b.target == target && b.state != BindingState::Unscheduled && !b.deleting;
+    let is_live =
+        |b: &Binding| b.target == target && b.state != BindingState::Unscheduled && !b.deleting;
     around.view.bindings.iter().any(is_live)
 }
 

@@ -22,7 +22,12 @@ pub fn check_init(case: &Value) -> Result<(), String> {
     let (pass, _) = around.pass(START);
     let run = around.run.run();
     let tasks = |tasks: &[StageTask]| -> Vec<String> {
-        let wait = |task: &StageTask| task.wait_time.as_deref().and_then(parse_duration).map(format_duration);
+        let wait = |task: &StageTask| {
+            task.wait_time
+                .as_deref()
+                .and_then(parse_duration)
+                .map(format_duration)
+        };
         let text = |task: &StageTask| match wait(task).filter(|_| task.kind == "TimedWait") {
             Some(wait) => format!("{}:{wait}", task.kind),
             None => task.kind.clone(),
@@ -30,7 +35,11 @@ pub fn check_init(case: &Value) -> Result<(), String> {
         tasks.iter().map(text).collect()
     };
     let names = |stage: &StageStatus| -> Vec<String> {
-        stage.clusters.iter().map(|cluster| around.name(cluster.target)).collect()
+        stage
+            .clusters
+            .iter()
+            .map(|cluster| around.name(cluster.target))
+            .collect()
     };
     let stage = |(index, stage): (usize, &StageStatus)| {
         let config = &around.run.strategy().expect("a strategy").stages[index];
@@ -55,24 +64,37 @@ pub fn check_init(case: &Value) -> Result<(), String> {
     });
     let fields = got.as_object_mut().expect("an object");
     if run.initialized == Some(true) {
-        fields.insert("observed_cluster_count".to_owned(), json!(run.cluster_count));
+        fields.insert(
+            "observed_cluster_count".to_owned(),
+            json!(run.cluster_count),
+        );
     } else {
         let retried = pass.status.error.as_ref().map(run_error);
-        fields.insert("code".to_owned(), json!(run.failure.as_ref().map(run_error).or(retried)));
+        fields.insert(
+            "code".to_owned(),
+            json!(run.failure.as_ref().map(run_error).or(retried)),
+        );
     }
     match &run.failure {
         Some(RunError::ClustersNotInAnyStage { total, first }) => {
             fields.insert("missing_total".to_owned(), json!(total));
             fields.insert("missing_clusters_first10".to_owned(), json!(first));
         }
-        Some(RunError::ClusterInMultipleStages { cluster, .. } | RunError::SortingLabelInvalid { cluster, .. }) => {
+        Some(
+            RunError::ClusterInMultipleStages { cluster, .. }
+            | RunError::SortingLabelInvalid { cluster, .. },
+        ) => {
             fields.insert("cluster".to_owned(), json!(cluster));
         }
         _ => {}
     }
     let mut expected = case["expect"].clone();
     if expected["outcome"] == "initialized" {
-        expected.as_object_mut().expect("an object").entry("observed_cluster_count").or_insert(json!(0));
+        expected
+            .as_object_mut()
+            .expect("an object")
+            .entry("observed_cluster_count")
+            .or_insert(json!(0));
     }
     differ("initialization", &expected, &got)
 }
@@ -83,7 +105,12 @@ pub fn check_trace(case: &Value) -> Result<(), String> {
     let mut now = START;
     for (index, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
         now = now + SimDuration::from_millis(step["advance_ms"].as_u64().expect("a time"));
-        for event in step.get("events").and_then(Value::as_array).into_iter().flatten() {
+        for event in step
+            .get("events")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             around.apply(now, event);
         }
         let (pass, change) = around.pass(now);

@@ -30,7 +30,10 @@ impl WorkQueue {
         if !matches!(next, QueueRequest::RateLimited | QueueRequest::Error) {
             self.failures = 0;
         }
-        self.timer = [self.timer, delay.map(|delay| now + delay)].into_iter().flatten().min();
+        self.timer = [self.timer, delay.map(|delay| now + delay)]
+            .into_iter()
+            .flatten()
+            .min();
         self.timer
     }
 }

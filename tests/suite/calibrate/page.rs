@@ -12,12 +12,16 @@ const PAGE: &str = "docs/calibrate.md";
 /// Files of the names that the page uses.
 fn home() -> tempfile::TempDir {
     let events = small(1).text();
-    let manifest = "{\"layers\": [{\"digest\": \"sha256:a\", \"size\": 4000000, \"uncompressed\": 40000000}]}";
+    let manifest =
+        "{\"layers\": [{\"digest\": \"sha256:a\", \"size\": 4000000, \"uncompressed\": 40000000}]}";
     let table = "image,layers,compressed_bytes,uncompressed_bytes\nbench:9-layers-40000000-bytes,9,,40000000\n";
-    let series: Vec<String> =
-        (0..40).map(|at| format!("[{},\"{}\"]", 1000 + 15 * at, 1e6 * f64::from(at % 7))).collect();
+    let series: Vec<String> = (0..40)
+        .map(|at| format!("[{},\"{}\"]", 1000 + 15 * at, 1e6 * f64::from(at % 7)))
+        .collect();
     let response = |result: &str| {
-        format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}")
+        format!(
+            "{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}"
+        )
     };
     folder_with(&[
         ("events.json", &events),
@@ -26,7 +30,13 @@ fn home() -> tempfile::TempDir {
         ("april.json", &small(2).text()),
         ("shop-2.json", manifest),
         ("images.csv", table),
-        ("egress.json", &response(&format!("{{\"metric\":{{}},\"values\":[{}]}}", series.join(",")))),
+        (
+            "egress.json",
+            &response(&format!(
+                "{{\"metric\":{{}},\"values\":[{}]}}",
+                series.join(",")
+            )),
+        ),
         ("starts.csv", "pod,start_s\na,4\nb,5\n"),
     ])
 }
@@ -37,17 +47,36 @@ fn the_commands_of_the_page_run_and_print_what_it_shows() {
     let page = fs::read_to_string(root().join(PAGE)).expect("the page");
     let home = home();
     let (now, commands) = with_outputs(&page, |language, command| {
-        let command = command.split(" #").next().unwrap_or_default().strip_prefix("fleetsim ")?;
-        let arguments = command.split_whitespace().map(|word| word.trim_matches('"'));
+        let command = command
+            .split(" #")
+            .next()
+            .unwrap_or_default()
+            .strip_prefix("fleetsim ")?;
+        let arguments = command
+            .split_whitespace()
+            .map(|word| word.trim_matches('"'));
         // What is not shown needs no exact p-values.
-        let few = if language == "console" { &["--no-charts"][..] } else { &["--no-charts", "--resamples", "20"] };
-        let output = fleetsim(home.path()).args(arguments).args(few).assert().success().get_output().clone();
+        let few = if language == "console" {
+            &["--no-charts"][..]
+        } else {
+            &["--no-charts", "--resamples", "20"]
+        };
+        let output = fleetsim(home.path())
+            .args(arguments)
+            .args(few)
+            .assert()
+            .success()
+            .get_output()
+            .clone();
         Some(text(&output.stdout))
     });
     assert!(commands >= 6, "the page has commands");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(root().join(PAGE), now).expect("written");
     } else {
-        assert!(now == page, "{PAGE} is out of date; run UPDATE_DOCS=1 cargo test --test suite calibrate::page\n{now}");
+        assert!(
+            now == page,
+            "{PAGE} is out of date; run UPDATE_DOCS=1 cargo test --test suite calibrate::page\n{now}"
+        );
     }
 }

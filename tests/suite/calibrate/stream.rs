@@ -37,7 +37,11 @@ impl EventStream {
     pub(crate) fn new(seed: u64) -> Self {
         let log = "{\"level\":\"info\",\"time\":\"2024-10-02T17:19:33Z\",\"message\":\"Reading config file /data/config.yaml\"}\n";
         let rng = Streams::new(seed, 0).stream(EntityKey::of("events"), "test");
-        Self { rng, lines: vec![log.to_owned()], pods: 0 }
+        Self {
+            rng,
+            lines: vec![log.to_owned()],
+            pods: 0,
+        }
     }
 
     /// JSON lines.
@@ -48,10 +52,21 @@ impl EventStream {
     /// A list as `kubectl get events -o json` prints it, on one line.
     pub(crate) fn list(&self) -> String {
         let events: Vec<&str> = self.lines[1..].iter().map(|line| line.trim_end()).collect();
-        format!("{{\"apiVersion\":\"v1\",\"items\":[{}],\"kind\":\"List\"}}", events.join(","))
+        format!(
+            "{{\"apiVersion\":\"v1\",\"items\":[{}],\"kind\":\"List\"}}",
+            events.join(",")
+        )
     }
 
-    pub(crate) fn event(&mut self, pod: &str, container: &str, node: &str, at: f64, reason: &str, message: &str) {
+    pub(crate) fn event(
+        &mut self,
+        pod: &str,
+        container: &str,
+        node: &str,
+        at: f64,
+        reason: &str,
+        message: &str,
+    ) {
         let nanos = START + (at * 1e9).round() as i64;
         let second = at as u64;
         let stamp = format!(
@@ -60,7 +75,11 @@ impl EventStream {
             (1200 + second) / 60 % 60,
             second % 60
         );
-        let component = if reason == "Scheduled" { "default-scheduler\",\"host\":\"" } else { "kubelet\",\"host\":\"" };
+        let component = if reason == "Scheduled" {
+            "default-scheduler\",\"host\":\""
+        } else {
+            "kubelet\",\"host\":\""
+        };
         let host = if reason == "Scheduled" { "" } else { node };
         let message = serde_json::to_string(message).expect("text");
         self.lines.push(format!(
@@ -72,14 +91,27 @@ impl EventStream {
     }
 
     /// A pod that is scheduled at `at` and pulls an image of equal layers; returns when it started.
-    pub(crate) fn pod(&mut self, node: &str, at: f64, layers: u64, bytes: u64, kubelet: Kubelet) -> f64 {
+    pub(crate) fn pod(
+        &mut self,
+        node: &str,
+        at: f64,
+        layers: u64,
+        bytes: u64,
+        kubelet: Kubelet,
+    ) -> f64 {
         self.pods += 1;
         let pod = format!("shop-{:04}", self.pods);
         let image = format!("registry.example/bench:{layers}-layers-{bytes}-bytes");
         let main = "spec.containers{shop}";
-        let slow: f64 = dist::lognormal(&mut Streams::new(5, 0).stream(EntityKey::of(node), "node"), 1.0, 0.05);
+        let slow: f64 = dist::lognormal(
+            &mut Streams::new(5, 0).stream(EntityKey::of(node), "node"),
+            1.0,
+            0.05,
+        );
         let noise = dist::lognormal(&mut self.rng, 1.0, 0.03);
-        let took = (CONSTANT_S + layers as f64 * PER_LAYER_S + bytes as f64 / UNPACK_BYTES_PER_S * slow) * noise;
+        let took =
+            (CONSTANT_S + layers as f64 * PER_LAYER_S + bytes as f64 / UNPACK_BYTES_PER_S * slow)
+                * noise;
         let pulling = at + dist::lognormal(&mut self.rng, TO_PULLING_S, 0.08);
         let pulled = pulling + took;
         let started = pulled + dist::lognormal(&mut self.rng, TO_STARTED_S, 0.12);
@@ -92,33 +124,81 @@ impl EventStream {
                 2_300_000 + bytes / 1000
             ),
         };
-        self.event(&pod, "", node, at, "Scheduled", &format!("Successfully assigned shop/{pod} to {node}"));
-        self.event(&pod, main, node, pulling, "Pulling", &format!("Pulling image \"{image}\""));
+        self.event(
+            &pod,
+            "",
+            node,
+            at,
+            "Scheduled",
+            &format!("Successfully assigned shop/{pod} to {node}"),
+        );
+        self.event(
+            &pod,
+            main,
+            node,
+            pulling,
+            "Pulling",
+            &format!("Pulling image \"{image}\""),
+        );
         self.event(&pod, main, node, pulled, "Pulled", &message);
-        self.event(&pod, main, node, pulled + 0.01, "Created", "Created container shop");
-        self.event(&pod, main, node, started, "Started", "Started container shop");
+        self.event(
+            &pod,
+            main,
+            node,
+            pulled + 0.01,
+            "Created",
+            "Created container shop",
+        );
+        self.event(
+            &pod,
+            main,
+            node,
+            started,
+            "Started",
+            "Started container shop",
+        );
         started
     }
 
     /// Removes the events of the last pod with this reason, as an exporter does with old ones.
     fn discard(&mut self, reason: &str) {
         let pod = format!("\"name\":\"shop-{:04}\"", self.pods);
-        let is_gone = |line: &String| line.contains(&pod) && line.contains(&format!("\"reason\":\"{reason}\""));
+        let is_gone = |line: &String| {
+            line.contains(&pod) && line.contains(&format!("\"reason\":\"{reason}\""))
+        };
         self.lines.retain(|line| !is_gone(line));
     }
 
     /// The last lines again with a higher count, as an exporter writes a repeated event.
     fn repeat(&mut self, lines: usize) {
         let again: Vec<String> = self.lines[self.lines.len() - lines..].to_vec();
-        self.lines.extend(again.into_iter().map(|line| line.replace("\"count\":1", "\"count\":2")));
+        self.lines.extend(
+            again
+                .into_iter()
+                .map(|line| line.replace("\"count\":1", "\"count\":2")),
+        );
     }
 
     /// A pod whose init container pulls, whose main container fails once, and which restarts.
     fn awkward(&mut self, node: &str, at: f64) {
         let (init, main) = ("spec.initContainers{migrate}", "spec.containers{shop}");
         let pod = "awkward";
-        self.event(pod, "", node, at, "Scheduled", &format!("Successfully assigned shop/{pod} to {node}"));
-        self.event(pod, init, node, at + 0.43, "Pulling", "Pulling image \"migrate:1\"");
+        self.event(
+            pod,
+            "",
+            node,
+            at,
+            "Scheduled",
+            &format!("Successfully assigned shop/{pod} to {node}"),
+        );
+        self.event(
+            pod,
+            init,
+            node,
+            at + 0.43,
+            "Pulling",
+            "Pulling image \"migrate:1\"",
+        );
         self.event(
             pod,
             init,
@@ -127,8 +207,22 @@ impl EventStream {
             "Pulled",
             "Successfully pulled image \"migrate:1\" in 1s (1s including waiting). Image size: 900 bytes.",
         );
-        self.event(pod, init, node, at + 1.51, "Started", "Started container migrate");
-        self.event(pod, main, node, at + 3.0, "Pulling", "Pulling image \"cart:1\"");
+        self.event(
+            pod,
+            init,
+            node,
+            at + 1.51,
+            "Started",
+            "Started container migrate",
+        );
+        self.event(
+            pod,
+            main,
+            node,
+            at + 3.0,
+            "Pulling",
+            "Pulling image \"cart:1\"",
+        );
         self.event(
             pod,
             main,
@@ -137,7 +231,14 @@ impl EventStream {
             "Failed",
             "Failed to pull image \"cart:1\": rpc error: code = Unavailable",
         );
-        self.event(pod, main, node, at + 16.0, "Pulling", "Pulling image \"cart:1\"");
+        self.event(
+            pod,
+            main,
+            node,
+            at + 16.0,
+            "Pulling",
+            "Pulling image \"cart:1\"",
+        );
         self.event(
             pod,
             main,
@@ -146,8 +247,22 @@ impl EventStream {
             "Pulled",
             "Successfully pulled image \"cart:1\" in 1s (1s including waiting). Image size: 900 bytes.",
         );
-        self.event(pod, main, node, at + 17.08, "Started", "Started container shop");
-        self.event(pod, main, node, at + 60.0, "Started", "Started container shop");
+        self.event(
+            pod,
+            main,
+            node,
+            at + 17.08,
+            "Started",
+            "Started container shop",
+        );
+        self.event(
+            pod,
+            main,
+            node,
+            at + 60.0,
+            "Started",
+            "Started container shop",
+        );
         self.event(
             "present",
             "",
@@ -156,8 +271,22 @@ impl EventStream {
             "Scheduled",
             &format!("Successfully assigned shop/present to {node}"),
         );
-        self.event("present", main, node, at + 61.5, "Pulled", "Container image \"cart:1\" already present on machine");
-        self.event("present", main, node, at + 61.58, "Started", "Started container shop");
+        self.event(
+            "present",
+            main,
+            node,
+            at + 61.5,
+            "Pulled",
+            "Container image \"cart:1\" already present on machine",
+        );
+        self.event(
+            "present",
+            main,
+            node,
+            at + 61.58,
+            "Started",
+            "Started container shop",
+        );
     }
 }
 

@@ -61,23 +61,34 @@ fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)
     }
     fs::write(&file, text).expect("it is written");
     let experiment = loaded(folder.path());
-    let run = sim::run_in_detail(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process");
+    let run = sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
+        .expect("the strategy starts no process");
     assert_eq!(run.clusters.len(), CLUSTERS);
     run
 }
 
 fn told(run: &RunRecord) -> usize {
-    run.clusters.iter().filter(|cluster| cluster.told_s.is_some()).count()
+    run.clusters
+        .iter()
+        .filter(|cluster| cluster.told_s.is_some())
+        .count()
 }
 
 /// When the first and the last of these instances were told.
 fn told_between(run: &RunRecord, instances: std::ops::Range<usize>) -> (f64, f64) {
-    let times = run.clusters[instances].iter().map(|cluster| cluster.told_s.expect("it was told"));
-    times.fold((f64::INFINITY, 0.0), |(first, last), at| (at.min(first), at.max(last)))
+    let times = run.clusters[instances]
+        .iter()
+        .map(|cluster| cluster.told_s.expect("it was told"));
+    times.fold((f64::INFINITY, 0.0), |(first, last), at| {
+        (at.min(first), at.max(last))
+    })
 }
 
 fn ready_by(run: &RunRecord, instances: std::ops::Range<usize>) -> f64 {
-    run.clusters[instances].iter().map(|cluster| cluster.ready_s.expect("it is ready")).fold(0.0, f64::max)
+    run.clusters[instances]
+        .iter()
+        .map(|cluster| cluster.ready_s.expect("it is ready"))
+        .fold(0.0, f64::max)
 }
 
 const STEPS: &str = "strategy: canary, maxInFlight: 100, canarySteps: [{instance_weight: 10}, {instance_weight: 50}]";
@@ -92,5 +103,9 @@ fn with_file(body: &str, strategy: &str) -> tempfile::TempDir {
 
 /// Most instances that the app lacked when a pass began.
 fn most_lacking(run: &RunRecord) -> u64 {
-    run.passes.iter().map(|pass| pass.unavailable).max().unwrap_or(0)
+    run.passes
+        .iter()
+        .map(|pass| pass.unavailable)
+        .max()
+        .unwrap_or(0)
 }

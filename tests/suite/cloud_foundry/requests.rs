@@ -34,8 +34,18 @@ fn requests_that_the_product_rejects_are_refused_with_their_line_and_its_message
             "deployment.json:2:",
             "Options has unsupported key(s): max_inflight",
         ),
-        ("{\n\"strateg\": 1}", file, "deployment.json:2:", "Unknown field(s): 'strateg'"),
-        ("{}", "{file: deployment.json, maxInFlight: many}", "experiment.yaml:16:", "Max in flight must be an integer"),
+        (
+            "{\n\"strateg\": 1}",
+            file,
+            "deployment.json:2:",
+            "Unknown field(s): 'strateg'",
+        ),
+        (
+            "{}",
+            "{file: deployment.json, maxInFlight: many}",
+            "experiment.yaml:16:",
+            "Max in flight must be an integer",
+        ),
         (
             "{}",
             "{strategy: rolling, canarySteps: [{instance_weight: 5}]}",
@@ -49,13 +59,26 @@ fn requests_that_the_product_rejects_are_refused_with_their_line_and_its_message
             "app_instance_limit app_instance_limit_exceeded for organization ACME. This organization's quota may not be \
              large enough to support rolling deployments or your configured max-in-flight.",
         ),
-        ("{\"options\": {\n\"web_instances\": 5}}", file, "deployment.json:2:", "the app has 1000 instances"),
-        ("{}", "{continueAfter: 5}", "experiment.yaml:16:", "`5` has no unit"),
+        (
+            "{\"options\": {\n\"web_instances\": 5}}",
+            file,
+            "deployment.json:2:",
+            "the app has 1000 instances",
+        ),
+        (
+            "{}",
+            "{continueAfter: 5}",
+            "experiment.yaml:16:",
+            "`5` has no unit",
+        ),
     ];
     for (body, strategy, place, reason) in cases {
         let folder = with_file(body, strategy);
         let error = load_in(folder.path()).expect_err(reason).to_string();
-        assert!(error.contains(place) && error.contains(reason), "{strategy} with {body}: {error}");
+        assert!(
+            error.contains(place) && error.contains(reason),
+            "{strategy} with {body}: {error}"
+        );
     }
 }
 
@@ -63,9 +86,17 @@ fn requests_that_the_product_rejects_are_refused_with_their_line_and_its_message
 fn a_quota_that_is_too_small_for_the_surge_blocks_indefinitely() {
     // The request fits, its first pass does not: one instance at first, then two.
     let quota = "quota: {organization: {name: ACME, totalInstances: 1005}}";
-    let run = run("update", "", &format!("{{strategy: canary, maxInFlight: 10, {quota}, continueAfter: 1m}}"));
+    let run = run(
+        "update",
+        "",
+        &format!("{{strategy: canary, maxInFlight: 10, {quota}, continueAfter: 1m}}"),
+    );
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
-    assert!(run.run.held().starts_with("app_instance_limit: "), "{}", run.run.held());
+    assert!(
+        run.run.held().starts_with("app_instance_limit: "),
+        "{}",
+        run.run.held()
+    );
     assert_eq!(told(&run), 1);
 }
 
@@ -81,7 +112,12 @@ fn each_quota_blocks_a_whole_run_and_is_named() {
             wants,
             "organization `ACME` allows 1005",
         ),
-        ("space: {name: shop, totalInstances: 1005}", "app_instance_limit: ", wants, "space `shop` allows 1005"),
+        (
+            "space: {name: shop, totalInstances: 1005}",
+            "app_instance_limit: ",
+            wants,
+            "space `shop` allows 1005",
+        ),
         (
             "organization: {name: ACME, totalMemoryInMb: 1029120}",
             "memory: ",
@@ -96,12 +132,28 @@ fn each_quota_blocks_a_whole_run_and_is_named() {
         ),
     ];
     for (quota, rule, wanted, limit) in cases {
-        let run =
-            run("update", "", &format!("{{strategy: canary, maxInFlight: 10, quota: {{{quota}}}, continueAfter: 1m}}"));
+        let run = run(
+            "update",
+            "",
+            &format!(
+                "{{strategy: canary, maxInFlight: 10, quota: {{{quota}}}, continueAfter: 1m}}"
+            ),
+        );
         let held = &run.run.held();
-        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 1), "{quota}: {held}");
-        assert!(held.starts_with(rule) && held.contains(wanted) && held.contains(limit), "{quota}: {held}");
-        assert_eq!(most_lacking(&run), 0, "what a pass took away is undone with the rest of it");
+        assert_eq!(
+            (run.run.outcome, told(&run)),
+            (RunOutcome::Stalled, 1),
+            "{quota}: {held}"
+        );
+        assert!(
+            held.starts_with(rule) && held.contains(wanted) && held.contains(limit),
+            "{quota}: {held}"
+        );
+        assert_eq!(
+            most_lacking(&run),
+            0,
+            "what a pass took away is undone with the rest of it"
+        );
     }
 }
 
@@ -109,8 +161,14 @@ fn each_quota_blocks_a_whole_run_and_is_named() {
 fn inline_settings_override_the_file_and_explain_prints_them() {
     let body = r#"{"strategy": "canary", "options": {"max_in_flight": 7,
         "canary": {"steps": [{"instance_weight": 10}, {"instance_weight": 100}]}}}"#;
-    let folder = with_file(body, "{file: deployment.json, maxInFlight: 50, continueAfter: {median: 5m, sigma: 0.6}}");
-    let output = fleetsim(folder.path()).args(["explain", "."]).assert().success();
+    let folder = with_file(
+        body,
+        "{file: deployment.json, maxInFlight: 50, continueAfter: {median: 5m, sigma: 0.6}}",
+    );
+    let output = fleetsim(folder.path())
+        .args(["explain", "."])
+        .assert()
+        .success();
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     for line in [
         "app: Cloud Foundry, canary deployment, by the rules that ship",
@@ -120,6 +178,9 @@ fn inline_settings_override_the_file_and_explain_prints_them() {
         "  a user continues after each step: after a median of 5 min 00 s, sigma 0.6",
         "  note: it waits for a user 2 times, without a time limit",
     ] {
-        assert!(text.lines().any(|found| found == line), "`{line}` is in\n{text}");
+        assert!(
+            text.lines().any(|found| found == line),
+            "`{line}` is in\n{text}"
+        );
     }
 }

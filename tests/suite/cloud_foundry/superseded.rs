@@ -12,10 +12,21 @@ fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() 
     // more goes of the 501: 500 are left of 1000. Without the defect it is 501.
     for (bugs, lacking) in [("", 500), (", upstreamBugs: {purge: false}", 499)] {
         let supersedes = "supersedes: {instances: 500, state: PAUSED}";
-        let run = run("update", "", &format!("{{maxInFlight: 50, {supersedes}{bugs}}}"));
-        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{bugs}");
+        let run = run(
+            "update",
+            "",
+            &format!("{{maxInFlight: 50, {supersedes}{bugs}}}"),
+        );
+        assert_eq!(
+            (run.run.outcome, told(&run)),
+            (RunOutcome::Complete, CLUSTERS),
+            "{bugs}"
+        );
         assert_eq!(most_lacking(&run), lacking, "{bugs}");
-        assert_eq!(run.passes[0].unavailable, 0, "the request itself takes nothing away");
+        assert_eq!(
+            run.passes[0].unavailable, 0,
+            "the request itself takes nothing away"
+        );
         assert!(peak_in_flight(&run.clusters) <= 50, "{bugs}");
     }
 }
@@ -35,18 +46,31 @@ fn the_purge_defect_can_take_the_last_instance_that_serves() {
 
 #[test]
 fn superseding_a_rolling_deployment_keeps_the_capacity() {
-    let strategy = |bugs: &str| format!("{{maxInFlight: 100, supersedes: {{instances: 300, state: DEPLOYING}}{bugs}}}");
+    let strategy = |bugs: &str| {
+        format!("{{maxInFlight: 100, supersedes: {{instances: 300, state: DEPLOYING}}{bugs}}}")
+    };
     // Passes of different lengths would draw different latencies.
     let run = |strategy: &str| {
-        run_with("update", "", strategy, &[("strategies:", "controller: {request: 5 ms}\nstrategies:")])
+        run_with(
+            "update",
+            "",
+            strategy,
+            &[("strategies:", "controller: {request: 5 ms}\nstrategies:")],
+        )
     };
     let shipped = run(&strategy(""));
     let mended = run(&strategy(", upstreamBugs: {interimTrap: false}"));
     for run in [&shipped, &mended] {
-        assert_eq!((run.run.outcome, told(run), most_lacking(run)), (RunOutcome::Complete, CLUSTERS, 0));
+        assert_eq!(
+            (run.run.outcome, told(run), most_lacking(run)),
+            (RunOutcome::Complete, CLUSTERS, 0)
+        );
     }
     let plain = run("{maxInFlight: 100}");
-    assert_eq!(shipped.run.completion_s, plain.run.completion_s, "interim instances are old instances");
+    assert_eq!(
+        shipped.run.completion_s, plain.run.completion_s,
+        "interim instances are old instances"
+    );
     // The trap fails the pass that finishes, and by then all instances are routable.
     assert_eq!(shipped.run.completion_s, mended.run.completion_s);
 }
@@ -54,9 +78,19 @@ fn superseding_a_rolling_deployment_keeps_the_capacity() {
 #[test]
 fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
     let supersedes = "supersedes: {instances: 300, state: DEPLOYING}";
-    let run = run("update", "", &format!("{{{STEPS}, {supersedes}, cancelAfter: 10m}}"));
-    assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (RunOutcome::Stalled, 100, 0));
-    assert_eq!(run.run.held(), "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances");
+    let run = run(
+        "update",
+        "",
+        &format!("{{{STEPS}, {supersedes}, cancelAfter: 10m}}"),
+    );
+    assert_eq!(
+        (run.run.outcome, told(&run), run.run.targets_done),
+        (RunOutcome::Stalled, 100, 0)
+    );
+    assert_eq!(
+        run.run.held(),
+        "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances"
+    );
     assert_eq!(run.passes.last().map(|pass| pass.promoted), Some(100));
 }
 
@@ -64,9 +98,18 @@ fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
 fn a_crash_also_stops_a_deployment_that_supersedes_another() {
     let supersedes = "supersedes: {instances: 400, state: PAUSED}";
     let short = ("horizon: 24h", "horizon: 3h");
-    let run = run_with("update", "defect: {share: 1%}", &format!("{{maxInFlight: 20, {supersedes}}}"), &[short]);
+    let run = run_with(
+        "update",
+        "defect: {share: 1%}",
+        &format!("{{maxInFlight: 20, {supersedes}}}"),
+        &[short],
+    );
     assert_eq!(run.run.outcome, RunOutcome::Horizon);
-    assert!(run.run.held().starts_with("unhealthy: "), "{}", run.run.held());
+    assert!(
+        run.run.held().starts_with("unhealthy: "),
+        "{}",
+        run.run.held()
+    );
     // The canary's 400 are gone, and so is the one too many: nothing brings them back.
     assert!(run.passes.last().expect("there are passes").unavailable > 0);
 }
@@ -74,29 +117,63 @@ fn a_crash_also_stops_a_deployment_that_supersedes_another() {
 #[test]
 fn a_superseded_deployment_that_cannot_be_is_refused() {
     let cases = [
-        ("{supersedes: {instances: 1001, state: PAUSED}}", "must be from 1 to 1000"),
-        ("{supersedes: {instances: 1000, state: DEPLOYING}}", "must be from 1 to 999"),
-        ("{supersedes: {instances: 0, state: PAUSED}}", "supersedes.instances"),
-        ("{supersedes: {instances: 3}}", "the field `state` is missing"),
+        (
+            "{supersedes: {instances: 1001, state: PAUSED}}",
+            "must be from 1 to 1000",
+        ),
+        (
+            "{supersedes: {instances: 1000, state: DEPLOYING}}",
+            "must be from 1 to 999",
+        ),
+        (
+            "{supersedes: {instances: 0, state: PAUSED}}",
+            "supersedes.instances",
+        ),
+        (
+            "{supersedes: {instances: 3}}",
+            "the field `state` is missing",
+        ),
         ("{supersedes: {instances: 3, state: CANCELED}}", "CANCELED"),
         ("{upstreamBugs: {trap: false}}", "trap"),
-        ("{defects: {purge: false}}", "`defects` is now `upstreamBugs`"),
+        (
+            "{defects: {purge: false}}",
+            "`defects` is now `upstreamBugs`",
+        ),
     ];
     for (strategy, reason) in cases {
         let folder = with_file("{}", strategy);
         let error = load_in(folder.path()).expect_err(reason).to_string();
-        assert!(error.contains("experiment.yaml:16:") && error.contains(reason), "{strategy}: {error}");
+        assert!(
+            error.contains("experiment.yaml:16:") && error.contains(reason),
+            "{strategy}: {error}"
+        );
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    write(folder.path(), "initial", "", "{supersedes: {instances: 3, state: PAUSED}}");
-    let error = load_in(folder.path()).expect_err("a first push supersedes nothing").to_string();
-    assert!(error.contains("a first push has no deployment before it"), "{error}");
+    write(
+        folder.path(),
+        "initial",
+        "",
+        "{supersedes: {instances: 3, state: PAUSED}}",
+    );
+    let error = load_in(folder.path())
+        .expect_err("a first push supersedes nothing")
+        .to_string();
+    assert!(
+        error.contains("a first push has no deployment before it"),
+        "{error}"
+    );
 }
 
 #[test]
 fn explain_lists_the_bugs_and_the_superseded_deployment() {
-    let folder = with_file("{}", "{maxInFlight: 50, supersedes: {instances: 300, state: PAUSED}}");
-    let explained = fleetsim(folder.path()).args(["explain", "."]).assert().success();
+    let folder = with_file(
+        "{}",
+        "{maxInFlight: 50, supersedes: {instances: 300, state: PAUSED}}",
+    );
+    let explained = fleetsim(folder.path())
+        .args(["explain", "."])
+        .assert()
+        .success();
     let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
     for line in [
         "  1000 instances, one for each entry of the fleet; max_in_flight 50; 50 start with the request; 1051 of both versions at most",
@@ -105,7 +182,10 @@ fn explain_lists_the_bugs_and_the_superseded_deployment() {
          are still there",
         "  upstreamBugs: purge on, interimTrap on",
     ] {
-        assert!(text.lines().any(|found| found == line), "`{line}` is in\n{text}");
+        assert!(
+            text.lines().any(|found| found == line),
+            "`{line}` is in\n{text}"
+        );
     }
 }
 
@@ -117,11 +197,22 @@ fn explain_and_the_quota_count_the_extra_instance_of_a_superseded_canary() {
              totalInstances: {limit}}}}}}}"
         )
     };
-    let error = load_in(with_file("{}", &strategy(1050)).path()).expect_err("701 + 300 + 50 are 1051").to_string();
-    assert!(error.contains("space_app_instance_limit_exceeded for space shop."), "{error}");
+    let error = load_in(with_file("{}", &strategy(1050)).path())
+        .expect_err("701 + 300 + 50 are 1051")
+        .to_string();
+    assert!(
+        error.contains("space_app_instance_limit_exceeded for space shop."),
+        "{error}"
+    );
     let folder = with_file("{}", &strategy(1051));
-    let explained = fleetsim(folder.path()).args(["explain", "."]).assert().success();
+    let explained = fleetsim(folder.path())
+        .args(["explain", "."])
+        .assert()
+        .success();
     let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
-    assert!(text.contains("50 start with the request; 1051 of both versions at most"), "{text}");
+    assert!(
+        text.contains("50 start with the request; 1051 of both versions at most"),
+        "{text}"
+    );
     assert!(!text.contains("quota"), "it fits: {text}");
 }

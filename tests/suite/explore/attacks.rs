@@ -26,7 +26,10 @@ fn requests_of_others_and_broken_ones_get_nothing() {
     let (host, path) = (&served.host, &served.path);
     let body = question("a", &[]).to_string();
     let post = |path: &str, host: &str, lines: &str| {
-        format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len())
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\n{lines}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
     };
     let ask = format!("{path}ask");
     let own = format!("Origin: http://{host}\r\n");
@@ -35,38 +38,139 @@ fn requests_of_others_and_broken_ones_get_nothing() {
     let long = "x".repeat(20_000);
     let cases = [
         // Who asks.
-        (get(path, "Host: attacker.example\r\n"), 403, "a name that points here"),
-        (get(path, "Host: 127.0.0.1.attacker.example:80\r\n"), 403, "a name that looks like it"),
+        (
+            get(path, "Host: attacker.example\r\n"),
+            403,
+            "a name that points here",
+        ),
+        (
+            get(path, "Host: 127.0.0.1.attacker.example:80\r\n"),
+            403,
+            "a name that looks like it",
+        ),
         (get(path, ""), 403, "no host"),
-        (get(path, &format!("Host: {host}\r\nHost: attacker.example\r\n")), 400, "two hosts"),
-        (get(path, &format!("Host: {host}\r\nOrigin: http://attacker.example\r\n")), 403, "a page elsewhere"),
+        (
+            get(path, &format!("Host: {host}\r\nHost: attacker.example\r\n")),
+            400,
+            "two hosts",
+        ),
+        (
+            get(
+                path,
+                &format!("Host: {host}\r\nOrigin: http://attacker.example\r\n"),
+            ),
+            403,
+            "a page elsewhere",
+        ),
         (get("/", &format!("Host: {host}\r\n")), 404, "no token"),
-        (get("/0123456789abcdef0123456789abcdef/", &format!("Host: {host}\r\n")), 404, "another token"),
-        (get(&format!("{path}../../etc/passwd"), &format!("Host: {host}\r\n")), 404, "a file"),
+        (
+            get(
+                "/0123456789abcdef0123456789abcdef/",
+                &format!("Host: {host}\r\n"),
+            ),
+            404,
+            "another token",
+        ),
+        (
+            get(
+                &format!("{path}../../etc/passwd"),
+                &format!("Host: {host}\r\n"),
+            ),
+            404,
+            "a file",
+        ),
         (post(&ask, host, json), 403, "no origin"),
-        (post(&ask, host, &format!("Origin: null\r\n{json}")), 403, "a page without an origin"),
-        (post(&ask, host, &format!("Origin: http://attacker.example\r\n{json}")), 403, "another origin"),
-        (post(&ask, host, &format!("Origin: http://127.0.0.1:1\r\n{json}")), 403, "another port"),
-        (post(&ask, "attacker.example", &format!("Origin: http://attacker.example\r\n{json}")), 403, "rebinding"),
-        (post(&ask, host, &format!("{own}Content-Type: text/plain\r\n")), 403, "a form"),
-        (post("/ask", host, &format!("{own}{json}")), 404, "a question without the token"),
-        (get(&ask, &format!("Host: {host}\r\n")), 405, "a question that is none"),
-        (format!("OPTIONS {ask} HTTP/1.1\r\nHost: {host}\r\n\r\n"), 405, "may I ask?"),
+        (
+            post(&ask, host, &format!("Origin: null\r\n{json}")),
+            403,
+            "a page without an origin",
+        ),
+        (
+            post(
+                &ask,
+                host,
+                &format!("Origin: http://attacker.example\r\n{json}"),
+            ),
+            403,
+            "another origin",
+        ),
+        (
+            post(&ask, host, &format!("Origin: http://127.0.0.1:1\r\n{json}")),
+            403,
+            "another port",
+        ),
+        (
+            post(
+                &ask,
+                "attacker.example",
+                &format!("Origin: http://attacker.example\r\n{json}"),
+            ),
+            403,
+            "rebinding",
+        ),
+        (
+            post(&ask, host, &format!("{own}Content-Type: text/plain\r\n")),
+            403,
+            "a form",
+        ),
+        (
+            post("/ask", host, &format!("{own}{json}")),
+            404,
+            "a question without the token",
+        ),
+        (
+            get(&ask, &format!("Host: {host}\r\n")),
+            405,
+            "a question that is none",
+        ),
+        (
+            format!("OPTIONS {ask} HTTP/1.1\r\nHost: {host}\r\n\r\n"),
+            405,
+            "may I ask?",
+        ),
         // Broken and huge.
         ("\0\x01\x02\r\n\r\n".to_owned(), 400, "no request"),
         ("GET\r\n\r\n".to_owned(), 400, "half a line"),
-        (get(path, &format!("Host: {host}\r\nX: {long}\r\n")), 431, "a long line"),
-        (get(path, &format!("Host: {host}\r\n{}", "A: b\r\n".repeat(100))), 431, "many lines"),
-        (get(&format!("/{long}"), ""), 431, "a long path"),
-        (format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 99999999999\r\n\r\n"), 413, "a huge body"),
-        (format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: -1\r\n\r\n"), 400, "a negative body"),
         (
-            format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"),
+            get(path, &format!("Host: {host}\r\nX: {long}\r\n")),
+            431,
+            "a long line",
+        ),
+        (
+            get(path, &format!("Host: {host}\r\n{}", "A: b\r\n".repeat(100))),
+            431,
+            "many lines",
+        ),
+        (get(&format!("/{long}"), ""), 431, "a long path"),
+        (
+            format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 99999999999\r\n\r\n"),
+            413,
+            "a huge body",
+        ),
+        (
+            format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: -1\r\n\r\n"),
+            400,
+            "a negative body",
+        ),
+        (
+            format!(
+                "POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"
+            ),
             400,
             "two lengths",
         ),
-        (format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 411, "chunks"),
-        (post(&ask, host, &format!("{own}{json}")).replace('{', "["), 400, "no JSON"),
+        (
+            format!(
+                "POST {ask} HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            ),
+            411,
+            "chunks",
+        ),
+        (
+            post(&ask, host, &format!("{own}{json}")).replace('{', "["),
+            400,
+            "no JSON",
+        ),
     ];
     for (request, status, what) in &cases {
         let answer = served.send(request.as_bytes());
@@ -75,19 +179,37 @@ fn requests_of_others_and_broken_ones_get_nothing() {
             "{what}: {}",
             answer.lines().next().unwrap_or("nothing")
         );
-        assert!(!answer.contains("store-"), "{what}: nothing of the experiment");
+        assert!(
+            !answer.contains("store-"),
+            "{what}: nothing of the experiment"
+        );
     }
     // A body of megabytes, and one that never comes.
-    let mut huge = format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3000000\r\n\r\n").into_bytes();
+    let mut huge =
+        format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3000000\r\n\r\n")
+            .into_bytes();
     huge.resize(3_000_000, b'x');
     assert!(served.send(&huge).starts_with("HTTP/1.1 413 "));
     let start = Instant::now();
-    assert!(served.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n").as_bytes()).starts_with("HTTP/1.1 408 "));
-    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert!(
+        served
+            .send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n").as_bytes())
+            .starts_with("HTTP/1.1 408 ")
+    );
+    assert!(
+        start.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        start.elapsed()
+    );
     // It still answers its own page, and says how the page may be used.
     let page = served.send(get(path, &format!("Host: {host}\r\n")).as_bytes());
     assert!(page.starts_with("HTTP/1.1 200 "));
-    for line in ["frame-ancestors 'none'", "Referrer-Policy: no-referrer", "nosniff", "connect-src 'self'"] {
+    for line in [
+        "frame-ancestors 'none'",
+        "Referrer-Policy: no-referrer",
+        "nosniff",
+        "connect-src 'self'",
+    ] {
         assert!(page.contains(line), "{line}");
     }
 }
@@ -98,30 +220,53 @@ fn ten_readers_at_once_get_equal_answers() {
     let answers: Vec<_> = std::thread::scope(|scope| {
         let reader = |at: usize| {
             let served = &served;
-            scope.spawn(move || served.ask(&question(&format!("reader {at}"), &["registry.egress=1 Gbit/s"]), 3))
+            scope.spawn(move || {
+                served.ask(
+                    &question(&format!("reader {at}"), &["registry.egress=1 Gbit/s"]),
+                    3,
+                )
+            })
         };
         let readers: Vec<_> = (0..10).map(reader).collect();
-        readers.into_iter().map(|reader| reader.join().expect("answered")).collect()
+        readers
+            .into_iter()
+            .map(|reader| reader.join().expect("answered"))
+            .collect()
     });
     assert_eq!(answers[0].len(), 3);
     for answer in &answers {
-        assert!(answer == &answers[0], "the same question has the same answers");
+        assert!(
+            answer == &answers[0],
+            "the same question has the same answers"
+        );
     }
 }
 
 #[test]
 fn a_newer_question_of_a_page_stops_the_older_one() {
     let served = Served::begin(LARGE);
-    let question =
-        |set: &str| serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": [set]});
+    let question = |set: &str| serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": [set]});
     let mut older = served.connect();
-    older.write_all(served.request(&question("registry.egress=1 Gbit/s")).as_bytes()).expect("sent");
-    let mut lines = BufReader::new(older).lines().map_while(Result::ok).skip_while(|line| !line.starts_with('{'));
+    older
+        .write_all(
+            served
+                .request(&question("registry.egress=1 Gbit/s"))
+                .as_bytes(),
+        )
+        .expect("sent");
+    let mut lines = BufReader::new(older)
+        .lines()
+        .map_while(Result::ok)
+        .skip_while(|line| !line.starts_with('{'));
     assert!(lines.next().is_some(), "the first answer");
     let newer = served.ask(&question("registry.egress=2 Gbit/s"), 1);
     assert_eq!(newer[0]["runs"], 1);
     let rest: Vec<String> = lines.collect();
-    assert!(rest.iter().all(|line| !line.contains("\"done\":true")), "{} answers came", rest.len());
+    assert!(
+        rest.iter().all(|line| !line.contains("\"done\":true")),
+        "{} answers came",
+        rest.len()
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -131,7 +276,8 @@ fn a_closed_page_stops_its_work() {
     let question = serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": ["registry.egress=1 Gbit/s"]});
     // Ticks of its processor time.
     let spent = || {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", served.program.id())).expect("it runs");
+        let stat =
+            fs::read_to_string(format!("/proc/{}/stat", served.program.id())).expect("it runs");
         let fields: Vec<u64> = stat
             .rsplit(')')
             .next()
@@ -143,7 +289,11 @@ fn a_closed_page_stops_its_work() {
             .collect();
         fields.iter().sum::<u64>()
     };
-    assert_eq!(served.ask(&question, 1).len(), 1, "the first answer, then the connection is closed");
+    assert_eq!(
+        served.ask(&question, 1).len(),
+        1,
+        "the first answer, then the connection is closed"
+    );
     let start = Instant::now();
     loop {
         let before = spent();
@@ -151,7 +301,10 @@ fn a_closed_page_stops_its_work() {
         if spent() == before {
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "it still works for a page that is closed");
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "it still works for a page that is closed"
+        );
     }
 }
 

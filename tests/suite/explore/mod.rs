@@ -63,10 +63,17 @@ impl Served {
             .expect("the program starts");
         let mut address = String::new();
         let stdout = program.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut address).expect("an address");
+        BufReader::new(stdout)
+            .read_line(&mut address)
+            .expect("an address");
         let rest = address.trim().strip_prefix("http://").expect("an address");
         let (host, path) = rest.split_once('/').expect("a path");
-        Self { program, host: host.to_owned(), path: format!("/{path}"), _folder: folder }
+        Self {
+            program,
+            host: host.to_owned(),
+            path: format!("/{path}"),
+            _folder: folder,
+        }
     }
 
     fn address(&self) -> String {
@@ -75,7 +82,9 @@ impl Served {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.host).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(120)))
+            .expect("a timeout");
         stream
     }
 
@@ -104,9 +113,18 @@ impl Served {
     /// Asks, and reads the first `count` answers at most.
     fn ask(&self, question: &Value, count: usize) -> Vec<Value> {
         let mut stream = self.connect();
-        stream.write_all(self.request(question).as_bytes()).expect("sent");
-        let lines = BufReader::new(stream).lines().map_while(Result::ok).skip_while(|line| !line.is_empty()).skip(1);
-        lines.take(count).map(|line| serde_json::from_str(&line).expect("a line of JSON")).collect()
+        stream
+            .write_all(self.request(question).as_bytes())
+            .expect("sent");
+        let lines = BufReader::new(stream)
+            .lines()
+            .map_while(Result::ok)
+            .skip_while(|line| !line.is_empty())
+            .skip(1);
+        lines
+            .take(count)
+            .map(|line| serde_json::from_str(&line).expect("a line of JSON"))
+            .collect()
     }
 }
 
@@ -126,7 +144,9 @@ fn question(page: &str, set: &[&str]) -> Value {
 fn engine() -> Option<std::path::PathBuf> {
     let named = std::env::var_os("FLEETSIM_WEB").map(std::path::PathBuf::from);
     if named.is_none() {
-        super::common::not_tested("the simulator in a page; run web/build, and set FLEETSIM_WEB to the file it names");
+        super::common::not_tested(
+            "the simulator in a page; run web/build, and set FLEETSIM_WEB to the file it names",
+        );
     }
     named.map(|named| std::path::absolute(named).expect("a path"))
 }
@@ -146,14 +166,28 @@ fn an_answer_has_curves_measures_and_what_to_paste() {
     let served = Served::begin(EXPERIMENT);
     let set = "strategies.careful.rancherFleet.maxUnavailable=25%";
     let answers = served.ask(&question("a", &[set]), 3);
-    let runs: Vec<u64> = answers.iter().map(|answer| answer["runs"].as_u64().expect("a number")).collect();
+    let runs: Vec<u64> = answers
+        .iter()
+        .map(|answer| answer["runs"].as_u64().expect("a number"))
+        .collect();
     assert_eq!(runs, [1, 3, 6], "ever more runs");
     let last = &answers[2];
-    assert_eq!(last["yaml"], "strategies:\n  careful:\n    rancherFleet:\n      maxUnavailable: 25%\n");
-    assert!(last["snippet"]["text"].as_str().expect("text").contains("maxUnavailable: 25%"));
+    assert_eq!(
+        last["yaml"],
+        "strategies:\n  careful:\n    rancherFleet:\n      maxUnavailable: 25%\n"
+    );
+    assert!(
+        last["snippet"]["text"]
+            .as_str()
+            .expect("text")
+            .contains("maxUnavailable: 25%")
+    );
     let row = |heading: &str| {
         let rows = last["data"]["rows"].as_array().expect("rows");
-        rows.iter().find(|row| row["heading"] == heading).unwrap_or_else(|| panic!("{heading}: {rows:?}")).clone()
+        rows.iter()
+            .find(|row| row["heading"] == heading)
+            .unwrap_or_else(|| panic!("{heading}: {rows:?}"))
+            .clone()
     };
     assert_eq!(row("completion_p95 < 4h")["holds"], json!([true, true]));
     let pulls = row("peak pulls");
@@ -162,10 +196,24 @@ fn an_answer_has_curves_measures_and_what_to_paste() {
     assert_eq!(pulls["difference"], "+6 pulls");
     // The link is full in both, but for rounding.
     assert_eq!(row("peak egress")["sign"], 0);
-    assert_eq!(row("completion")["sign"], -1, "faster with certainty: {last}");
+    assert_eq!(
+        row("completion")["sign"],
+        -1,
+        "faster with certainty: {last}"
+    );
     let page = &last["data"]["page"];
-    let series = |variant: usize| page["variants"][variant]["series"]["pulls95"].as_array().expect("a band").len();
-    assert!(series(0) > series(1) && series(1) > 10, "{} {}", series(0), series(1));
+    let series = |variant: usize| {
+        page["variants"][variant]["series"]["pulls95"]
+            .as_array()
+            .expect("a band")
+            .len()
+    };
+    assert!(
+        series(0) > series(1) && series(1) > 10,
+        "{} {}",
+        series(0),
+        series(1)
+    );
     assert_eq!(page["names"][0].as_array().expect("names").len(), 40);
 }
 
@@ -174,9 +222,15 @@ fn two_rollouts_that_never_complete_have_no_difference() {
     let served = Served::begin(&EXPERIMENT.replace("horizon: 12h", "horizon: 10s"));
     let answers = served.ask(&question("a", &[]), 2);
     let rows = answers[1]["data"]["rows"].as_array().expect("rows");
-    let completion = rows.iter().find(|row| row["heading"] == "completion").expect("a row");
+    let completion = rows
+        .iter()
+        .find(|row| row["heading"] == "completion")
+        .expect("a row");
     assert_eq!(completion["values"], json!(["never", "never"]));
-    assert_eq!((&completion["difference"], &completion["interval"]), (&json!("–"), &json!("")));
+    assert_eq!(
+        (&completion["difference"], &completion["interval"]),
+        (&json!("–"), &json!(""))
+    );
 }
 
 #[test]
@@ -185,18 +239,40 @@ fn errors_are_those_of_set_with_the_place_and_the_fix() {
     let told = |set: &[&str]| served.ask(&question("a", set), 1)[0]["errors"].clone();
     let unit = json!([{"at": "registry.egress", "message": "`0` has no unit; write e.g. `10 Gbit/s` or `unlimited`", "fix": ""}]);
     assert_eq!(told(&["registry.egress=0"]), unit);
-    assert_eq!(told(&["registry.egres=1 Gbit/s"])[0]["fix"], "did you mean `egress`?");
-    assert_eq!(told(&["sweep={}"])[0]["message"], "`sweep` cannot be set here: write it in the file");
+    assert_eq!(
+        told(&["registry.egres=1 Gbit/s"])[0]["fix"],
+        "did you mean `egress`?"
+    );
+    assert_eq!(
+        told(&["sweep={}"])[0]["message"],
+        "`sweep` cannot be set here: write it in the file"
+    );
     let many: Vec<&str> = vec!["seed=1"; 101];
-    assert!(told(&many)[0]["message"].as_str().expect("text").starts_with("at most 100 settings"));
+    assert!(
+        told(&many)[0]["message"]
+            .as_str()
+            .expect("text")
+            .starts_with("at most 100 settings")
+    );
     // No other file is read, and no command is started.
-    for set in
-        ["inventory=/etc/passwd", "release.images[0].manifest=/etc/passwd", "release.images[0].manifest=../x.json"]
-    {
-        let error = told(&[set])[0]["message"].as_str().expect("text").to_owned();
-        assert!(error.contains("it was not there when the experiment was read"), "{set}: {error}");
+    for set in [
+        "inventory=/etc/passwd",
+        "release.images[0].manifest=/etc/passwd",
+        "release.images[0].manifest=../x.json",
+    ] {
+        let error = told(&[set])[0]["message"]
+            .as_str()
+            .expect("text")
+            .to_owned();
+        assert!(
+            error.contains("it was not there when the experiment was read"),
+            "{set}: {error}"
+        );
     }
     let command = "strategies.all-at-once={external: {command: [touch, started]}}";
     let all = json!({"id": 1, "before": "all-at-once", "after": "all-at-once", "set": [command]});
-    assert_eq!(served.ask(&all, 1)[0]["errors"][0]["message"], "explore starts no commands");
+    assert_eq!(
+        served.ask(&all, 1)[0]["errors"][0]["message"],
+        "explore starts no commands"
+    );
 }

@@ -12,10 +12,22 @@ use crate::report_page::browser::{self, Page};
 
 /// Settings and their values: of a sweep, links, faults, the start, and constants.
 const CHOICES: [(&str, &[&str]); 16] = [
-    ("strategies.careful.rancherFleet.maxUnavailable", &["1", "5%", "33%", "75%", "100%"]),
-    ("registry.egress", &["20 Mbit/s", "200 Mbit/s", "1 Gbit/s", "unlimited"]),
-    ("registry.requests", &["{rate: 5/s, burst: 10}", "{rate: 100/s, burst: 200}"]),
-    ("registry.serviceTime", &["{median: 200 ms, sigma: 1}", "5 ms"]),
+    (
+        "strategies.careful.rancherFleet.maxUnavailable",
+        &["1", "5%", "33%", "75%", "100%"],
+    ),
+    (
+        "registry.egress",
+        &["20 Mbit/s", "200 Mbit/s", "1 Gbit/s", "unlimited"],
+    ),
+    (
+        "registry.requests",
+        &["{rate: 5/s, burst: 10}", "{rate: 100/s, burst: 200}"],
+    ),
+    (
+        "registry.serviceTime",
+        &["{median: 200 ms, sigma: 1}", "5 ms"],
+    ),
     ("fleet[0].downlink", &["10 Mbit/s", "75 Mbit/s", "1 Gbit/s"]),
     ("fleet[0].rtt", &["1 ms", "180 ms"]),
     ("fleet[0].nodes", &["1", "3"]),
@@ -43,7 +55,13 @@ fn settings(count: usize) -> Vec<Vec<String>> {
         let mut paths: Vec<usize> = (0..=below(4)).map(|_| below(CHOICES.len())).collect();
         paths.sort_unstable();
         paths.dedup();
-        let set = |path: usize| format!("{}={}", CHOICES[path].0, CHOICES[path].1[below(CHOICES[path].1.len())]);
+        let set = |path: usize| {
+            format!(
+                "{}={}",
+                CHOICES[path].0,
+                CHOICES[path].1[below(CHOICES[path].1.len())]
+            )
+        };
         paths.into_iter().map(set).collect()
     };
     (0..count).map(|_| one()).collect()
@@ -51,13 +69,19 @@ fn settings(count: usize) -> Vec<Vec<String>> {
 
 /// The rows of `runs.csv` of one variant, without the columns that name it: `variant`, `strategy`, `setting`.
 fn measures(csv: &str, variant: &str) -> Vec<String> {
-    let rows = csv.lines().filter(|line| line.starts_with(&format!("{variant},")));
-    rows.map(|row| row.splitn(4, ',').nth(3).expect("measures").to_owned()).collect()
+    let rows = csv
+        .lines()
+        .filter(|line| line.starts_with(&format!("{variant},")));
+    rows.map(|row| row.splitn(4, ',').nth(3).expect("measures").to_owned())
+        .collect()
 }
 
 /// What `fleetsim run` has for the first strategy with these settings, by the library that it calls.
 fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
-    let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
+    let overrides = Overrides {
+        set: set.to_vec(),
+        ..Overrides::default()
+    };
     let experiment = load(folder, &overrides).unwrap_or_else(|error| panic!("{set:?}: {error}"));
     let variant = &experiment.variants[0];
     let record = sim::run(variant, experiment.seed, 0).expect("no process");
@@ -69,9 +93,16 @@ fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
         runs: vec![record],
     };
     let mut tables = Tables::of(&[record], experiment.seed);
-    (tables.runs[0].variant, tables.runs[0].strategy, tables.runs[0].setting) =
-        ("after".into(), String::new(), String::new());
-    let (_, bytes) = tables.files().into_iter().find(|(name, _)| *name == "runs.csv").expect("a table");
+    (
+        tables.runs[0].variant,
+        tables.runs[0].strategy,
+        tables.runs[0].setting,
+    ) = ("after".into(), String::new(), String::new());
+    let (_, bytes) = tables
+        .files()
+        .into_iter()
+        .find(|(name, _)| *name == "runs.csv")
+        .expect("a table");
     measures(&String::from_utf8(bytes).expect("text"), "after")
 }
 
@@ -82,8 +113,14 @@ fn the_server_has_the_measures_of_run_for_a_hundred_settings() {
     for set in settings(100) {
         let texts: Vec<&str> = set.iter().map(String::as_str).collect();
         let answer = &served.ask(&question("a", &texts), 1)[0];
-        let csv = answer["csv"].as_str().unwrap_or_else(|| panic!("{set:?}: {answer}"));
-        assert_eq!(measures(csv, "after"), of_run(folder.path(), &set), "{set:?}");
+        let csv = answer["csv"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{set:?}: {answer}"));
+        assert_eq!(
+            measures(csv, "after"),
+            of_run(folder.path(), &set),
+            "{set:?}"
+        );
     }
 }
 
@@ -96,14 +133,25 @@ fn the_program_has_these_measures_too() {
         set.iter().for_each(|set| _ = run.args(["--set", set]));
         run.assert().success();
         let csv = fs::read_to_string(folder.path().join("out/runs.csv")).expect("a table");
-        let first = csv.lines().nth(1).and_then(|row| row.split(',').next()).expect("a row").to_owned();
-        assert_eq!(measures(&csv, &first), of_run(folder.path(), &set), "{set:?}");
+        let first = csv
+            .lines()
+            .nth(1)
+            .and_then(|row| row.split(',').next())
+            .expect("a row")
+            .to_owned();
+        assert_eq!(
+            measures(&csv, &first),
+            of_run(folder.path(), &set),
+            "{set:?}"
+        );
     }
 }
 
 #[test]
 fn the_simulator_in_a_page_has_the_measures_of_run_for_a_hundred_settings() {
-    let (Some(engine), Some(browser)) = (engine(), browser::find()) else { return };
+    let (Some(engine), Some(browser)) = (engine(), browser::find()) else {
+        return;
+    };
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     let file = page_file(folder.path(), &engine);
     let mut page = Page::open(&browser, &file, 1280, 900);
@@ -117,8 +165,15 @@ fn the_simulator_in_a_page_has_the_measures_of_run_for_a_hundred_settings() {
 
 /// The table of runs that the page offers, after an answer for these settings.
 fn csv_of(page: &mut Page, set: &[String]) -> String {
-    let encoded = |text: &String| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
-    let hash: Vec<String> = set.iter().map(|set| format!("set={}", encoded(set))).collect();
+    let encoded = |text: &String| {
+        text.bytes()
+            .map(|byte| format!("%{byte:02x}"))
+            .collect::<String>()
+    };
+    let hash: Vec<String> = set
+        .iter()
+        .map(|set| format!("set={}", encoded(set)))
+        .collect();
     page.text(&format!(
         "new Promise((done) => {{
             const wait = () => {{

@@ -9,45 +9,78 @@ pub(super) fn current(text: &str, results: &Path) -> String {
     let mut columns: Vec<&str> = Vec::new();
     let mut lines: Vec<String> = Vec::new();
     for line in text.split('\n') {
-        if let Some(inside) = line.strip_prefix("<!-- columns:").and_then(|rest| rest.strip_suffix("-->")) {
+        if let Some(inside) = line
+            .strip_prefix("<!-- columns:")
+            .and_then(|rest| rest.strip_suffix("-->"))
+        {
             columns = inside.split('|').map(str::trim).collect();
         } else if !line.starts_with('|') && lines.last().is_some_and(|last| last.starts_with('|')) {
             columns.clear();
         }
-        lines.push(match line.strip_suffix(" --> |").and_then(|rest| rest.rsplit_once("<!-- ")) {
-            Some((cells, variants)) if !columns.is_empty() => row(cells, variants, &columns, results),
-            _ => line.to_owned(),
-        });
+        lines.push(
+            match line
+                .strip_suffix(" --> |")
+                .and_then(|rest| rest.rsplit_once("<!-- "))
+            {
+                Some((cells, variants)) if !columns.is_empty() => {
+                    row(cells, variants, &columns, results)
+                }
+                _ => line.to_owned(),
+            },
+        );
     }
     lines.join("\n")
 }
 
 fn row(cells: &str, names: &str, columns: &[&str], results: &Path) -> String {
     let variants: Vec<&str> = names.split(" %% ").collect();
-    let old: Vec<&str> = cells.trim_start_matches('|').split('|').map(str::trim).collect();
+    let old: Vec<&str> = cells
+        .trim_start_matches('|')
+        .split('|')
+        .map(str::trim)
+        .collect();
     assert_eq!(old.len(), columns.len(), "a cell for each column: {cells}");
     let new = old.iter().zip(columns).map(|(old, column)| match *column {
         "-" => (*old).to_owned(),
         column => written(column, &variants, results),
     });
-    format!("| {} <!-- {names} --> |", new.collect::<Vec<_>>().join(" | "))
+    format!(
+        "| {} <!-- {names} --> |",
+        new.collect::<Vec<_>>().join(" | ")
+    )
 }
 
 /// The cell of a column such as `reachable_ready_s time ci @2`.
 fn written(column: &str, variants: &[&str], results: &Path) -> String {
     let mut words = column.split(' ');
-    let (measure, form) = (words.next().expect("a measure"), words.next().expect("a form"));
+    let (measure, form) = (
+        words.next().expect("a measure"),
+        words.next().expect("a form"),
+    );
     let rest: Vec<&str> = words.collect();
     let has = |word: &str| rest.contains(&word);
-    let number = rest.iter().find_map(|word| word.strip_prefix('@')).map_or(1, |at| at.parse().expect("a number"));
+    let number = rest
+        .iter()
+        .find_map(|word| word.strip_prefix('@'))
+        .map_or(1, |at| at.parse().expect("a number"));
     let variant = variants[number - 1];
     let of = |variant: &str, measure: &str, column: &str| {
-        let table = if column.starts_with("total") { "uncertainty.csv" } else { "summary.csv" };
+        let table = if column.starts_with("total") {
+            "uncertainty.csv"
+        } else {
+            "summary.csv"
+        };
         cell(results, &[table, variant, measure, column])
     };
-    let median = if has("total") { "total_median" } else { "median" };
+    let median = if has("total") {
+        "total_median"
+    } else {
+        "median"
+    };
     let value = match measure.split_once('/') {
-        Some((part, whole)) => of(variant, part, median).zip(of(variant, whole, median)).map(|(a, b)| a / b),
+        Some((part, whole)) => of(variant, part, median)
+            .zip(of(variant, whole, median))
+            .map(|(a, b)| a / b),
         None => of(variant, measure, median),
     };
     let ends = match () {
@@ -61,19 +94,29 @@ fn written(column: &str, variants: &[&str], results: &Path) -> String {
     match form {
         "time" => value.map_or("never".to_owned(), |value| time(value, ends, brackets)),
         "share" => value.map_or("–".to_owned(), |value| share(value * 100.0)),
-        "count" => value.map_or("–".to_owned(), |value| with_ends(value, 0, "", ends, brackets)),
-        "fixed1" => value.map_or("–".to_owned(), |value| with_ends(value, 1, "", ends, brackets)),
-        "GB" => value.map_or("–".to_owned(), |value| format!("{} GB", grouped(value / 1e9, 0))),
+        "count" => value.map_or("–".to_owned(), |value| {
+            with_ends(value, 0, "", ends, brackets)
+        }),
+        "fixed1" => value.map_or("–".to_owned(), |value| {
+            with_ends(value, 1, "", ends, brackets)
+        }),
+        "GB" => value.map_or("–".to_owned(), |value| {
+            format!("{} GB", grouped(value / 1e9, 0))
+        }),
         "runs" => {
             let all = of(variant, measure, "runs").expect("the runs");
-            format!("{} of {all}", of(variant, measure, "finished").expect("the runs that finished"))
+            format!(
+                "{} of {all}",
+                of(variant, measure, "finished").expect("the runs that finished")
+            )
         }
         "difference" => {
             let [one, other] = [0, 1].map(|at| of(variants[at], measure, median).expect("a value"));
             format!("{:+.1} %", (one / other - 1.0) * 100.0)
         }
         "change" => {
-            let reference = &row_of(results, &["summary.csv", variant, measure, "reference"])["reference"];
+            let reference =
+                &row_of(results, &["summary.csv", variant, measure, "reference"])["reference"];
             let whole = of(reference, measure, "mean").expect("a reference") / 100.0;
             let names = ["diff_mean", "diff_mean_ci95_low", "diff_mean_ci95_high"];
             match names.map(|name| of(variant, measure, name).map(|value| value / whole)) {
@@ -87,11 +130,29 @@ fn written(column: &str, variants: &[&str], results: &Path) -> String {
 
 /// Three digits in the unit that fits.
 fn time(seconds: f64, ends: Option<[Option<f64>; 2]>, brackets: (&str, &str)) -> String {
-    let units = [("s", 1.0, 100.0), ("min", 60.0, 6000.0), ("h", 3600.0, 360_000.0), ("d", 86_400.0, f64::INFINITY)];
-    let (name, size, _) = units.into_iter().find(|(.., limit)| seconds < *limit).expect("one fits");
+    let units = [
+        ("s", 1.0, 100.0),
+        ("min", 60.0, 6000.0),
+        ("h", 3600.0, 360_000.0),
+        ("d", 86_400.0, f64::INFINITY),
+    ];
+    let (name, size, _) = units
+        .into_iter()
+        .find(|(.., limit)| seconds < *limit)
+        .expect("one fits");
     let value = seconds / size;
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    with_ends(value, decimals, &format!(" {name}"), ends.map(|ends| ends.map(|end| end.map(|s| s / size))), brackets)
+    let decimals = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
+    with_ends(
+        value,
+        decimals,
+        &format!(" {name}"),
+        ends.map(|ends| ends.map(|end| end.map(|s| s / size))),
+        brackets,
+    )
 }
 
 /// A value with the ends of its interval, where they differ from it.
@@ -103,11 +164,19 @@ fn with_ends(
     brackets: (&str, &str),
 ) -> String {
     let of = |value: f64| grouped(value, decimals);
-    let Some(ends) = ends.filter(|ends| ends.iter().any(|end| end.is_none_or(|end| of(end) != of(value)))) else {
+    let Some(ends) = ends.filter(|ends| {
+        ends.iter()
+            .any(|end| end.is_none_or(|end| of(end) != of(value)))
+    }) else {
         return format!("{}{unit}", of(value));
     };
     let [low, high] = ends.map(|end| end.map_or("never".to_owned(), of));
-    format!("{}{unit} {}{low}–{high}{}", of(value), brackets.0, brackets.1)
+    format!(
+        "{}{unit} {}{low}–{high}{}",
+        of(value),
+        brackets.0,
+        brackets.1
+    )
 }
 
 fn share(percent: f64) -> String {
@@ -123,7 +192,11 @@ fn change(percent: f64, ends: [Option<f64>; 2]) -> String {
     if percent < 0.005 {
         return "< 0.01 %".to_owned();
     }
-    let decimals = if percent < 0.995 { 2 } else { usize::from(percent < 9.95) };
+    let decimals = if percent < 0.995 {
+        2
+    } else {
+        usize::from(percent < 9.95)
+    };
     with_ends(percent, decimals, " %", Some(ends), ("[", "]"))
 }
 
@@ -161,6 +234,9 @@ mod tests {
 
     #[test]
     fn small_shares_are_not_written_as_none() {
-        assert_eq!([0.0, 0.01, 0.06, 4.94, 9.96].map(share), ["0 %", "< 0.1 %", "0.1 %", "4.9 %", "10 %"]);
+        assert_eq!(
+            [0.0, 0.01, 0.06, 4.94, 9.96].map(share),
+            ["0 %", "< 0.1 %", "0.1 %", "4.9 %", "10 %"]
+        );
     }
 }

@@ -76,15 +76,22 @@ fn figures(text: &str) -> Vec<Figure<'_>> {
             .iter()
             .find(|(unit, _)| {
                 before.ends_with(unit)
-                    && before[..before.len() - unit.len()].trim_end().ends_with(|c: char| c.is_ascii_digit())
+                    && before[..before.len() - unit.len()]
+                        .trim_end()
+                        .ends_with(|c: char| c.is_ascii_digit())
             })
             .unwrap_or_else(|| panic!("no figure stands before `{comment}`"));
         let number = before[..before.len() - unit.len()].trim_end();
         let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
-        let start = number
-            .rfind(|c: char| !is_part(c))
-            .map_or(0, |at| at + number[at..].chars().next().map_or(1, char::len_utf8));
-        found.push(Figure { digits: &number[start..], place: start..number.len(), unit: size, cell });
+        let start = number.rfind(|c: char| !is_part(c)).map_or(0, |at| {
+            at + number[at..].chars().next().map_or(1, char::len_utf8)
+        });
+        found.push(Figure {
+            digits: &number[start..],
+            place: start..number.len(),
+            unit: size,
+            cell,
+        });
     }
     found
 }
@@ -97,39 +104,59 @@ fn rows_of(path: &Path) -> Rows {
     static READ: Mutex<BTreeMap<PathBuf, Rows>> = Mutex::new(BTreeMap::new());
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     let parse = || {
-        let mut reader = csv::Reader::from_path(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Arc::new(reader.deserialize().map(|row| row.expect("a row")).collect())
+        let mut reader = csv::Reader::from_path(path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Arc::new(
+            reader
+                .deserialize()
+                .map(|row| row.expect("a row"))
+                .collect(),
+        )
     };
     Arc::clone(read.entry(path.to_owned()).or_insert_with(parse))
 }
 
 /// The row of a cell.
 fn row_of(results: &Path, cell: &[&str]) -> BTreeMap<String, String> {
-    let &[table, variant, measure, _] = cell else { panic!("a cell has four parts") };
+    let &[table, variant, measure, _] = cell else {
+        panic!("a cell has four parts")
+    };
     let path = results.join(table);
     let wanted = [("variant", variant), ("measure", measure)];
     let is_own = |row: &&BTreeMap<String, String>| {
-        wanted.iter().all(|(name, value)| value.is_empty() || row.get(*name).is_some_and(|cell| cell == value))
+        wanted.iter().all(|(name, value)| {
+            value.is_empty() || row.get(*name).is_some_and(|cell| cell == value)
+        })
     };
     let rows = rows_of(&path);
     let own: Vec<_> = rows.iter().filter(is_own).collect();
-    let [row] = own.as_slice() else { panic!("{} has {} rows for {cell:?}", path.display(), own.len()) };
+    let [row] = own.as_slice() else {
+        panic!("{} has {} rows for {cell:?}", path.display(), own.len())
+    };
     (*row).clone()
 }
 
 /// The value of a cell; `None` where it is empty.
 fn cell(results: &Path, cell: &[&str]) -> Option<f64> {
     let row = row_of(results, cell);
-    let text = row.get(cell[3]).unwrap_or_else(|| panic!("no column for {cell:?}"));
-    (!text.is_empty()).then(|| text.parse().unwrap_or_else(|_| panic!("{cell:?} is `{text}`")))
+    let text = row
+        .get(cell[3])
+        .unwrap_or_else(|| panic!("no column for {cell:?}"));
+    (!text.is_empty()).then(|| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{cell:?} is `{text}`"))
+    })
 }
 
 /// The value of a figure: that of its cell, or its ratio or difference to that of another variant.
 fn value(results: &Path, parts: &[&str]) -> f64 {
     let own = cell(results, &parts[..4]).unwrap_or_else(|| panic!("{parts:?} is empty"));
-    let Some(relation) = parts.get(4) else { return own };
+    let Some(relation) = parts.get(4) else {
+        return own;
+    };
     let (sign, variant) = relation.split_once(' ').expect("a sign and a variant");
-    let other = cell(results, &[parts[0], variant, parts[2], parts[3]]).unwrap_or_else(|| panic!("{parts:?} is empty"));
+    let other = cell(results, &[parts[0], variant, parts[2], parts[3]])
+        .unwrap_or_else(|| panic!("{parts:?} is empty"));
     match sign {
         "/" => own / other,
         "-" => own - other,
@@ -139,7 +166,11 @@ fn value(results: &Path, parts: &[&str]) -> f64 {
 
 /// A number with as many decimals as the digits have, and separators.
 fn written(value: f64, like: &str) -> String {
-    grouped(value, like.split_once('.').map_or(0, |(_, decimals)| decimals.len()))
+    grouped(
+        value,
+        like.split_once('.')
+            .map_or(0, |(_, decimals)| decimals.len()),
+    )
 }
 
 /// A number with decimals and separators.
@@ -160,22 +191,38 @@ fn grouped(value: f64, decimals: usize) -> String {
 fn current(text: &str, page: &Path, results: &Path) -> String {
     let mut now = text.to_owned();
     for figure in figures(text).into_iter().rev() {
-        now.replace_range(figure.place.clone(), &written(value(results, &figure.cell) / figure.unit, figure.digits));
+        now.replace_range(
+            figure.place.clone(),
+            &written(value(results, &figure.cell) / figure.unit, figure.digits),
+        );
     }
     quoted(&columns::current(&now, results), page)
 }
 
 /// The text with the paragraphs of results in place of its quotations.
 fn quoted(text: &str, page: &Path) -> String {
-    let form =
-        regex::Regex::new(r"(?s)<!-- quote: (\S+) \| ([^\n]+) -->\n\n```text\n(.*?)```").expect("a regular expression");
+    let form = regex::Regex::new(r"(?s)<!-- quote: (\S+) \| ([^\n]+) -->\n\n```text\n(.*?)```")
+        .expect("a regular expression");
     let replaced = form.replace_all(text, |found: &regex::Captures<'_>| {
         let of_page = page.with_file_name(&found[1]);
-        let path = if of_page.exists() { of_page } else { root().join("results").join(&found[1]) };
-        let all = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let path = if of_page.exists() {
+            of_page
+        } else {
+            root().join("results").join(&found[1])
+        };
+        let all =
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let is_it = |paragraph: &&str| paragraph.starts_with(&found[2]);
-        let paragraph = all.split("\n\n").find(is_it).unwrap_or_else(|| panic!("nothing begins with {}", &found[2]));
-        format!("<!-- quote: {} | {} -->\n\n```text\n{}\n```", &found[1], &found[2], paragraph.trim_end())
+        let paragraph = all
+            .split("\n\n")
+            .find(is_it)
+            .unwrap_or_else(|| panic!("nothing begins with {}", &found[2]));
+        format!(
+            "<!-- quote: {} | {} -->\n\n```text\n{}\n```",
+            &found[1],
+            &found[2],
+            paragraph.trim_end()
+        )
     });
     replaced.into_owned()
 }
@@ -183,10 +230,15 @@ fn quoted(text: &str, page: &Path) -> String {
 #[test]
 fn figures_with_a_cell_are_those_of_the_tables() {
     let experiments = fs::read_dir(root().join("experiments")).expect("the experiments");
-    for folder in experiments.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()) {
+    for folder in experiments
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_dir())
+    {
         let page = folder.join("README.md");
         let text = fs::read_to_string(&page).expect("readable");
-        let results = root().join("results").join(folder.file_name().expect("a name"));
+        let results = root()
+            .join("results")
+            .join(folder.file_name().expect("a name"));
         let now = current(&text, &page, &results);
         if now != text && std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&page, now).expect("writable");
@@ -204,12 +256,16 @@ fn figures_with_a_cell_are_those_of_the_tables() {
 #[test]
 fn a_figure_is_found_with_its_unit_and_written_as_it_is() {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let table = "variant,measure,median\na x=25%,reachable_ready_s,1458.3\na x=25%,peak_pulls,1234\n";
+    let table =
+        "variant,measure,median\na x=25%,reachable_ready_s,1458.3\na x=25%,peak_pulls,1234\n";
     fs::write(home.path().join("summary.csv"), table).expect("written");
     let text = "It takes **24.0 min**<!-- summary.csv | a x=25% | reachable_ready_s | median --> with a peak of 1,000 \
                 pulls<!-- summary.csv | a x=25% | peak_pulls | median -->. <!-- another comment -->";
     let now = current(text, home.path(), home.path());
-    assert!(now.contains("**24.3 min**<!--") && now.contains("of 1,234 pulls<!--"), "{now}");
+    assert!(
+        now.contains("**24.3 min**<!--") && now.contains("of 1,234 pulls<!--"),
+        "{now}"
+    );
     assert_eq!(current(&now, home.path(), home.path()), now);
 }
 
@@ -219,9 +275,14 @@ fn intervals_in_tables_are_those_of_columns_with_a_measure() {
     for folder in fs::read_dir(root().join("experiments")).expect("the experiments") {
         let page = folder.expect("an entry").path().join("README.md");
         let text = fs::read_to_string(&page).unwrap_or_default();
-        let by_hand =
-            text.lines().find(|line| line.starts_with('|') && form.is_match(line) && !line.ends_with(" --> |"));
-        assert!(by_hand.is_none(), "{}: name the measure and the variant of {by_hand:?}", page.display());
+        let by_hand = text
+            .lines()
+            .find(|line| line.starts_with('|') && form.is_match(line) && !line.ends_with(" --> |"));
+        assert!(
+            by_hand.is_none(),
+            "{}: name the measure and the variant of {by_hand:?}",
+            page.display()
+        );
     }
 }
 
@@ -230,16 +291,32 @@ fn the_parts_of_the_critical_path_add_up_to_the_time_of_every_committed_run() {
     let mut runs = 0;
     for folder in fs::read_dir(root().join("results")).expect("the results") {
         let path = folder.expect("an entry").path().join("runs.csv");
-        let Ok(mut reader) = csv::Reader::from_path(&path) else { continue };
+        let Ok(mut reader) = csv::Reader::from_path(&path) else {
+            continue;
+        };
         let header = reader.headers().expect("a header").clone();
         let is_part = |name: &str| name.starts_with("path_") && name.ends_with("_s");
         for row in reader.records().map(|row| row.expect("a row")) {
-            let cell = |name: &str| row[header.iter().position(|other| other == name).expect("a column")].parse().ok();
-            let parts: Vec<Option<f64>> = header.iter().filter(|name| is_part(name)).map(cell).collect();
+            let cell = |name: &str| {
+                row[header
+                    .iter()
+                    .position(|other| other == name)
+                    .expect("a column")]
+                .parse()
+                .ok()
+            };
+            let parts: Vec<Option<f64>> = header
+                .iter()
+                .filter(|name| is_part(name))
+                .map(cell)
+                .collect();
             let ready: Option<f64> = cell("reachable_ready_s");
             let sum = parts.into_iter().sum::<Option<f64>>();
-            let is_equal =
-                sum.zip(ready).map_or(sum.is_none() && ready.is_none(), |(sum, ready)| (sum - ready).abs() < 1e-6);
+            let is_equal = sum
+                .zip(ready)
+                .map_or(sum.is_none() && ready.is_none(), |(sum, ready)| {
+                    (sum - ready).abs() < 1e-6
+                });
             assert!(is_equal, "{}: {sum:?} is not {ready:?}", path.display());
             runs += 1;
         }

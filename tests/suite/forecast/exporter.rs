@@ -19,12 +19,19 @@ pub(super) enum Exported {
     CloudFoundry,
 }
 
-pub(super) const ALL: [Exported; 5] =
-    [Exported::Fleet, Exported::ArgoCd, Exported::KubeFleet, Exported::KubeFleetRolling, Exported::CloudFoundry];
+pub(super) const ALL: [Exported; 5] = [
+    Exported::Fleet,
+    Exported::ArgoCd,
+    Exported::KubeFleet,
+    Exported::KubeFleetRolling,
+    Exported::CloudFoundry,
+];
 
 /// A time of a run in RFC 3339.
 pub(super) fn time(seconds: f64) -> String {
-    jiff::Timestamp::from_second(RELEASE + seconds.floor() as i64).expect("a time of this century").to_string()
+    jiff::Timestamp::from_second(RELEASE + seconds.floor() as i64)
+        .expect("a time of this century")
+        .to_string()
 }
 
 /// A target at an instant: when it was instructed and ready, as far as that has happened.
@@ -50,7 +57,9 @@ impl Exported {
                  2, afterStageTasks: [{type: TimedWait, waitTime: 2m}]}, {name: rest, labelSelector: {matchLabels: \
                  {ring: rest}}, maxConcurrency: 20%}]}"
             }
-            Self::KubeFleetRolling => "kubeFleetRolling: {maxUnavailable: 20%, unavailablePeriodSeconds: 30}",
+            Self::KubeFleetRolling => {
+                "kubeFleetRolling: {maxUnavailable: 20%, unavailablePeriodSeconds: 30}"
+            }
             Self::CloudFoundry => "cloudFoundry: {strategy: rolling, maxInFlight: 5}",
         }
     }
@@ -64,7 +73,12 @@ impl Exported {
             .iter()
             .map(|row| {
                 let (told, ready) = shown(row);
-                Shown { cluster: &row.cluster, stage: &row.stage, told, ready: ready.filter(|_| told.is_some()) }
+                Shown {
+                    cluster: &row.cluster,
+                    stage: &row.stage,
+                    told,
+                    ready: ready.filter(|_| told.is_some()),
+                }
             })
             .collect();
         match self {
@@ -73,7 +87,10 @@ impl Exported {
             Self::KubeFleet => vec![("status.json", staged_run(&targets).to_string())],
             Self::KubeFleetRolling => vec![("status.json", bindings(&targets).to_string())],
             Self::CloudFoundry => {
-                vec![("deployment.json", deployment(now).to_string()), ("stats.json", stats(&targets, now).to_string())]
+                vec![
+                    ("deployment.json", deployment(now).to_string()),
+                    ("stats.json", stats(&targets, now).to_string()),
+                ]
             }
         }
     }
@@ -88,9 +105,14 @@ fn fleet(targets: &[Shown<'_>]) -> Value {
         ]},
     });
     let deployment = |target: &Shown<'_>| {
-        let current = if target.told.is_some() { "s-new:o" } else { "s-old:o" };
+        let current = if target.told.is_some() {
+            "s-new:o"
+        } else {
+            "s-old:o"
+        };
         let is_current = target.told.is_none() || target.ready.is_some();
-        let mut conditions = vec![json!({"type": "Ready", "status": if is_current { "True" } else { "False" }})];
+        let mut conditions =
+            vec![json!({"type": "Ready", "status": if is_current { "True" } else { "False" }})];
         if let Some(ready) = target.ready {
             conditions[0]["lastUpdateTime"] = time(ready).into();
         }
@@ -111,7 +133,9 @@ fn fleet(targets: &[Shown<'_>]) -> Value {
             },
         })
     };
-    let items: Vec<Value> = std::iter::once(bundle).chain(targets.iter().map(deployment)).collect();
+    let items: Vec<Value> = std::iter::once(bundle)
+        .chain(targets.iter().map(deployment))
+        .collect();
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
@@ -137,7 +161,8 @@ fn condition(kind: &str, since: Option<f64>) -> Option<Value> {
 
 fn bindings(targets: &[Shown<'_>]) -> Value {
     let binding = |target: &Shown<'_>| {
-        let waits = json!({"type": "RolloutStarted", "status": "False", "lastTransitionTime": time(0.0)});
+        let waits =
+            json!({"type": "RolloutStarted", "status": "False", "lastTransitionTime": time(0.0)});
         let mut conditions = vec![condition("RolloutStarted", target.told).unwrap_or(waits)];
         conditions.extend(condition("Available", target.ready));
         json!({"apiVersion": "placement.kubernetes-fleet.io/v1", "kind": "ClusterResourceBinding",
@@ -150,11 +175,16 @@ fn bindings(targets: &[Shown<'_>]) -> Value {
 
 fn staged_run(targets: &[Shown<'_>]) -> Value {
     let stage = |name: &str| {
-        let clusters = targets.iter().filter(|target| target.stage == name).map(|target| {
-            let conditions: Vec<Value> =
-                condition("Started", target.told).into_iter().chain(condition("Succeeded", target.ready)).collect();
-            json!({"clusterName": target.cluster, "conditions": conditions})
-        });
+        let clusters = targets
+            .iter()
+            .filter(|target| target.stage == name)
+            .map(|target| {
+                let conditions: Vec<Value> = condition("Started", target.told)
+                    .into_iter()
+                    .chain(condition("Succeeded", target.ready))
+                    .collect();
+                json!({"clusterName": target.cluster, "conditions": conditions})
+            });
         json!({"stageName": name, "clusters": clusters.collect::<Vec<Value>>()})
     };
     json!({"apiVersion": "placement.kubernetes-fleet.io/v1beta1", "kind": "ClusterStagedUpdateRun",
@@ -168,11 +198,16 @@ fn deployment(now: f64) -> Value {
 }
 
 fn stats(targets: &[Shown<'_>], now: f64) -> Value {
-    let instances = targets.iter().enumerate().filter(|(_, target)| target.told.is_some());
+    let instances = targets
+        .iter()
+        .enumerate()
+        .filter(|(_, target)| target.told.is_some());
     let resources: Vec<Value> = instances
         .map(|(index, target)| match target.ready {
-            Some(ready) => json!({"type": "web", "index": index, "state": "RUNNING", "routable": true,
-                "uptime": (now - ready).floor()}),
+            Some(ready) => {
+                json!({"type": "web", "index": index, "state": "RUNNING", "routable": true,
+                "uptime": (now - ready).floor()})
+            }
             None => json!({"type": "web", "index": index, "state": "STARTING", "uptime": 0}),
         })
         .collect();

@@ -42,7 +42,11 @@ release:
 strategies: {{it: {{{strategy}}}}}
 "
     );
-    let files: Vec<(&str, &str)> = files.iter().copied().chain([("experiment.yaml", text.as_str())]).collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .copied()
+        .chain([("experiment.yaml", text.as_str())])
+        .collect();
     let folder = folder_with(&files);
     let varied = VariedExperiment::load(folder.path(), &Overrides::default());
     let varied = varied.unwrap_or_else(|error| panic!("{}", error.render(false)));
@@ -51,10 +55,18 @@ strategies: {{it: {{{strategy}}}}}
 
 /// A rollout in a world whose constants are drawn from their ranges.
 fn truth(varied: &VariedExperiment, world: u32) -> RunRecord {
-    let names: Vec<&str> = varied.constants().iter().map(|constant| constant.name).collect();
+    let names: Vec<&str> = varied
+        .constants()
+        .iter()
+        .map(|constant| constant.name)
+        .collect();
     let seed = 1_000 + u64::from(world);
     let shares = sim::draw_shares(&names, seed, 0);
-    let levels: Vec<(usize, Level)> = shares.into_iter().map(Level::Quantile).enumerate().collect();
+    let levels: Vec<(usize, Level)> = shares
+        .into_iter()
+        .map(Level::Quantile)
+        .enumerate()
+        .collect();
     let experiment = varied.at(&levels).expect("valid");
     sim::run(&experiment.variants[0], seed, 0).expect("no process")
 }
@@ -68,7 +80,13 @@ fn cut(run: &RunRecord, share: f64) -> f64 {
 }
 
 /// Writes the exports of a run, and reads them for a forecast.
-fn inputs(folder: &Path, product: Exported, run: &RunRecord, now: f64, draws: u32) -> ForecastInputs {
+fn inputs(
+    folder: &Path,
+    product: Exported,
+    run: &RunRecord,
+    now: f64,
+    draws: u32,
+) -> ForecastInputs {
     let files = product.export(run, now);
     let status = files.iter().map(|(name, text)| {
         std::fs::write(folder.join(name), text).expect("written");
@@ -84,20 +102,31 @@ fn inputs(folder: &Path, product: Exported, run: &RunRecord, now: f64, draws: u3
 }
 
 fn forecast(forecaster: &Forecaster<'_>) -> ForecastRecord {
-    forecaster.forecast(|| {}, &AtomicBool::new(false)).expect("simulated")
+    forecaster
+        .forecast(|| {}, &AtomicBool::new(false))
+        .expect("simulated")
 }
 
 /// The ends of the interval for the end, in seconds; infinite for never.
 fn interval(record: &ForecastRecord) -> (f64, f64) {
-    let end = |time: &Option<fleetsim::results::ForecastTime>| time.as_ref().map_or(f64::INFINITY, |time| time.s);
+    let end = |time: &Option<fleetsim::results::ForecastTime>| {
+        time.as_ref().map_or(f64::INFINITY, |time| time.s)
+    };
     (end(&record.done.low), end(&record.done.high))
 }
 
 /// The forecast a second after the release, when nothing is ready.
-fn unconditioned(folder: &Path, product: Exported, varied: &VariedExperiment, draws: u32) -> (f64, f64) {
+fn unconditioned(
+    folder: &Path,
+    product: Exported,
+    varied: &VariedExperiment,
+    draws: u32,
+) -> (f64, f64) {
     let inputs = inputs(folder, product, &truth(varied, 0), 1.0, draws);
     let forecaster = Forecaster::new(varied, 0, &inputs);
-    interval(&forecast(&forecaster.unwrap_or_else(|error| panic!("{}", error.render(false)))))
+    interval(&forecast(
+        &forecaster.unwrap_or_else(|error| panic!("{}", error.render(false))),
+    ))
 }
 
 /// How many of the intervals at each cut hold the truth, and their mean width as a share of the unconditioned one.
@@ -107,7 +136,10 @@ fn covered(product: Exported, worlds: std::ops::Range<u32>, draws: u32) -> [(u32
 }
 
 /// The same of forecasts by one experiment, where the true rollouts are of another one.
-#[expect(clippy::print_stdout, reason = "the measured coverage is what the heavy run is for")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the measured coverage is what the heavy run is for"
+)]
 fn covered_by(
     product: Exported,
     (folder, varied): (&Path, &VariedExperiment),
@@ -129,10 +161,15 @@ fn covered_by(
             let holds = from <= end && end <= to;
             found[at].0 += u32::from(holds);
             found[at].1 += (to - from) / (high - low) / f64::from(worlds.len() as u32);
-            println!("{product:?} {world} {share}: now {now:.0}, done {end:.0}, forecast {from:.0} to {to:.0} {holds}");
+            println!(
+                "{product:?} {world} {share}: now {now:.0}, done {end:.0}, forecast {from:.0} to {to:.0} {holds}"
+            );
         }
     }
-    println!("{product:?}: unconditioned {low:.0} to {high:.0}, of {} each: {found:?}", worlds.len());
+    println!(
+        "{product:?}: unconditioned {low:.0} to {high:.0}, of {} each: {found:?}",
+        worlds.len()
+    );
     found
 }
 
@@ -140,14 +177,25 @@ fn covered_by(
 #[test]
 #[ignore = "takes minutes; docs/forecast.md has what it prints"]
 fn coverage_of_cut_rollouts() {
-    let number = |name: &str, usual| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let number = |name: &str, usual| {
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(usual)
+    };
     let (worlds, draws) = (number("FORECAST_WORLDS", 50), number("FORECAST_DRAWS", 39));
     let only = std::env::var("FORECAST_PRODUCT").unwrap_or_default();
-    for product in ALL.into_iter().filter(|product| only.is_empty() || only == format!("{product:?}")) {
+    for product in ALL
+        .into_iter()
+        .filter(|product| only.is_empty() || only == format!("{product:?}"))
+    {
         // The likelihood was tuned on the worlds 0 to 49.
         let found = covered(product, 100..100 + worlds, draws);
         let held: u32 = found.iter().map(|(held, _)| held).sum();
-        assert!(f64::from(held) >= 0.8 * f64::from(4 * worlds), "{product:?}: {found:?}");
+        assert!(
+            f64::from(held) >= 0.8 * f64::from(4 * worlds),
+            "{product:?}: {found:?}"
+        );
     }
 }
 
@@ -162,11 +210,21 @@ fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
             let end = run.run.reachable_ready_s.expect("it completes");
             let inputs = inputs(folder.path(), product, &run, cut(&run, 0.3), 19);
             let forecaster = Forecaster::new(&varied, 0, &inputs);
-            let record = forecast(&forecaster.unwrap_or_else(|error| panic!("{}", error.render(false))));
+            let record =
+                forecast(&forecaster.unwrap_or_else(|error| panic!("{}", error.render(false))));
             let (from, to) = interval(&record);
-            assert!(to - from < 0.3 * (high - low), "{product:?}: {from} to {to}, and {low} to {high} before");
-            assert!(record.is_conditioned && record.seen.ready >= 7, "{product:?}: {record:?}");
-            assert!(record.next.is_some() && record.hold.is_some(), "{product:?}: {record:?}");
+            assert!(
+                to - from < 0.3 * (high - low),
+                "{product:?}: {from} to {to}, and {low} to {high} before"
+            );
+            assert!(
+                record.is_conditioned && record.seen.ready >= 7,
+                "{product:?}: {record:?}"
+            );
+            assert!(
+                record.next.is_some() && record.hold.is_some(),
+                "{product:?}: {record:?}"
+            );
             from <= end && end <= to
         });
         assert!(held.count() >= 2, "{product:?}");
@@ -181,20 +239,37 @@ fn forecasts_of_rollouts_of_the_products_own_controllers_hold_the_end() {
         return;
     }
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let (worlds, draws) = (number("FORECAST_WORLDS").unwrap_or(2), number("FORECAST_DRAWS").unwrap_or(19));
+    let (worlds, draws) = (
+        number("FORECAST_WORLDS").unwrap_or(2),
+        number("FORECAST_DRAWS").unwrap_or(19),
+    );
     let only = std::env::var("FORECAST_PRODUCT").unwrap_or_default();
     let files = [("applicationset.yaml", SET), ("fleet.yaml", BUNDLE)];
-    let products =
-        [(Exported::Fleet, "rancherFleet", "fleet.yaml"), (Exported::ArgoCd, "argoCd", "applicationset.yaml")];
+    let products = [
+        (Exported::Fleet, "rancherFleet", "fleet.yaml"),
+        (Exported::ArgoCd, "argoCd", "applicationset.yaml"),
+    ];
     for (product, key, file) in products {
         if !only.is_empty() && only != format!("{product:?}") {
             continue;
         }
         let (folder, native) = experiment_with(&format!("{key}: {{file: {file}}}"), &files);
-        let (_real, upstream) = experiment_with(&format!("{key}: {{file: {file}, controller: upstream}}"), &files);
-        let found = covered_by(product, (folder.path(), &native), &upstream, 100..100 + worlds, draws);
+        let (_real, upstream) = experiment_with(
+            &format!("{key}: {{file: {file}, controller: upstream}}"),
+            &files,
+        );
+        let found = covered_by(
+            product,
+            (folder.path(), &native),
+            &upstream,
+            100..100 + worlds,
+            draws,
+        );
         let held: u32 = found.iter().map(|(held, _)| held).sum();
-        assert!(f64::from(held) >= 0.75 * f64::from(4 * worlds), "{product:?}: {found:?}");
+        assert!(
+            f64::from(held) >= 0.75 * f64::from(4 * worlds),
+            "{product:?}: {found:?}"
+        );
     }
 }
 
@@ -208,26 +283,47 @@ fn cut_folder(product: Exported) -> TempDir {
 
 /// What the program prints, with its exit code.
 fn printed(folder: &Path, arguments: &[&str]) -> (String, i32) {
-    let output = fleetsim(folder).arg("forecast").args(arguments).output().expect("it starts");
-    (text(&output.stdout) + &text(&output.stderr), output.status.code().expect("it ends"))
+    let output = fleetsim(folder)
+        .arg("forecast")
+        .args(arguments)
+        .output()
+        .expect("it starts");
+    (
+        text(&output.stdout) + &text(&output.stderr),
+        output.status.code().expect("it ends"),
+    )
 }
 
 #[test]
 fn the_program_prints_a_forecast_that_depends_on_no_thread() {
     let folder = cut_folder(Exported::KubeFleet);
-    let arguments = ["experiment.yaml", "status.json", "--draws", "19", "--threads"];
+    let arguments = [
+        "experiment.yaml",
+        "status.json",
+        "--draws",
+        "19",
+        "--threads",
+    ];
     let (one, code) = printed(folder.path(), &[&arguments[..], &["1"]].concat());
     assert_eq!(code, 0, "{one}");
     let (three, _) = printed(folder.path(), &[&arguments[..], &["3"]].concat());
     assert_eq!(one, three);
-    for part in
-        ["Done at 15:", " UTC (90%: 15:", "8 of 24 member clusters ready", "Load to come: ", "Based on 19 draws"]
-    {
+    for part in [
+        "Done at 15:",
+        " UTC (90%: 15:",
+        "8 of 24 member clusters ready",
+        "Load to come: ",
+        "Based on 19 draws",
+    ] {
         assert!(one.contains(part), "{part}: {one}");
     }
     let (json, _) = printed(folder.path(), &[&arguments[..], &["1", "--json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((&json["schema_version"], &json["seen"]["ready"]), (&1.into(), &8.into()), "{json}");
+    assert_eq!(
+        (&json["schema_version"], &json["seen"]["ready"]),
+        (&1.into(), &8.into()),
+        "{json}"
+    );
 }
 
 /// The file is written anew while the program watches it, first with a text that is cut off.
@@ -237,12 +333,23 @@ fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
     let (folder, varied) = experiment(Exported::Fleet);
     let run = truth(&varied, 3);
     inputs(folder.path(), Exported::Fleet, &run, cut(&run, 0.3), 19);
-    let arguments = ["forecast", "experiment.yaml", "status.json", "--draws", "19", "--watch"];
+    let arguments = [
+        "forecast",
+        "experiment.yaml",
+        "status.json",
+        "--draws",
+        "19",
+        "--watch",
+    ];
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     let command = command.current_dir(folder.path()).args(arguments);
     let (shown, errors) = (folder.path().join("shown"), folder.path().join("errors"));
     let file = |path: &Path| std::fs::File::create(path).expect("created");
-    let mut child = command.stdout(file(&shown)).stderr(file(&errors)).spawn().expect("it starts");
+    let mut child = command
+        .stdout(file(&shown))
+        .stderr(file(&errors))
+        .spawn()
+        .expect("it starts");
     let wait_for = |path: &Path, part: &str| {
         for _ in 0..600 {
             if std::fs::read_to_string(path).is_ok_and(|text| text.contains(part)) {
@@ -256,7 +363,11 @@ fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
     wait_for(&shown, "Load to come: ");
     let now = cut(&run, 0.6);
     let whole = Exported::Fleet.export(&run, now).remove(0).1;
-    let ready = run.clusters.iter().filter(|row| row.ready_s.is_some_and(|ready| ready <= now)).count();
+    let ready = run
+        .clusters
+        .iter()
+        .filter(|row| row.ready_s.is_some_and(|ready| ready <= now))
+        .count();
     std::fs::write(folder.path().join("status.json"), &whole[..200]).expect("written");
     wait_for(&errors, "the JSON ends too early");
     std::fs::write(folder.path().join("status.json"), &whole).expect("written");
@@ -272,9 +383,19 @@ fn a_watch_ends_when_nobody_reads_its_output_any_more() {
     let (folder, varied) = experiment(Exported::Fleet);
     let run = truth(&varied, 3);
     inputs(folder.path(), Exported::Fleet, &run, cut(&run, 0.3), 19);
-    let arguments = ["forecast", "experiment.yaml", "status.json", "--draws", "19", "--watch"];
+    let arguments = [
+        "forecast",
+        "experiment.yaml",
+        "status.json",
+        "--draws",
+        "19",
+        "--watch",
+    ];
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-    let command = command.current_dir(folder.path()).args(arguments).stdout(std::process::Stdio::piped());
+    let command = command
+        .current_dir(folder.path())
+        .args(arguments)
+        .stdout(std::process::Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let mut shown = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
     std::io::BufRead::read_line(&mut shown, &mut String::new()).expect("a line");
@@ -293,36 +414,72 @@ fn a_watch_ends_when_nobody_reads_its_output_any_more() {
 fn a_rollout_without_a_finished_target_has_the_unconditioned_forecast() {
     let (folder, varied) = experiment(Exported::Fleet);
     inputs(folder.path(), Exported::Fleet, &truth(&varied, 3), 5.0, 19);
-    let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--draws", "19"]);
+    let (shown, code) = printed(
+        folder.path(),
+        &["experiment.yaml", "status.json", "--draws", "19"],
+    );
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("No cluster has finished, so this is the unconditioned forecast"), "{shown}");
+    assert!(
+        shown.contains("No cluster has finished, so this is the unconditioned forecast"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn a_deployment_of_cloud_foundry_says_when_it_began() {
     let folder = cut_folder(Exported::CloudFoundry);
-    let arguments = ["experiment.yaml", "deployment.json", "stats.json", "--draws", "19", "--now", &time(60.0)];
+    let arguments = [
+        "experiment.yaml",
+        "deployment.json",
+        "stats.json",
+        "--draws",
+        "19",
+        "--now",
+        &time(60.0),
+    ];
     let (shown, code) = printed(folder.path(), &arguments);
     assert_eq!(code, 0, "{shown}");
     std::fs::write(folder.path().join("none.json"), "{\"resources\": []}").expect("written");
-    let (shown, code) = printed(folder.path(), &["experiment.yaml", "deployment.json", "none.json"]);
-    assert!(code == 2 && shown.contains("`resources` must list") && shown.contains("none.json"), "{shown}");
+    let (shown, code) = printed(
+        folder.path(),
+        &["experiment.yaml", "deployment.json", "none.json"],
+    );
+    assert!(
+        code == 2 && shown.contains("`resources` must list") && shown.contains("none.json"),
+        "{shown}"
+    );
     std::fs::remove_file(folder.path().join("deployment.json")).expect("it was written");
-    let (shown, code) = printed(folder.path(), &["experiment.yaml", "stats.json", "--now", &time(60.0)]);
-    assert!(code == 2 && shown.contains("does not say when the rollout began"), "{shown}");
+    let (shown, code) = printed(
+        folder.path(),
+        &["experiment.yaml", "stats.json", "--now", &time(60.0)],
+    );
+    assert!(
+        code == 2 && shown.contains("does not say when the rollout began"),
+        "{shown}"
+    );
 }
 
 /// An export of a rollout that is cut at 30 %, changed in one place. Returns what the program prints for it.
-fn changed(product: Exported, file: &str, change: impl Fn(&mut serde_json::Value)) -> (String, i32) {
+fn changed(
+    product: Exported,
+    file: &str,
+    change: impl Fn(&mut serde_json::Value),
+) -> (String, i32) {
     let folder = cut_folder(product);
     let path = folder.path().join(file);
     let text = std::fs::read_to_string(&path).expect("written");
     let mut export: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     change(&mut export);
     std::fs::write(&path, export.to_string()).expect("written");
-    let files: &[&str] =
-        if product == Exported::CloudFoundry { &["deployment.json", "stats.json"] } else { &["status.json"] };
-    printed(folder.path(), &[&["experiment.yaml"], files, &["--draws", "19"]].concat())
+    let files: &[&str] = if product == Exported::CloudFoundry {
+        &["deployment.json", "stats.json"]
+    } else {
+        &["status.json"]
+    };
+    printed(
+        folder.path(),
+        &[&["experiment.yaml"], files, &["--draws", "19"]].concat(),
+    )
 }
 
 #[test]
@@ -336,31 +493,77 @@ fn a_rollout_that_is_over_or_stopped_is_refused_with_the_reason() {
     let bundle = changed(Exported::Fleet, "status.json", |list| {
         list["items"][0]["spec"]["paused"] = true.into();
     });
-    refused(bundle, &["the bundle is paused, so no other cluster is updated", "spec.paused", "`paused: false`"]);
+    refused(
+        bundle,
+        &[
+            "the bundle is paused, so no other cluster is updated",
+            "spec.paused",
+            "`paused: false`",
+        ],
+    );
     let cluster = changed(Exported::Fleet, "status.json", |list| {
         list["items"][24]["spec"]["paused"] = true.into();
     });
-    refused(cluster, &["the product has paused `store-20`", "status.json", "set `paused: true`"]);
+    refused(
+        cluster,
+        &[
+            "the product has paused `store-20`",
+            "status.json",
+            "set `paused: true`",
+        ],
+    );
     for state in ["Initialize", "Stop"] {
-        let run = changed(Exported::KubeFleet, "status.json", |run| run["spec"]["state"] = state.into());
-        refused(run, &[&format!("the state of the update run is `{state}`"), "spec.state", "set `spec.state: Run`"]);
-    }
-    for (kind, status) in [("Succeeded", "False"), ("Initialized", "False"), ("Succeeded", "True")] {
         let run = changed(Exported::KubeFleet, "status.json", |run| {
-            let condition = serde_json::json!({"type": kind, "status": status, "reason": "UpdateRunX"});
+            run["spec"]["state"] = state.into()
+        });
+        refused(
+            run,
+            &[
+                &format!("the state of the update run is `{state}`"),
+                "spec.state",
+                "set `spec.state: Run`",
+            ],
+        );
+    }
+    for (kind, status) in [
+        ("Succeeded", "False"),
+        ("Initialized", "False"),
+        ("Succeeded", "True"),
+    ] {
+        let run = changed(Exported::KubeFleet, "status.json", |run| {
+            let condition =
+                serde_json::json!({"type": kind, "status": status, "reason": "UpdateRunX"});
             run["status"]["conditions"] = serde_json::json!([condition]);
         });
         let message = format!("the update run is over: {kind} is {status} (UpdateRunX)");
-        refused(run, &[&message, "status.conditions[0].status", "create another update run"]);
+        refused(
+            run,
+            &[
+                &message,
+                "status.conditions[0].status",
+                "create another update run",
+            ],
+        );
     }
-    let ends =
-        [("FINALIZED", "CANCELED"), ("FINALIZED", "SUPERSEDED"), ("ACTIVE", "CANCELING"), ("FINALIZED", "DEPLOYED")];
+    let ends = [
+        ("FINALIZED", "CANCELED"),
+        ("FINALIZED", "SUPERSEDED"),
+        ("ACTIVE", "CANCELING"),
+        ("FINALIZED", "DEPLOYED"),
+    ];
     for (value, reason) in ends {
         let deployment = changed(Exported::CloudFoundry, "deployment.json", |deployment| {
             deployment["status"] = serde_json::json!({"value": value, "reason": reason});
         });
         let message = format!("the deployment is {value} ({reason}), ");
-        refused(deployment, &[&message, "deployment.json", "export the deployment that is ACTIVE"]);
+        refused(
+            deployment,
+            &[
+                &message,
+                "deployment.json",
+                "export the deployment that is ACTIVE",
+            ],
+        );
     }
 }
 
@@ -371,14 +574,30 @@ fn a_rollout_that_is_done_has_no_load_to_come() {
     let end = run.run.reachable_ready_s.expect("it completes");
     let inputs = inputs(folder.path(), Exported::Fleet, &run, end + 360.0, 19);
     let record = forecast(&Forecaster::new(&varied, 0, &inputs).expect("valid"));
-    assert_eq!((record.seen.ready, record.draws, record.egress_bytes.median), (24, 0, 0.0), "{record:?}");
-    assert_eq!((&record.done.low, &record.done.high), (&record.done.median, &record.done.median));
+    assert_eq!(
+        (record.seen.ready, record.draws, record.egress_bytes.median),
+        (24, 0, 0.0),
+        "{record:?}"
+    );
+    assert_eq!(
+        (&record.done.low, &record.done.high),
+        (&record.done.median, &record.done.median)
+    );
     assert!((interval(&record).0 - end).abs() < 1.0, "{end}: {record:?}");
     let now = time(end + 360.0);
-    let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--now", &now]);
+    let (shown, code) = printed(
+        folder.path(),
+        &["experiment.yaml", "status.json", "--now", &now],
+    );
     assert_eq!(code, 0, "{shown}");
-    let done = format!("It is done, since {} UTC at the latest.", time(end)[11..].trim_end_matches('Z'));
-    assert!(shown.contains(&done) && !shown.contains("Load to come"), "{done}: {shown}");
+    let done = format!(
+        "It is done, since {} UTC at the latest.",
+        time(end)[11..].trim_end_matches('Z')
+    );
+    assert!(
+        shown.contains(&done) && !shown.contains("Load to come"),
+        "{done}: {shown}"
+    );
 }
 
 /// Stage `canary` was approved after 5 minutes, where the experiment expects 2 hours.
@@ -397,7 +616,13 @@ fn an_approval_that_was_seen_is_not_waited_for() {
         let (folder, expected) = experiment_with(&strategy(after), &[]);
         let inputs = inputs(folder.path(), Exported::KubeFleet, &run, cut(&run, 0.5), 19);
         let record = forecast(&Forecaster::new(&expected, 0, &inputs).expect("valid"));
-        assert!(record.hold.as_ref().is_none_or(|hold| hold.rule != "afterStageTasks"), "{after}: {record:?}");
+        assert!(
+            record
+                .hold
+                .as_ref()
+                .is_none_or(|hold| hold.rule != "afterStageTasks"),
+            "{after}: {record:?}"
+        );
         assert!(interval(&record).1 < 3600.0, "{after}: {record:?}");
     }
 }
@@ -412,15 +637,20 @@ fn a_canary_goes_on_from_the_step_that_the_deployment_shows() {
         let deployment = serde_json::json!({"strategy": "canary", "created_at": time(0.0), "status": {
             "value": "ACTIVE", "reason": reason, "canary": {"steps": {"current": step, "total": 4}}}});
         let instance = |(index, uptime): (usize, &Option<u32>)| {
-            let state = if uptime.is_some() { "RUNNING" } else { "STARTING" };
+            let state = if uptime.is_some() {
+                "RUNNING"
+            } else {
+                "STARTING"
+            };
             serde_json::json!({"index": index, "state": state, "routable": uptime.is_some(), "uptime": uptime})
         };
         let instances: Vec<serde_json::Value> = uptimes.iter().enumerate().map(instance).collect();
         let stats = serde_json::json!({"resources": instances});
-        let files = [("deployment.json", deployment), ("stats.json", stats)].map(|(name, export)| {
-            std::fs::write(folder.path().join(name), export.to_string()).expect("written");
-            folder.path().join(name)
-        });
+        let files =
+            [("deployment.json", deployment), ("stats.json", stats)].map(|(name, export)| {
+                std::fs::write(folder.path().join(name), export.to_string()).expect("written");
+                folder.path().join(name)
+            });
         let inputs = ForecastInputs {
             status: files.to_vec(),
             now: Some(time(420.0)),
@@ -428,15 +658,34 @@ fn a_canary_goes_on_from_the_step_that_the_deployment_shows() {
             clock: time(0.0),
             draws: 19,
         };
-        forecast(&Forecaster::new(&varied, 0, &inputs).unwrap_or_else(|error| panic!("{}", error.render(false))))
+        forecast(
+            &Forecaster::new(&varied, 0, &inputs)
+                .unwrap_or_else(|error| panic!("{}", error.render(false))),
+        )
     };
     let six = [400, 395, 200, 200, 200, 200].map(Some);
     let paused = forecast_of("PAUSED", 3, &six);
     let hold = paused.hold.as_ref().expect("a user is waited for");
-    assert!(hold.rule == "canary" && hold.explanation.starts_with("step 3 of 4 (25 %)"), "{paused:?}");
-    let going_on = forecast_of("DEPLOYING", 4, &[&six[..], &[Some(15); 5], &[None; 5]].concat());
-    assert!(going_on.hold.as_ref().is_none_or(|hold| hold.rule != "canary"), "{going_on:?}");
-    assert!(interval(&going_on).1 < 1_000.0, "two more pauses would be 20 minutes: {going_on:?}");
+    assert!(
+        hold.rule == "canary" && hold.explanation.starts_with("step 3 of 4 (25 %)"),
+        "{paused:?}"
+    );
+    let going_on = forecast_of(
+        "DEPLOYING",
+        4,
+        &[&six[..], &[Some(15); 5], &[None; 5]].concat(),
+    );
+    assert!(
+        going_on
+            .hold
+            .as_ref()
+            .is_none_or(|hold| hold.rule != "canary"),
+        "{going_on:?}"
+    );
+    assert!(
+        interval(&going_on).1 < 1_000.0,
+        "two more pauses would be 20 minutes: {going_on:?}"
+    );
 }
 
 #[test]
@@ -445,9 +694,15 @@ fn a_target_that_failed_stays_failed_and_is_left_out() {
     let path = folder.path().join("status.json");
     let status = std::fs::read_to_string(&path).expect("written");
     std::fs::write(&path, status.replacen("WaitApplied", "ErrApplied", 1)).expect("written");
-    let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--draws", "19"]);
+    let (shown, code) = printed(
+        folder.path(),
+        &["experiment.yaml", "status.json", "--draws", "19"],
+    );
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("1 failed") && shown.contains("Failed: 1 cluster."), "{shown}");
+    assert!(
+        shown.contains("1 failed") && shown.contains("Failed: 1 cluster."),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -461,28 +716,61 @@ fn errors_in_exports_have_their_place_and_a_fix() {
             status.replacen("2026-03-01T15:00:00Z", "soon", 1),
             &["`soon` is not a time", "status.json:1:", "write e.g."],
         ),
-        ("status", status.replacen("Waiting", "Wating", 1), &["unknown status `Wating`", "`Waiting`, `Pending`"]),
-        ("names", status.replace("store-01", "shop-01"), &["the experiment has no `shop-01`"]),
-        ("twice", status.replace("store-02", "store-01"), &["one object must show `store-01`, and several do"]),
-        ("nothing", "{\"kind\": \"Pod\"}".to_owned(), &["no object shows a rollout; there are `Pod`"]),
+        (
+            "status",
+            status.replacen("Waiting", "Wating", 1),
+            &["unknown status `Wating`", "`Waiting`, `Pending`"],
+        ),
+        (
+            "names",
+            status.replace("store-01", "shop-01"),
+            &["the experiment has no `shop-01`"],
+        ),
+        (
+            "twice",
+            status.replace("store-02", "store-01"),
+            &["one object must show `store-01`, and several do"],
+        ),
+        (
+            "nothing",
+            "{\"kind\": \"Pod\"}".to_owned(),
+            &["no object shows a rollout; there are `Pod`"],
+        ),
         (
             "empty",
             "{\"kind\": \"ApplicationSet\", \"status\": null}".to_owned(),
-            &["`status.applicationStatus` must list what is rolled out, and is empty", "strategy is `RollingSync`"],
+            &[
+                "`status.applicationStatus` must list what is rolled out, and is empty",
+                "strategy is `RollingSync`",
+            ],
         ),
-        ("cut off", status[..40].to_owned(), &["the JSON ends too early"]),
-        ("start", status.replace("Waiting", "Progressing"), &["does not say when the rollout began", "--released"]),
+        (
+            "cut off",
+            status[..40].to_owned(),
+            &["the JSON ends too early"],
+        ),
+        (
+            "start",
+            status.replace("Waiting", "Progressing"),
+            &["does not say when the rollout began", "--released"],
+        ),
     ];
     for (case, text, parts) in cases {
         std::fs::write(&path, text).expect("written");
-        let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--draws", "19"]);
+        let (shown, code) = printed(
+            folder.path(),
+            &["experiment.yaml", "status.json", "--draws", "19"],
+        );
         assert_eq!(code, 2, "{case}: {shown}");
         for part in parts {
             assert!(shown.contains(part), "{case}: {part}: {shown}");
         }
     }
     let (shown, code) = printed(folder.path(), &["experiment.yaml", "none.json"]);
-    assert!(code == 2 && shown.contains("there is no such file"), "{shown}");
+    assert!(
+        code == 2 && shown.contains("there is no such file"),
+        "{shown}"
+    );
 }
 
 /// `kubectl get bundledeployments -A` also shows those of each cluster's own agent.
@@ -501,12 +789,19 @@ fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
         other["metadata"]["labels"]["fleet.cattle.io/bundle-name"] = bundle.into();
         let mut more = items.clone();
         more.push(other.clone());
-        std::fs::write(&path, serde_json::json!({"kind": "List", "items": more}).to_string()).expect("written");
+        std::fs::write(
+            &path,
+            serde_json::json!({"kind": "List", "items": more}).to_string(),
+        )
+        .expect("written");
         printed(folder.path(), &arguments)
     };
     assert_eq!(with("fleet-agent-store-01"), alone);
     let (refused, code) = with("monitoring");
-    assert!(code == 2 && refused.contains("must be of one bundle, and are of `monitoring`, `shop`"), "{refused}");
+    assert!(
+        code == 2 && refused.contains("must be of one bundle, and are of `monitoring`, `shop`"),
+        "{refused}"
+    );
 }
 
 /// `UPDATE_DOCS=1` writes the export of the example, and what the program prints for it.
@@ -525,7 +820,10 @@ fn the_page_shows_what_the_program_prints() {
         std::fs::write(folder.join("status.json"), &status).expect("written");
     }
     let run = |language: &str, command: &str| {
-        let arguments: Vec<&str> = command.strip_prefix("fleetsim forecast ")?.split(' ').collect();
+        let arguments: Vec<&str> = command
+            .strip_prefix("fleetsim forecast ")?
+            .split(' ')
+            .collect();
         (language == "console").then(|| {
             let (shown, code) = printed(root(), &arguments);
             assert_eq!(code, 0, "{shown}");
@@ -538,7 +836,10 @@ fn the_page_shows_what_the_program_prints() {
         std::fs::write(&page, now).expect("written");
         return;
     }
-    assert!(now == written, "UPDATE_DOCS=1 writes the page anew. Now:\n{now}");
+    assert!(
+        now == written,
+        "UPDATE_DOCS=1 writes the page anew. Now:\n{now}"
+    );
     let committed = std::fs::read_to_string(folder.join("status.json")).expect("committed");
     assert!(committed == status, "UPDATE_DOCS=1 writes the export anew");
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use super::exports::{
-    APPLICATION_SET, FLEET_YAML, PLACEMENT, STAGES, applications, cluster_secrets, deployment, fleet_clusters, members,
-    new_image, nodes, processes,
+    APPLICATION_SET, FLEET_YAML, PLACEMENT, STAGES, applications, cluster_secrets, deployment,
+    fleet_clusters, members, new_image, nodes, processes,
 };
 use super::{folder, json, names, printed, refused};
 use crate::common::loaded;
@@ -45,9 +45,16 @@ fn is_refused(option: &str, with: &str, bad: &str) -> String {
     let files = files(bad);
     let folder = folder(&files);
     let before = names(folder.path());
-    let (code, error) = refused(folder.path(), &format!("import {with} {option} bad.json -o out"), b"");
+    let (code, error) = refused(
+        folder.path(),
+        &format!("import {with} {option} bad.json -o out"),
+        b"",
+    );
     assert_eq!(code, 2, "{option}: {error}");
-    assert!(error.contains("bad.json"), "{option} names the file: {error}");
+    assert!(
+        error.contains("bad.json"),
+        "{option} names the file: {error}"
+    );
     assert!(!error.contains("panicked"), "{option}: {error}");
     assert_eq!(error.matches("error: ").count(), 1, "{option}: {error}");
     assert_eq!(names(folder.path()), before, "{option} wrote something");
@@ -60,18 +67,34 @@ fn an_empty_file_is_refused_with_the_command_that_writes_one() {
         for empty in ["", " \n\n"] {
             let error = is_refused(option, with, empty);
             let is_fleet_yaml = (option, with) == ("--strategy", "--fleet good.json");
-            let help = if is_fleet_yaml { "help: name your fleet.yaml" } else { "help: write it with `" };
-            assert!(error.contains("the file is empty") && error.contains(help), "{option}: {error}");
+            let help = if is_fleet_yaml {
+                "help: name your fleet.yaml"
+            } else {
+                "help: write it with `"
+            };
+            assert!(
+                error.contains("the file is empty") && error.contains(help),
+                "{option}: {error}"
+            );
         }
     }
 }
 
 #[test]
 fn a_truncated_file_is_refused_at_its_end() {
-    for (option, with, good) in options().into_iter().filter(|(_, _, good)| good.starts_with(['{', '['])) {
+    for (option, with, good) in options()
+        .into_iter()
+        .filter(|(_, _, good)| good.starts_with(['{', '[']))
+    {
         let error = is_refused(option, with, &good[..good.len() / 2]);
-        assert!(error.contains("the JSON ends too early"), "{option}: {error}");
-        assert!(error.contains("the file is cut off; write it again"), "{option}: {error}");
+        assert!(
+            error.contains("the JSON ends too early"),
+            "{option}: {error}"
+        );
+        assert!(
+            error.contains("the file is cut off; write it again"),
+            "{option}: {error}"
+        );
         assert!(error.contains(" --> bad.json:1:"), "{option}: {error}");
     }
 }
@@ -79,10 +102,16 @@ fn a_truncated_file_is_refused_at_its_end() {
 #[test]
 fn a_malformed_file_is_refused_with_its_place() {
     for (option, with, good) in options() {
-        let broken =
-            if good.starts_with(['{', '[']) { good.replacen(':', " ", 1) } else { good.replacen(": ", ": [", 1) };
+        let broken = if good.starts_with(['{', '[']) {
+            good.replacen(':', " ", 1)
+        } else {
+            good.replacen(": ", ": [", 1)
+        };
         let error = is_refused(option, with, &broken);
-        assert!(error.contains("not JSON") || error.contains("not YAML"), "{option}: {error}");
+        assert!(
+            error.contains("not JSON") || error.contains("not YAML"),
+            "{option}: {error}"
+        );
         assert!(error.contains(" --> bad.json:"), "{option}: {error}");
     }
 }
@@ -90,10 +119,34 @@ fn a_malformed_file_is_refused_with_its_place() {
 #[test]
 fn a_field_of_a_wrong_type_is_refused_with_its_path() {
     for (option, with, from, to, field) in [
-        ("--fleet", "", "\"paused\":false", "\"paused\":\"no\"", "items[0].spec.paused"),
-        ("--members", "", "\"labels\":{", "\"labels\":{\"a\":7,", "items[0].metadata.labels.a"),
-        ("--applications", "", "\"labels\":{", "\"labels\":{\"a\":true,", "[0].metadata.labels.a"),
-        ("--process", "", "\"instances\":4", "\"instances\":\"4\"", "resources[0].instances"),
+        (
+            "--fleet",
+            "",
+            "\"paused\":false",
+            "\"paused\":\"no\"",
+            "items[0].spec.paused",
+        ),
+        (
+            "--members",
+            "",
+            "\"labels\":{",
+            "\"labels\":{\"a\":7,",
+            "items[0].metadata.labels.a",
+        ),
+        (
+            "--applications",
+            "",
+            "\"labels\":{",
+            "\"labels\":{\"a\":true,",
+            "[0].metadata.labels.a",
+        ),
+        (
+            "--process",
+            "",
+            "\"instances\":4",
+            "\"instances\":\"4\"",
+            "resources[0].instances",
+        ),
         (
             "--nodes",
             "--fleet good.json",
@@ -102,7 +155,11 @@ fn a_field_of_a_wrong_type_is_refused_with_its_path() {
             "items[0].status.nodeInfo.containerRuntimeVersion",
         ),
     ] {
-        let good = options().into_iter().find(|(known, ..)| *known == option).expect("an option").2;
+        let good = options()
+            .into_iter()
+            .find(|(known, ..)| *known == option)
+            .expect("an option")
+            .2;
         let bad = good.replacen(from, to, 1);
         assert_ne!(good, bad, "{option}");
         let error = is_refused(option, with, &bad);
@@ -113,14 +170,38 @@ fn a_field_of_a_wrong_type_is_refused_with_its_path() {
 #[test]
 fn a_file_of_another_kind_is_named_with_the_option_that_reads_it() {
     let exports = [
-        (json(&fleet_clusters(4)), "this is a Cluster list", "--fleet"),
-        (json(&members(4)), "this is a MemberCluster list", "--members"),
-        (json(&applications(4)), "this is an Application list", "--applications"),
+        (
+            json(&fleet_clusters(4)),
+            "this is a Cluster list",
+            "--fleet",
+        ),
+        (
+            json(&members(4)),
+            "this is a MemberCluster list",
+            "--members",
+        ),
+        (
+            json(&applications(4)),
+            "this is an Application list",
+            "--applications",
+        ),
         (json(&nodes()), "this is a Node list", "--nodes"),
-        (json(&processes(4)), "this is a list whose first object is a process of Cloud Foundry", "--process"),
+        (
+            json(&processes(4)),
+            "this is a list whose first object is a process of Cloud Foundry",
+            "--process",
+        ),
         (new_image(), "this is an image manifest", "--image"),
-        (APPLICATION_SET.to_owned(), "this is an ApplicationSet", "--strategy"),
-        (STAGES.to_owned(), "this is a ClusterStagedUpdateStrategy", "--strategy"),
+        (
+            APPLICATION_SET.to_owned(),
+            "this is an ApplicationSet",
+            "--strategy",
+        ),
+        (
+            STAGES.to_owned(),
+            "this is a ClusterStagedUpdateStrategy",
+            "--strategy",
+        ),
     ];
     for (option, with, _) in options() {
         for (export, what, reads) in &exports {
@@ -128,7 +209,10 @@ fn a_file_of_another_kind_is_named_with_the_option_that_reads_it() {
                 continue;
             }
             let error = is_refused(option, with, export);
-            assert!(error.contains(&format!("{what}; use {reads}")), "{option} with {what}: {error}");
+            assert!(
+                error.contains(&format!("{what}; use {reads}")),
+                "{option} with {what}: {error}"
+            );
         }
     }
 }
@@ -148,7 +232,12 @@ fn exports_that_no_option_reads_are_named_with_the_fix() {
             "an error of Cloud Foundry: App not found",
             "cf login",
         ),
-        ("--fleet", r#"{"kind": "List", "items": []}"#, "the export has no objects", "the rights with which"),
+        (
+            "--fleet",
+            r#"{"kind": "List", "items": []}"#,
+            "the export has no objects",
+            "the rights with which",
+        ),
         (
             "--fleet",
             "NAMESPACE  NAME\nfleet-default  a\n",
@@ -157,12 +246,16 @@ fn exports_that_no_option_reads_are_named_with_the_fix() {
         ),
     ] {
         let error = is_refused(option, "", bad);
-        assert!(error.contains(what) && error.contains(help), "{option}: {error}");
+        assert!(
+            error.contains(what) && error.contains(help),
+            "{option}: {error}"
+        );
     }
     let index = r#"{"manifests": [{"digest": "sha256:1", "platform": {"os": "linux", "architecture": "amd64"}}]}"#;
     let error = is_refused("--image", "--fleet good.json", index);
     assert!(
-        error.contains("lists only the digests of manifests") && error.contains("crane manifest IMAGE@sha256:1"),
+        error.contains("lists only the digests of manifests")
+            && error.contains("crane manifest IMAGE@sha256:1"),
         "{error}"
     );
 }
@@ -172,16 +265,34 @@ fn options_that_do_not_fit_together_are_refused() {
     let folder = folder(&files("{}"));
     for (words, message) in [
         ("--image bad.json", "no fleet is named; add one of --fleet"),
-        ("--fleet good.json --members members.json", "--fleet and --members are of two products"),
-        ("--members members.json --gitrepo bad.json", "--gitrepo does not belong to --members"),
-        ("--fleet - --strategy -", "standard input can be read only once"),
-        ("--fleet good.json --previous bad.json", "each --previous belongs to an --image before it"),
+        (
+            "--fleet good.json --members members.json",
+            "--fleet and --members are of two products",
+        ),
+        (
+            "--members members.json --gitrepo bad.json",
+            "--gitrepo does not belong to --members",
+        ),
+        (
+            "--fleet - --strategy -",
+            "standard input can be read only once",
+        ),
+        (
+            "--fleet good.json --previous bad.json",
+            "each --previous belongs to an --image before it",
+        ),
         ("--fleet none.json", "there is no such file"),
         ("--fleet .", "it is a folder, not a file"),
     ] {
-        let (code, error) =
-            refused(folder.path(), &format!("import {words} -o out"), json(&fleet_clusters(3)).as_bytes());
-        assert!(code == 2 && error.contains(message), "{words}: {code}: {error}");
+        let (code, error) = refused(
+            folder.path(),
+            &format!("import {words} -o out"),
+            json(&fleet_clusters(3)).as_bytes(),
+        );
+        assert!(
+            code == 2 && error.contains(message),
+            "{words}: {code}: {error}"
+        );
     }
 }
 
@@ -189,16 +300,28 @@ fn options_that_do_not_fit_together_are_refused() {
 fn a_strategy_that_the_product_refuses_is_refused_in_the_users_own_file() {
     let strategy = "rolloutStrategy:\n  maxNew: 3\n  maxUnavailable: ten\n";
     let error = is_refused("--strategy", "--fleet good.json", strategy);
-    assert!(error.contains(" --> bad.json:3:") && error.contains("Fleet refuses this too"), "{error}");
+    assert!(
+        error.contains(" --> bad.json:3:") && error.contains("Fleet refuses this too"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_partition_that_fleet_leaves_empty_is_a_warning() {
     let strategy = "rolloutStrategy:\n  partitions:\n    - {name: all, clusterSelector: {}}\n    \
                     - {name: x, clusterSelector: {matchLabels: {ring: none}}}\n";
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(5))), ("fleet.yaml", strategy.to_owned())]);
-    let imported = printed(folder.path(), "import --fleet clusters.json --strategy fleet.yaml -o out");
-    assert!(imported.contains("warning: partitions[1] (`x`) matches no cluster"), "{imported}");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(5))),
+        ("fleet.yaml", strategy.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --fleet clusters.json --strategy fleet.yaml -o out",
+    );
+    assert!(
+        imported.contains("warning: partitions[1] (`x`) matches no cluster"),
+        "{imported}"
+    );
     assert!(printed(folder.path(), "check out").contains("partitions[1] (`x`) matches no cluster"));
 }
 
@@ -225,7 +348,14 @@ fn a_huge_export_on_one_line_is_read_in_seconds() {
     let start = Instant::now();
     printed(folder.path(), "import --fleet huge.json -o out");
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
-    assert_eq!(loaded(&folder.path().join("out")).variants[0].scenario.world.clusters.len(), 10_000);
+    assert_eq!(
+        loaded(&folder.path().join("out")).variants[0]
+            .scenario
+            .world
+            .clusters
+            .len(),
+        10_000
+    );
 }
 
 #[test]
@@ -233,7 +363,10 @@ fn a_huge_export_of_another_kind_or_cut_off_is_refused_in_seconds() {
     let good = huge(10_000);
     let start = Instant::now();
     let error = is_refused("--members", "", &good);
-    assert!(error.contains("this is a Cluster list; use --fleet"), "{error}");
+    assert!(
+        error.contains("this is a Cluster list; use --fleet"),
+        "{error}"
+    );
     let error = is_refused("--fleet", "", &good[..good.len() - 20]);
     assert!(error.contains("the JSON ends too early"), "{error}");
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());

@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 /// A digest of 64 digits.
 pub(super) fn digest(seed: &str) -> String {
     let mut digits = String::new();
-    let mut state = seed
-        .bytes()
-        .fold(0x9e37_79b9_7f4a_7c15_u64, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut state = seed.bytes().fold(0x9e37_79b9_7f4a_7c15_u64, |state, byte| {
+        (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     while digits.len() < 64 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         digits.push_str(&format!("{:016x}", state >> 3));
     }
     format!("sha256:{}", &digits[..64])
@@ -57,7 +59,11 @@ pub(super) fn old_image() -> String {
 pub(super) fn fleet_clusters(count: usize) -> Value {
     let mut items = vec![fleet_cluster("fleet-local", "local", 0)];
     items.extend((1..count).map(|at| {
-        let space = if at % 50 == 0 { "edge-lab" } else { "fleet-default" };
+        let space = if at % 50 == 0 {
+            "edge-lab"
+        } else {
+            "fleet-default"
+        };
         fleet_cluster(space, &format!("store-{at:04}"), at)
     }));
     json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items})
@@ -120,7 +126,11 @@ rolloutStrategy:
 pub(super) fn members(count: usize) -> Value {
     let member = |at: usize| {
         let name = format!("aks-member-{at:03}");
-        let joined = if at == 4 || at == 5 { "Unknown" } else { "True" };
+        let joined = if at == 4 || at == 5 {
+            "Unknown"
+        } else {
+            "True"
+        };
         let mut metadata = json!({
             "name": name,
             "labels": {"stage": if at < 20 { "canary" } else { "prod" }, "fleet.azure.com/location": "westeurope"},
@@ -227,7 +237,11 @@ pub(super) fn applications(count: usize) -> Value {
         })
     };
     let mut items: Vec<Value> = (0..count).map(|at| application(at, "shop")).collect();
-    items.extend([application(1, "monitoring"), application(2, "monitoring"), application(3, "gone")]);
+    items.extend([
+        application(1, "monitoring"),
+        application(2, "monitoring"),
+        application(3, "gone"),
+    ]);
     Value::Array(items)
 }
 
@@ -263,7 +277,9 @@ status:
 /// Secrets that declare Argo CD's clusters, and one that is a repository's.
 pub(super) fn cluster_secrets(count: usize) -> Value {
     // `printf eu-0 | base64` and so on.
-    const NAMES: [&str; 6] = ["ZXUtMA==", "ZXUtMQ==", "ZXUtMg==", "ZXUtMw==", "ZXUtNA==", "ZXUtNQ=="];
+    const NAMES: [&str; 6] = [
+        "ZXUtMA==", "ZXUtMQ==", "ZXUtMg==", "ZXUtMw==", "ZXUtNA==", "ZXUtNQ==",
+    ];
     let secret = |at: usize| {
         json!({
             "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
@@ -322,7 +338,11 @@ pub(super) fn deployment() -> Value {
 pub(super) fn nodes() -> Value {
     let node = |at: usize| {
         let is_control_plane = at == 0;
-        let labels = if is_control_plane { json!({"node-role.kubernetes.io/control-plane": ""}) } else { json!({}) };
+        let labels = if is_control_plane {
+            json!({"node-role.kubernetes.io/control-plane": ""})
+        } else {
+            json!({})
+        };
         let taints = if is_control_plane {
             json!([{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}])
         } else {

@@ -30,15 +30,26 @@ fn json(value: &Value) -> String {
 
 /// What the program prints when it is called with these words.
 fn printed(folder: &Path, words: &str) -> String {
-    let assert = fleetsim(folder).args(words.split_whitespace()).assert().success();
+    let assert = fleetsim(folder)
+        .args(words.split_whitespace())
+        .assert()
+        .success();
     text(&assert.get_output().stdout)
 }
 
 /// The error of a call, with its exit code.
 fn refused(folder: &Path, words: &str, input: &[u8]) -> (i32, String) {
     let mut command = fleetsim(folder);
-    let output = command.args(words.split_whitespace()).write_stdin(input).output().expect("run");
-    assert!(!output.status.success(), "{words}: {}", text(&output.stdout));
+    let output = command
+        .args(words.split_whitespace())
+        .write_stdin(input)
+        .output()
+        .expect("run");
+    assert!(
+        !output.status.success(),
+        "{words}: {}",
+        text(&output.stdout)
+    );
     let code = output.status.code().expect("it ended itself");
     (code, text(&output.stderr))
 }
@@ -46,8 +57,15 @@ fn refused(folder: &Path, words: &str, input: &[u8]) -> (i32, String) {
 /// Names of the files in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("readable");
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     names.sort();
     names
 }

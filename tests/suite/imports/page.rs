@@ -6,8 +6,8 @@ use std::fs;
 use std::process::Command;
 
 use super::exports::{
-    APPLICATION_SET, FLEET_YAML, PLACEMENT, STAGES, applications, deployment, fleet_clusters, members, new_image,
-    old_image, processes,
+    APPLICATION_SET, FLEET_YAML, PLACEMENT, STAGES, applications, deployment, fleet_clusters,
+    members, new_image, old_image, processes,
 };
 use super::{folder, json};
 use crate::common::{blocks, root};
@@ -18,13 +18,23 @@ const PAGE: &str = "docs/import.md";
 fn page_with(page: &str, printed: &[String]) -> String {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let blocks = blocks(page);
-    let commands = blocks.iter().enumerate().filter(|(_, block)| block.language == "sh");
+    let commands = blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| block.language == "sh");
     // From the last to the first, so that the lines before stay where they are.
     for ((at, block), printed) in commands.zip(printed).collect::<Vec<_>>().into_iter().rev() {
         let end = block.line + 1 + block.text.lines().count() + 1;
-        let recorded = blocks.get(at + 1).filter(|next| next.language == "text" && next.line == end + 1);
-        let recorded_end = recorded.map_or(end, |next| next.line + 1 + next.text.lines().count() + 1);
-        let block = ["", "```text"].into_iter().chain(printed.lines()).chain(["```"]).map(str::to_owned);
+        let recorded = blocks
+            .get(at + 1)
+            .filter(|next| next.language == "text" && next.line == end + 1);
+        let recorded_end =
+            recorded.map_or(end, |next| next.line + 1 + next.text.lines().count() + 1);
+        let block = ["", "```text"]
+            .into_iter()
+            .chain(printed.lines())
+            .chain(["```"])
+            .map(str::to_owned);
         lines.splice(end..recorded_end, block);
     }
     lines.join("\n") + "\n"
@@ -50,20 +60,33 @@ fn the_page_shows_what_its_commands_print() {
     for block in blocks(&page).iter().filter(|block| block.language == "sh") {
         let mut text = String::new();
         for line in block.text.lines() {
-            let words = line.strip_prefix("fleetsim ").expect("a command of fleetsim").split_whitespace();
-            let output = Command::new(env!("CARGO_BIN_EXE_fleetsim")).args(words).current_dir(folder.path()).output();
+            let words = line
+                .strip_prefix("fleetsim ")
+                .expect("a command of fleetsim")
+                .split_whitespace();
+            let output = Command::new(env!("CARGO_BIN_EXE_fleetsim"))
+                .args(words)
+                .current_dir(folder.path())
+                .output();
             let output = output.expect("run");
             text += &String::from_utf8(output.stdout).expect("text");
             if !output.status.success() {
                 text += &String::from_utf8(output.stderr).expect("text");
             }
         }
-        printed.push(text.lines().map(|line| line.trim_end().to_owned() + "\n").collect());
+        printed.push(
+            text.lines()
+                .map(|line| line.trim_end().to_owned() + "\n")
+                .collect(),
+        );
     }
     let now = page_with(&page, &printed);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(root().join(PAGE), now).expect("written");
         return;
     }
-    assert_eq!(page, now, "{PAGE} shows something else; see UPDATE_DOCS in this test");
+    assert_eq!(
+        page, now,
+        "{PAGE} shows something else; see UPDATE_DOCS in this test"
+    );
 }

@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::exports::{
-    APPLICATION_SET, PLACEMENT, STAGES, applications, deployment, fleet_clusters, members, processes,
+    APPLICATION_SET, PLACEMENT, STAGES, applications, deployment, fleet_clusters, members,
+    processes,
 };
 use super::{folder, json, printed, refused};
 use crate::common::loaded;
@@ -24,7 +25,10 @@ fn groups(of: &[(&str, &str)]) -> String {
              metadata: {{name: eu, namespace: {namespace}}}\n  spec: {{selector: {selector}}}\n"
         )
     };
-    format!("apiVersion: v1\nkind: List\nitems:\n{}", of.iter().map(group).collect::<String>())
+    format!(
+        "apiVersion: v1\nkind: List\nitems:\n{}",
+        of.iter().map(group).collect::<String>()
+    )
 }
 
 #[test]
@@ -34,37 +38,68 @@ fn cluster_groups_of_other_namespaces_have_no_members() {
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(10))),
         ("other.yaml", groups(&[("other", selector)])),
-        ("both.yaml", groups(&[("other", "{}"), ("fleet-default", selector)])),
+        (
+            "both.yaml",
+            groups(&[("other", "{}"), ("fleet-default", selector)]),
+        ),
         ("fleet.yaml", strategy.to_owned()),
     ]);
     let words = "import --fleet clusters.json --strategy fleet.yaml --cluster-groups";
     let other = printed(folder.path(), &format!("{words} other.yaml -o other"));
-    assert!(other.contains("note: left out: 1 cluster group outside of fleet-default"), "{other}");
-    assert!(other.contains("warning: partitions[0] (`eu`) matches no cluster"), "{other}");
+    assert!(
+        other.contains("note: left out: 1 cluster group outside of fleet-default"),
+        "{other}"
+    );
+    assert!(
+        other.contains("warning: partitions[0] (`eu`) matches no cluster"),
+        "{other}"
+    );
     let both = printed(folder.path(), &format!("{words} both.yaml -o both"));
     assert!(!both.contains("matches no cluster"), "{both}");
-    let written = fs::read_to_string(folder.path().join("both/clustergroups.json")).expect("written");
+    let written =
+        fs::read_to_string(folder.path().join("both/clustergroups.json")).expect("written");
     assert_eq!(written.matches("\"name\": \"eu\"").count(), 1, "{written}");
 }
 
 #[test]
 fn a_paused_git_repo_pauses_its_clusters() {
     let repo = git_repo("paused: true, targets: [{clusterGroup: eu}, {clusterName: store-0001}]");
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(10))), ("gitrepo.yaml", repo)]);
-    let imported = printed(folder.path(), "import --fleet clusters.json --gitrepo gitrepo.yaml -o out");
-    assert!(imported.contains("note: the GitRepo is paused, and with it 1 cluster"), "{imported}");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(10))),
+        ("gitrepo.yaml", repo),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --fleet clusters.json --gitrepo gitrepo.yaml -o out",
+    );
+    assert!(
+        imported.contains("note: the GitRepo is paused, and with it 1 cluster"),
+        "{imported}"
+    );
     let unknown = "note: the cluster group `eu` of the GitRepo's targets selects nothing: add --cluster-groups";
     assert!(imported.contains(unknown), "{imported}");
     let experiment = loaded(&folder.path().join("out"));
     let clusters = experiment.variants[0].scenario.world.clusters.iter();
-    assert_eq!(clusters.map(|cluster| (&*cluster.name, cluster.paused)).collect::<Vec<_>>(), [("store-0001", true)]);
+    assert_eq!(
+        clusters
+            .map(|cluster| (&*cluster.name, cluster.paused))
+            .collect::<Vec<_>>(),
+        [("store-0001", true)]
+    );
 }
 
 #[test]
 fn cluster_groups_that_are_not_given_are_asked_for() {
     let repo = git_repo("targets: [{clusterGroup: eu}]");
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(10))), ("gitrepo.yaml", repo)]);
-    let (_, error) = refused(folder.path(), "import --fleet clusters.json --gitrepo gitrepo.yaml -o out", b"");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(10))),
+        ("gitrepo.yaml", repo),
+    ]);
+    let (_, error) = refused(
+        folder.path(),
+        "import --fleet clusters.json --gitrepo gitrepo.yaml -o out",
+        b"",
+    );
     assert!(error.contains("--cluster-groups"), "{error}");
 }
 
@@ -75,14 +110,21 @@ fn argo_clusters() -> String {
                            "labels": {"region": region, "ring": "rest"},
                            "connectionState": {"status": "Successful"}})
     };
-    json(&[("c1", "us"), ("c2", "eu"), ("c3", "us")].map(cluster).into())
+    json(
+        &[("c1", "us"), ("c2", "eu"), ("c3", "us")]
+            .map(cluster)
+            .into(),
+    )
 }
 
 #[test]
 fn generated_applications_have_the_names_of_the_template() {
     let set = |name: &str| {
         let set = APPLICATION_SET.replace("shop-{{.name}}", name);
-        set.replace("{selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster}}}", "{}")
+        set.replace(
+            "{selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster}}}",
+            "{}",
+        )
     };
     let folder = folder(&[
         ("clusters.json", argo_clusters()),
@@ -96,10 +138,16 @@ fn generated_applications_have_the_names_of_the_template() {
     assert!(explained.contains("(eu-c2, us-c1, us-c3)"), "{explained}");
 
     let (_, error) = refused(folder.path(), &format!("{words} same.yaml -o same"), b"");
-    assert!(error.contains("several applications would have the name `us-shop`"), "{error}");
+    assert!(
+        error.contains("several applications would have the name `us-shop`"),
+        "{error}"
+    );
     assert!(error.contains(" --> same.yaml:"), "{error}");
     let other = printed(folder.path(), &format!("{words} other.yaml -o other"));
-    assert!(other.contains("note: the name `{{.name | upper}}` cannot be computed from clusters"), "{other}");
+    assert!(
+        other.contains("note: the name `{{.name | upper}}` cannot be computed from clusters"),
+        "{other}"
+    );
 }
 
 #[test]
@@ -109,39 +157,79 @@ fn applications_of_a_set_in_another_namespace_are_left_out() {
     for app in others.as_array_mut().expect("a list") {
         app["metadata"]["namespace"] = "team-b".into();
     }
-    apps.as_array_mut().expect("a list").append(others.as_array_mut().expect("a list"));
-    let folder = folder(&[("apps.json", json(&apps)), ("set.yaml", APPLICATION_SET.to_owned())]);
-    let imported = printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
-    assert!(imported.contains("note: left out: 8 applications of other ApplicationSets or of none"), "{imported}");
-    assert_eq!(loaded(&folder.path().join("out")).variants[0].scenario.world.clusters.len(), 4);
+    apps.as_array_mut()
+        .expect("a list")
+        .append(others.as_array_mut().expect("a list"));
+    let folder = folder(&[
+        ("apps.json", json(&apps)),
+        ("set.yaml", APPLICATION_SET.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --applications apps.json --strategy set.yaml -o out",
+    );
+    assert!(
+        imported.contains("note: left out: 8 applications of other ApplicationSets or of none"),
+        "{imported}"
+    );
+    assert_eq!(
+        loaded(&folder.path().join("out")).variants[0]
+            .scenario
+            .world
+            .clusters
+            .len(),
+        4
+    );
 }
 
 #[test]
 fn an_update_run_beside_the_stages_is_named_with_the_place_for_it() {
     let run = "---\napiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterStagedUpdateRun\nmetadata: {name: run}\n\
                spec: {placementName: shop, stagedRolloutStrategyName: by-stage, state: Initialize}\n";
-    let folder = folder(&[("members.json", json(&members(30))), ("stages.yaml", format!("{STAGES}{run}"))]);
-    let imported = printed(folder.path(), "import --members members.json --strategy stages.yaml -o out");
+    let folder = folder(&[
+        ("members.json", json(&members(30))),
+        ("stages.yaml", format!("{STAGES}{run}")),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --members members.json --strategy stages.yaml -o out",
+    );
     let note = "note: left out: a ClusterStagedUpdateRun in stages.yaml; to simulate it, save it as run.yaml";
-    assert!(imported.contains(note) && imported.contains("`runs: [{file: run.yaml}]`"), "{imported}");
+    assert!(
+        imported.contains(note) && imported.contains("`runs: [{file: run.yaml}]`"),
+        "{imported}"
+    );
 }
 
 #[test]
 fn an_error_of_the_strategy_is_shown_once() {
     let stages = STAGES.replace("maxConcurrency: 5", "maxConcurrency: 0");
-    let folder = folder(&[("members.json", json(&members(30))), ("stages.yaml", stages)]);
-    let (_, error) = refused(folder.path(), "import --members members.json --strategy stages.yaml -o out", b"");
+    let folder = folder(&[
+        ("members.json", json(&members(30))),
+        ("stages.yaml", stages),
+    ]);
+    let (_, error) = refused(
+        folder.path(),
+        "import --members members.json --strategy stages.yaml -o out",
+        b"",
+    );
     assert!(error.contains(" --> stages.yaml:10:"), "{error}");
     assert_eq!(error.matches("error: ").count(), 1, "{error}");
 }
 
 #[test]
 fn a_named_member_that_cannot_be_picked_says_why() {
-    let fixed =
-        "  policy: {placementType: PickFixed, clusterNames: [aks-member-001, aks-member-009, aks-member-004, nope]}\n";
+    let fixed = "  policy: {placementType: PickFixed, clusterNames: [aks-member-001, aks-member-009, aks-member-004, nope]}\n";
     let head = PLACEMENT.split("  policy:").next().expect("a head");
-    let folder = folder(&[("members.json", json(&members(12))), ("placement.yaml", format!("{head}{fixed}"))]);
-    let (_, error) = refused(folder.path(), "import --members members.json --placement placement.yaml -o out", b"");
+    let folder = folder(&[
+        ("members.json", json(&members(12))),
+        ("placement.yaml", format!("{head}{fixed}")),
+    ]);
+    let (_, error) = refused(
+        folder.path(),
+        "import --members members.json --placement placement.yaml -o out",
+        b"",
+    );
     for message in [
         "`aks-member-009` is leaving the fleet",
         "`aks-member-004` has not joined the fleet",
@@ -155,8 +243,14 @@ fn a_named_member_that_cannot_be_picked_says_why() {
 fn a_canary_deployment_that_scales_the_app_names_the_base_of_its_steps() {
     let mut scaled = deployment();
     scaled["options"]["web_instances"] = 40.into();
-    let folder = folder(&[("processes.json", json(&processes(20))), ("deployment.json", json(&scaled))]);
-    let imported = printed(folder.path(), "import --process processes.json --deployment deployment.json -o out");
+    let folder = folder(&[
+        ("processes.json", json(&processes(20))),
+        ("deployment.json", json(&scaled)),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --process processes.json --deployment deployment.json -o out",
+    );
     let note = "note: the steps of the canary phase are computed from 40 instances; Cloud Foundry takes 20 where";
     assert!(imported.contains(note), "{imported}");
 }
@@ -164,10 +258,18 @@ fn a_canary_deployment_that_scales_the_app_names_the_base_of_its_steps() {
 #[test]
 fn every_bad_label_counts() {
     let mut clusters = fleet_clusters(30);
-    for cluster in clusters["items"].as_array_mut().expect("a list").iter_mut().take(25) {
+    for cluster in clusters["items"]
+        .as_array_mut()
+        .expect("a list")
+        .iter_mut()
+        .take(25)
+    {
         cluster["metadata"]["labels"]["note"] = "a, b".into();
     }
     let folder = folder(&[("clusters.json", json(&clusters))]);
     let (_, error) = refused(folder.path(), "import --fleet clusters.json -o out", b"");
-    assert!(error.contains("and 5 more problems") && error.contains("25 problems"), "{error}");
+    assert!(
+        error.contains("and 5 more problems") && error.contains("25 problems"),
+        "{error}"
+    );
 }

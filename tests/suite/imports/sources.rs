@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::exports::{
-    APPLICATION_SET, FLEET_YAML, applications, cluster_secrets, deployment, digest, fleet_clusters, members, new_image,
-    nodes, processes,
+    APPLICATION_SET, FLEET_YAML, applications, cluster_secrets, deployment, digest, fleet_clusters,
+    members, new_image, nodes, processes,
 };
 use super::{folder, json, names, printed, refused};
 use crate::common::{fleetsim, loaded, text};
@@ -16,7 +16,13 @@ use crate::common::{fleetsim, loaded, text};
 /// The targets of an imported experiment: names.
 fn targets(folder: &Path) -> Vec<String> {
     let experiment = loaded(&folder.join("out"));
-    experiment.variants[0].scenario.world.clusters.iter().map(|cluster| cluster.name.clone()).collect()
+    experiment.variants[0]
+        .scenario
+        .world
+        .clusters
+        .iter()
+        .map(|cluster| cluster.name.clone())
+        .collect()
 }
 
 #[test]
@@ -24,14 +30,26 @@ fn standard_input_is_read_as_a_file() {
     let folder = folder(&[]);
     let mut command = fleetsim(folder.path());
     let input = json(&fleet_clusters(5));
-    command.args(["import", "--fleet", "-", "-o", "out"]).write_stdin(input).assert().success();
-    assert_eq!(targets(folder.path()), ["store-0001", "store-0002", "store-0003", "store-0004"]);
+    command
+        .args(["import", "--fleet", "-", "-o", "out"])
+        .write_stdin(input)
+        .assert()
+        .success();
+    assert_eq!(
+        targets(folder.path()),
+        ["store-0001", "store-0002", "store-0003", "store-0004"]
+    );
 }
 
 #[test]
 fn yaml_with_several_documents_is_read_as_json() {
     let clusters = fleet_clusters(5);
-    let documents: Vec<String> = clusters["items"].as_array().expect("a list").iter().map(pretty).collect();
+    let documents: Vec<String> = clusters["items"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(pretty)
+        .collect();
     let folder = folder(&[("clusters.yaml", format!("---\n{}", documents.join("---\n")))]);
     printed(folder.path(), "import --fleet clusters.yaml -o out");
     assert_eq!(targets(folder.path()).len(), 4);
@@ -55,17 +73,25 @@ fn a_git_repo_and_groups_decide_the_targets() {
         ("groups.json", groups.to_owned()),
         ("fleet.yaml", strategy.to_owned()),
     ]);
-    let words =
-        "import --fleet clusters.json --gitrepo gitrepo.yaml --cluster-groups groups.json --strategy fleet.yaml -o out";
+    let words = "import --fleet clusters.json --gitrepo gitrepo.yaml --cluster-groups groups.json --strategy fleet.yaml -o out";
     let imported = printed(folder.path(), words);
-    assert_eq!(targets(folder.path()), ["store-0003", "store-0006", "store-0009"]);
-    assert!(imported.contains("note: left out: 6 clusters not selected by the GitRepo"), "{imported}");
+    assert_eq!(
+        targets(folder.path()),
+        ["store-0003", "store-0006", "store-0009"]
+    );
+    assert!(
+        imported.contains("note: left out: 6 clusters not selected by the GitRepo"),
+        "{imported}"
+    );
 }
 
 #[test]
 fn another_workspace_is_chosen_by_its_name() {
     let folder = folder(&[("clusters.json", json(&fleet_clusters(60)))]);
-    printed(folder.path(), "import --fleet clusters.json --namespace edge-lab -o out");
+    printed(
+        folder.path(),
+        "import --fleet clusters.json --namespace edge-lab -o out",
+    );
     assert_eq!(targets(folder.path()), ["store-0050"]);
 }
 
@@ -74,7 +100,10 @@ fn an_index_with_the_manifests_beside_it_is_followed() {
     let image = new_image();
     let digest_of_image = {
         use sha2::{Digest, Sha256};
-        let bytes: String = Sha256::digest(image.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let bytes: String = Sha256::digest(image.as_bytes())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         format!("sha256:{bytes}")
     };
     let index = serde_json::json!({
@@ -85,39 +114,82 @@ fn an_index_with_the_manifests_beside_it_is_followed() {
             {"digest": digest("attestation"), "size": 1, "platform": {"os": "unknown", "architecture": "unknown"}},
         ],
     });
-    let folder =
-        folder(&[("clusters.json", json(&fleet_clusters(3))), ("v2.json", format!("{}\n{image}\n", json(&index)))]);
-    let imported = printed(folder.path(), "import --fleet clusters.json --image v2.json -o out");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(3))),
+        ("v2.json", format!("{}\n{image}\n", json(&index))),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --fleet clusters.json --image v2.json -o out",
+    );
     assert!(imported.contains("v2.json: 3 layers, 90 MB"), "{imported}");
     let copy = fs::read_to_string(folder.path().join("out/v2.json")).expect("written");
-    let [mut image, copy] = [&image, &copy].map(|text| serde_json::from_str::<serde_json::Value>(text).expect("JSON"));
-    image.as_object_mut().expect("an object").remove("annotations");
+    let [mut image, copy] =
+        [&image, &copy].map(|text| serde_json::from_str::<serde_json::Value>(text).expect("JSON"));
+    image
+        .as_object_mut()
+        .expect("an object")
+        .remove("annotations");
     assert_eq!(copy, image, "annotations decide nothing");
 }
 
 #[test]
 fn nodes_set_their_number_and_runtime() {
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(3))), ("nodes.json", json(&nodes()))]);
-    let imported = printed(folder.path(), "import --fleet clusters.json --nodes nodes.json -o out");
-    assert!(imported.contains("read nodes.json: 4 nodes, 3 of them for pods"), "{imported}");
-    assert!(imported.contains("containerd://1.7.13 is simulated as containerd-1.7"), "{imported}");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(3))),
+        ("nodes.json", json(&nodes())),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --fleet clusters.json --nodes nodes.json -o out",
+    );
+    assert!(
+        imported.contains("read nodes.json: 4 nodes, 3 of them for pods"),
+        "{imported}"
+    );
+    assert!(
+        imported.contains("containerd://1.7.13 is simulated as containerd-1.7"),
+        "{imported}"
+    );
     let text = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("written");
-    assert!(text.contains("\n    nodes: 3\n") && text.contains("\n  runtime: containerd-1.7\n"), "{text}");
+    assert!(
+        text.contains("\n    nodes: 3\n") && text.contains("\n  runtime: containerd-1.7\n"),
+        "{text}"
+    );
     assert!(!imported.contains("inventory.default.nodes"), "{imported}");
 }
 
 #[test]
 fn applications_are_computed_from_cluster_secrets_without_their_credentials() {
-    let folder = folder(&[("secrets.json", json(&cluster_secrets(6))), ("set.yaml", APPLICATION_SET.to_owned())]);
-    let imported = printed(folder.path(), "import --clusters secrets.json --strategy set.yaml -o out");
-    assert!(imported.contains("note: left out: 1 Secret without a cluster"), "{imported}");
-    let names_of_template = ["shop-eu-0", "shop-eu-1", "shop-eu-2", "shop-eu-3", "shop-eu-4", "shop-eu-5"];
+    let folder = folder(&[
+        ("secrets.json", json(&cluster_secrets(6))),
+        ("set.yaml", APPLICATION_SET.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --clusters secrets.json --strategy set.yaml -o out",
+    );
+    assert!(
+        imported.contains("note: left out: 1 Secret without a cluster"),
+        "{imported}"
+    );
+    let names_of_template = [
+        "shop-eu-0",
+        "shop-eu-1",
+        "shop-eu-2",
+        "shop-eu-3",
+        "shop-eu-4",
+        "shop-eu-5",
+    ];
     assert_eq!(targets(folder.path()), names_of_template);
     let table = fs::read_to_string(folder.path().join("out/clusters.csv")).expect("written");
     assert_eq!(table.lines().nth(1), Some("shop-eu-0,ring=canary"));
     for name in names(&folder.path().join("out")) {
         let text = fs::read_to_string(folder.path().join("out").join(&name)).expect("text");
-        assert!(!text.contains("eyJiZWFyZXJUb2tlbiI6"), "{name} has no credentials");
+        assert!(
+            !text.contains("eyJiZWFyZXJUb2tlbiI6"),
+            "{name} has no credentials"
+        );
     }
 }
 
@@ -129,9 +201,18 @@ fn applications_are_read_as_kubectl_prints_them() {
         application["kind"] = "Application".into();
     }
     let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items});
-    let folder = folder(&[("apps.json", json(&list)), ("set.yaml", APPLICATION_SET.to_owned())]);
-    printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
-    assert_eq!(targets(folder.path()), ["shop-eu-00", "shop-eu-01", "shop-eu-02", "shop-eu-03"]);
+    let folder = folder(&[
+        ("apps.json", json(&list)),
+        ("set.yaml", APPLICATION_SET.to_owned()),
+    ]);
+    printed(
+        folder.path(),
+        "import --applications apps.json --strategy set.yaml -o out",
+    );
+    assert_eq!(
+        targets(folder.path()),
+        ["shop-eu-00", "shop-eu-01", "shop-eu-02", "shop-eu-03"]
+    );
 }
 
 #[test]
@@ -145,10 +226,23 @@ fn clusters_are_read_as_argo_cds_client_prints_them() {
         })
     };
     let local = serde_json::json!({"server": "https://kubernetes.default.svc", "name": "in-cluster", "config": {}});
-    let clusters = serde_json::json!([local, cluster("eu-1", "cluster", "canary"), cluster("eu-2", "cluster", "rest")]);
-    let folder = folder(&[("clusters.json", json(&clusters)), ("set.yaml", APPLICATION_SET.to_owned())]);
-    let imported = printed(folder.path(), "import --clusters clusters.json --strategy set.yaml -o out");
-    assert!(imported.contains("note: left out: 1 cluster not selected by the generators"), "{imported}");
+    let clusters = serde_json::json!([
+        local,
+        cluster("eu-1", "cluster", "canary"),
+        cluster("eu-2", "cluster", "rest")
+    ]);
+    let folder = folder(&[
+        ("clusters.json", json(&clusters)),
+        ("set.yaml", APPLICATION_SET.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --clusters clusters.json --strategy set.yaml -o out",
+    );
+    assert!(
+        imported.contains("note: left out: 1 cluster not selected by the generators"),
+        "{imported}"
+    );
     assert_eq!(targets(folder.path()), ["shop-eu-1", "shop-eu-2"]);
 }
 
@@ -167,7 +261,11 @@ fn several_images_are_workloads_of_their_own() {
     );
     let experiment = loaded(&folder.path().join("out"));
     let world = &experiment.variants[0].scenario.world;
-    let names: Vec<&str> = world.workloads.iter().map(|workload| workload.name.as_str()).collect();
+    let names: Vec<&str> = world
+        .workloads
+        .iter()
+        .map(|workload| workload.name.as_str())
+        .collect();
     assert_eq!(names, ["shop", "proxy"]);
     assert_eq!(world.images[0].previous.len(), 3);
     assert!(world.images[1].previous.is_empty());
@@ -179,13 +277,29 @@ fn applications_of_one_cluster_share_its_link() {
     for application in apps.as_array_mut().expect("a list").iter_mut().take(4) {
         application["spec"]["destination"] = serde_json::json!({"name": "big", "namespace": "x"});
     }
-    let folder = folder(&[("apps.json", json(&apps)), ("set.yaml", APPLICATION_SET.to_owned())]);
-    let imported = printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
-    assert!(imported.contains("note: 1 cluster of several applications"), "{imported}");
+    let folder = folder(&[
+        ("apps.json", json(&apps)),
+        ("set.yaml", APPLICATION_SET.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --applications apps.json --strategy set.yaml -o out",
+    );
+    assert!(
+        imported.contains("note: 1 cluster of several applications"),
+        "{imported}"
+    );
     let experiment = loaded(&folder.path().join("out"));
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(world.regions.len(), 1);
-    assert_eq!(world.clusters.iter().filter(|cluster| cluster.region == Some(0)).count(), 4);
+    assert_eq!(
+        world
+            .clusters
+            .iter()
+            .filter(|cluster| cluster.region == Some(0))
+            .count(),
+        4
+    );
 }
 
 #[test]
@@ -193,16 +307,31 @@ fn an_app_manifest_names_the_instances() {
     let manifest = "---\napplications:\n- name: shop\n  instances: 3\n  memory: 256M\n  buildpacks: [ruby_buildpack]\n\
         \x20 readiness-health-check-type: http\n- name: worker\n  no-route: true\n";
     let request = r#"{"strategy": "rolling", "options": {"max_in_flight": 2}, "relationships": {"app": {"data": {"guid": "x"}}}}"#;
-    let folder = folder(&[("manifest.yml", manifest.to_owned()), ("request.json", request.to_owned())]);
-    printed(folder.path(), "import --manifest manifest.yml --app shop --deployment request.json -o out");
+    let folder = folder(&[
+        ("manifest.yml", manifest.to_owned()),
+        ("request.json", request.to_owned()),
+    ]);
+    printed(
+        folder.path(),
+        "import --manifest manifest.yml --app shop --deployment request.json -o out",
+    );
     assert_eq!(targets(folder.path()), ["shop-0", "shop-1", "shop-2"]);
-    assert_eq!(fs::read_to_string(folder.path().join("out/request.json")).expect("copied"), request);
+    assert_eq!(
+        fs::read_to_string(folder.path().join("out/request.json")).expect("copied"),
+        request
+    );
 }
 
 #[test]
 fn a_deployment_that_exists_becomes_its_request() {
-    let folder = folder(&[("processes.json", json(&processes(20))), ("deployment.json", json(&deployment()))]);
-    printed(folder.path(), "import --process processes.json --deployment deployment.json -o out");
+    let folder = folder(&[
+        ("processes.json", json(&processes(20))),
+        ("deployment.json", json(&deployment())),
+    ]);
+    printed(
+        folder.path(),
+        "import --process processes.json --deployment deployment.json -o out",
+    );
     let written = fs::read_to_string(folder.path().join("out/deployment.json")).expect("written");
     let written: serde_json::Value = serde_json::from_str(&written).expect("JSON");
     assert_eq!(
@@ -217,10 +346,22 @@ fn a_rolling_placement_is_its_own_strategy() {
     let placement = "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacement\nmetadata: {name: shop}\n\
         spec:\n  policy: {placementType: PickN, numberOfClusters: 3}\n  strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}\n\
         status: {placementStatuses: [{clusterName: aks-member-006}, {clusterName: aks-member-002}, {clusterName: aks-member-001}]}\n";
-    let folder = folder(&[("members.json", json(&members(12))), ("placement.yaml", placement.to_owned())]);
-    let imported = printed(folder.path(), "import --members members.json --placement placement.yaml -o out");
-    assert!(imported.contains("note: the 3 members of the placement's status are its targets"), "{imported}");
-    assert_eq!(targets(folder.path()), ["aks-member-001", "aks-member-002", "aks-member-006"]);
+    let folder = folder(&[
+        ("members.json", json(&members(12))),
+        ("placement.yaml", placement.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --members members.json --placement placement.yaml -o out",
+    );
+    assert!(
+        imported.contains("note: the 3 members of the placement's status are its targets"),
+        "{imported}"
+    );
+    assert_eq!(
+        targets(folder.path()),
+        ["aks-member-001", "aks-member-002", "aks-member-006"]
+    );
 }
 
 #[test]
@@ -228,13 +369,20 @@ fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
     let folder = folder(&[("clusters.json", json(&fleet_clusters(4)))]);
     // It waits for its standard input, with its hidden folder made.
     let mut waiting = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-    waiting.args(["import", "--fleet", "-", "-o", "out"]).current_dir(folder.path()).stdin(Stdio::piped());
+    waiting
+        .args(["import", "--fleet", "-", "-o", "out"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped());
     let mut waiting = waiting.spawn().expect("started");
-    let is_hidden = |name: &String| name.starts_with(".out.fleetsim-new-") && !name.ends_with(".lock");
+    let is_hidden =
+        |name: &String| name.starts_with(".out.fleetsim-new-") && !name.ends_with(".lock");
     let hidden = || names(folder.path()).into_iter().filter(is_hidden).count();
     let begun = Instant::now();
     while hidden() == 0 {
-        assert!(begun.elapsed().as_secs() < 30, "the import makes its hidden folder");
+        assert!(
+            begun.elapsed().as_secs() < 30,
+            "the import makes its hidden folder"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     printed(folder.path(), "import --fleet clusters.json -o out");
@@ -242,13 +390,31 @@ fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
     waiting.kill().expect("killed");
     waiting.wait().expect("it ends");
     assert_eq!(hidden(), 1, "a killed import cannot clean up");
-    printed(folder.path(), "import --fleet clusters.json -o out --replace");
+    printed(
+        folder.path(),
+        "import --fleet clusters.json -o out --replace",
+    );
     assert_eq!(names(folder.path()), ["clusters.json", "out"]);
     // Killed between two renames, an import has moved the earlier folder aside.
-    fs::rename(folder.path().join("out"), folder.path().join(".out.fleetsim-old")).expect("renamed");
-    let (code, error) = refused(folder.path(), "import --fleet none.json -o out --replace", b"");
-    assert!(code == 2 && error.contains("there is no such file"), "{error}");
-    assert_eq!(names(folder.path()), ["clusters.json", "out"], "the earlier import is back");
+    fs::rename(
+        folder.path().join("out"),
+        folder.path().join(".out.fleetsim-old"),
+    )
+    .expect("renamed");
+    let (code, error) = refused(
+        folder.path(),
+        "import --fleet none.json -o out --replace",
+        b"",
+    );
+    assert!(
+        code == 2 && error.contains("there is no such file"),
+        "{error}"
+    );
+    assert_eq!(
+        names(folder.path()),
+        ["clusters.json", "out"],
+        "the earlier import is back"
+    );
     assert_eq!(targets(folder.path()).len(), 3);
 }
 
@@ -258,37 +424,62 @@ fn an_agents_time_in_the_future_makes_no_other_agent_late() {
     clusters["items"][5]["status"]["agent"]["lastSeen"] = "9999-03-02T08:00:00Z".into();
     let folder = folder(&[("clusters.json", json(&clusters))]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
-    assert!(imported.contains("note: left out: the last report of 1 agent, a time in the future\n"), "{imported}");
+    assert!(
+        imported.contains("note: left out: the last report of 1 agent, a time in the future\n"),
+        "{imported}"
+    );
     assert!(!imported.contains("faults.offline.share"), "{imported}");
 }
 
 #[test]
 fn agents_that_have_been_silent_for_long_become_offline_clusters() {
     let mut clusters = fleet_clusters(41);
-    for (at, seen) in [(5, "2026-02-27T08:00:00Z"), (6, "2026-03-02T06:30:00Z"), (8, "2026-03-02T07:30:00Z")] {
+    for (at, seen) in [
+        (5, "2026-02-27T08:00:00Z"),
+        (6, "2026-03-02T06:30:00Z"),
+        (8, "2026-03-02T07:30:00Z"),
+    ] {
         clusters["items"][at]["status"]["agent"]["lastSeen"] = seen.into();
     }
     let folder = folder(&[("clusters.json", json(&clusters))]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
     assert!(imported.contains("faults.offline.share"), "{imported}");
-    assert!(imported.contains("2 of 40 agents were last seen more than an hour before the newest"), "{imported}");
+    assert!(
+        imported.contains("2 of 40 agents were last seen more than an hour before the newest"),
+        "{imported}"
+    );
     let experiment = loaded(&folder.path().join("out"));
     // 2 of 40.
-    assert_eq!(experiment.variants[0].scenario.world.faults.offline.share.to_string(), "5%");
+    assert_eq!(
+        experiment.variants[0]
+            .scenario
+            .world
+            .faults
+            .offline
+            .share
+            .to_string(),
+        "5%"
+    );
     let text = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("written");
     assert!(
-        text.contains("faults:\n  # Assumption, 0% to 10%.") && text.contains("\n  offline: {share: 5%}\n"),
+        text.contains("faults:\n  # Assumption, 0% to 10%.")
+            && text.contains("\n  offline: {share: 5%}\n"),
         "{text}"
     );
 }
 
 #[test]
 fn an_earlier_import_is_replaced_on_request_only() {
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(4))), ("fleet.yaml", FLEET_YAML.to_owned())]);
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(4))),
+        ("fleet.yaml", FLEET_YAML.to_owned()),
+    ]);
     let import = |words: &str| {
         let mut command = fleetsim(folder.path());
-        let output =
-            command.args(["import", "--fleet", "clusters.json", "-o", "out"]).args(words.split_whitespace()).output();
+        let output = command
+            .args(["import", "--fleet", "clusters.json", "-o", "out"])
+            .args(words.split_whitespace())
+            .output();
         let output = output.expect("run");
         (output.status.code(), text(&output.stderr))
     };
@@ -296,23 +487,44 @@ fn an_earlier_import_is_replaced_on_request_only() {
     let (code, error) = import("");
     assert_eq!(
         (code, error.as_str()),
-        (Some(1), "error: out exists; add --replace, or choose another output folder\n")
+        (
+            Some(1),
+            "error: out exists; add --replace, or choose another output folder\n"
+        )
     );
     assert_eq!(import("--replace"), (Some(0), String::new()));
-    assert_eq!(names(folder.path()), ["clusters.json", "fleet.yaml", "out"], "both are the same");
+    assert_eq!(
+        names(folder.path()),
+        ["clusters.json", "fleet.yaml", "out"],
+        "both are the same"
+    );
 
     let experiment = folder.path().join("out/experiment.yaml");
-    let mine = fs::read_to_string(&experiment).expect("written").replace("seed: 1", "seed: 23");
+    let mine = fs::read_to_string(&experiment)
+        .expect("written")
+        .replace("seed: 1", "seed: 23");
     fs::write(&experiment, &mine).expect("edited");
     assert_eq!(import("--replace"), (Some(0), String::new()));
     let kept = folder.path().join("out.before-import");
-    assert_eq!(fs::read_to_string(kept.join("experiment.yaml")).expect("kept"), mine);
-    assert!(fs::read_to_string(&experiment).expect("written").contains("seed: 1\n"));
+    assert_eq!(
+        fs::read_to_string(kept.join("experiment.yaml")).expect("kept"),
+        mine
+    );
+    assert!(
+        fs::read_to_string(&experiment)
+            .expect("written")
+            .contains("seed: 1\n")
+    );
     fs::write(&experiment, &mine).expect("edited again");
     let (code, error) = import("--replace");
-    let refused = "error: out would be kept as out.before-import, which exists; move or remove it\n";
+    let refused =
+        "error: out would be kept as out.before-import, which exists; move or remove it\n";
     assert_eq!((code, error.as_str()), (Some(1), refused));
-    assert_eq!(fs::read_to_string(&experiment).expect("written"), mine, "the edits are there");
+    assert_eq!(
+        fs::read_to_string(&experiment).expect("written"),
+        mine,
+        "the edits are there"
+    );
 }
 
 /// A set whose template computes the label that its steps select.
@@ -341,11 +553,21 @@ spec:
 fn labels_that_a_template_has_computed_are_not_computed_again() {
     let mut apps = applications(20);
     for app in apps.as_array_mut().expect("a list") {
-        let env = if app["metadata"]["labels"]["ring"] == "canary" { "canary" } else { "prod" };
+        let env = if app["metadata"]["labels"]["ring"] == "canary" {
+            "canary"
+        } else {
+            "prod"
+        };
         app["metadata"]["labels"] = serde_json::json!({"envLabel": env});
     }
-    let folder = folder(&[("apps.json", json(&apps)), ("set.yaml", LABELS_OF_TEMPLATE.to_owned())]);
-    let imported = printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
+    let folder = folder(&[
+        ("apps.json", json(&apps)),
+        ("set.yaml", LABELS_OF_TEMPLATE.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --applications apps.json --strategy set.yaml -o out",
+    );
     assert!(!imported.contains("selects no application"), "{imported}");
     let explained = printed(folder.path(), "explain out");
     for step in ["step 1: 10 applications", "step 2: 10 applications"] {
@@ -357,20 +579,29 @@ fn labels_that_a_template_has_computed_are_not_computed_again() {
 fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     let mut clusters = fleet_clusters(41);
     // Fleet makes the namespace before an agent registers.
-    for (at, agent) in
-        [(5, serde_json::json!({"lastSeen": null})), (6, serde_json::json!({})), (8, serde_json::json!(null))]
-    {
+    for (at, agent) in [
+        (5, serde_json::json!({"lastSeen": null})),
+        (6, serde_json::json!({})),
+        (8, serde_json::json!(null)),
+    ] {
         clusters["items"][at]["status"]["agent"] = agent;
     }
     clusters["items"][9]["status"]["display"] = serde_json::json!({"state": "WaitCheckIn"});
     let mut members = members(30);
     for at in [3, 12] {
-        members["items"][at]["status"]["agentStatus"][0]["lastReceivedHeartbeat"] = "2025-11-02T08:11:09Z".into();
+        members["items"][at]["status"]["agentStatus"][0]["lastReceivedHeartbeat"] =
+            "2025-11-02T08:11:09Z".into();
     }
     let mut apps = applications(20);
     apps[5]["status"]["health"]["status"] = "Unknown".into();
     let server = |at: usize| format!("https://10.0.{at}.1:6443");
-    let connection = |at: usize| if at == 7 || at == 30 { "Failed" } else { "Successful" };
+    let connection = |at: usize| {
+        if at == 7 || at == 30 {
+            "Failed"
+        } else {
+            "Successful"
+        }
+    };
     let known: Vec<_> = (0..40)
         .map(|at| {
             serde_json::json!({"server": server(at), "name": format!("eu-{at:02}"), "config": {},
@@ -386,9 +617,16 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     ]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
     // Numbers 3 and 12 are paused, and 7 has no agent in any case.
-    assert!(imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"), "{imported}");
+    assert!(
+        imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"),
+        "{imported}"
+    );
     for (options, note, share) in [
-        ("--members members.json", "2 of 27 agents were last seen more than an hour before the newest report", "7.5%"),
+        (
+            "--members members.json",
+            "2 of 27 agents were last seen more than an hour before the newest report",
+            "7.5%",
+        ),
         // One is Degraded and one Unknown; of the clusters that have failed, one has an application.
         (
             "--applications apps.json --clusters known.json --strategy set.yaml",
@@ -396,9 +634,20 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
             "15%",
         ),
     ] {
-        let imported = printed(folder.path(), &format!("import {options} --replace -o other"));
-        assert!(imported.contains(&format!("note: {note}: as many are simulated as offline")), "{imported}");
-        let offline = loaded(&folder.path().join("other")).variants[0].scenario.world.faults.offline.share;
+        let imported = printed(
+            folder.path(),
+            &format!("import {options} --replace -o other"),
+        );
+        assert!(
+            imported.contains(&format!("note: {note}: as many are simulated as offline")),
+            "{imported}"
+        );
+        let offline = loaded(&folder.path().join("other")).variants[0]
+            .scenario
+            .world
+            .faults
+            .offline
+            .share;
         assert_eq!(offline.to_string(), share, "{options}");
     }
 }
@@ -408,12 +657,22 @@ fn exports_are_read_as_people_keep_them() {
     let [first, second] = [fleet_clusters(4), fleet_clusters(9)];
     let rest: Vec<_> = second["items"].as_array().expect("a list")[4..].to_vec();
     // `jq -s . page1.json page2.json`
-    let slurped = serde_json::json!([first, {"kind": "ClusterList", "apiVersion": "v1", "items": rest}]);
+    let slurped =
+        serde_json::json!([first, {"kind": "ClusterList", "apiVersion": "v1", "items": rest}]);
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(json(&slurped).as_bytes()).expect("compressed");
+    packed
+        .write_all(json(&slurped).as_bytes())
+        .expect("compressed");
     let folder = folder(&[("fleet.yaml", FLEET_YAML.to_owned())]);
-    fs::write(folder.path().join("clusters.json.gz"), packed.finish().expect("compressed")).expect("written");
-    printed(folder.path(), "import --fleet clusters.json.gz --strategy fleet.yaml -o out");
+    fs::write(
+        folder.path().join("clusters.json.gz"),
+        packed.finish().expect("compressed"),
+    )
+    .expect("written");
+    printed(
+        folder.path(),
+        "import --fleet clusters.json.gz --strategy fleet.yaml -o out",
+    );
     let wanted: Vec<String> = (1..9).map(|at| format!("store-{at:04}")).collect();
     assert_eq!(targets(folder.path()), wanted);
 
@@ -421,7 +680,10 @@ fn exports_are_read_as_people_keep_them() {
     let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  metadata:\n    \
                 labels: {store: 0008}\n    name: 0008\n    namespace: fleet-default\n  status: {namespace: x}\n";
     fs::write(folder.path().join("clusters.yaml"), yaml).expect("written");
-    printed(folder.path(), "import --fleet clusters.yaml --replace -o out");
+    printed(
+        folder.path(),
+        "import --fleet clusters.yaml --replace -o out",
+    );
     assert_eq!(targets(folder.path()), ["0008"]);
     let table = fs::read_to_string(folder.path().join("out/clusters.csv")).expect("written");
     assert_eq!(table.lines().nth(1), Some("0008,fleet-default,store=0008"));
@@ -437,14 +699,21 @@ fn nodes_that_take_no_pods_are_not_counted() {
         node["metadata"]["name"] = format!("other-{change}").into();
         node["status"]["conditions"] = ready(if change == 1 { "Unknown" } else { "True" });
         node["status"]["nodeInfo"]["operatingSystem"] = "linux".into();
-        node["status"]["nodeInfo"]["architecture"] = if change == 2 { "arm64" } else { "amd64" }.into();
+        node["status"]["nodeInfo"]["architecture"] =
+            if change == 2 { "arm64" } else { "amd64" }.into();
         if change == 0 {
             node["spec"]["unschedulable"] = true.into();
         }
         nodes["items"].as_array_mut().expect("a list").push(node);
     }
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(3))), ("nodes.json", json(&nodes))]);
-    let imported = printed(folder.path(), "import --fleet clusters.json --nodes nodes.json -o out");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(3))),
+        ("nodes.json", json(&nodes)),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --fleet clusters.json --nodes nodes.json -o out",
+    );
     let line = "read nodes.json: 8 nodes, 4 of them for pods, 1 cordoned, 1 not ready, 1 of another platform";
     assert!(imported.contains(line), "{imported}");
 }
@@ -454,21 +723,52 @@ fn a_helm_chart_is_no_image() {
     let chart = r#"{"schemaVersion": 2, "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json",
         "digest": "sha256:aa", "size": 117}, "layers": [{"mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
         "digest": "sha256:bb", "size": 2487}]}"#;
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(3))), ("chart.json", chart.to_owned())]);
-    let (code, error) = refused(folder.path(), "import --fleet clusters.json --image chart.json -o out", b"");
-    assert!(code == 2 && error.contains("this is a Helm chart, not an image") && error.contains("help:"), "{error}");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(3))),
+        ("chart.json", chart.to_owned()),
+    ]);
+    let (code, error) = refused(
+        folder.path(),
+        "import --fleet clusters.json --image chart.json -o out",
+        b"",
+    );
+    assert!(
+        code == 2
+            && error.contains("this is a Helm chart, not an image")
+            && error.contains("help:"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_strategy_in_the_experiment_replaces_that_of_its_file() {
-    let folder = folder(&[("clusters.json", json(&fleet_clusters(40))), ("fleet.yaml", FLEET_YAML.to_owned())]);
-    printed(folder.path(), "import --fleet clusters.json --strategy fleet.yaml --inline -o out");
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(40))),
+        ("fleet.yaml", FLEET_YAML.to_owned()),
+    ]);
+    printed(
+        folder.path(),
+        "import --fleet clusters.json --strategy fleet.yaml --inline -o out",
+    );
     let page = folder.path().join("out/experiment.yaml");
     let text = fs::read_to_string(&page).expect("written");
-    assert!(text.contains("\n      file: fleet.yaml\n") && text.contains("\n      maxUnavailable: 10%\n"), "{text}");
-    let of = || loaded(&folder.path().join("out")).variants[0].scenario.strategy.snippet().map(|snippet| snippet.text);
+    assert!(
+        text.contains("\n      file: fleet.yaml\n")
+            && text.contains("\n      maxUnavailable: 10%\n"),
+        "{text}"
+    );
+    let of = || {
+        loaded(&folder.path().join("out")).variants[0]
+            .scenario
+            .strategy
+            .snippet()
+            .map(|snippet| snippet.text)
+    };
     let both = of();
-    assert!(both.as_ref().is_some_and(|text| text.contains("canary")), "{both:?}");
+    assert!(
+        both.as_ref().is_some_and(|text| text.contains("canary")),
+        "{both:?}"
+    );
     let (head, _) = text.split_once("      # These replace").expect("a comment");
     fs::write(&page, format!("{head}  all-at-once: {{allAtOnce: {{}}}}\n")).expect("written");
     assert_eq!(of(), both, "the file alone is the same strategy");
@@ -480,33 +780,69 @@ fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
     for shop in shops["items"].as_array_mut().expect("a list") {
         shop["metadata"]["labels"]["provider.cattle.io"] = "k3s".into();
     }
-    let folder = folder(&[("members.json", json(&members(12))), ("shops.json", json(&shops))]);
+    let folder = folder(&[
+        ("members.json", json(&members(12))),
+        ("shops.json", json(&shops)),
+    ]);
     let link = |of: &str| {
-        let clusters = loaded(&folder.path().join(of)).variants[0].scenario.world.clusters.clone();
-        (clusters[0].downlink.to_string(), clusters[0].rtt.to_string())
+        let clusters = loaded(&folder.path().join(of)).variants[0]
+            .scenario
+            .world
+            .clusters
+            .clone();
+        (
+            clusters[0].downlink.to_string(),
+            clusters[0].rtt.to_string(),
+        )
     };
     let imported = printed(folder.path(), "import --members members.json -o aks");
     assert!(
-        imported.contains("the links are those of `--site cloud`, because labels of all clusters say so"),
+        imported.contains(
+            "the links are those of `--site cloud`, because labels of all clusters say so"
+        ),
         "{imported}"
     );
     assert_eq!(link("aks"), ("5 Gbit/s".to_owned(), "5 ms".to_owned()));
     let imported = printed(folder.path(), "import --fleet shops.json -o shops");
-    assert!(imported.contains("note: no --site: the links are those of branch offices;"), "{imported}");
+    assert!(
+        imported.contains("note: no --site: the links are those of branch offices;"),
+        "{imported}"
+    );
     assert_eq!(
         link("shops"),
-        ("a median of 100 Mbit/s, sigma 0.9".to_owned(), "a median of 30 ms, sigma 0.35".to_owned())
+        (
+            "a median of 100 Mbit/s, sigma 0.9".to_owned(),
+            "a median of 30 ms, sigma 0.35".to_owned()
+        )
     );
-    for (at, shop) in shops["items"].as_array_mut().expect("a list").iter_mut().enumerate() {
+    for (at, shop) in shops["items"]
+        .as_array_mut()
+        .expect("a list")
+        .iter_mut()
+        .enumerate()
+    {
         shop["metadata"]["labels"]["site"] = if at < 4 { "dc" } else { "kiosk" }.into();
     }
     fs::write(folder.path().join("labelled.json"), json(&shops)).expect("written");
     let imported = printed(folder.path(), "import --fleet labelled.json -o labelled");
-    assert!(imported.contains("labels show: 3 data-centre (column `site`"), "one is `local`: {imported}");
-    let clusters = loaded(&folder.path().join("labelled")).variants[0].scenario.world.clusters.clone();
-    let fast = clusters.iter().filter(|cluster| cluster.downlink.to_string() == "10 Gbit/s").count();
+    assert!(
+        imported.contains("labels show: 3 data-centre (column `site`"),
+        "one is `local`: {imported}"
+    );
+    let clusters = loaded(&folder.path().join("labelled")).variants[0]
+        .scenario
+        .world
+        .clusters
+        .clone();
+    let fast = clusters
+        .iter()
+        .filter(|cluster| cluster.downlink.to_string() == "10 Gbit/s")
+        .count();
     assert_eq!((fast, clusters.len()), (3, 11));
     let imported = printed(folder.path(), "import --fleet shops.json --site dsl -o dsl");
-    assert!(imported.contains("FCC's Measuring Broadband America") && !imported.contains("no --site"), "{imported}");
+    assert!(
+        imported.contains("FCC's Measuring Broadband America") && !imported.contains("no --site"),
+        "{imported}"
+    );
     assert_eq!(link("dsl").0, "a median of 16 Mbit/s, sigma 1.1");
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::exports::{
-    APPLICATION_SET, FLEET_YAML, PLACEMENT, STAGES, applications, deployment, fleet_clusters, members, new_image,
-    old_image, processes,
+    APPLICATION_SET, FLEET_YAML, PLACEMENT, STAGES, applications, deployment, fleet_clusters,
+    members, new_image, old_image, processes,
 };
 use super::{folder, json, printed};
 
@@ -24,9 +24,15 @@ fn table(folder: &Path) -> Vec<String> {
 
 fn is_answer(answer: &str, of: &str) {
     let words = answer.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(of) && words.contains("as-exported") && words.contains("all-at-once"), "{answer}");
+    assert!(
+        words.contains(of) && words.contains("as-exported") && words.contains("all-at-once"),
+        "{answer}"
+    );
     // The question which pace the registry can bear is answered, too.
-    assert!(words.starts_with("`other-pace · ") && words.contains("which all meet the limit"), "{answer}");
+    assert!(
+        words.starts_with("`other-pace · ") && words.contains("which all meet the limit"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -81,9 +87,15 @@ fn argo_cd_with_80_applications_gets_an_answer() {
 
 #[test]
 fn cloud_foundry_with_200_instances_gets_an_answer() {
-    let files = [("processes.json", json(&processes(200))), ("deployment.json", json(&deployment()))];
+    let files = [
+        ("processes.json", json(&processes(200))),
+        ("deployment.json", json(&deployment())),
+    ];
     let folder = folder(&files);
-    let [imported, checked, answer] = way(folder.path(), "--process processes.json --deployment deployment.json");
+    let [imported, checked, answer] = way(
+        folder.path(),
+        "--process processes.json --deployment deployment.json",
+    );
     for line in [
         "read processes.json: a web process with 200 instances",
         "note: left out: 1 of the app's processes, of other types",
@@ -106,8 +118,7 @@ fn kubefleet_with_120_members_gets_an_answer() {
         ("stages.yaml", STAGES.to_owned()),
     ];
     let folder = folder(&files);
-    let import =
-        "--members members.json --placement placement.yaml --strategy stages.yaml --image v2.json --previous v1.json";
+    let import = "--members members.json --placement placement.yaml --strategy stages.yaml --image v2.json --previous v1.json";
     let [imported, checked, answer] = way(folder.path(), import);
     // 120 members, of which 2 have not joined, 1 is leaving, and 39, 79 and 119 have a taint.
     for line in [
@@ -119,6 +130,9 @@ fn kubefleet_with_120_members_gets_an_answer() {
         assert!(imported.contains(line), "{line}: {imported}");
     }
     assert!(checked.contains("114 member clusters"), "{checked}");
-    assert_eq!(table(folder.path())[1], "aks-member-000,\"fleet.azure.com/location=westeurope,stage=canary\",2");
+    assert_eq!(
+        table(folder.path())[1],
+        "aks-member-000,\"fleet.azure.com/location=westeurope,stage=canary\",2"
+    );
     is_answer(&answer, "completes after");
 }

@@ -3,8 +3,8 @@
 use fleetsim::engine::{Stream, dist};
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    BlobHostSpec, ConnectionLimit, CountOrPercent, DurationModel, Excess, HostSpec, LayerSpec, OverLimit, OverloadSpec,
-    RegistrySpec, RequestLimit, TcpSpec, Uncompressed, WindowSpec,
+    BlobHostSpec, ConnectionLimit, CountOrPercent, DurationModel, Excess, HostSpec, LayerSpec,
+    OverLimit, OverloadSpec, RegistrySpec, RequestLimit, TcpSpec, Uncompressed, WindowSpec,
 };
 
 pub(crate) struct Luck(pub(crate) Stream);
@@ -25,12 +25,19 @@ impl Luck {
             0 => DurationModel::Constant(median),
             1 => DurationModel::LogNormal { median, sigma: 0.7 },
             2 => DurationModel::Exponential { mean: median },
-            _ => DurationModel::Uniform { min: SimDuration::ZERO, max: median },
+            _ => DurationModel::Uniform {
+                min: SimDuration::ZERO,
+                max: median,
+            },
         }
     }
 
     pub(crate) fn share(&mut self, p: f64, max: f64) -> Share {
-        if self.chance(p) { Share::new(dist::unit(&mut self.0) * max) } else { Share::NONE }
+        if self.chance(p) {
+            Share::new(dist::unit(&mut self.0) * max)
+        } else {
+            Share::NONE
+        }
     }
 
     pub(crate) fn limit(&mut self) -> CountOrPercent {
@@ -62,11 +69,20 @@ impl Luck {
     }
 
     pub(crate) fn request_limit(&mut self) -> Option<RequestLimit> {
-        self.chance(0.5).then(|| RequestLimit::new(PerSecond::new(f64::from(self.number(1, 50))), self.number(1, 50)))
+        self.chance(0.5).then(|| {
+            RequestLimit::new(
+                PerSecond::new(f64::from(self.number(1, 50))),
+                self.number(1, 50),
+            )
+        })
     }
 
     pub(crate) fn host(&mut self, max_s: f64) -> HostSpec {
-        let excess = if self.chance(0.5) { Excess::Refuse } else { Excess::Queue };
+        let excess = if self.chance(0.5) {
+            Excess::Refuse
+        } else {
+            Excess::Queue
+        };
         let mut request_limit = self.request_limit();
         if self.chance(0.5)
             && let Some(limit) = &mut request_limit
@@ -75,7 +91,10 @@ impl Luck {
         }
         HostSpec {
             request_limit,
-            connections: self.chance(0.3).then(|| ConnectionLimit { max: self.number(1, 20), excess }),
+            connections: self.chance(0.3).then(|| ConnectionLimit {
+                max: self.number(1, 20),
+                excess,
+            }),
             workers: self.chance(0.3).then(|| self.number(1, 10)),
             service_time: self.duration(max_s),
         }
@@ -88,11 +107,22 @@ impl Luck {
         for _ in 0..self.number(0, 2) {
             from += SimDuration::from_secs(u64::from(self.number(0, 100)));
             let span = SimDuration::from_secs(u64::from(self.number(1, 900)));
-            let whole = WindowSpec { from, span, down: true, egress: Share::ALL, requests: Share::ALL };
+            let whole = WindowSpec {
+                from,
+                span,
+                down: true,
+                egress: Share::ALL,
+                requests: Share::ALL,
+            };
             windows.push(if self.chance(0.5) {
                 whole
             } else {
-                WindowSpec { down: false, egress: self.share(0.7, 1.0), requests: Share::new(0.1), ..whole }
+                WindowSpec {
+                    down: false,
+                    egress: self.share(0.7, 1.0),
+                    requests: Share::new(0.1),
+                    ..whole
+                }
             });
             from += span;
         }
@@ -101,12 +131,17 @@ impl Luck {
 
     pub(crate) fn registry(&mut self) -> RegistrySpec {
         let egress = self.rate(1e6, 1e10);
-        let overload =
-            self.chance(0.3).then(|| OverloadSpec { connections: self.number(1, 10), floor: Share::new(0.2) });
+        let overload = self.chance(0.3).then(|| OverloadSpec {
+            connections: self.number(1, 10),
+            floor: Share::new(0.2),
+        });
         RegistrySpec {
             per_connection: self.chance(0.5).then(|| self.rate(1e6, 1e8)),
             tcp: {
-                let (window, is_real) = (self.chance(0.3).then_some(Bytes::new(4_194_304)), self.chance(0.3));
+                let (window, is_real) = (
+                    self.chance(0.3).then_some(Bytes::new(4_194_304)),
+                    self.chance(0.3),
+                );
                 let retransmission = is_real.then(|| SimDuration::from_millis(200));
                 TcpSpec {
                     window,
@@ -118,7 +153,12 @@ impl Luck {
             },
             api: self.host(0.1),
             token: self.host(0.1),
-            blobs: BlobHostSpec { host: self.host(0.01), redirect: self.chance(0.7), cold_first_byte: None, overload },
+            blobs: BlobHostSpec {
+                host: self.host(0.01),
+                redirect: self.chance(0.7),
+                cold_first_byte: None,
+                overload,
+            },
             manifest_limit: self.request_limit(),
             blob_limit: self.request_limit(),
             retry_after: self.chance(0.5).then(|| SimDuration::from_secs(3)),

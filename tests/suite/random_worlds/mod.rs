@@ -81,18 +81,25 @@ fn check(seed: u64, product: Product) -> RunRecord {
         last = now;
         match event {
             Event::Pull(_, PullEvent::Completed) => pulled += 1,
-            Event::Agent(AgentEvent::ReportArrives(report)) if report.ready && report.applied == NEW => {
+            Event::Agent(AgentEvent::ReportArrives(report))
+                if report.ready && report.applied == NEW =>
+            {
                 ready[report.cluster.index()].get_or_insert(now.as_secs_f64());
             }
             _ => {}
         }
     };
-    let record = sim::run_observed(&variant, seed, 0, &mut watch).expect("the strategy starts no process");
+    let record =
+        sim::run_observed(&variant, seed, 0, &mut watch).expect("the strategy starts no process");
     check_run(&variant, &record, pulled);
     products::check(&Seen {
         scenario: &variant.scenario,
         outcome: record.run.outcome,
-        told: record.clusters.iter().map(|cluster| cluster.told_s).collect(),
+        told: record
+            .clusters
+            .iter()
+            .map(|cluster| cluster.told_s)
+            .collect(),
         ready,
         release: record.run.release_s,
         passes: &record.passes,
@@ -104,51 +111,112 @@ fn check(seed: u64, product: Product) -> RunRecord {
 fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
     let run = &record.run;
     let to_nodes = run.egress_bytes - run.upstream_bytes + run.cache_bytes + run.peer_bytes;
-    assert_eq!(to_nodes, run.received_bytes + run.lost_bytes, "bytes are conserved");
-    let in_rows: u64 = record.clusters.iter().map(|cluster| cluster.received_bytes).sum();
-    assert_eq!(to_nodes, in_rows, "what registry, caches and peers send to nodes arrives in some cluster");
-    let in_bins: f64 = record.series.iter().map(|bin| bin.egress_bytes_per_s * record.bin_s).sum();
+    assert_eq!(
+        to_nodes,
+        run.received_bytes + run.lost_bytes,
+        "bytes are conserved"
+    );
+    let in_rows: u64 = record
+        .clusters
+        .iter()
+        .map(|cluster| cluster.received_bytes)
+        .sum();
+    assert_eq!(
+        to_nodes, in_rows,
+        "what registry, caches and peers send to nodes arrives in some cluster"
+    );
+    let in_bins: f64 = record
+        .series
+        .iter()
+        .map(|bin| bin.egress_bytes_per_s * record.bin_s)
+        .sum();
     let egress = run.egress_bytes as f64;
     // A transfer that is cancelled counts in whole bytes, rounded down; a failed pull cancels its config or its slots.
-    let rounding = (run.failed_pulls * u64::from(variant.scenario.world.node.runtime.download_slots + 1)) as f64;
-    assert!((in_bins - egress).abs() <= egress * 1e-6 + 1000.0 + rounding, "the series adds up: {in_bins} of {egress}");
+    let rounding = (run.failed_pulls
+        * u64::from(variant.scenario.world.node.runtime.download_slots + 1))
+        as f64;
+    assert!(
+        (in_bins - egress).abs() <= egress * 1e-6 + 1000.0 + rounding,
+        "the series adds up: {in_bins} of {egress}"
+    );
     let world = &variant.scenario.world;
     let others = world.registries.iter().map(|other| other.spec.egress.get());
     let capacity = world.registry.egress.get() + others.sum::<f64>();
-    assert!(run.egress_peak_1s_bytes_per_s <= capacity * (1.0 + 1e-9), "the egress link is not exceeded");
-    assert!(run.peak_downloads >= record.series.iter().map(|bin| bin.downloads).max().unwrap_or(0));
+    assert!(
+        run.egress_peak_1s_bytes_per_s <= capacity * (1.0 + 1e-9),
+        "the egress link is not exceeded"
+    );
+    assert!(
+        run.peak_downloads
+            >= record
+                .series
+                .iter()
+                .map(|bin| bin.downloads)
+                .max()
+                .unwrap_or(0)
+    );
     for bin in &record.series {
         let clusters = bin.ready_new + bin.updating + bin.not_ready + bin.waiting;
-        assert_eq!(clusters, run.targets, "every cluster is in one state at {} s", bin.t_s);
+        assert_eq!(
+            clusters, run.targets,
+            "every cluster is in one state at {} s",
+            bin.t_s
+        );
     }
     match run.outcome {
         RunOutcome::Complete => {
             assert_eq!(run.targets_done, run.targets);
             assert_eq!(run.held(), "");
-            assert!(record.clusters.iter().all(|cluster| cluster.ready_s.is_some()));
+            assert!(
+                record
+                    .clusters
+                    .iter()
+                    .all(|cluster| cluster.ready_s.is_some())
+            );
         }
         RunOutcome::Stalled | RunOutcome::Horizon => {
             assert!(run.targets_done < run.targets);
-            assert!(!run.held().is_empty() && run.held() != "no rule", "{:?}: {}", run.outcome, run.held());
+            assert!(
+                !run.held().is_empty() && run.held() != "no rule",
+                "{:?}: {}",
+                run.outcome,
+                run.held()
+            );
         }
     }
     if run.outcome == RunOutcome::Stalled {
         // Nothing is under way any more, so every attempt ended one way or the other.
-        assert!(pulled + run.failed_pulls >= run.pulls, "{pulled} + {} of {}", run.failed_pulls, run.pulls);
+        assert!(
+            pulled + run.failed_pulls >= run.pulls,
+            "{pulled} + {} of {}",
+            run.failed_pulls,
+            run.pulls
+        );
     }
     for pair in record.passes.windows(2) {
-        assert!(pair[1].t_s >= pair[0].t_s + pair[0].duration_s - 1e-6, "one pass after the other: {pair:?}");
+        assert!(
+            pair[1].t_s >= pair[0].t_s + pair[0].duration_s - 1e-6,
+            "one pass after the other: {pair:?}"
+        );
     }
 }
 
 #[test]
 fn invariants_hold_in_random_runs() {
     let number = |name: &str| -> Option<u64> {
-        std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+        std::env::var(name).ok().map(|text| {
+            text.parse()
+                .unwrap_or_else(|_| panic!("{name}={text} is no number"))
+        })
     };
     let only = number("FLEETSIM_SEED");
     let count = number("FLEETSIM_SEEDS").unwrap_or(SEEDS);
-    let of_seed = |seed: u64| (seed, Product::ALL[(seed % Product::ALL.len() as u64) as usize]);
+    let of_seed = |seed: u64| {
+        (
+            seed,
+            Product::ALL[(seed % Product::ALL.len() as u64) as usize],
+        )
+    };
     let runs: Vec<(u64, Product)> = match only {
         Some(seed) => Product::ALL.map(|product| (seed, product)).into(),
         None => (0..count).map(of_seed).chain(FOUND_FAULTS).collect(),
@@ -157,16 +225,26 @@ fn invariants_hold_in_random_runs() {
     let mut failed = Vec::new();
     for (seed, product) in runs {
         match std::panic::catch_unwind(|| check(seed, product)) {
-            Ok(record) => *outcomes.entry((product, format!("{:?}", record.run.outcome))).or_default() += 1,
+            Ok(record) => {
+                *outcomes
+                    .entry((product, format!("{:?}", record.run.outcome)))
+                    .or_default() += 1
+            }
             Err(_) => failed.push(format!("{product:?} with FLEETSIM_SEED={seed}")),
         }
     }
-    assert!(failed.is_empty(), "to see it again, cargo test --test suite random_worlds: {failed:#?}");
+    assert!(
+        failed.is_empty(),
+        "to see it again, cargo test --test suite random_worlds: {failed:#?}"
+    );
     if only.is_none() {
         // The generator would be worthless if all worlds were easy, or all hopeless.
         for product in Product::ALL {
             for outcome in ["Complete", "Stalled"] {
-                let seen = outcomes.get(&(product, outcome.to_owned())).copied().unwrap_or(0);
+                let seen = outcomes
+                    .get(&(product, outcome.to_owned()))
+                    .copied()
+                    .unwrap_or(0);
                 assert!(seen >= 15, "{product:?} {outcome}: {outcomes:?}");
             }
         }
@@ -177,7 +255,11 @@ fn invariants_hold_in_random_runs() {
 fn the_same_seed_gives_the_same_run() {
     for product in Product::ALL {
         for seed in 0..8 {
-            assert_eq!(check(seed, product), check(seed, product), "{product:?}, seed {seed}");
+            assert_eq!(
+                check(seed, product),
+                check(seed, product),
+                "{product:?}, seed {seed}"
+            );
         }
     }
 }

@@ -45,19 +45,42 @@ pub(crate) fn check(seen: &Seen<'_>) {
         if *baseline == Baseline::OneByOne {
             seen.at_most(1, &all, "one by one");
         }
-    } else if let Some(RancherFleetStrategy { rules, strategy, .. }) = strategy.downcast_ref() {
+    } else if let Some(RancherFleetStrategy {
+        rules, strategy, ..
+    }) = strategy.downcast_ref()
+    {
         // A cluster that is unavailable already costs nothing to update.
         let is_limited = *rules == RuleSet::Shipped && is_update && !seen.fails_before_its_turn();
-        if let Some(IntOrString::Int(limit)) = strategy.max_unavailable.as_ref().filter(|_| is_limited) {
+        if let Some(IntOrString::Int(limit)) =
+            strategy.max_unavailable.as_ref().filter(|_| is_limited)
+        {
             seen.at_most(*limit as usize, &all, "maxUnavailable");
         }
-    } else if let Some(ArgoCdStrategy { spec, options, release, .. }) = strategy.downcast_ref() {
+    } else if let Some(ArgoCdStrategy {
+        spec,
+        options,
+        release,
+        ..
+    }) = strategy.downcast_ref()
+    {
         seen.check_argo_cd(spec, *options, *release);
     } else if let Some(strategy) = strategy.downcast_ref::<ProposalStrategy>() {
         seen.check_proposal(strategy);
-    } else if let Some(KubeFleetStaged { rules, strategy, approvals, .. }) = strategy.downcast_ref() {
+    } else if let Some(KubeFleetStaged {
+        rules,
+        strategy,
+        approvals,
+        ..
+    }) = strategy.downcast_ref()
+    {
         seen.check_staged(*rules, strategy, approvals.as_ref());
-    } else if let Some(KubeFleetRolling { rules, requested, config, .. }) = strategy.downcast_ref() {
+    } else if let Some(KubeFleetRolling {
+        rules,
+        requested,
+        config,
+        ..
+    }) = strategy.downcast_ref()
+    {
         if is_update {
             seen.check_rolling(*rules, *requested, config);
         }
@@ -82,14 +105,19 @@ impl Seen<'_> {
     fn fails_before_its_turn(&self) -> bool {
         let faults = &self.scenario.world.faults;
         let is_cut = |cuts| !matches!(cuts, CutKind::Brownout { .. });
-        faults.outages.as_ref().is_some_and(|outages| is_cut(outages.cut()))
+        faults
+            .outages
+            .as_ref()
+            .is_some_and(|outages| is_cut(outages.cut()))
             || faults.regional.iter().any(|one| is_cut(one.cut()))
             || faults.node_loss.is_some()
     }
 
     /// The clusters whose label `key` has one of these values.
     fn select(&self, is_it: impl Fn(&ClusterSpec) -> bool) -> Vec<usize> {
-        (0..self.clusters().len()).filter(|cluster| is_it(&self.clusters()[*cluster])).collect()
+        (0..self.clusters().len())
+            .filter(|cluster| is_it(&self.clusters()[*cluster]))
+            .collect()
     }
 
     fn peak(&self, members: &[usize]) -> usize {
@@ -112,22 +140,34 @@ impl Seen<'_> {
 
     fn at_most(&self, limit: usize, members: &[usize], what: &str) {
         let peak = self.peak(members);
-        assert!(peak <= limit, "{what}: {peak} clusters on their way at once, {limit} may be");
+        assert!(
+            peak <= limit,
+            "{what}: {peak} clusters on their way at once, {limit} may be"
+        );
     }
 
     fn first_told(&self, members: &[usize]) -> f64 {
-        members.iter().filter_map(|member| self.told[*member]).fold(f64::INFINITY, f64::min)
+        members
+            .iter()
+            .filter_map(|member| self.told[*member])
+            .fold(f64::INFINITY, f64::min)
     }
 
     /// When the last of them was first ready; never, if one was not; the beginning, if there are none.
     fn all_ready(&self, members: &[usize]) -> f64 {
-        members.iter().map(|member| self.ready[*member].unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
+        members
+            .iter()
+            .map(|member| self.ready[*member].unwrap_or(f64::INFINITY))
+            .fold(0.0, f64::max)
     }
 
     fn begins_after(&self, members: &[usize], earliest: f64, what: &str) {
         let first = self.first_told(members);
         // Never before never.
-        assert!(first.is_infinite() || first >= earliest - ROUNDING, "{what} begins at {first}, not after {earliest}");
+        assert!(
+            first.is_infinite() || first >= earliest - ROUNDING,
+            "{what} begins at {first}, not after {earliest}"
+        );
     }
 
     fn check_batches(&self, sizes: &[usize]) {
@@ -143,22 +183,47 @@ impl Seen<'_> {
     /// Members and `maxUpdate` of each step, and who is in none. `None`: somebody is in several.
     fn steps(&self, steps: &[RolloutStep]) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
         let is_in = |step: &RolloutStep, cluster: &ClusterSpec| {
-            step.match_expressions.iter().all(|expression| match cluster.labels.get(&expression.key) {
-                Some(value) => expression.values.contains(value) == (expression.operator == "In"),
-                None => expression.operator == "NotIn",
+            step.match_expressions.iter().all(|expression| {
+                match cluster.labels.get(&expression.key) {
+                    Some(value) => {
+                        expression.values.contains(value) == (expression.operator == "In")
+                    }
+                    None => expression.operator == "NotIn",
+                }
             })
         };
-        let members: Vec<Vec<usize>> = steps.iter().map(|step| self.select(|cluster| is_in(step, cluster))).collect();
-        let times = |cluster: usize| members.iter().filter(|members| members.contains(&cluster)).count();
+        let members: Vec<Vec<usize>> = steps
+            .iter()
+            .map(|step| self.select(|cluster| is_in(step, cluster)))
+            .collect();
+        let times = |cluster: usize| {
+            members
+                .iter()
+                .filter(|members| members.contains(&cluster))
+                .count()
+        };
         let all = 0..self.clusters().len();
         let unselected = all.clone().filter(|cluster| times(*cluster) == 0).collect();
-        all.clone().all(|cluster| times(cluster) <= 1).then_some((members, unselected))
+        all.clone()
+            .all(|cluster| times(cluster) <= 1)
+            .then_some((members, unselected))
     }
 
-    fn check_argo_cd(&self, spec: &ApplicationSetSpec, options: ControllerOptions, release: ArgoCdRelease) {
-        let steps = spec.steps().expect("there are steps, or there is no RollingSync");
-        let Some(steps) = steps.filter(|_| options.enable_progressive_syncs) else { return };
-        let Some((members, unselected)) = self.steps(steps) else { return };
+    fn check_argo_cd(
+        &self,
+        spec: &ApplicationSetSpec,
+        options: ControllerOptions,
+        release: ArgoCdRelease,
+    ) {
+        let steps = spec
+            .steps()
+            .expect("there are steps, or there is no RollingSync");
+        let Some(steps) = steps.filter(|_| options.enable_progressive_syncs) else {
+            return;
+        };
+        let Some((members, unselected)) = self.steps(steps) else {
+            return;
+        };
         self.begins_after(&unselected, f64::INFINITY, "an application in no step");
         // As shipped, a changed spec is forgotten where the application is Synced and Healthy (argoproj/argo-cd#27949),
         // until a comparison shows another revision. So changed parameters are not waited for; nor is an application
@@ -175,7 +240,9 @@ impl Seen<'_> {
                 None => usize::MAX,
                 Some(IntOrString::Int(number)) => usize::try_from(*number).unwrap_or(0),
                 Some(IntOrString::String(text)) if text == "0%" => 0,
-                Some(IntOrString::String(text)) => percent(text).map_or(1, |percent| (base * percent / 100).max(1)),
+                Some(IntOrString::String(text)) => {
+                    percent(text).map_or(1, |percent| (base * percent / 100).max(1))
+                }
             };
             let what = format!("step {}", index + 1);
             self.at_most(limit, members, &what);
@@ -195,7 +262,9 @@ impl Seen<'_> {
         if steps.is_empty() {
             return self.at_most(1, &all, "without steps");
         }
-        let Some((members, unselected)) = self.steps(steps) else { return };
+        let Some((members, unselected)) = self.steps(steps) else {
+            return;
+        };
         self.begins_after(&unselected, f64::INFINITY, "an application in no step");
         let mut earliest = 0.0_f64;
         for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
@@ -214,13 +283,23 @@ impl Seen<'_> {
         }
     }
 
-    fn check_staged(&self, rules: RuleSet, strategy: &StrategySpec, approvals: Option<&DurationModel>) {
+    fn check_staged(
+        &self,
+        rules: RuleSet,
+        strategy: &StrategySpec,
+        approvals: Option<&DurationModel>,
+    ) {
         let approval = approvals.map_or(f64::INFINITY, DurationModel::least);
         let is_shipped = rules == RuleSet::Shipped;
         let mut earliest = 0.0_f64;
         let mut placed = 0;
         for stage in &strategy.stages {
-            let selector = stage.label_selector.as_ref().expect("every stage has one").check().expect("it is right");
+            let selector = stage
+                .label_selector
+                .as_ref()
+                .expect("every stage has one")
+                .check()
+                .expect("it is right");
             let members = self.select(|cluster| selector.matches(&cluster.labels));
             placed += members.len();
             if members.is_empty() && is_shipped {
@@ -230,31 +309,52 @@ impl Seen<'_> {
             if is_shipped && !stage.before_stage_tasks.is_empty() {
                 earliest += approval;
             }
-            let limit = match stage.max_concurrency.as_ref().expect("admission fills it in") {
+            let limit = match stage
+                .max_concurrency
+                .as_ref()
+                .expect("admission fills it in")
+            {
                 _ if !is_shipped => 1,
                 IntOrString::Int(number) => *number as usize,
-                IntOrString::String(text) => percent(text).map_or(0, |percent| members.len() * percent / 100).max(1),
+                IntOrString::String(text) => percent(text)
+                    .map_or(0, |percent| members.len() * percent / 100)
+                    .max(1),
             };
             self.at_most(limit, &members, &stage.name);
             self.begins_after(&members, earliest, &stage.name);
             earliest = earliest.max(self.all_ready(&members));
-            let waits = stage.after_stage_tasks.iter().map(|task| match &task.wait_time {
-                // From a time that is kept in whole seconds, rounded down.
-                Some(wait) => parse_duration(wait).expect("it is a duration").as_secs_f64() - 1.0,
-                None => approval,
-            });
+            let waits = stage
+                .after_stage_tasks
+                .iter()
+                .map(|task| match &task.wait_time {
+                    // From a time that is kept in whole seconds, rounded down.
+                    Some(wait) => {
+                        parse_duration(wait)
+                            .expect("it is a duration")
+                            .as_secs_f64()
+                            - 1.0
+                    }
+                    None => approval,
+                });
             earliest += waits.fold(0.0, f64::max);
         }
         assert_eq!(placed, self.told.len(), "every cluster is in a stage");
         let asks = strategy.stages.iter().any(|stage| {
-            let mut tasks = stage.before_stage_tasks.iter().chain(&stage.after_stage_tasks);
+            let mut tasks = stage
+                .before_stage_tasks
+                .iter()
+                .chain(&stage.after_stage_tasks);
             tasks.any(|task| task.kind == "Approval")
         });
         if !asks {
             // Only the run's own timer wakes it, which counts from the end of the pass: 5 ms or more.
             for pair in self.passes.windows(2) {
                 let rest = pair[1].t_s - pair[0].t_s - pair[0].duration_s;
-                assert!(rest >= 0.005 - ROUNDING, "a pass at {} s, {rest} s after the one before", pair[1].t_s);
+                assert!(
+                    rest >= 0.005 - ROUNDING,
+                    "a pass at {} s, {rest} s after the one before",
+                    pair[1].t_s
+                );
             }
         }
     }
@@ -264,9 +364,15 @@ impl Seen<'_> {
         let limit = match &config.max_unavailable {
             None => (target * 25).div_ceil(100),
             Some(IntOrString::Int(number)) => *number as usize,
-            Some(IntOrString::String(text)) => (target * percent(text).expect("it is one")).div_ceil(100),
+            Some(IntOrString::String(text)) => {
+                (target * percent(text).expect("it is one")).div_ceil(100)
+            }
         };
-        let limit = if rules == RuleSet::Documented { limit.max(1) } else { limit };
+        let limit = if rules == RuleSet::Documented {
+            limit.max(1)
+        } else {
+            limit
+        };
         // A cluster that fails before its turn is updated at once, whatever the budget says.
         if self.fails_before_its_turn() {
             return;
@@ -283,13 +389,27 @@ impl Seen<'_> {
         let told = self.told.iter().flatten().count();
         if options.strategy == How::Canary && deployment.continue_after.is_none() {
             // Half up, which binary fractions miss for none of these numbers of instances.
-            let step = options.canary_steps.as_ref().map_or(1, |steps| (all.len() * steps[0] as usize + 50) / 100);
-            assert!(told <= step.max(1), "{told} told, and nobody continues after {step}");
+            let step = options
+                .canary_steps
+                .as_ref()
+                .map_or(1, |steps| (all.len() * steps[0] as usize + 50) / 100);
+            assert!(
+                told <= step.max(1),
+                "{told} told, and nobody continues after {step}"
+            );
         }
         if let Some(DurationModel::Constant(after)) = deployment.cancel_after {
             // A pass that began before may still write.
-            let longest = self.passes.iter().map(|pass| pass.duration_s).fold(0.0, f64::max);
-            let last = self.told.iter().flatten().fold(0.0, |last: f64, told| last.max(*told));
+            let longest = self
+                .passes
+                .iter()
+                .map(|pass| pass.duration_s)
+                .fold(0.0, f64::max);
+            let last = self
+                .told
+                .iter()
+                .flatten()
+                .fold(0.0, |last: f64, told| last.max(*told));
             assert!(
                 last <= self.release + after.as_secs_f64() + longest + ROUNDING,
                 "told at {last} s, cancelled at {after}"
@@ -298,7 +418,11 @@ impl Seen<'_> {
         // The first is the user's request.
         for (round, pass) in self.passes.iter().enumerate().skip(1) {
             let beats = pass.t_s / 5.0;
-            assert!((beats - beats.round()).abs() < ROUNDING, "pass {round} at {} s is not on the beat", pass.t_s);
+            assert!(
+                (beats - beats.round()).abs() < ROUNDING,
+                "pass {round} at {} s is not on the beat",
+                pass.t_s
+            );
         }
         assert!(self.outcome != RunOutcome::Complete || told == all.len());
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fleetsim::control_plane::ControlLoop;
-use fleetsim::products::argo_cd::{ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications};
+use fleetsim::products::argo_cd::{
+    ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications,
+};
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
@@ -12,8 +14,12 @@ use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ArgoCdVersion, ControllerOptions};
 use fleetsim::rollout::baseline::Baseline;
-use fleetsim::rollout::cloud_foundry::{self, AppQuota, DeploymentOptions, Superseded, SupersededState};
-use fleetsim::rollout::kubefleet::{self, KubeFleetBugs, KubeFleetVersion, RollingUpdateConfig, StrategySpec};
+use fleetsim::rollout::cloud_foundry::{
+    self, AppQuota, DeploymentOptions, Superseded, SupersededState,
+};
+use fleetsim::rollout::kubefleet::{
+    self, KubeFleetBugs, KubeFleetVersion, RollingUpdateConfig, StrategySpec,
+};
 use fleetsim::rollout::rancher_fleet::{RolloutStrategy, RuleSet};
 use fleetsim::scenario::Scenario;
 use fleetsim::units::SimDuration;
@@ -66,7 +72,10 @@ impl Product {
             Self::KubeFleetRolling => "kubeFleetRolling",
             Self::CloudFoundry => "cloudFoundry",
         };
-        products::find(key).expect("it is in the table").control_loop.clone()
+        products::find(key)
+            .expect("it is in the table")
+            .control_loop
+            .clone()
     }
 }
 
@@ -89,11 +98,18 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
             has_values: false,
             paused: false,
             waits: false,
-            rules: if luck.chance(0.5) { RuleSet::Shipped } else { RuleSet::Documented },
+            rules: if luck.chance(0.5) {
+                RuleSet::Shipped
+            } else {
+                RuleSet::Documented
+            },
             strategy: RolloutStrategy {
                 max_unavailable: limit(luck),
                 max_unavailable_partitions: limit(luck),
-                auto_partition_size: Some(IntOrString::String(format!("{}%", luck.number(10, 100)))),
+                auto_partition_size: Some(IntOrString::String(format!(
+                    "{}%",
+                    luck.number(10, 100)
+                ))),
                 auto_partition_threshold: Some(1),
                 ..RolloutStrategy::default()
             },
@@ -109,11 +125,16 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
         spec["strategy"] = json!({"type": "RollingSync", "rollingSync": {"steps": steps}});
     }
     if luck.chance(0.8) {
-        let automated = if luck.chance(0.2) { json!({"enabled": luck.chance(0.5)}) } else { json!({}) };
+        let automated = if luck.chance(0.2) {
+            json!({"enabled": luck.chance(0.5)})
+        } else {
+            json!({})
+        };
         spec["template"] = json!({"spec": {"syncPolicy": {"automated": automated}}});
     }
     if luck.chance(0.2) {
-        let applications_sync = ["create-only", "create-update", "create-delete", "sync"][luck.number(0, 3) as usize];
+        let applications_sync =
+            ["create-only", "create-update", "create-delete", "sync"][luck.number(0, 3) as usize];
         spec["syncPolicy"] = json!({"applicationsSync": applications_sync});
     }
     let mut options = ControllerOptions {
@@ -122,18 +143,27 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
         keep_spec_changes: luck.chance(0.3),
         ..ControllerOptions::default()
     };
-    let mut release = if luck.chance(0.7) { ArgoCdRelease::TargetRevision } else { ArgoCdRelease::Parameters };
+    let mut release = if luck.chance(0.7) {
+        ArgoCdRelease::TargetRevision
+    } else {
+        ArgoCdRelease::Parameters
+    };
     if luck.chance(0.2) {
         release = ArgoCdRelease::Commit;
     }
     if luck.chance(0.5) {
-        spec["template"]["spec"]["syncPolicy"]["retry"] = json!({"limit": i64::from(luck.number(0, 4)) - 1});
+        spec["template"]["spec"]["syncPolicy"]["retry"] =
+            json!({"limit": i64::from(luck.number(0, 4)) - 1});
     }
     if luck.chance(0.3) {
         spec["generators"] = json!([{"git": {}}]);
     }
     if luck.chance(0.3) {
-        options.version = if luck.chance(0.5) { ArgoCdVersion::V3_3 } else { ArgoCdVersion::V3_6 };
+        options.version = if luck.chance(0.5) {
+            ArgoCdVersion::V3_3
+        } else {
+            ArgoCdVersion::V3_6
+        };
         options.refresh_grace_period = SimDuration::from_secs(luck.number(0, 30).into());
     }
     let application_controller = application_controller(luck);
@@ -164,7 +194,9 @@ fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let strategy = match luck.number(0, 9) {
         0 => json!({}),
         1 => json!({"type": "AllAtOnce"}),
-        _ => json!({"type": "RollingUpdate", "rollingUpdate": {"steps": argo_cd_steps(luck, 0, &[])}}),
+        _ => {
+            json!({"type": "RollingUpdate", "rollingUpdate": {"steps": argo_cd_steps(luck, 0, &[])}})
+        }
     };
     let strategy = read::<ProposalStrategy>(strategy);
     ProposedRollingUpdate::new(&strategy, &applications(&scenario.world.clusters))
@@ -239,7 +271,9 @@ fn kubefleet_staged(luck: &mut Luck) -> Arc<dyn Strategy> {
         .collect();
     let (rules, upstream_bugs) = kubefleet_rules(luck);
     let strategy = read::<StrategySpec>(json!({ "stages": stages }));
-    strategy.validate().expect("nothing is drawn that admission refuses");
+    strategy
+        .validate()
+        .expect("nothing is drawn that admission refuses");
     let approvals = luck.chance(0.8).then(|| luck.duration(1800.0));
     let version = KubeFleetVersion::default();
     let (strategy, updates) = (strategy.with_defaults(), UpdateRuns::default());
@@ -273,11 +307,21 @@ fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> 
         _ => Some(clusters),
     };
     let (rules, upstream_bugs) = kubefleet_rules(luck);
-    Arc::new(KubeFleetRolling { rules, upstream_bugs, requested, config, delay: SimDuration::ZERO.into() })
+    Arc::new(KubeFleetRolling {
+        rules,
+        upstream_bugs,
+        requested,
+        config,
+        delay: SimDuration::ZERO.into(),
+    })
 }
 
 fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {
-    let rules = if luck.chance(0.7) { kubefleet::RuleSet::Shipped } else { kubefleet::RuleSet::Documented };
+    let rules = if luck.chance(0.7) {
+        kubefleet::RuleSet::Shipped
+    } else {
+        kubefleet::RuleSet::Documented
+    };
     let upstream_bugs = if luck.chance(0.7) {
         KubeFleetBugs::of(rules)
     } else {
@@ -292,9 +336,15 @@ fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {
 
 fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let instances = scenario.world.clusters.len() as u32;
-    let rules = if luck.chance(0.7) { cloud_foundry::RuleSet::Shipped } else { cloud_foundry::RuleSet::Documented };
+    let rules = if luck.chance(0.7) {
+        cloud_foundry::RuleSet::Shipped
+    } else {
+        cloud_foundry::RuleSet::Documented
+    };
     let is_canary = luck.chance(0.5);
-    let mut weights: Vec<u8> = (0..luck.number(1, 4)).map(|_| luck.number(1, 100) as u8).collect();
+    let mut weights: Vec<u8> = (0..luck.number(1, 4))
+        .map(|_| luck.number(1, 100) as u8)
+        .collect();
     weights.sort_unstable();
     let options = DeploymentOptions {
         strategy: if is_canary {
@@ -319,11 +369,26 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         _ => SupersededState::Paused,
     };
     let most = instances - u32::from(state == SupersededState::Deploying);
-    let supersedes = (scenario.world.release == ReleaseKind::Update && most > 0 && luck.chance(0.4))
-        .then(|| Superseded { instances: luck.number(1, most), state });
-    let upstream_bugs = cloud_foundry::CloudFoundryBugs { purge: luck.chance(0.5), interim_trap: luck.chance(0.5) };
-    let mut deployment =
-        CloudFoundryDeployment { rules, upstream_bugs, options, quota, supersedes, continue_after, cancel_after };
+    let supersedes = (scenario.world.release == ReleaseKind::Update
+        && most > 0
+        && luck.chance(0.4))
+    .then(|| Superseded {
+        instances: luck.number(1, most),
+        state,
+    });
+    let upstream_bugs = cloud_foundry::CloudFoundryBugs {
+        purge: luck.chance(0.5),
+        interim_trap: luck.chance(0.5),
+    };
+    let mut deployment = CloudFoundryDeployment {
+        rules,
+        upstream_bugs,
+        options,
+        quota,
+        supersedes,
+        continue_after,
+        cancel_after,
+    };
     // What the product would refuse to begin is refused with the experiment file.
     let mut app = deployment.app(scenario.world.release, instances);
     if app.create(rules, &deployment.options, NEW).is_err() {

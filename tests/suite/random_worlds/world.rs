@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, BurstSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind,
-    DailyLoad, DebounceSpec, DefectKind, DefectSpec, DiskSpec, DistributionKind, DistributionSpec, DurationModel,
-    FactorModel, FaultSpec, ImageSpec, LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec,
-    OfflineSpec, OtherLoad, OtherPulls, OutageSpec, OutageWindow, PiecesSpec, PlatformSpec, PodLimit, PodSpec,
-    PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind,
-    Requeue, Restarts, RetrySpec, RuntimeSpec, RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind,
-    WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, BurstSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec, Coalesce,
+    CountOrPercent, CutKind, DailyLoad, DebounceSpec, DefectKind, DefectSpec, DiskSpec,
+    DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec,
+    LookSpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OtherLoad,
+    OtherPulls, OutageSpec, OutageWindow, PiecesSpec, PlatformSpec, PodLimit, PodSpec, PrePullSpec,
+    ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec, RegionalOutageSpec, RegistrySpec,
+    ReleaseKind, Requeue, Restarts, RetrySpec, RuntimeSpec, RuntimeVersion, SlotScope, SlowSpec,
+    SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 use super::luck::Luck;
@@ -20,11 +21,18 @@ use super::luck::Luck;
 pub(crate) const RINGS: u32 = 4;
 
 /// What came later is drawn apart, from `extras` and `faults`, so that the worlds of earlier seeds stay what they were.
-pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> (WorldSpec, PlatformSpec) {
+pub(crate) fn world(
+    luck: &mut Luck,
+    extras: &mut Luck,
+    faults: &mut Luck,
+) -> (WorldSpec, PlatformSpec) {
     let (mut world, mut agent) = plain(luck);
     node_extras(&mut world.node, extras);
     for workload in &mut world.workloads {
-        if let WorkloadKind::Deployment { progress_deadline, .. } = &mut workload.kind {
+        if let WorkloadKind::Deployment {
+            progress_deadline, ..
+        } = &mut workload.kind
+        {
             *progress_deadline = SimDuration::from_secs(u64::from(extras.number(1, 600)));
         }
     }
@@ -42,7 +50,13 @@ pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> (W
     };
     agent.wait = extras.chance(0.1);
     loads(extras, &mut world);
-    (world, PlatformSpec { agent, restarts: Restarts::KUBELET })
+    (
+        world,
+        PlatformSpec {
+            agent,
+            restarts: Restarts::KUBELET,
+        },
+    )
 }
 
 /// Bursts and other loads of the registry, and queues of pods.
@@ -50,13 +64,19 @@ fn loads(luck: &mut Luck, world: &mut WorldSpec) {
     let egress = world.registry.egress.get();
     if luck.chance(0.2) {
         let bytes = Bytes::new(u64::from(luck.number(1, 1000)) * 1_000_000);
-        world.registry.burst = Some(BurstSpec { bytes, baseline: BytesPerSec::new(egress * 0.1) });
+        world.registry.burst = Some(BurstSpec {
+            bytes,
+            baseline: BytesPerSec::new(egress * 0.1),
+        });
     }
     world.registry.other_load = match luck.number(0, 9) {
         0 => Some(OtherLoad::Constant(BytesPerSec::new(egress * 0.5))),
         1 => {
             let rates = vec![BytesPerSec::ZERO, BytesPerSec::new(egress * 0.8)];
-            Some(OtherLoad::Daily(DailyLoad { rates, starts: SimDuration::from_mins(715) }))
+            Some(OtherLoad::Daily(DailyLoad {
+                rates,
+                starts: SimDuration::from_mins(715),
+            }))
         }
         2 => Some(OtherLoad::Pulls(OtherPulls {
             // About a tenth of the egress.
@@ -66,9 +86,15 @@ fn loads(luck: &mut Luck, world: &mut WorldSpec) {
         _ => None,
     };
     if luck.chance(0.3) {
-        let limit = PodLimit { rate: PerSecond::new(2.0), burst: luck.number(1, 5) };
-        world.pods =
-            PodSpec { creation: Some(limit), scheduling: Some(limit), starts_per_second: Some(Factor::new(3.0)) };
+        let limit = PodLimit {
+            rate: PerSecond::new(2.0),
+            burst: luck.number(1, 5),
+        };
+        world.pods = PodSpec {
+            creation: Some(limit),
+            scheduling: Some(limit),
+            starts_per_second: Some(Factor::new(3.0)),
+        };
     }
 }
 
@@ -82,7 +108,11 @@ fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
     }
     if luck.chance(0.3) {
         let buffer = Bytes::new(u64::from(luck.number(0, 50)) * 1_000_000);
-        node.disk = Some(DiskSpec { rate: luck.rate(1e6, 1e9).into(), buffer, ..DiskSpec::default() });
+        node.disk = Some(DiskSpec {
+            rate: luck.rate(1e6, 1e9).into(),
+            buffer,
+            ..DiskSpec::default()
+        });
     }
     if luck.chance(0.2) {
         node.pull_deadline = Some(SimDuration::from_secs(u64::from(luck.number(5, 300))));
@@ -96,7 +126,12 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
     let workloads = luck.number(1, 3);
     let mut agent = AgentSpec::INSTANT;
     let world = WorldSpec {
-        regions: (0..regions).map(|at| RegionSpec { name: format!("r{at}"), bandwidth: luck.rate(1e6, 1e9) }).collect(),
+        regions: (0..regions)
+            .map(|at| RegionSpec {
+                name: format!("r{at}"),
+                bandwidth: luck.rate(1e6, 1e9),
+            })
+            .collect(),
         clusters: (0..clusters)
             .map(|at| ClusterSpec {
                 region_name: None,
@@ -110,7 +145,8 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 gaps: None,
                 downlink: luck.rate(1e6, 1e9).into(),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),
-                region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
+                region: (regions > 0 && luck.chance(0.5))
+                    .then(|| luck.number(0, regions - 1) as usize),
                 paused: luck.chance(0.05),
                 registered: !luck.chance(0.05),
                 installed: true,
@@ -133,7 +169,11 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             },
             registry_pull_qps: 5,
             // A bucket this large never refuses a pull.
-            registry_burst: if luck.chance(0.5) { luck.number(1, 10) } else { u32::MAX },
+            registry_burst: if luck.chance(0.5) {
+                luck.number(1, 10)
+            } else {
+                u32::MAX
+            },
             image_backoff: fleetsim::world::Backoff::default(),
             error_requeue: calibration::ERROR_REQUEUE,
             requeue: Requeue::AfterError,
@@ -141,7 +181,11 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             pull_deadline: None,
             runtime: RuntimeSpec {
                 download_slots: luck.number(1, 4),
-                slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
+                slot_scope: if luck.chance(0.5) {
+                    SlotScope::Node
+                } else {
+                    SlotScope::Image
+                },
                 retry_429: RetrySpec {
                     attempts: luck.number(1, 6),
                     delay: SimDuration::from_millis(u64::from(luck.number(0, 1) * 500)),
@@ -149,7 +193,9 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                     honours_retry_after: luck.chance(0.5),
                 },
                 retry_5xx: luck.number(0, 2),
-                no_progress_timeout: luck.chance(0.7).then(|| SimDuration::from_secs(u64::from(luck.number(10, 100)))),
+                no_progress_timeout: luck
+                    .chance(0.7)
+                    .then(|| SimDuration::from_secs(u64::from(luck.number(10, 100)))),
                 resume: luck.chance(0.5),
                 merge_pulls: luck.chance(0.5),
                 ..RuntimeSpec::CONTAINERD_2_4
@@ -186,10 +232,17 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                         progress_deadline: calibration::PROGRESS_DEADLINE,
                     }
                 } else {
-                    WorkloadKind::DaemonSet { max_unavailable: luck.limit(), max_surge: luck.limit() }
+                    WorkloadKind::DaemonSet {
+                        max_unavailable: luck.limit(),
+                        max_surge: luck.limit(),
+                    }
                 },
                 image: luck.number(0, images - 1) as usize,
-                pull_policy: if luck.chance(0.5) { PullPolicy::IfNotPresent } else { PullPolicy::Always },
+                pull_policy: if luck.chance(0.5) {
+                    PullPolicy::IfNotPresent
+                } else {
+                    PullPolicy::Always
+                },
                 start: luck.duration(10.0),
                 readiness: luck.chance(0.7).then(|| ProbeSpec {
                     initial_delay: SimDuration::from_secs(u64::from(luck.number(0, 5))),
@@ -200,11 +253,18 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 termination: luck.duration(5.0),
             })
             .collect(),
-        release: if luck.chance(0.5) { ReleaseKind::Initial } else { ReleaseKind::Update },
+        release: if luck.chance(0.5) {
+            ReleaseKind::Initial
+        } else {
+            ReleaseKind::Update
+        },
         faults: {
             // After the rest of the world and before its faults, as earlier seeds drew it.
-            for delay in [(&mut agent.instruction_delay, 1.0), (&mut agent.apply, 5.0), (&mut agent.report_delay, 1.0)]
-            {
+            for delay in [
+                (&mut agent.instruction_delay, 1.0),
+                (&mut agent.apply, 5.0),
+                (&mut agent.report_delay, 1.0),
+            ] {
                 *delay.0 = luck.duration(delay.1);
             }
             FaultSpec {
@@ -228,8 +288,11 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
 /// What stages and steps select by, and a number to sort by. Not drawn, so that they cost no luck.
 fn labels(cluster: u32) -> BTreeMap<String, String> {
     let env = if cluster.is_multiple_of(3) { "a" } else { "b" };
-    let labels =
-        [("env", env.to_owned()), ("ring", (cluster % RINGS).to_string()), ("wave", (cluster * 7 % 5).to_string())];
+    let labels = [
+        ("env", env.to_owned()),
+        ("ring", (cluster % RINGS).to_string()),
+        ("wave", (cluster * 7 % 5).to_string()),
+    ];
     labels.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
@@ -238,27 +301,55 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
     if luck.chance(0.5) {
         return;
     }
-    let cuts = |luck: &mut Luck| if luck.chance(0.7) { CutKind::All } else { CutKind::Management };
+    let cuts = |luck: &mut Luck| {
+        if luck.chance(0.7) {
+            CutKind::All
+        } else {
+            CutKind::Management
+        }
+    };
     let times = |luck: &mut Luck, outage: RegionalOutageSpec| {
         if luck.chance(0.5) {
-            let secs = |luck: &mut Luck, most| SimDuration::from_secs(u64::from(luck.number(0, most)));
-            let window = |_| OutageWindow { from: secs(luck, 600), lasts: secs(luck, 1000) };
-            RegionalOutageSpec { windows: (0..3).map(window).collect(), ..outage }
+            let secs =
+                |luck: &mut Luck, most| SimDuration::from_secs(u64::from(luck.number(0, most)));
+            let window = |_| OutageWindow {
+                from: secs(luck, 600),
+                lasts: secs(luck, 1000),
+            };
+            RegionalOutageSpec {
+                windows: (0..3).map(window).collect(),
+                ..outage
+            }
         } else {
-            let between = Some(DurationModel::Exponential { mean: SimDuration::from_secs(5000) });
-            RegionalOutageSpec { between, repair: Some(luck.duration(1000.0)), ..outage }
+            let between = Some(DurationModel::Exponential {
+                mean: SimDuration::from_secs(5000),
+            });
+            RegionalOutageSpec {
+                between,
+                repair: Some(luck.duration(1000.0)),
+                ..outage
+            }
         }
     };
     let faults = &mut world.faults;
     faults.outages = luck.chance(0.4).then(|| OutageSpec {
-        between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
+        between: DurationModel::weibull_of_mean(
+            SimDuration::from_secs(u64::from(luck.number(300, 100_000))),
+            0.75,
+        ),
         repair: luck.duration(2000.0),
         cuts: cuts(luck),
         downlink: None,
     });
     for _ in 0..luck.number(0, 2) {
-        let clusters = (0..world.clusters.len()).filter(|_| luck.chance(0.5)).collect();
-        let outage = RegionalOutageSpec { clusters, cuts: cuts(luck), ..RegionalOutageSpec::default() };
+        let clusters = (0..world.clusters.len())
+            .filter(|_| luck.chance(0.5))
+            .collect();
+        let outage = RegionalOutageSpec {
+            clusters,
+            cuts: cuts(luck),
+            ..RegionalOutageSpec::default()
+        };
         faults.regional.push(times(luck, outage));
     }
     faults.slow = luck.chance(0.3).then(|| SlowSpec {
@@ -274,15 +365,27 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
     }
     faults.defect.detected_after = luck.chance(0.3).then(|| luck.duration(300.0));
     faults.node_loss = luck.chance(0.4).then(|| NodeLossSpec {
-        between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
+        between: DurationModel::weibull_of_mean(
+            SimDuration::from_secs(u64::from(luck.number(300, 100_000))),
+            0.75,
+        ),
         repair: luck.duration(2000.0),
         grace: SimDuration::from_secs(40),
         eviction: SimDuration::from_secs(300),
     });
     for _ in 0..luck.number(0, 2) {
         let downlink = Some(Share::new(f64::from(luck.number(1, 99)) / 100.0));
-        let clusters = (0..world.clusters.len()).filter(|_| luck.chance(0.7)).collect();
-        faults.regional.push(times(luck, RegionalOutageSpec { clusters, downlink, ..RegionalOutageSpec::default() }));
+        let clusters = (0..world.clusters.len())
+            .filter(|_| luck.chance(0.7))
+            .collect();
+        faults.regional.push(times(
+            luck,
+            RegionalOutageSpec {
+                clusters,
+                downlink,
+                ..RegionalOutageSpec::default()
+            },
+        ));
     }
 }
 
@@ -296,11 +399,20 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             downloads: luck.number(1, 5),
         }),
         4 | 5 => DistributionKind::Cache(CacheSpec {
-            per: if luck.chance(0.5) { CachePlace::Cluster } else { CachePlace::Region },
+            per: if luck.chance(0.5) {
+                CachePlace::Cluster
+            } else {
+                CachePlace::Region
+            },
             egress: luck.rate(1e6, 1e9),
             per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
             rtt: SimDuration::from_millis(u64::from(luck.number(0, 5))),
-            coalesce: [Coalesce::None, Coalesce::OwnCopy, Coalesce::Wait, Coalesce::Stream][luck.number(0, 3) as usize],
+            coalesce: [
+                Coalesce::None,
+                Coalesce::OwnCopy,
+                Coalesce::Wait,
+                Coalesce::Stream,
+            ][luck.number(0, 3) as usize],
             ttl: SimDuration::from_secs(u64::from(luck.number(1, 1000))),
             upstream_connections: luck.chance(0.3).then(|| luck.number(1, 4)),
         }),
@@ -334,9 +446,15 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
     let pre_pull = luck.chance(0.15).then(|| PrePullSpec {
         clusters: CountOrPercent::Count(luck.number(1, clusters)),
         every: SimDuration::from_secs(u64::from(luck.number(1, 60))),
-        release_after: luck.chance(0.5).then(|| SimDuration::from_secs(u64::from(luck.number(0, 600)))),
+        release_after: luck
+            .chance(0.5)
+            .then(|| SimDuration::from_secs(u64::from(luck.number(0, 600)))),
     });
-    let mirrors = if regions > 0 && luck.chance(0.2) { luck.number(1, 2) } else { 0 };
+    let mirrors = if regions > 0 && luck.chance(0.2) {
+        luck.number(1, 2)
+    } else {
+        0
+    };
     let mirrors = (0..mirrors)
         .map(|at| MirrorSpec {
             name: format!("m{at}"),
@@ -349,12 +467,23 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             holds: (0..images as usize).filter(|_| luck.chance(0.7)).collect(),
         })
         .collect();
-    DistributionSpec { kind, lazy, pre_pull, mirrors }
+    DistributionSpec {
+        kind,
+        lazy,
+        pre_pull,
+        mirrors,
+    }
 }
 
 fn other_registry(luck: &mut Luck) -> NamedRegistry {
     let mut spec = RegistrySpec::unlimited(luck.rate(1e6, 1e10), luck.duration(0.1));
     spec.per_connection = luck.chance(0.5).then(|| luck.rate(1e6, 1e8));
-    spec.cdn = luck.chance(0.5).then(|| CdnSpec { cold: luck.rate(1e6, 1e7), warm: luck.rate(1e7, 1e8) });
-    NamedRegistry { name: "other".to_owned(), spec }
+    spec.cdn = luck.chance(0.5).then(|| CdnSpec {
+        cold: luck.rate(1e6, 1e7),
+        warm: luck.rate(1e7, 1e8),
+    });
+    NamedRegistry {
+        name: "other".to_owned(),
+        spec,
+    }
 }

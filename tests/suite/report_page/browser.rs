@@ -13,7 +13,13 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Names under which Chromium is installed.
-const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+const NAMES: [&str; 5] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+];
 
 /// The browser on the search path. `None` says so on stderr; where `CI` is set there must be one.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
@@ -48,18 +54,41 @@ pub(crate) struct Page {
 impl Page {
     /// Opens a file in a window of this size.
     pub(crate) fn open(browser: &Path, file: &Path, width: u32, height: u32) -> Self {
-        Self::open_at(browser, &format!("file://{}", file.display()), width, height)
+        Self::open_at(
+            browser,
+            &format!("file://{}", file.display()),
+            width,
+            height,
+        )
     }
 
     /// Opens an address in a window of this size.
     pub(crate) fn open_at(browser: &Path, address: &str, width: u32, height: u32) -> Self {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new("sh")
-            .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh"])
+            .args([
+                "-c",
+                "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1",
+                "sh",
+            ])
             .arg(browser)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
+            .args([
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+                "--remote-debugging-pipe",
+            ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("about:blank")
             .stdin(Stdio::piped())
@@ -71,7 +100,10 @@ impl Page {
         let (sender, from) = channel();
         std::thread::spawn(move || {
             let mut message = Vec::new();
-            while answers.read_until(0, &mut message).is_ok_and(|read| read > 0) {
+            while answers
+                .read_until(0, &mut message)
+                .is_ok_and(|read| read > 0)
+            {
                 message.pop();
                 let value = serde_json::from_slice(&message).expect("the browser speaks JSON");
                 if sender.send(value).is_err() {
@@ -80,9 +112,20 @@ impl Page {
                 message.clear();
             }
         });
-        let mut page = Self { browser: child, to, from, session: None, sent: 0, events: Vec::new(), _profile: profile };
+        let mut page = Self {
+            browser: child,
+            to,
+            from,
+            session: None,
+            sent: 0,
+            events: Vec::new(),
+            _profile: profile,
+        };
         let target = page.call("Target.createTarget", &json!({"url": "about:blank"}));
-        let session = page.call("Target.attachToTarget", &json!({"targetId": target["targetId"], "flatten": true}));
+        let session = page.call(
+            "Target.attachToTarget",
+            &json!({"targetId": target["targetId"], "flatten": true}),
+        );
         page.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network"] {
             page.call(&format!("{domain}.enable"), &json!({}));
@@ -96,7 +139,8 @@ impl Page {
 
     /// Calls a method and waits for what it returns.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
-        self.try_call(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+        self.try_call(method, parameters)
+            .unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
     fn try_call(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
@@ -107,9 +151,15 @@ impl Page {
         }
         let mut bytes = serde_json::to_vec(&message).expect("JSON");
         bytes.push(0);
-        self.to.write_all(&bytes).and_then(|()| self.to.flush()).expect("the browser listens");
+        self.to
+            .write_all(&bytes)
+            .and_then(|()| self.to.flush())
+            .expect("the browser listens");
         loop {
-            let mut answer = self.from.recv_timeout(PATIENCE).expect("the browser answers");
+            let mut answer = self
+                .from
+                .recv_timeout(PATIENCE)
+                .expect("the browser answers");
             if answer["id"] == self.sent {
                 return if answer.get("error").is_some() {
                     Err(answer["error"].take())
@@ -125,27 +175,40 @@ impl Page {
 
     /// What an expression of the page's language is worth; a promise is waited for.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
-        let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let parameters =
+            json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.call("Runtime.evaluate", &parameters);
-        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {}", answer["exceptionDetails"]);
+        assert!(
+            answer.get("exceptionDetails").is_none(),
+            "{expression}: {}",
+            answer["exceptionDetails"]
+        );
         answer["result"]["value"].take()
     }
 
     pub(crate) fn number(&mut self, expression: &str) -> f64 {
         let value = self.evaluate(expression);
-        value.as_f64().unwrap_or_else(|| panic!("{expression} is {value}, no number"))
+        value
+            .as_f64()
+            .unwrap_or_else(|| panic!("{expression} is {value}, no number"))
     }
 
     /// A number of things.
     pub(crate) fn whole(&mut self, expression: &str) -> i64 {
         let value = self.number(expression);
-        assert!(value.fract().abs() < f64::EPSILON, "{expression} is {value}, not whole");
+        assert!(
+            value.fract().abs() < f64::EPSILON,
+            "{expression} is {value}, not whole"
+        );
         value as i64
     }
 
     pub(crate) fn text(&mut self, expression: &str) -> String {
         let value = self.evaluate(expression);
-        value.as_str().unwrap_or_else(|| panic!("{expression} is {value}, no text")).to_owned()
+        value
+            .as_str()
+            .unwrap_or_else(|| panic!("{expression} is {value}, no text"))
+            .to_owned()
     }
 
     pub(crate) fn is(&mut self, expression: &str) -> bool {
@@ -155,10 +218,16 @@ impl Page {
     /// Waits until the file is loaded and drawn; while it loads, there may be nothing to ask.
     fn wait_until_drawn(&mut self) {
         let start = Instant::now();
-        let drawn =
-            json!({"expression": "document.documentElement?.classList.contains('drawn')", "returnByValue": true});
-        while !self.try_call("Runtime.evaluate", &drawn).is_ok_and(|answer| answer["result"]["value"] == json!(true)) {
-            assert!(start.elapsed() < PATIENCE, "the page is not drawn; the browser said {:?}", self.complaints());
+        let drawn = json!({"expression": "document.documentElement?.classList.contains('drawn')", "returnByValue": true});
+        while !self
+            .try_call("Runtime.evaluate", &drawn)
+            .is_ok_and(|answer| answer["result"]["value"] == json!(true))
+        {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "the page is not drawn; the browser said {:?}",
+                self.complaints()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -190,7 +259,8 @@ impl Page {
         };
         for _ in 0..times {
             for kind in ["keyDown", "keyUp"] {
-                let mut event = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+                let mut event =
+                    json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
                 if key == "Enter" && kind == "keyDown" {
                     event["text"] = json!("\r");
                 }
@@ -202,35 +272,57 @@ impl Page {
 
     /// Moves the mouse to a place of an element: shares of its width and height.
     pub(crate) fn point(&mut self, selector: &str, across: f64, down: f64) {
-        let box_of = |side: &str| format!("document.querySelector('{selector}').getBoundingClientRect().{side}");
+        let box_of = |side: &str| {
+            format!("document.querySelector('{selector}').getBoundingClientRect().{side}")
+        };
         self.evaluate(&format!(
             "document.querySelector('{selector}').scrollIntoView({{block: 'center', behavior: 'instant'}})"
         ));
         self.settle();
         let x = self.number(&box_of("left")) + across * self.number(&box_of("width"));
         let y = self.number(&box_of("top")) + down * self.number(&box_of("height"));
-        self.call("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y}));
+        self.call(
+            "Input.dispatchMouseEvent",
+            &json!({"type": "mouseMoved", "x": x, "y": y}),
+        );
         self.settle();
     }
 
     /// Emulates a medium (`print`, or empty for the screen) and a preferred colour scheme.
     pub(crate) fn emulate(&mut self, medium: &str, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.call("Emulation.setEmulatedMedia", &json!({"media": medium, "features": features}));
+        self.call(
+            "Emulation.setEmulatedMedia",
+            &json!({"media": medium, "features": features}),
+        );
         self.settle();
     }
 
     /// What the page complained of: exceptions, console output, and what the browser logged.
     pub(crate) fn complaints(&self) -> Vec<String> {
-        const KINDS: [&str; 3] = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
+        const KINDS: [&str; 3] = [
+            "Runtime.exceptionThrown",
+            "Runtime.consoleAPICalled",
+            "Log.entryAdded",
+        ];
         let complains = |event: &&Value| KINDS.iter().any(|kind| event["method"] == *kind);
-        self.events.iter().filter(complains).map(Value::to_string).collect()
+        self.events
+            .iter()
+            .filter(complains)
+            .map(Value::to_string)
+            .collect()
     }
 
     /// The addresses that the page asked for.
     pub(crate) fn requests(&self) -> Vec<String> {
-        let asked = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
-        asked.filter_map(|event| event["params"]["request"]["url"].as_str()).map(str::to_owned).collect()
+        let asked = self
+            .events
+            .iter()
+            .filter(|event| event["method"] == "Network.requestWillBeSent");
+        asked
+            .filter_map(|event| event["params"]["request"]["url"].as_str())
+            .map(str::to_owned)
+            .collect()
     }
 }
 

@@ -59,7 +59,10 @@ strategies: {batches: {batches: {size: 2500}}}
 /// A folder with an experiment, and below `out` the results that the program wrote.
 fn results(experiment: &str) -> TempDir {
     let folder = folder_with(&[("experiment.yaml", experiment)]);
-    fleetsim(folder.path()).args(["run", ".", "--out", "out"]).assert().success();
+    fleetsim(folder.path())
+        .args(["run", ".", "--out", "out"])
+        .assert()
+        .success();
     folder
 }
 
@@ -81,7 +84,9 @@ fn assert_quiet(page: &Page) {
     let foreign: Vec<String> = page
         .requests()
         .into_iter()
-        .filter(|url| !url.starts_with("file:") && !url.starts_with("data:") && url != "about:blank")
+        .filter(|url| {
+            !url.starts_with("file:") && !url.starts_with("data:") && url != "about:blank"
+        })
         .collect();
     assert_eq!(foreign, [""; 0], "the page asks the network for nothing");
 }
@@ -117,16 +122,25 @@ const READY: &str = "#004e86";
 
 #[test]
 fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
-    let Some(mut page) = small(1280, 900) else { return };
+    let Some(mut page) = small(1280, 900) else {
+        return;
+    };
     assert_eq!(page.text("document.title"), "How <many> clusters at once?");
-    assert_eq!(page.text("document.querySelector('h1').textContent"), "How <many> clusters at once?");
+    assert_eq!(
+        page.text("document.querySelector('h1').textContent"),
+        "How <many> clusters at once?"
+    );
     let answer = page.text("document.getElementById('answer').innerText");
     assert!(
-        answer.contains(" It completes after ") && answer.contains("stuck (3 of 3 runs stalled, blocked by maxUpdate)"),
+        answer.contains(" It completes after ")
+            && answer.contains("stuck (3 of 3 runs stalled, blocked by maxUpdate)"),
         "{answer}"
     );
     let held = page.text("document.getElementById('unfinished').innerText");
-    assert!(held.contains("0 complete, 3 stalled") && held.contains("Not updated: 60 of 60 clusters"), "{held}");
+    assert!(
+        held.contains("0 complete, 3 stalled") && held.contains("Not updated: 60 of 60 clusters"),
+        "{held}"
+    );
     assert!(held.contains("maxUpdate: maxUpdate is 0"), "{held}");
     // It folds by keyboard, and on paper it is open again.
     let open = "document.querySelector('details.held').open";
@@ -139,10 +153,16 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
     assert!(!page.is(open));
     for curve in ["pulls", "egress", "ready"] {
         let blue = page.whole(&pixels(&format!("#curve-{curve} canvas"), FIRST));
-        assert!(blue > 100, "{curve}: {blue} pixels of the first variant's colour");
+        assert!(
+            blue > 100,
+            "{curve}: {blue} pixels of the first variant's colour"
+        );
     }
     for state in [READY, "#dde1e6"] {
-        let squares = page.whole(&pixels(&format!("#fleet-{}", u32::from(state != READY)), state));
+        let squares = page.whole(&pixels(
+            &format!("#fleet-{}", u32::from(state != READY)),
+            state,
+        ));
         assert!(squares > 500, "{state}: {squares} pixels");
     }
     assert_quiet(&page);
@@ -150,7 +170,9 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
 
 #[test]
 fn the_slider_moves_the_waves_by_keyboard_alone() {
-    let Some(mut page) = small(1280, 900) else { return };
+    let Some(mut page) = small(1280, 900) else {
+        return;
+    };
     page.evaluate("document.getElementById('time').focus()");
     page.press("Home", 1);
     assert_eq!(page.whole(&counted(0, "pending")), 60);
@@ -163,15 +185,32 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
         assert!(now >= ready, "the fleet comes round: {now} after {ready}");
         ready = now;
         seen.push(now);
-        let states = ["pending", "promoted", "pulling", "starting", "ready", "offline", "defective"];
-        let all: i64 = states.map(|state| page.whole(&counted(0, state))).iter().sum();
+        let states = [
+            "pending",
+            "promoted",
+            "pulling",
+            "starting",
+            "ready",
+            "offline",
+            "defective",
+        ];
+        let all: i64 = states
+            .map(|state| page.whole(&counted(0, state)))
+            .iter()
+            .sum();
         assert_eq!(all, 60, "every cluster is in one state");
     }
     seen.dedup();
     assert!(seen.len() > 2, "in waves, not at once: {seen:?}");
     page.press("End", 1);
     // The fastest variant completes in all runs, the stuck one has none done: as `targets_done` says.
-    assert_eq!((page.whole(&counted(0, "ready")), page.whole(&counted(1, "ready"))), (60, 0));
+    assert_eq!(
+        (
+            page.whole(&counted(0, "ready")),
+            page.whole(&counted(1, "ready"))
+        ),
+        (60, 0)
+    );
     assert!(page.whole(&pixels("#fleet-0", READY)) > 500);
     assert!(
         page.text("document.getElementById('time').getAttribute('aria-valuetext')")
@@ -187,45 +226,80 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
     page.evaluate("document.getElementById('fleet-0').focus()");
     page.press("ArrowRight", 2);
     let detail = page.text("document.querySelector('.panel .detail').textContent");
-    assert!(detail.starts_with("store-02 ") && detail.contains("promoted ") && detail.contains("ready "), "{detail}");
+    assert!(
+        detail.starts_with("store-02 ")
+            && detail.contains("promoted ")
+            && detail.contains("ready "),
+        "{detail}"
+    );
     assert_quiet(&page);
 }
 
 #[test]
 fn a_heading_sorts_the_table_and_sorts_it_back() {
-    let Some(mut page) = small(1280, 900) else { return };
+    let Some(mut page) = small(1280, 900) else {
+        return;
+    };
     let column = "[...document.querySelectorAll('#comparison thead th')].findIndex((th) => th.textContent.startsWith('completion'))";
     let cells = format!(
         "[...document.querySelectorAll('#comparison tbody tr')].map((row) => row.cells[{column}].dataset.sort ?? '').join()"
     );
-    let values = |text: &str| text.split(',').map(|cell| cell.parse().unwrap_or(f64::INFINITY)).collect::<Vec<f64>>();
+    let values = |text: &str| {
+        text.split(',')
+            .map(|cell| cell.parse().unwrap_or(f64::INFINITY))
+            .collect::<Vec<f64>>()
+    };
     let sort = format!("document.querySelectorAll('#comparison thead th')[{column}]");
     page.evaluate(&format!("{sort}.querySelector('button').focus()"));
     page.press("Enter", 1);
-    assert_eq!(page.text(&format!("{sort}.getAttribute('aria-sort')")), "ascending");
+    assert_eq!(
+        page.text(&format!("{sort}.getAttribute('aria-sort')")),
+        "ascending"
+    );
     let up = values(&page.text(&cells));
-    assert!(up.len() == 4 && up.is_sorted() && up[3].is_infinite(), "{up:?}");
+    assert!(
+        up.len() == 4 && up.is_sorted() && up[3].is_infinite(),
+        "{up:?}"
+    );
     page.press("Enter", 1);
-    assert_eq!(page.text(&format!("{sort}.getAttribute('aria-sort')")), "descending");
+    assert_eq!(
+        page.text(&format!("{sort}.getAttribute('aria-sort')")),
+        "descending"
+    );
     let down = values(&page.text(&cells));
-    assert_eq!(down, [up[2], up[1], up[0], up[3]], "what has no value stays at the end");
+    assert_eq!(
+        down,
+        [up[2], up[1], up[0], up[3]],
+        "what has no value stays at the end"
+    );
     assert_quiet(&page);
 }
 
 #[test]
 fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
-    let Some(mut page) = small(1280, 900) else { return };
+    let Some(mut page) = small(1280, 900) else {
+        return;
+    };
     let blue = pixels("#curve-pulls canvas", FIRST);
     let before = page.whole(&blue);
     page.evaluate("document.querySelector('#comparison tbody input').click()");
     page.settle();
     assert!(page.whole(&blue) < before / 20, "its line is gone");
-    assert_eq!(page.text("document.querySelector('#chips .toggle').getAttribute('aria-pressed')"), "false");
-    assert_eq!(page.text("document.getElementById('shown').textContent"), "3 of 4 variants shown.");
+    assert_eq!(
+        page.text("document.querySelector('#chips .toggle').getAttribute('aria-pressed')"),
+        "false"
+    );
+    assert_eq!(
+        page.text("document.getElementById('shown').textContent"),
+        "3 of 4 variants shown."
+    );
     page.evaluate("document.querySelector('#chips .only').click()");
     page.settle();
     assert!(page.whole(&blue) > 100);
-    assert_eq!(page.whole("document.querySelectorAll('#comparison input:checked').length"), 1);
+    assert_eq!(
+        page.whole("document.querySelectorAll('#comparison input:checked').length"),
+        1
+    );
     page.evaluate("document.getElementById('show-none').click()");
     page.settle();
     page.evaluate("document.getElementById('show-all').click()");
@@ -233,59 +307,111 @@ fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
     // By strategy: the two settings of one strategy.
     page.evaluate("(() => { const select = document.getElementById('filter-strategy'); select.value = 'careful'; select.dispatchEvent(new Event('change')); })()");
     page.settle();
-    assert_eq!(page.whole("document.querySelectorAll('#comparison input:checked').length"), 2);
+    assert_eq!(
+        page.whole("document.querySelectorAll('#comparison input:checked').length"),
+        2
+    );
     assert_quiet(&page);
 }
 
 #[test]
 fn the_curves_show_values_under_the_mouse_and_zoom() {
-    let Some(mut page) = small(1280, 900) else { return };
+    let Some(mut page) = small(1280, 900) else {
+        return;
+    };
     page.point("#curve-ready .u-over", 0.9, 0.5);
     assert!(!page.is("document.getElementById('tip').hidden"));
-    assert_eq!(page.whole("document.querySelectorAll('#tip tr').length"), 4, "a value for every variant");
+    assert_eq!(
+        page.whole("document.querySelectorAll('#tip tr').length"),
+        4,
+        "a value for every variant"
+    );
     page.evaluate("document.getElementById('curve-pulls').focus()");
     page.press("ArrowRight", 1);
     page.press("+", 2);
-    assert!(!page.is("document.getElementById('zoom-reset').disabled"), "zoomed in");
-    assert!(page.whole(&pixels("#curve-pulls canvas", "#e3e7ec")) > 0, "the grid is drawn");
+    assert!(
+        !page.is("document.getElementById('zoom-reset').disabled"),
+        "zoomed in"
+    );
+    assert!(
+        page.whole(&pixels("#curve-pulls canvas", "#e3e7ec")) > 0,
+        "the grid is drawn"
+    );
     page.press("Escape", 1);
-    assert!(page.is("document.getElementById('zoom-reset').disabled"), "zoomed out");
+    assert!(
+        page.is("document.getElementById('zoom-reset').disabled"),
+        "zoomed out"
+    );
     for axis in ["axis-linear", "axis-log"] {
         page.evaluate(&format!("document.getElementById('{axis}').click()"));
         page.settle();
-        assert!(page.whole(&pixels("#curve-ready canvas", FIRST)) > 50, "{axis}");
+        assert!(
+            page.whole(&pixels("#curve-ready canvas", FIRST)) > 50,
+            "{axis}"
+        );
     }
     assert_quiet(&page);
 }
 
 #[test]
 fn dark_mode_print_and_phones_have_their_own_layout() {
-    let Some(mut page) = small(1280, 900) else { return };
+    let Some(mut page) = small(1280, 900) else {
+        return;
+    };
     let ground = "getComputedStyle(document.body).backgroundColor";
     let light = page.text(ground);
     page.emulate("", "dark");
     assert_ne!(page.text(ground), light);
-    assert!(page.whole(&pixels("#curve-ready canvas", "#35729d")) > 50, "the first variant's colour on dark ground");
+    assert!(
+        page.whole(&pixels("#curve-ready canvas", "#35729d")) > 50,
+        "the first variant's colour on dark ground"
+    );
     page.evaluate("document.getElementById('theme').click()");
     assert_eq!(page.text(ground), light, "the button has the last word");
     page.emulate("print", "light");
-    let visible = |selector: &str| format!("document.querySelector('{selector}').getClientRects().length > 0");
-    for hidden in ["#controls", "#timebar", "#theme", ".chips .only", ".top nav"] {
+    let visible = |selector: &str| {
+        format!("document.querySelector('{selector}').getClientRects().length > 0")
+    };
+    for hidden in [
+        "#controls",
+        "#timebar",
+        "#theme",
+        ".chips .only",
+        ".top nav",
+    ] {
         assert!(!page.is(&visible(hidden)), "{hidden} is not for paper");
     }
-    for shown in ["h1", "#answer", "#comparison", "#curve-pulls canvas", "#unfinished"] {
+    for shown in [
+        "h1",
+        "#answer",
+        "#comparison",
+        "#curve-pulls canvas",
+        "#unfinished",
+    ] {
         assert!(page.is(&visible(shown)), "{shown} is for paper");
     }
     page.evaluate("dispatchEvent(new Event('beforeprint'))");
-    assert!(page.whole("document.querySelectorAll('#print-fleets canvas').length") >= 4, "the fleet at a few times");
+    assert!(
+        page.whole("document.querySelectorAll('#print-fleets canvas').length") >= 4,
+        "the fleet at a few times"
+    );
     page.evaluate("dispatchEvent(new Event('afterprint'))");
     page.emulate("", "light");
     page.resize(390, 844);
     page.settle();
     page.settle();
-    let (wide, room) = (page.number("document.scrollingElement.scrollWidth"), page.number("innerWidth"));
-    assert!(wide <= room && room <= 390.0, "{wide} px of page in {room} px");
-    assert!(page.whole(&pixels("#curve-ready canvas", FIRST)) > 50, "curves are drawn again for a narrow page");
+    let (wide, room) = (
+        page.number("document.scrollingElement.scrollWidth"),
+        page.number("innerWidth"),
+    );
+    assert!(
+        wide <= room && room <= 390.0,
+        "{wide} px of page in {room} px"
+    );
+    assert!(
+        page.whole(&pixels("#curve-ready canvas", FIRST)) > 50,
+        "curves are drawn again for a narrow page"
+    );
     // What is beyond the edge of the table is told, until it is in sight.
     let more = "document.querySelector('.wide').classList.contains('more')";
     assert!(page.is(more) && !page.is("document.querySelector('.sideways').hidden"));
@@ -308,7 +434,9 @@ fn dark_mode_print_and_phones_have_their_own_layout() {
 
 #[test]
 fn ten_thousand_clusters_are_drawn_and_move_without_delay() {
-    let Some(browser) = browser::find() else { return };
+    let Some(browser) = browser::find() else {
+        return;
+    };
     let folder = results(LARGE);
     let file = file_of(folder.path());
     let bytes = fs::metadata(&file).expect("written").len();
@@ -332,7 +460,10 @@ fn ten_thousand_clusters_are_drawn_and_move_without_delay() {
     page.press("End", 1);
     assert_eq!(page.whole(&counted(0, "ready")), 10_000);
     let elements = page.whole("document.querySelectorAll('*').length");
-    assert!(elements < 1500, "{elements} elements: squares are not elements");
+    assert!(
+        elements < 1500,
+        "{elements} elements: squares are not elements"
+    );
     page.point("#fleet-0", 0.5, 0.4);
     let tip = page.text("document.getElementById('tip').textContent");
     assert!(tip.starts_with("site-") && tip.contains("batch 2"), "{tip}");

@@ -16,8 +16,10 @@ use super::super::common::first_run;
 use super::table::{Row, check_missed, compare, published, title};
 
 /// What is beyond 20 %, and why.
-const MISSED: [(&str, &str); 1] =
-    [("CNOE-4 30000", "ten shards shared two nodes of 8 cores, which were full; the next row has three nodes")];
+const MISSED: [(&str, &str); 1] = [(
+    "CNOE-4 30000",
+    "ten shards shared two nodes of 8 cores, which were full; the next row has three nodes",
+)];
 
 /// Applications that are simulated.
 const APPLICATIONS: usize = 1000;
@@ -44,7 +46,10 @@ strategies:
     );
     let record = first_run(&[("experiment.yaml", &text)]);
     let times = |time: fn(&fleetsim::results::ClusterRow) -> Option<f64>| {
-        record.clusters.iter().map(move |row| time(row).expect("every application is synced"))
+        record
+            .clusters
+            .iter()
+            .map(move |row| time(row).expect("every application is synced"))
     };
     let first = times(|row| row.told_s).fold(f64::INFINITY, f64::min);
     times(|row| row.applied_s).fold(0.0, f64::max) - first
@@ -52,19 +57,27 @@ strategies:
 
 fn flags(row: &Row) -> String {
     let [status, operation, qps, burst] =
-        ["status_processors", "operation_processors", "qps", "burst"].map(|column| row.text(column));
-    format!("statusProcessors: {status}, operationProcessors: {operation}, clientQps: {qps}, clientBurst: {burst}")
+        ["status_processors", "operation_processors", "qps", "burst"]
+            .map(|column| row.text(column));
+    format!(
+        "statusProcessors: {status}, operationProcessors: {operation}, clientQps: {qps}, clientBurst: {burst}"
+    )
 }
 
 #[test]
 fn two_costs_of_a_sync_explain_times_with_other_processors_client_limits_and_shards() {
-    title("Argo CD syncs of one commit, min", "2 on the rows of AWS-1 to 3; the load of the busiest shard with shards");
+    title(
+        "Argo CD syncs of one commit, min",
+        "2 on the rows of AWS-1 to 3; the load of the busiest shard with shards",
+    );
     let mut simulated: BTreeMap<String, f64> = BTreeMap::new();
     let mut missed = Vec::new();
     let mut ours = BTreeMap::new();
     for row in published("argocd-syncs.csv") {
         let flags = flags(&row);
-        let seconds = *simulated.entry(flags.clone()).or_insert_with(|| synced_in_s(&flags));
+        let seconds = *simulated
+            .entry(flags.clone())
+            .or_insert_with(|| synced_in_s(&flags));
         let minutes = seconds / 60.0 * row.number("shard_applications") / APPLICATIONS as f64;
         let case = row.text("case").to_owned();
         if compare(&case, minutes, row.number("sync_min")).abs() > 0.2 {
@@ -75,10 +88,16 @@ fn two_costs_of_a_sync_explain_times_with_other_processors_client_limits_and_sha
     check_missed(&missed, &MISSED, "20 %");
     // Processors change nothing, and the client's limit does, until the CPU is the bottleneck.
     for processors in ["AWS-2 25/50", "AWS-2 50/100", "AWS-2 100/200"] {
-        assert!((ours[processors] / ours["AWS-1"] - 1.0).abs() < 0.02, "{processors}: {ours:?}");
+        assert!(
+            (ours[processors] / ours["AWS-1"] - 1.0).abs() < 0.02,
+            "{processors}: {ours:?}"
+        );
     }
     assert!(ours["AWS-3 qps 100"] < 0.55 * ours["AWS-1"], "{ours:?}");
-    assert!(ours["AWS-3 qps 200"] > 0.8 * ours["AWS-3 qps 150"], "{ours:?}");
+    assert!(
+        ours["AWS-3 qps 200"] > 0.8 * ours["AWS-3 qps 150"],
+        "{ours:?}"
+    );
 }
 
 #[test]
@@ -86,5 +105,8 @@ fn ten_shards_sync_ten_times_as_fast_if_their_loads_are_equal() {
     let defaults = synced_in_s("shards: 1");
     // The burst of a shard is a twelfth of the requests of its hundred applications.
     let shards = synced_in_s("shards: 10, sharding: round-robin, clientBurst: 10");
-    assert!((9.0..11.0).contains(&(defaults / shards)), "{defaults} s and {shards} s");
+    assert!(
+        (9.0..11.0).contains(&(defaults / shards)),
+        "{defaults} s and {shards} s"
+    );
 }

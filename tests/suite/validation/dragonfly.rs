@@ -18,14 +18,20 @@ fn is_near(error: f64) -> bool {
     error.abs() <= 0.2
 }
 
-const ALONE: &str = "what grows with the pods: creating and scheduling them, Dragonfly's own scheduler";
-const NYDUS: &str = "ours is 1 s of pull and then the pod's start; what grows with the pods is neither";
+const ALONE: &str =
+    "what grows with the pods: creating and scheduling them, Dragonfly's own scheduler";
+const NYDUS: &str =
+    "ours is 1 s of pull and then the pod's start; what grows with the pods is neither";
 const UNPACK: &str = "most of the time is unpacking, at the default rate";
 const COPIES: &str = "one seed serves the swarm here, while theirs grew to 1.6 copies";
 const MINUTE: &str = "a mean over a minute that begins with the pull; how the published peak is averaged is not known";
 /// Bytes from the registry.
-const MISSED_BYTES: [(&str, &str); 4] =
-    [("nginx 100", COPIES), ("nginx 200", COPIES), ("nginx 500", COPIES), ("tensorflow 500", COPIES)];
+const MISSED_BYTES: [(&str, &str); 4] = [
+    ("nginx 100", COPIES),
+    ("nginx 200", COPIES),
+    ("nginx 500", COPIES),
+    ("tensorflow 500", COPIES),
+];
 /// The registry's busiest minute.
 const MISSED_MINUTE: [(&str, &str); 7] = [
     ("nginx 50", MINUTE),
@@ -44,7 +50,10 @@ const MISSED: [(&str, &str); 15] = [
     ("tensorflow 100 alone", UNPACK),
     ("tensorflow 200 alone", UNPACK),
     ("tensorflow 500 alone", UNPACK),
-    ("nginx 50 with Nydus", "the chart's times are multiples of 5 s"),
+    (
+        "nginx 50 with Nydus",
+        "the chart's times are multiples of 5 s",
+    ),
     ("nginx 100 with Nydus", NYDUS),
     ("nginx 200 with Nydus", NYDUS),
     ("nginx 500 with Nydus", NYDUS),
@@ -71,36 +80,66 @@ fn a_swarm_keeps_the_storm_away_from_the_registry() {
     let alone: Vec<Played> = rows.iter().map(|row| through(&dragonfly, row)).collect();
     let lazily: Vec<Played> = rows.iter().map(|row| through(&nydus, row)).collect();
 
-    title("Volcano Engine through Dragonfly, the registry's busiest minute, MiB/s", "none");
+    title(
+        "Volcano Engine through Dragonfly, the registry's busiest minute, MiB/s",
+        "none",
+    );
     let mut beyond = Vec::new();
     for (row, played) in rows.iter().zip(&alone) {
         let published = row.number("registry_peak_dragonfly_mib_per_s");
-        if !is_near(compare(&name(row, "alone"), played.egress_peak_60s / MIB, published)) {
+        if !is_near(compare(
+            &name(row, "alone"),
+            played.egress_peak_60s / MIB,
+            published,
+        )) {
             beyond.push(name(row, "").trim().to_owned());
         }
     }
     check_missed(&beyond, &MISSED_MINUTE, "20 %");
-    title("Volcano Engine through Dragonfly, bytes from the registry, GiB", "none");
+    title(
+        "Volcano Engine through Dragonfly, bytes from the registry, GiB",
+        "none",
+    );
     let mut beyond = Vec::new();
     for (row, played) in rows.iter().zip(&alone) {
         let sent = played.totals.sent.get() as f64;
-        if !is_near(compare(&name(row, "alone"), sent / GIB, row.number("registry_bytes_dragonfly_gib"))) {
+        if !is_near(compare(
+            &name(row, "alone"),
+            sent / GIB,
+            row.number("registry_bytes_dragonfly_gib"),
+        )) {
             beyond.push(name(row, "").trim().to_owned());
         }
         let image = row.number("registry_bytes_plain_gib") / row.number("pods") * GIB;
-        assert!((sent / image - 1.0).abs() < 1e-2, "one copy, and a config for each pod: {sent} of {image}");
+        assert!(
+            (sent / image - 1.0).abs() < 1e-2,
+            "one copy, and a config for each pod: {sent} of {image}"
+        );
     }
     check_missed(&beyond, &MISSED_BYTES, "20 %");
-    title("Volcano Engine through Dragonfly, pods created at once, time until all run, s", "none");
+    title(
+        "Volcano Engine through Dragonfly, pods created at once, time until all run, s",
+        "none",
+    );
     let mut missed = Vec::new();
-    for (what, played, column) in [("alone", &alone, "dragonfly_s"), ("with Nydus", &lazily, "dragonfly_nydus_s")] {
+    for (what, played, column) in [
+        ("alone", &alone, "dragonfly_s"),
+        ("with Nydus", &lazily, "dragonfly_nydus_s"),
+    ] {
         for (row, played) in rows.iter().zip(played) {
-            if !is_near(compare(&name(row, what), played.last_ready_s(), row.number(column))) {
+            if !is_near(compare(
+                &name(row, what),
+                played.last_ready_s(),
+                row.number(column),
+            )) {
                 missed.push(name(row, what));
             }
         }
     }
     let slowest = lazily.iter().flat_map(Played::pull_s).fold(0.0, f64::max);
-    assert!(slowest < 1.5, "a lazy pull takes about a second: {slowest} s");
+    assert!(
+        slowest < 1.5,
+        "a lazy pull takes about a second: {slowest} s"
+    );
     check_missed(&missed, &MISSED, "20 %");
 }

@@ -21,14 +21,23 @@ fn five_hundred_users_share_harbor_as_they_were_measured_to() {
     let played = play_closed(&world, 1, DAY, 500);
     let took = stats::sorted(&played.pull_s());
     let at = |p| stats::quantile_of_sorted(&took, p).expect("pulls");
-    title("Harbor 2.1, 1 000 pulls of 10 MiB, 500 at a time, s", "1 (33 MiB/s), from the mean");
+    title(
+        "Harbor 2.1, 1 000 pulls of 10 MiB, 500 at a time, s",
+        "1 (33 MiB/s), from the mean",
+    );
     let median = compare("median", at(0.5), 151.1);
     let mean = compare("mean", stats::mean(&took).expect("pulls"), 151.2);
     let p90 = compare("p90", at(0.9), 160.4);
     let max = compare("max", at(1.0), 168.6);
     println!("  Our users share to the byte; Harbor's did within 10 %.");
-    assert_eq!(played.totals.failed_pulls, [0; fleetsim::world::PullError::COUNT]);
+    assert_eq!(
+        played.totals.failed_pulls,
+        [0; fleetsim::world::PullError::COUNT]
+    );
     assert_eq!(played.peak_pulls, 500, "the concurrency that was asked for");
     assert!(median.abs() < 0.01 && mean.abs() < 0.01);
-    assert!(p90.abs() < 0.10 && max.abs() < 0.12, "equal shares know no spread");
+    assert!(
+        p90.abs() < 0.10 && max.abs() < 0.12,
+        "equal shares know no spread"
+    );
 }

@@ -4,8 +4,14 @@
 //! the published one, the error, and how many parameters were set on the very figures that are compared. What does not
 //! agree is in the table with its reason, and not fitted away.
 
-#![allow(clippy::print_stdout, reason = "the tables are what these tests are for")]
-#![allow(unreachable_pub, reason = "a test program has no one outside to reach its items")]
+#![allow(
+    clippy::print_stdout,
+    reason = "the tables are what these tests are for"
+)]
+#![allow(
+    unreachable_pub,
+    reason = "a test program has no one outside to reach its items"
+)]
 
 mod argo_cd;
 mod dragonfly;
@@ -26,7 +32,8 @@ const LABELS: [&str; 4] = ["verified", "calibrated", "predicted", "missed"];
 
 #[test]
 fn each_row_of_the_page_has_the_label_that_its_error_and_the_one_tolerance_give() {
-    let page = std::fs::read_to_string(super::common::root().join("docs/validation.md")).expect("readable");
+    let page = std::fs::read_to_string(super::common::root().join("docs/validation.md"))
+        .expect("readable");
     let figure = regex::Regex::new(r"[0-9.]+").expect("a regular expression");
     let (mut column, mut rows) = (None, 0);
     for line in page.lines() {
@@ -37,12 +44,27 @@ fn each_row_of_the_page_has_the_label_that_its_error_and_the_one_tolerance_give(
             column = None;
         }
         let label = cells.last().expect("a cell");
-        let Some(at) = column.filter(|_| LABELS.contains(label)) else { continue };
+        let Some(at) = column.filter(|_| LABELS.contains(label)) else {
+            continue;
+        };
         // Of `without → with`, the second counts; words in brackets are no figures.
-        let error = cells[at].rsplit('→').next().expect("a part").split('(').next().expect("a part");
-        let errors: Vec<f64> = figure.find_iter(error).map(|found| found.as_str().parse().expect("a number")).collect();
+        let error = cells[at]
+            .rsplit('→')
+            .next()
+            .expect("a part")
+            .split('(')
+            .next()
+            .expect("a part");
+        let errors: Vec<f64> = figure
+            .find_iter(error)
+            .map(|found| found.as_str().parse().expect("a number"))
+            .collect();
         let is_missed = |error: &f64| *error > 20.0;
-        let holds = if *label == "missed" { errors.iter().all(is_missed) } else { !errors.iter().any(is_missed) };
+        let holds = if *label == "missed" {
+            errors.iter().all(is_missed)
+        } else {
+            !errors.iter().any(is_missed)
+        };
         assert!(holds, "more than 20 % is missed, and nothing else: {line}");
         rows += usize::from(!errors.is_empty());
     }

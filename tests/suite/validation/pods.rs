@@ -13,7 +13,9 @@
 //! Both are simulated with a tenth or a hundredth of the pods at as much smaller rates: a queue's times are the same.
 
 use fleetsim::units::{Factor, PerSecond};
-use fleetsim::world::{CountOrPercent, Event, PodLimit, PodSpec, WorkloadEvent, WorkloadKind, WorldSpec};
+use fleetsim::world::{
+    CountOrPercent, Event, PodLimit, PodSpec, WorkloadEvent, WorkloadKind, WorldSpec,
+};
 
 use super::table::{check_missed, compare, title};
 use super::worlds::{DAY, base, play};
@@ -34,12 +36,16 @@ fn cluster(nodes: u32, pods: u32) -> WorldSpec {
 }
 
 fn starts(world: &WorldSpec) -> Vec<f64> {
-    play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
+    play(world, 1, DAY)
+        .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
 }
 
 /// A limit with the times of one that has `scale` times as many pods.
 fn limit(rate: f64, burst: u32, scale: f64) -> Option<PodLimit> {
-    Some(PodLimit { rate: PerSecond::new(rate / scale), burst: ((f64::from(burst) / scale) as u32).max(1) })
+    Some(PodLimit {
+        rate: PerSecond::new(rate / scale),
+        burst: ((f64::from(burst) / scale) as u32).max(1),
+    })
 }
 
 #[test]
@@ -55,9 +61,16 @@ fn five_of_six_clusters_make_a_million_pods_as_fast_as_their_clients_may() {
     let mut all: Vec<f64> = fast.iter().flat_map(|at| [*at; 5]).chain(slow).collect();
     all.sort_by(f64::total_cmp);
     let minutes = |count: f64| all[((count / SCALE) as usize).min(all.len()) - 1] / 60.0;
-    title("1,069,000 pods over six clusters, min", "none (201 and 18.6 pods/s are inputs from the same project)");
+    title(
+        "1,069,000 pods over six clusters, min",
+        "none (201 and 18.6 pods/s are inputs from the same project)",
+    );
     let mut missed = Vec::new();
-    for (name, count, published) in [("750,000", 750e3, 12.45), ("940,000", 940e3, 24.9), ("all", 1.069e6, 116.0)] {
+    for (name, count, published) in [
+        ("750,000", 750e3, 12.45),
+        ("940,000", 940e3, 24.9),
+        ("all", 1.069e6, 116.0),
+    ] {
         if compare(name, minutes(count), published).abs() > 0.2 {
             missed.push(name.to_owned());
         }

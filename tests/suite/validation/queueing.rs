@@ -38,7 +38,11 @@ impl Sizes {
             Self::Hyperexponential => {
                 // 0.9 · 0.2596 + 0.1 · 7.6636 = 1; the second moment is 2 (0.9 · 0.0674 + 0.1 · 58.73) = 11.87, so its
                 // coefficient of variation is 3.3.
-                let mean = if dist::bernoulli(rng, 0.1) { 7.6636 } else { 0.2596 };
+                let mean = if dist::bernoulli(rng, 0.1) {
+                    7.6636
+                } else {
+                    0.2596
+                };
                 dist::exponential(rng, mean)
             }
             Self::LogNormal => dist::lognormal(rng, libm::exp(-1.5 * 1.5 / 2.0), 1.5),
@@ -77,7 +81,10 @@ impl Link {
         if let Some(event) = self.pending.take() {
             queue.cancel(event);
         }
-        self.pending = self.network.next_completion().map(|at| queue.schedule(at, Happening::Completion));
+        self.pending = self
+            .network
+            .next_completion()
+            .map(|at| queue.schedule(at, Happening::Completion));
     }
 
     fn end(&mut self, now: SimTime) {
@@ -147,8 +154,14 @@ fn mean_time_on_a_link(sizes: Sizes, load: f64, seed: u64) -> f64 {
     let mut queue = EventQueue::new();
     queue.schedule(SimTime::ZERO, Happening::Arrival);
     engine::run(&mut model, &mut queue, &mut (), SimTime::MAX, |_, _| false);
-    assert_eq!(model.area, model.sum, "Little's law: transfers over time = time of transfers");
-    let took: Vec<f64> = model.took[WARM_UP..WARM_UP + MEASURED].iter().map(|took| took.expect("it left")).collect();
+    assert_eq!(
+        model.area, model.sum,
+        "Little's law: transfers over time = time of transfers"
+    );
+    let took: Vec<f64> = model.took[WARM_UP..WARM_UP + MEASURED]
+        .iter()
+        .map(|took| took.expect("it left"))
+        .collect();
     stats::mean(&took).expect("some were measured")
 }
 
@@ -158,7 +171,10 @@ fn check(what: &str, means: &[f64], theory: f64) {
     let error = stats::sample_sd(means).expect("seeds") / (means.len() as f64).sqrt();
     let off = (mean - theory) / error;
     println!("  {what:44} {mean:8.4} {theory:8.4} {error:8.4} {off:+6.2}");
-    assert!(off.abs() <= 3.0, "{what}: {mean}, theory {theory}, {off} standard errors of {error}");
+    assert!(
+        off.abs() <= 3.0,
+        "{what}: {mean}, theory {theory}, {off} standard errors of {error}"
+    );
 }
 
 fn title(text: &str) {
@@ -173,9 +189,20 @@ fn a_shared_link_is_a_processor_sharing_queue_whatever_the_sizes() {
     const SEEDS: u64 = 40;
     title("Mean time in system on a shared link, s: E[S] / (1 - ρ)");
     for load in [0.5, 0.8] {
-        for sizes in [Sizes::Constant, Sizes::Exponential, Sizes::Hyperexponential, Sizes::LogNormal] {
-            let means: Vec<f64> = (0..SEEDS).map(|seed| mean_time_on_a_link(sizes, load, seed)).collect();
-            check(&format!("M/G/1-PS, ρ = {load}, {sizes:?}"), &means, 1.0 / (1.0 - load));
+        for sizes in [
+            Sizes::Constant,
+            Sizes::Exponential,
+            Sizes::Hyperexponential,
+            Sizes::LogNormal,
+        ] {
+            let means: Vec<f64> = (0..SEEDS)
+                .map(|seed| mean_time_on_a_link(sizes, load, seed))
+                .collect();
+            check(
+                &format!("M/G/1-PS, ρ = {load}, {sizes:?}"),
+                &means,
+                1.0 / (1.0 - load),
+            );
         }
     }
 }
@@ -202,14 +229,27 @@ fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
                 name: name.clone(),
                 ..image.clone()
             });
-            let termination = DurationModel::Uniform { min: SimDuration::ZERO, max: whole };
-            world.workloads.push(WorkloadSpec { name, image: at, termination, ..workload.clone() });
+            let termination = DurationModel::Uniform {
+                min: SimDuration::ZERO,
+                max: whole,
+            };
+            world.workloads.push(WorkloadSpec {
+                name,
+                image: at,
+                termination,
+                ..workload.clone()
+            });
         }
         let means: Vec<f64> = (0..SEEDS)
             .map(|seed| {
                 let played = play(&world, seed, DAY);
-                let came = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::PodGone(_))));
-                assert_eq!((came.len(), played.pulls.len()), (PODS, PODS), "one pull for each pod");
+                let came = played
+                    .times(|event| matches!(event, Event::Workload(WorkloadEvent::PodGone(_))));
+                assert_eq!(
+                    (came.len(), played.pulls.len()),
+                    (PODS, PODS),
+                    "one pull for each pod"
+                );
                 assert_eq!(played.peak_pulls, 1, "one at a time");
                 let waits: Vec<f64> = came[FIRST..]
                     .iter()
@@ -219,6 +259,10 @@ fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
                 stats::mean(&waits).expect("pods came")
             })
             .collect();
-        check(&format!("M/D/1, ρ = {load}"), &means, load / (2.0 * (1.0 - load)));
+        check(
+            &format!("M/D/1, ρ = {load}"),
+            &means,
+            load / (2.0 * (1.0 - load)),
+        );
     }
 }

@@ -6,8 +6,8 @@ use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use fleetsim::world::{
-    CountOrPercent, DurationModel, Event, PullError, Request, RequestEvent, RequestLimit, RuntimeSpec, Totals,
-    WorkloadEvent, WorkloadKind, WorldSpec,
+    CountOrPercent, DurationModel, Event, PullError, Request, RequestEvent, RequestLimit,
+    RuntimeSpec, Totals, WorkloadEvent, WorkloadKind, WorldSpec,
 };
 
 use super::worlds::{DAY, Played, Way, defaults, layers, play, secs, set_clusters, way};
@@ -36,24 +36,43 @@ fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
     world.clusters[0].downlink = BytesPerSec::from_mbit(100.0).into();
     set_images(&mut world, &[1_000, 10, 10, 10]);
     let started = |world: &WorldSpec| {
-        play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
+        play(world, 1, DAY)
+            .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
     };
     let serial = started(&world);
-    assert!(serial.iter().all(|started| *started > 80.0), "1 GB over 100 Mbit/s comes first: {serial:?}");
+    assert!(
+        serial.iter().all(|started| *started > 80.0),
+        "1 GB over 100 Mbit/s comes first: {serial:?}"
+    );
     world.node.serialize_image_pulls = Some(false);
     let parallel = started(&world);
-    assert_eq!(parallel.iter().filter(|started| **started < 15.0).count(), 3, "{parallel:?}");
+    assert_eq!(
+        parallel.iter().filter(|started| **started < 15.0).count(),
+        3,
+        "{parallel:?}"
+    );
 }
 
 #[test]
-fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_ten_seconds_later() {
+fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_ten_seconds_later()
+{
     let mut world = defaults();
     world.node.serialize_image_pulls = Some(false);
     set_images(&mut world, &[10; 14]);
     let played = play(&world, 1, DAY);
-    assert_eq!(played.totals.failed_pulls[PullError::KubeletRate as usize], 4, "five a second, a burst of ten");
-    let late: Vec<f64> = played.pulls[10..].iter().map(|pull| pull.began.as_secs_f64()).collect();
-    assert!(late.len() == 4 && late.iter().all(|began| (10.0..=15.0).contains(began)), "{late:?}");
+    assert_eq!(
+        played.totals.failed_pulls[PullError::KubeletRate as usize],
+        4,
+        "five a second, a burst of ten"
+    );
+    let late: Vec<f64> = played.pulls[10..]
+        .iter()
+        .map(|pull| pull.began.as_secs_f64())
+        .collect();
+    assert!(
+        late.len() == 4 && late.iter().all(|began| (10.0..=15.0).contains(began)),
+        "{late:?}"
+    );
     assert!(played.facts[0].ready.is_some());
 }
 
@@ -66,7 +85,10 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
         ("containerd 1.7", RuntimeSpec::CONTAINERD_1_7, 6),
     ];
     println!("\nA limit of 10 requests/s and 400 nodes, in 5 min");
-    println!("  {:14} {:>12} {:>16} {:>9}", "", "failed pulls", "429 for each", "requests");
+    println!(
+        "  {:14} {:>12} {:>16} {:>9}",
+        "", "failed pulls", "429 for each", "requests"
+    );
     for (version, runtime, attempts) in versions {
         let mut world = defaults();
         set_clusters(&mut world, 400);
@@ -76,13 +98,25 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
         let failed = played.totals.failed_pulls[PullError::TooManyRequests as usize];
         let for_each = played.totals.responses_429 as f64 / failed as f64;
         println!("  {version:14} {failed:12} {for_each:16.2} {attempts:9}");
-        assert!((for_each / f64::from(attempts) - 1.0).abs() < 0.05, "{for_each}");
+        assert!(
+            (for_each / f64::from(attempts) - 1.0).abs() < 0.05,
+            "{for_each}"
+        );
         // A gate of 10 s is looked at after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
-        let tries =
-            played.times(|event| matches!(event, Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))));
-        let within = |from: f64, to: f64| tries.iter().filter(|at| (from..to).contains(*at)).count();
+        let tries = played.times(|event| {
+            matches!(
+                event,
+                Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))
+            )
+        });
+        let within =
+            |from: f64, to: f64| tries.iter().filter(|at| (from..to).contains(*at)).count();
         assert!(within(0.0, 1.0) > 400 && within(10.0, 16.0) > 300 && within(30.0, 46.0) > 300);
-        assert_eq!((within(1.0, 10.0), within(16.0, 30.0), within(46.5, 69.0)), (0, 0, 0), "silence in between");
+        assert_eq!(
+            (within(1.0, 10.0), within(16.0, 30.0), within(46.5, 69.0)),
+            (0, 0, 0),
+            "silence in between"
+        );
     }
 }
 
@@ -90,7 +124,10 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
 fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
     let mut world = way(by);
     let max_unavailable = CountOrPercent::Count(at_once);
-    world.workloads[0].kind = WorkloadKind::DaemonSet { max_unavailable, max_surge: CountOrPercent::Count(0) };
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable,
+        max_surge: CountOrPercent::Count(0),
+    };
     let played = play(&world, 1, DAY);
     assert_eq!(played.totals.received, Bytes::new(10 * 100_000_000));
     of(&played.totals).get() / 100_000_000
@@ -101,7 +138,11 @@ fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
 fn a_cold_pull_through_cache_multiplies_upstream_bytes_by_the_requests_within_one_download() {
     for at_once in [1, 2, 5, 10] {
         let upstream = |by| copies(by, at_once, |totals| totals.upstream);
-        assert_eq!(upstream(Way::Cache), u64::from(at_once), "each of the first {at_once} fetches its own copy");
+        assert_eq!(
+            upstream(Way::Cache),
+            u64::from(at_once),
+            "each of the first {at_once} fetches its own copy"
+        );
         assert_eq!(upstream(Way::CacheStream), 1, "requests that share a copy");
     }
 }
@@ -111,7 +152,10 @@ fn spegel_helps_the_second_wave_of_a_rollout_and_not_the_first() {
     for at_once in [1, 2, 5, 10] {
         let from_registry = copies(Way::Spegel, at_once, |totals| totals.sent);
         let from_peers = copies(Way::Spegel, at_once, |totals| totals.from_peers);
-        assert_eq!((from_registry, from_peers), (u64::from(at_once), u64::from(10 - at_once)));
+        assert_eq!(
+            (from_registry, from_peers),
+            (u64::from(at_once), u64::from(10 - at_once))
+        );
     }
 }
 
@@ -126,27 +170,42 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
         world.images[0].layers = layers("image", count, compressed, uncompressed);
         pull_s(&play(&world, 1, DAY))
     };
-    let per_layer = (time(125, 1_000_000, 1_000_000, 10_000.0) - time(9, 1_000_000, 1_000_000, 10_000.0)) / 116.0;
+    let per_layer = (time(125, 1_000_000, 1_000_000, 10_000.0)
+        - time(9, 1_000_000, 1_000_000, 10_000.0))
+        / 116.0;
     assert!((per_layer - 0.025).abs() < 0.003, "{per_layer} s a layer");
     // 1 GB on disk, 385 MB on the wire. 100 Mbit/s brings 32 MB/s uncompressed, 1 Gbit/s 325 MB/s: above the 200 MB/s
     // of unpacking, so that ten times more helps little, while ten times less is felt in full.
-    let [slow, fast, faster] = [100.0, 1_000.0, 10_000.0].map(|mbit| time(9, 385_000_000, 1_000_000_000, mbit));
+    let [slow, fast, faster] =
+        [100.0, 1_000.0, 10_000.0].map(|mbit| time(9, 385_000_000, 1_000_000_000, mbit));
     assert!(slow > 30.8 && fast < 8.0, "{slow} s, {fast} s");
-    assert!(faster > 0.85 * fast && faster > 5.0, "{fast} s, {faster} s: 5 s are unpacking");
+    assert!(
+        faster > 0.85 * fast && faster > 5.0,
+        "{fast} s, {faster} s: 5 s are unpacking"
+    );
 }
 
 #[test]
 fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base/pacing.yaml");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base/pacing.yaml");
     let experiment = load(&path, &Overrides::default()).expect("a good experiment");
     let runs: Vec<_> = experiment
         .variants
         .iter()
-        .map(|variant| sim::run(variant, 1, 0).expect("the strategy starts no process").run)
+        .map(|variant| {
+            sim::run(variant, 1, 0)
+                .expect("the strategy starts no process")
+                .run
+        })
         .collect();
     for (limit, run) in [5.0, 10.0, 20.0, 40.0].iter().zip(&runs) {
         let ratio = run.peak_pulls as f64 / limit;
-        assert!((0.8..=1.0).contains(&ratio), "{limit} clusters: {} pulls at once", run.peak_pulls);
+        assert!(
+            (0.8..=1.0).contains(&ratio),
+            "{limit} clusters: {} pulls at once",
+            run.peak_pulls
+        );
         assert_eq!(run.egress_bytes, runs[0].egress_bytes);
     }
 }

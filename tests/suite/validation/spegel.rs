@@ -29,12 +29,30 @@ const IMAGES: [(&str, u64, u64); 6] = [
 
 /// What is beyond 20 %, and why.
 const MISSED: [(&str, &str); 6] = [
-    ("100MB-4 none first two", "4.3 s, where the same bytes with Spegel, as cold, took 2.6 s"),
-    ("10MB-1 none create", "2 s more than the same bytes in four layers; with Spegel, as cold, 1.9 s"),
-    ("1GB-4 spegel-0.3.0 other eight", "0.8 s too much; the nodes unpack layers faster than those of EKS"),
-    ("100MB-4 spegel-0.3.0 update", "0.16 s too much, from the eight below"),
-    ("100MB-4 spegel-0.3.0 other eight", "0.18 s too much; 25 ms a layer is the default, and not this machine's"),
-    ("10MB-4 spegel-0.3.0 other eight", "0.07 s too much, as the row above"),
+    (
+        "100MB-4 none first two",
+        "4.3 s, where the same bytes with Spegel, as cold, took 2.6 s",
+    ),
+    (
+        "10MB-1 none create",
+        "2 s more than the same bytes in four layers; with Spegel, as cold, 1.9 s",
+    ),
+    (
+        "1GB-4 spegel-0.3.0 other eight",
+        "0.8 s too much; the nodes unpack layers faster than those of EKS",
+    ),
+    (
+        "100MB-4 spegel-0.3.0 update",
+        "0.16 s too much, from the eight below",
+    ),
+    (
+        "100MB-4 spegel-0.3.0 other eight",
+        "0.18 s too much; 25 ms a layer is the default, and not this machine's",
+    ),
+    (
+        "10MB-4 spegel-0.3.0 other eight",
+        "0.07 s too much, as the row above",
+    ),
 ];
 
 fn simulated(kind: ReleaseKind, with_spegel: bool, bytes: u64, count: u64) -> Played {
@@ -49,7 +67,8 @@ fn simulated(kind: ReleaseKind, with_spegel: bool, bytes: u64, count: u64) -> Pl
 }
 
 fn measured(rows: &[Row], of: [&str; 3]) -> Vec<f64> {
-    let is_it = |row: &&Row| ["distribution", "image", "phase"].map(|column| row.text(column)) == of;
+    let is_it =
+        |row: &&Row| ["distribution", "image", "phase"].map(|column| row.text(column)) == of;
     let mut rows: Vec<&Row> = rows.iter().filter(is_it).collect();
     rows.sort_by(|a, b| a.number("start_s").total_cmp(&b.number("start_s")));
     rows.iter().map(|row| row.number("pull_s")).collect()
@@ -62,7 +81,9 @@ fn mean(pulls: &[f64]) -> f64 {
 #[test]
 fn two_parameters_of_the_registry_predict_most_pulls_without_and_with_peers() {
     let rows = published("spegel-10-nodes.csv");
-    println!("\nSpegel's benchmark, pulls from ghcr.io, mean s: ours, published, error (* beyond 20 %)");
+    println!(
+        "\nSpegel's benchmark, pulls from ghcr.io, mean s: ours, published, error (* beyond 20 %)"
+    );
     println!("  parameters set on these rows: 2, on the 1GB rows; the others are blind");
     println!(
         "  {:8} {:12}   {:26} {:26} {:26} its other eight",
@@ -73,11 +94,20 @@ fn two_parameters_of_the_registry_predict_most_pulls_without_and_with_peers() {
     for (image, bytes, count) in IMAGES {
         for distribution in ["none", "spegel-0.3.0"] {
             let peers = distribution != "none";
-            let played = [ReleaseKind::Initial, ReleaseKind::Update].map(|kind| simulated(kind, peers, bytes, count));
+            let played = [ReleaseKind::Initial, ReleaseKind::Update]
+                .map(|kind| simulated(kind, peers, bytes, count));
             let [create, update] = [&played[0], &played[1]].map(Played::pull_s);
             let [theirs_created, theirs] =
                 ["create", "update"].map(|phase| measured(&rows, [distribution, image, phase]));
-            assert_eq!([create.len(), update.len(), theirs_created.len(), theirs.len()], [10; 4]);
+            assert_eq!(
+                [
+                    create.len(),
+                    update.len(),
+                    theirs_created.len(),
+                    theirs.len()
+                ],
+                [10; 4]
+            );
             let mut line = format!("  {image:8} {distribution:13}");
             for (part, ours, theirs) in [
                 ("create", &create[..], &theirs_created[..]),
@@ -88,8 +118,13 @@ fn two_parameters_of_the_registry_predict_most_pulls_without_and_with_peers() {
                 let (ours, theirs) = (mean(ours), mean(theirs));
                 let error = ours / theirs - 1.0;
                 let close = error.abs() <= 0.2;
-                write!(line, " {ours:7.2} {theirs:7.2} {:+6.1} %{}", error * 100.0, if close { ' ' } else { '*' })
-                    .expect("a String takes all");
+                write!(
+                    line,
+                    " {ours:7.2} {theirs:7.2} {:+6.1} %{}",
+                    error * 100.0,
+                    if close { ' ' } else { '*' }
+                )
+                .expect("a String takes all");
                 if !close {
                     missed.push(format!("{image} {distribution} {part}"));
                 }
@@ -100,11 +135,24 @@ fn two_parameters_of_the_registry_predict_most_pulls_without_and_with_peers() {
             println!("{}", line.trim_end());
             let (first, others) = update.split_at(2);
             if bytes == 1_000_000_000 {
-                assert!(first.iter().all(|first| others.iter().all(|other| first > &(2.0 * other))), "the knee");
+                assert!(
+                    first
+                        .iter()
+                        .all(|first| others.iter().all(|other| first > &(2.0 * other))),
+                    "the knee"
+                );
             }
             let from_peers = played.each_ref().map(|played| played.totals.from_peers);
-            let eight = if peers { Bytes::new(8 * bytes) } else { Bytes::ZERO };
-            assert_eq!(from_peers, [Bytes::ZERO, eight], "the first wave finds nobody, the other eight do");
+            let eight = if peers {
+                Bytes::new(8 * bytes)
+            } else {
+                Bytes::ZERO
+            };
+            assert_eq!(
+                from_peers,
+                [Bytes::ZERO, eight],
+                "the first wave finds nobody, the other eight do"
+            );
         }
     }
     println!("  {close_means} of 24 means within 15 %");

@@ -67,22 +67,36 @@ fn storm(row: &Row, change: impl Fn(&mut WorldSpec)) -> Played {
     change(&mut world);
     let played = play(&world, 1, DAY);
     let sent = played.totals.sent.get() as f64;
-    assert!((sent / bytes(row) - 1.0).abs() < 1e-3, "bytes are as published: {sent} of {}", bytes(row));
+    assert!(
+        (sent / bytes(row) - 1.0).abs() < 1e-3,
+        "bytes are as published: {sent} of {}",
+        bytes(row)
+    );
     played
 }
 
 #[test]
 fn a_storm_has_its_knee_where_it_was_measured_and_moves_the_same_bytes() {
-    println!("\nVolcano Engine, pods created at once, plain registry of 10 Gbit/s: time until all run, s");
+    println!(
+        "\nVolcano Engine, pods created at once, plain registry of 10 Gbit/s: time until all run, s"
+    );
     println!(
         "  parameters set on these rows: link alone 0; kubelet as it is 1 (pullDeadline {DEADLINE}); in phase 2 (and no jitter)"
     );
     println!(
         "  {:16} {:>9} {:>9}  {:>10} {:>14} {:>8}  {:>15} {:>8}",
-        "", "published", "at link", "link alone", "kubelet as is", "attempts", "in phase", "attempts"
+        "",
+        "published",
+        "at link",
+        "link alone",
+        "kubelet as is",
+        "attempts",
+        "in phase",
+        "attempts"
     );
     for row in published("storm-volcano-2023.csv") {
-        let (image, pods, measured) = (row.text("image"), row.number("pods"), row.number("plain_s"));
+        let (image, pods, measured) =
+            (row.text("image"), row.number("pods"), row.number("plain_s"));
         let ideal = bytes(&row) / LINK;
         let alone = storm(&row, |_| {}).last_ready_s();
         let jittered = storm(&row, with_deadline);
@@ -98,13 +112,23 @@ fn a_storm_has_its_knee_where_it_was_measured_and_moves_the_same_bytes() {
             percent(&phased),
             attempts(&phased),
         );
-        assert!(alone < 1.2 * ideal + 15.0, "without a deadline the link is all there is: {alone}");
+        assert!(
+            alone < 1.2 * ideal + 15.0,
+            "without a deadline the link is all there is: {alone}"
+        );
         assert!(percent(&phased).abs() <= 20.0, "{image} {pods}");
-        assert_eq!(phased.last_ready_s() > 3.0 * ideal, measured > 3.0 * ideal, "{image} {pods}: beyond the knee");
+        assert_eq!(
+            phased.last_ready_s() > 3.0 * ideal,
+            measured > 3.0 * ideal,
+            "{image} {pods}: beyond the knee"
+        );
         if image == "nginx" && pods <= 200.0 {
             assert!(percent(&jittered).abs() <= 25.0, "{image} {pods}");
         }
-        assert!(jittered.last_ready_s() <= phased.last_ready_s() * 1.05, "jitter never makes a storm worse");
+        assert!(
+            jittered.last_ready_s() <= phased.last_ready_s() * 1.05,
+            "jitter never makes a storm worse"
+        );
     }
 }
 
@@ -112,13 +136,19 @@ fn a_storm_has_its_knee_where_it_was_measured_and_moves_the_same_bytes() {
 fn a_burst_allowance_explains_all_eight_rows() {
     const MIB: f64 = 1_048_576.0;
     println!("\nVolcano Engine, as above: a registry with a burst allowance, s");
-    println!("  parameters set on these rows: 3 (148 GiB at 940 MiB/s, of which 127 above the baseline of 134 MiB/s)");
+    println!(
+        "  parameters set on these rows: 3 (148 GiB at 940 MiB/s, of which 127 above the baseline of 134 MiB/s)"
+    );
     for row in published("storm-volcano-2023.csv") {
-        let (image, pods, measured) = (row.text("image"), row.number("pods"), row.number("plain_s"));
+        let (image, pods, measured) =
+            (row.text("image"), row.number("pods"), row.number("plain_s"));
         let played = storm(&row, |world| {
             world.registry.egress = BytesPerSec::new(940.0 * MIB);
             let bytes = Bytes::new((127.0 * GIB) as u64);
-            world.registry.burst = Some(BurstSpec { bytes, baseline: BytesPerSec::new(134.0 * MIB) });
+            world.registry.burst = Some(BurstSpec {
+                bytes,
+                baseline: BytesPerSec::new(134.0 * MIB),
+            });
         });
         let error = compare(&format!("{image} {pods}"), played.last_ready_s(), measured);
         assert!(error.abs() <= 0.2, "{image} {pods}");

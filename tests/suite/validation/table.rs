@@ -4,10 +4,18 @@ use std::path::Path;
 
 /// The rows of a file in `data/`, by column.
 pub(crate) fn published(file: &str) -> Vec<Row> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/data").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/suite/validation/data")
+        .join(file);
     let mut reader = csv::Reader::from_path(path).expect("the table is there");
     let header = reader.headers().expect("it has a header").clone();
-    reader.records().map(|record| Row { header: header.clone(), record: record.expect("a whole row") }).collect()
+    reader
+        .records()
+        .map(|record| Row {
+            header: header.clone(),
+            record: record.expect("a whole row"),
+        })
+        .collect()
 }
 
 /// One row of a published table.
@@ -19,19 +27,28 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn text(&self, column: &str) -> &str {
-        let at = self.header.iter().position(|name| name == column).unwrap_or_else(|| panic!("a column {column}"));
+        let at = self
+            .header
+            .iter()
+            .position(|name| name == column)
+            .unwrap_or_else(|| panic!("a column {column}"));
         &self.record[at]
     }
 
     pub(crate) fn number(&self, column: &str) -> f64 {
-        self.text(column).parse().unwrap_or_else(|_| panic!("a number in {column}: {}", self.text(column)))
+        self.text(column)
+            .parse()
+            .unwrap_or_else(|_| panic!("a number in {column}: {}", self.text(column)))
     }
 }
 
 /// One line: what it is, our figure, the published one, the error in percent. Returns the relative error.
 pub(crate) fn compare(what: &str, ours: f64, theirs: f64) -> f64 {
     let error = ours / theirs - 1.0;
-    println!("  {what:44} {ours:10.3} {theirs:10.3} {:+7.1} %", error * 100.0);
+    println!(
+        "  {what:44} {ours:10.3} {theirs:10.3} {:+7.1} %",
+        error * 100.0
+    );
     error
 }
 

@@ -18,7 +18,14 @@ use super::table::{Row, check_missed, compare, published, title};
 use super::worlds::{DAY, base, layers, play, secs};
 
 /// EKS c5a.4xlarge (32 GB), ghcr.io, nine layers: uncompressed GB and seconds.
-const EKS: [(f64, f64); 6] = [(1.18, 3.9), (2.77, 8.3), (6.84, 20.4), (10.9, 46.8), (15.0, 77.6), (19.0, 108.5)];
+const EKS: [(f64, f64); 6] = [
+    (1.18, 3.9),
+    (2.77, 8.3),
+    (6.84, 20.4),
+    (10.9, 46.8),
+    (15.0, 77.6),
+    (19.0, 108.5),
+];
 
 /// Bytes per second of a gp2 volume of up to 170 GiB: 128 MiB/s. Source: awsdocs/amazon-ec2-user-guide @0147f87
 /// `general-purpose.md`.
@@ -42,7 +49,10 @@ fn fit(rows: &[&Row]) -> Triple {
     for (at, a) in rows.iter().enumerate() {
         for (then, b) in rows.iter().enumerate().skip(at + 1) {
             for c in &rows[then + 1..] {
-                let Some(triple) = through([terms(a), terms(b), terms(c)], [a, b, c].map(|row| measured(row))) else {
+                let Some(triple) = through(
+                    [terms(a), terms(b), terms(c)],
+                    [a, b, c].map(|row| measured(row)),
+                ) else {
                     continue;
                 };
                 let errors: Vec<f64> = rows.iter().map(|row| error(row, triple).abs()).collect();
@@ -66,19 +76,31 @@ fn fit(rows: &[&Row]) -> Triple {
 }
 
 fn error(row: &Row, triple: Triple) -> f64 {
-    terms(row).iter().zip(triple).map(|(term, times)| term * times).sum::<f64>() / measured(row) - 1.0
+    terms(row)
+        .iter()
+        .zip(triple)
+        .map(|(term, times)| term * times)
+        .sum::<f64>()
+        / measured(row)
+        - 1.0
 }
 
 /// The triple for which each of three rows of terms gives its `y`; none if they cannot tell, or tell what makes no
 /// sense.
 fn through([a, b, c]: [Triple; 3], y: [f64; 3]) -> Option<Triple> {
-    let cross =
-        |u: Triple, v: Triple| [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
+    let cross = |u: Triple, v: Triple| {
+        [
+            u[1] * v[2] - u[2] * v[1],
+            u[2] * v[0] - u[0] * v[2],
+            u[0] * v[1] - u[1] * v[0],
+        ]
+    };
     let [bc, ca, ab] = [cross(b, c), cross(c, a), cross(a, b)];
     let determinant: f64 = a.iter().zip(bc).map(|(x, y)| x * y).sum();
     // Cramer's rule.
     let triple = [0, 1, 2].map(|at| (y[0] * bc[at] + y[1] * ca[at] + y[2] * ab[at]) / determinant);
-    (determinant != 0.0 && triple[0] >= 0.0 && triple[1] >= 0.0 && triple[2] > 0.0).then_some(triple)
+    (determinant != 0.0 && triple[0] >= 0.0 && triple[1] >= 0.0 && triple[2] > 0.0)
+        .then_some(triple)
 }
 
 /// The time of one pull in a world with these parameters.
@@ -99,7 +121,10 @@ fn three_parameters_predict_the_pull_times_of_nine_and_of_125_layers() {
     let rows = published("unpack-chonks.csv");
     let mut setups: BTreeMap<(String, u64), Vec<&Row>> = BTreeMap::new();
     for row in &rows {
-        setups.entry((row.text("setup").to_owned(), row.number("nodes") as u64)).or_default().push(row);
+        setups
+            .entry((row.text("setup").to_owned(), row.number("nodes") as u64))
+            .or_default()
+            .push(row);
     }
     println!("\nUnpacking (container-chonks): median relative error of pull times");
     println!("  parameters set: 3 for each set-up, on its odd rows");
@@ -113,8 +138,10 @@ fn three_parameters_predict_the_pull_times_of_nine_and_of_125_layers() {
         let triple = fit(&odd);
         let [constant, per_layer, per_byte] = triple;
         let median = |rows: &[&Row]| {
-            let errors: Vec<f64> =
-                rows.iter().map(|row| (simulated(row, triple) / measured(row) - 1.0).abs()).collect();
+            let errors: Vec<f64> = rows
+                .iter()
+                .map(|row| (simulated(row, triple) / measured(row) - 1.0).abs())
+                .collect();
             stats::median(&errors).expect("rows")
         };
         let (fitted, blind) = (median(&odd), median(&even));
@@ -125,9 +152,18 @@ fn three_parameters_predict_the_pull_times_of_nine_and_of_125_layers() {
             fitted * 100.0,
             blind * 100.0
         );
-        assert!(fitted <= 0.10 && blind <= 0.10, "{setup} {nodes}: {fitted} fitted, {blind} blind");
-        assert!((0.0..0.6).contains(&constant) && (0.0..0.07).contains(&per_layer), "parameters that mean something");
-        assert!((150e6..250e6).contains(&(1.0 / per_byte)), "as fast as a disk");
+        assert!(
+            fitted <= 0.10 && blind <= 0.10,
+            "{setup} {nodes}: {fitted} fitted, {blind} blind"
+        );
+        assert!(
+            (0.0..0.6).contains(&constant) && (0.0..0.07).contains(&per_layer),
+            "parameters that mean something"
+        );
+        assert!(
+            (150e6..250e6).contains(&(1.0 / per_byte)),
+            "as fast as a disk"
+        );
     }
 }
 
@@ -138,30 +174,49 @@ fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     world.node.unpack_per_layer = secs(0.025).into();
     world.node.unpack_rate = BytesPerSec::new(347e6).into();
     // The buffer is 15 % of 32 GB, where the kernel begins to slow writers down.
-    world.node.disk =
-        Some(DiskSpec { rate: BytesPerSec::new(GP2).into(), buffer: Bytes::new(4_800_000_000), ..DiskSpec::default() });
-    title("EKS c5a.4xlarge, nine layers, s", "1 (347 MB/s); the disk's two are what the machine suggests");
+    world.node.disk = Some(DiskSpec {
+        rate: BytesPerSec::new(GP2).into(),
+        buffer: Bytes::new(4_800_000_000),
+        ..DiskSpec::default()
+    });
+    title(
+        "EKS c5a.4xlarge, nine layers, s",
+        "1 (347 MB/s); the disk's two are what the machine suggests",
+    );
     let mut errors = Vec::new();
     for (gb, published) in EKS {
         world.images[0].layers = layers("chonk", 9, 9_000, (gb * 1e9) as u64);
         let ours = play(&world, 1, DAY).pull_s()[0];
         errors.push(compare(&format!("{gb} GB"), ours, published).abs());
     }
-    assert!(stats::median(&errors).expect("rows") <= 0.05 && errors.iter().all(|error| *error <= 0.10), "{errors:?}");
+    assert!(
+        stats::median(&errors).expect("rows") <= 0.05 && errors.iter().all(|error| *error <= 0.10),
+        "{errors:?}"
+    );
     world.node.disk = None;
     let without = play(&world, 1, DAY).pull_s()[0];
-    assert!(without < 0.55 * 108.5, "one rate alone cannot tell both ends: {without}");
+    assert!(
+        without < 0.55 * 108.5,
+        "one rate alone cannot tell both ends: {without}"
+    );
 }
 
 /// Pull times with a disk in a machine with so much memory; all else has its defaults, but for the rate of
 /// the machine's processor where it is given.
-fn with_disk(disk: DiskSpec, memory_gb: f64, rate: Option<f64>, count: u64, uncompressed: u64) -> f64 {
+fn with_disk(
+    disk: DiskSpec,
+    memory_gb: f64,
+    rate: Option<f64>,
+    count: u64,
+    uncompressed: u64,
+) -> f64 {
     let defaults = NodeSpec::default();
     let mut world = base();
     world.images[0].layers = layers("chonk", count, 1_000 * count, uncompressed);
     world.node.unpack_per_layer = UNPACK_PER_LAYER.typical().into();
     world.node.pull_constant = defaults.pull_constant;
-    world.node.unpack_rate = rate.map_or(defaults.unpack_rate, |rate| BytesPerSec::new(rate).into());
+    world.node.unpack_rate =
+        rate.map_or(defaults.unpack_rate, |rate| BytesPerSec::new(rate).into());
     let buffer = Bytes::new((0.15 * memory_gb * 1e9) as u64);
     world.node.disk = Some(DiskSpec { buffer, ..disk });
     play(&world, 1, DAY).pull_s()[0]
@@ -172,18 +227,39 @@ fn with_disk(disk: DiskSpec, memory_gb: f64, rate: Option<f64>, count: u64, unco
 /// it began to use it, on another machine (containerd/containerd#2640).
 #[test]
 fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
-    const WHY: &str = "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 200";
+    const WHY: &str =
+        "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 200";
     const UNPIGZ: f64 = 330e6;
-    for (rate, tolerance, expected) in
-        [(None, 0.2, &[("1.18 GB", WHY), ("2.77 GB", WHY), ("6.84 GB", WHY)][..]), (Some(UNPIGZ), 0.15, &[])]
-    {
-        let rate_text = rate.map_or("the default rate".to_owned(), |rate| format!("{} MB/s", rate / 1e6));
-        let set = if rate.is_some() { "1, as 335 MB/s were known when it was chosen" } else { "0" };
-        title(&format!("EKS c5a.4xlarge, `disk: {{rate: 134 MB/s}}`, 32 GB, {rate_text}, s"), set);
+    for (rate, tolerance, expected) in [
+        (
+            None,
+            0.2,
+            &[("1.18 GB", WHY), ("2.77 GB", WHY), ("6.84 GB", WHY)][..],
+        ),
+        (Some(UNPIGZ), 0.15, &[]),
+    ] {
+        let rate_text = rate.map_or("the default rate".to_owned(), |rate| {
+            format!("{} MB/s", rate / 1e6)
+        });
+        let set = if rate.is_some() {
+            "1, as 335 MB/s were known when it was chosen"
+        } else {
+            "0"
+        };
+        title(
+            &format!("EKS c5a.4xlarge, `disk: {{rate: 134 MB/s}}`, 32 GB, {rate_text}, s"),
+            set,
+        );
         let mut missed = Vec::new();
         for (gb, published) in EKS {
-            let disk = DiskSpec { rate: BytesPerSec::new(GP2).into(), ..DiskSpec::default() };
-            let (name, ours) = (format!("{gb} GB"), with_disk(disk, 32.0, rate, 9, (gb * 1e9) as u64));
+            let disk = DiskSpec {
+                rate: BytesPerSec::new(GP2).into(),
+                ..DiskSpec::default()
+            };
+            let (name, ours) = (
+                format!("{gb} GB"),
+                with_disk(disk, 32.0, rate, 9, (gb * 1e9) as u64),
+            );
             if compare(&name, ours, published).abs() > tolerance {
                 missed.push(name);
             }
@@ -197,7 +273,9 @@ fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_with
 #[test]
 fn the_default_rate_and_the_class_of_a_disk_give_the_pulls_of_a_cloud() {
     let rows = published("unpack-chonks.csv");
-    println!("\nGKE n1-standard-16, disks by class, 60 GB, all else by default: median error, rows within 15 %");
+    println!(
+        "\nGKE n1-standard-16, disks by class, 60 GB, all else by default: median error, rows within 15 %"
+    );
     // With many layers, the part of a layer decides: 8 to 27 ms by the fits above, 25 by default.
     for (setup, class, layers, nodes, range) in [
         ("gke-boot-disk", DiskClass::BootDisk, 9, 8, 0.0..0.1),
@@ -218,7 +296,14 @@ fn the_default_rate_and_the_class_of_a_disk_give_the_pulls_of_a_cloud() {
         let errors: Vec<f64> = own.map(error).collect();
         let median = stats::median(&errors).expect("rows");
         let within = errors.iter().filter(|error| **error <= 0.15).count();
-        println!("  {setup}, {layers} layers, {nodes} nodes: {:.1} %, {within} of {}", median * 100.0, errors.len());
-        assert!(range.contains(&median), "{setup}, {layers} layers, {nodes} nodes: {median}");
+        println!(
+            "  {setup}, {layers} layers, {nodes} nodes: {:.1} %, {within} of {}",
+            median * 100.0,
+            errors.len()
+        );
+        assert!(
+            range.contains(&median),
+            "{setup}, {layers} layers, {nodes} nodes: {median}"
+        );
     }
 }

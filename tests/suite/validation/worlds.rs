@@ -6,7 +6,8 @@ use fleetsim::engine::{self, EventQueue, Model};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::units::{Bytes, SimDuration, SimTime};
 use fleetsim::world::{
-    ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullEvent, PullFacts, Queue, Totals, Uncompressed, World, WorldSpec,
+    ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullEvent, PullFacts, Queue, Totals,
+    Uncompressed, World, WorldSpec,
 };
 
 /// Longer than any of them lasts.
@@ -56,8 +57,11 @@ fn world(file: &str) -> WorldSpec {
 }
 
 fn variant(file: &str, at: usize) -> WorldSpec {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base").join(file);
-    let experiment = load(&path, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/suite/validation/base")
+        .join(file);
+    let experiment = load(&path, &Overrides::default())
+        .unwrap_or_else(|error| panic!("{}", error.render(false)));
     (*experiment.variants[at].scenario.world).clone()
 }
 
@@ -100,18 +104,30 @@ pub(crate) struct Played {
 impl Played {
     /// When the last cluster was ready, in seconds.
     pub(crate) fn last_ready_s(&self) -> f64 {
-        let ready = |facts: &ClusterFacts| facts.ready.expect("every cluster became ready").as_secs_f64();
+        let ready = |facts: &ClusterFacts| {
+            facts
+                .ready
+                .expect("every cluster became ready")
+                .as_secs_f64()
+        };
         self.facts.iter().map(ready).fold(0.0, f64::max)
     }
 
     /// How long each pull took, in seconds, in the order in which they began.
     pub(crate) fn pull_s(&self) -> Vec<f64> {
-        self.pulls.iter().map(|pull| (pull.ended.expect("it ended") - pull.began).as_secs_f64()).collect()
+        self.pulls
+            .iter()
+            .map(|pull| (pull.ended.expect("it ended") - pull.began).as_secs_f64())
+            .collect()
     }
 
     /// When the events that `wanted` accepts happened, in seconds.
     pub(crate) fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<f64> {
-        self.events.iter().filter(|(_, event)| wanted(event)).map(|(at, _)| at.as_secs_f64()).collect()
+        self.events
+            .iter()
+            .filter(|(_, event)| wanted(event))
+            .map(|(at, _)| at.as_secs_f64())
+            .collect()
     }
 }
 
@@ -150,18 +166,37 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
 
 /// So many clusters are told at once, and the next one whenever a pull has ended: a closed queue of single-node
 /// clusters.
-pub(crate) fn play_closed(spec: &WorldSpec, seed: u64, horizon: SimDuration, at_once: usize) -> Played {
+pub(crate) fn play_closed(
+    spec: &WorldSpec,
+    seed: u64,
+    horizon: SimDuration,
+    at_once: usize,
+) -> Played {
     let mut queue = EventQueue::new();
-    let world = World::new(spec, &fleetsim::world::PlatformSpec::INSTANT, seed, 0, &mut queue);
-    let mut model = Driven { world, told: 0, clusters: spec.clusters.len() };
+    let world = World::new(
+        spec,
+        &fleetsim::world::PlatformSpec::INSTANT,
+        seed,
+        0,
+        &mut queue,
+    );
+    let mut model = Driven {
+        world,
+        told: 0,
+        clusters: spec.clusters.len(),
+    };
     for _ in 0..at_once {
         model.tell_next(&mut queue);
     }
     let mut events = Vec::new();
     let mut observer = |now: SimTime, event: &Event| events.push((now, *event));
-    engine::run(&mut model, &mut queue, &mut observer, SimTime::ZERO + horizon, |model, queue| {
-        model.world.is_at_rest(queue, 0)
-    });
+    engine::run(
+        &mut model,
+        &mut queue,
+        &mut observer,
+        SimTime::ZERO + horizon,
+        |model, queue| model.world.is_at_rest(queue, 0),
+    );
     let mut world = model.world;
     let totals = world.finish(queue.now());
     world.assert_bytes_are_conserved();

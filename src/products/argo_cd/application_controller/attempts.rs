@@ -17,7 +17,8 @@ impl ApplicationController {
         self.applications[application].attempt = Some(Attempt::Requesting);
         match self.shard(application).sync(now) {
             through if through > now => {
-                self.agenda.add(through, (application, ApplicationStep::RequestsMade), plane);
+                self.agenda
+                    .add(through, (application, ApplicationStep::RequestsMade), plane);
             }
             _ => self.requests_made(application, now, plane),
         }
@@ -27,13 +28,26 @@ impl ApplicationController {
     fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Failing);
         plane.push(ClusterId(application as u32), self.applies(application));
-        self.agenda.add(now + self.settings.tcp_timeout, (application, ApplicationStep::AttemptEnds), plane);
+        self.agenda.add(
+            now + self.settings.tcp_timeout,
+            (application, ApplicationStep::AttemptEnds),
+            plane,
+        );
     }
 
-    pub(super) fn requests_made(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+    pub(super) fn requests_made(
+        &mut self,
+        application: usize,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
         if self.applications[application].applied == Some(self.applies(application)) {
             self.applications[application].attempt = Some(Attempt::Idle);
-            self.agenda.add(now + self.settings.idle_sync, (application, ApplicationStep::AttemptEnds), plane);
+            self.agenda.add(
+                now + self.settings.idle_sync,
+                (application, ApplicationStep::AttemptEnds),
+                plane,
+            );
         } else if self.shard(application).apply(application) {
             self.apply(application, now, plane);
         }
@@ -60,7 +74,11 @@ impl ApplicationController {
         let operation = tracked.operation.expect("an attempt has an operation");
         let attempt = tracked.attempt.take().expect("an attempt ends that ran");
         if attempt != Attempt::Failing {
-            let next = if attempt == Attempt::Applying { self.shard(application).applied() } else { None };
+            let next = if attempt == Attempt::Applying {
+                self.shard(application).applied()
+            } else {
+                None
+            };
             if let Some(next) = next {
                 self.apply(next, now, plane);
             }
@@ -73,17 +91,27 @@ impl ApplicationController {
             Some(waits) => {
                 tracked.failed += 1;
                 let again = now + waits.before(tracked.failed);
-                self.agenda.add(again, (application, ApplicationStep::Again), plane);
+                self.agenda
+                    .add(again, (application, ApplicationStep::Again), plane);
             }
             None => self.operation_ends(application, OperationPhase::Failed, now, plane),
         }
     }
 
-    fn operation_ends(&mut self, application: usize, phase: OperationPhase, now: SimTime, plane: &mut Plane<'_>) {
+    fn operation_ends(
+        &mut self,
+        application: usize,
+        phase: OperationPhase,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
         let revision = self.applies(application);
         let tracked = &mut self.applications[application];
         (tracked.failed, tracked.attempted, tracked.operation) = (0, Some(revision), None);
-        let state = OperationState { phase, ..tracked.state.expect("an operation ends that ran") };
+        let state = OperationState {
+            phase,
+            ..tracked.state.expect("an operation ends that ran")
+        };
         tracked.state = Some(state);
         self.patch(application, StatusPatch::Operation(state, true), now, plane);
         self.compare(application, now, plane);

@@ -47,7 +47,8 @@ use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::argo_cd::{
-    Application, ApplicationView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus, queues_pass,
+    Application, ApplicationView, AutoSync, Health, Operation, OperationPhase, OperationState,
+    SyncStatus, queues_pass,
 };
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
@@ -180,10 +181,18 @@ pub(super) struct ApplicationController {
 impl ApplicationController {
     /// A controller that has seen each cluster that it knows run what is installed, ready.
     pub(super) fn new(strategy: &ArgoCdStrategy, automatic: Operation, run: &Run<'_>) -> Self {
-        let ArgoCdStrategy { release, application_controller: settings, .. } = *strategy;
+        let ArgoCdStrategy {
+            release,
+            application_controller: settings,
+            ..
+        } = *strategy;
         let clusters = &run.fleet.world.clusters;
         let tracked = |(index, cluster): (usize, &ClusterSpec)| {
-            let applied = run.fleet.world.installed(index).filter(|_| cluster.registered);
+            let applied = run
+                .fleet
+                .world
+                .installed(index)
+                .filter(|_| cluster.registered);
             TrackedApplication {
                 shard: shard_of(&settings, &run.streams, index, &cluster.name),
                 applied,
@@ -194,11 +203,18 @@ impl ApplicationController {
                 ..TrackedApplication::default()
             }
         };
-        let applications: Vec<TrackedApplication> = clusters.iter().enumerate().map(tracked).collect();
+        let applications: Vec<TrackedApplication> =
+            clusters.iter().enumerate().map(tracked).collect();
         let refresh = |(index, cluster): (usize, &ClusterSpec)| {
-            applications[index].applied.map(|_| (first_refresh(&settings, &run.streams, &cluster.name), index))
+            applications[index]
+                .applied
+                .map(|_| (first_refresh(&settings, &run.streams, &cluster.name), index))
         };
-        let refreshes = clusters.iter().enumerate().filter(|_| release == ArgoCdRelease::Commit).filter_map(refresh);
+        let refreshes = clusters
+            .iter()
+            .enumerate()
+            .filter(|_| release == ArgoCdRelease::Commit)
+            .filter_map(refresh);
         Self {
             release,
             settings,
@@ -207,7 +223,11 @@ impl ApplicationController {
             applications,
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
-            client: ApiClient::without_limit(run.control_loop, &run.streams, "application controller"),
+            client: ApiClient::without_limit(
+                run.control_loop,
+                &run.streams,
+                "application controller",
+            ),
             watch_delay: run.control_loop.watch_delay,
             shown_at: None,
         }
@@ -216,14 +236,20 @@ impl ApplicationController {
     /// The release begins: the first refreshes are scheduled.
     pub(super) fn start(&mut self, plane: &mut Plane<'_>) {
         for (at, application) in std::mem::take(&mut self.refreshes) {
-            self.agenda.add(at, (application, ApplicationStep::Refresh), plane);
+            self.agenda
+                .add(at, (application, ApplicationStep::Refresh), plane);
         }
     }
 
     /// The object of an application is deleted, and its cluster keeps what it has. Its steps come to nothing.
     pub(super) fn deleted(&mut self, application: usize, plane: &mut Plane<'_>) {
         let tracked = &mut self.applications[application];
-        (tracked.operation, tracked.state, tracked.attempted, tracked.failed) = (None, None, None, 0);
+        (
+            tracked.operation,
+            tracked.state,
+            tracked.attempted,
+            tracked.failed,
+        ) = (None, None, None, 0);
         tracked.comparison_due = false;
         let attempt = tracked.attempt.take();
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
@@ -254,10 +280,12 @@ impl ApplicationController {
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
         }
         if is_change {
-            self.agenda.add(seen, (application, ApplicationStep::Written), plane);
+            self.agenda
+                .add(seen, (application, ApplicationStep::Written), plane);
         }
         if is_request {
-            self.agenda.add(seen, (application, ApplicationStep::Requested), plane);
+            self.agenda
+                .add(seen, (application, ApplicationStep::Requested), plane);
         }
     }
 
@@ -265,17 +293,23 @@ impl ApplicationController {
     pub(super) fn is_hopeless(&self, is_lost: &dyn Fn(ClusterId) -> bool) -> bool {
         let is_endless = |application: usize| {
             self.applications[application].failed > 0
-                && self.applications[application].operation.is_some_and(|operation| operation.retry_limit < 0)
+                && self.applications[application]
+                    .operation
+                    .is_some_and(|operation| operation.retry_limit < 0)
                 && is_lost(ClusterId(application as u32))
         };
         let is_hopeless = |&(application, step): &(usize, ApplicationStep)| match step {
             ApplicationStep::AttemptEnds => {
-                self.applications[application].attempt == Some(Attempt::Failing) && is_endless(application)
+                self.applications[application].attempt == Some(Attempt::Failing)
+                    && is_endless(application)
             }
             ApplicationStep::Again => is_endless(application),
             _ => false,
         };
-        let mut waiting = self.shards.iter().flat_map(|shard| &shard.operations.waiting);
+        let mut waiting = self
+            .shards
+            .iter()
+            .flat_map(|shard| &shard.operations.waiting);
         self.agenda.iter().all(is_hopeless) && waiting.all(|&application| is_endless(application))
     }
 
@@ -283,7 +317,8 @@ impl ApplicationController {
     fn compare(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         if !std::mem::replace(&mut self.applications[application].comparison_due, true) {
             let at = self.shard(application).compare(now);
-            self.agenda.add(at, (application, ApplicationStep::Compared), plane);
+            self.agenda
+                .add(at, (application, ApplicationStep::Compared), plane);
         }
     }
 
@@ -292,11 +327,19 @@ impl ApplicationController {
     }
 
     /// A cluster reports something new.
-    pub(super) fn report(&mut self, report: Report, now: SimTime, view: &mut View, plane: &mut Plane<'_>) {
+    pub(super) fn report(
+        &mut self,
+        report: Report,
+        now: SimTime,
+        view: &mut View,
+        plane: &mut Plane<'_>,
+    ) {
         let application = report.cluster.index();
         let tracked = &mut self.applications[application];
-        (tracked.applied, tracked.ready, tracked.degraded) = (Some(report.applied), report.ready, report.degraded);
-        let ends = tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
+        (tracked.applied, tracked.ready, tracked.degraded) =
+            (Some(report.applied), report.ready, report.degraded);
+        let ends =
+            tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
         if view.set[application].live.is_none() {
             return;
         }
@@ -314,20 +357,30 @@ impl ApplicationController {
                     self.attempt(application, now, plane);
                 } else {
                     let at = self.client.send(0, now).answered;
-                    self.agenda.add(at, (application, ApplicationStep::Begins), plane);
+                    self.agenda
+                        .add(at, (application, ApplicationStep::Begins), plane);
                 }
             }
         }
     }
 
     /// A timer goes off, if it is one of this controller.
-    pub(super) fn due(&mut self, number: u32, now: SimTime, view: &mut View, plane: &mut Plane<'_>) {
-        let Some((application, step)) = self.agenda.take(number) else { return };
+    pub(super) fn due(
+        &mut self,
+        number: u32,
+        now: SimTime,
+        view: &mut View,
+        plane: &mut Plane<'_>,
+    ) {
+        let Some((application, step)) = self.agenda.take(number) else {
+            return;
+        };
         match step {
             // Manifests of another revision are asked for first.
             ApplicationStep::Written => {
                 let at = self.client.send(0, now).answered;
-                self.agenda.add(at, (application, ApplicationStep::Refresh), plane);
+                self.agenda
+                    .add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
             // Sees a request for an operation, unless one runs.
@@ -341,7 +394,10 @@ impl ApplicationController {
             ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
             ApplicationStep::Again => {
                 self.compare(application, now, plane);
-                self.shard(application).operations.waiting.push_back(application);
+                self.shard(application)
+                    .operations
+                    .waiting
+                    .push_back(application);
             }
             ApplicationStep::Compared => {
                 let is_automatic = live(view, application).spec.auto_sync == AutoSync::Enabled;
@@ -352,38 +408,71 @@ impl ApplicationController {
 
     /// The revision that the source of an application resolves to now.
     fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
-        if self.release == ArgoCdRelease::Commit { NEW } else { self.applications[application].spec(now) }
+        if self.release == ArgoCdRelease::Commit {
+            NEW
+        } else {
+            self.applications[application].spec(now)
+        }
     }
 
     /// The revision that the running operation of an application applies.
     fn applies(&self, application: usize) -> Revision {
-        self.applications[application].applies.expect("an operation that runs has begun")
+        self.applications[application]
+            .applies
+            .expect("an operation that runs has begun")
     }
 
     /// An operation, if there is one, waits for a processor.
     fn wait(&mut self, application: usize, operation: Option<Operation>) {
         if operation.is_some() {
             self.applications[application].operation = operation;
-            self.shard(application).operations.waiting.push_back(application);
+            self.shard(application)
+                .operations
+                .waiting
+                .push_back(application);
         }
     }
 
     fn begins(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        let state = OperationState { phase: OperationPhase::Running, started_at: now };
+        let state = OperationState {
+            phase: OperationPhase::Running,
+            started_at: now,
+        };
         let revision = self.resolved(application, now);
         let tracked = &mut self.applications[application];
         (tracked.state, tracked.applies) = (Some(state), Some(revision));
-        self.patch(application, StatusPatch::Operation(state, false), now, plane);
+        self.patch(
+            application,
+            StatusPatch::Operation(state, false),
+            now,
+            plane,
+        );
         self.attempt(application, now, plane);
     }
 
     /// Writes into an Application, which the ApplicationSet controller sees later.
-    fn patch(&mut self, application: usize, patch: StatusPatch, now: SimTime, plane: &mut Plane<'_>) {
-        self.agenda.add(now + self.watch_delay, (application, ApplicationStep::Seen(patch)), plane);
+    fn patch(
+        &mut self,
+        application: usize,
+        patch: StatusPatch,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
+        self.agenda.add(
+            now + self.watch_delay,
+            (application, ApplicationStep::Seen(patch)),
+            plane,
+        );
     }
 
     /// The ApplicationSet controller sees a write into an Application, which may queue a pass.
-    fn seen(&mut self, application: usize, patch: StatusPatch, view: &mut View, plane: &mut Plane<'_>) {
+    fn seen(
+        &mut self,
+        application: usize,
+        patch: StatusPatch,
+        view: &mut View,
+        plane: &mut Plane<'_>,
+    ) {
         let parameters_only = self.release == ArgoCdRelease::Parameters;
         let live = live(view, application);
         let before = live.clone();
@@ -392,7 +481,14 @@ impl ApplicationController {
                 live.operation_state = Some(state);
                 live.operation = live.operation.filter(|_| !is_over);
             }
-            StatusPatch::Comparison { at, sync, health, revision, applied, begun } => {
+            StatusPatch::Comparison {
+                at,
+                sync,
+                health,
+                revision,
+                applied,
+                begun,
+            } => {
                 self.applications[application].shown = applied;
                 (live.reconciled_at, live.refresh) = (Some(at), false);
                 live.revisions = Arc::new([if parameters_only { OLD } else { revision }]);
@@ -411,11 +507,21 @@ impl ApplicationController {
     }
 
     /// A comparison ends. `is_automatic`: the application may sync by itself.
-    fn compared(&mut self, application: usize, at: SimTime, is_automatic: bool, plane: &mut Plane<'_>) {
+    fn compared(
+        &mut self,
+        application: usize,
+        at: SimTime,
+        is_automatic: bool,
+        plane: &mut Plane<'_>,
+    ) {
         let revision = self.resolved(application, at);
         let tracked = &mut self.applications[application];
         tracked.comparison_due = false;
-        let sync = if tracked.applied == Some(revision) { SyncStatus::Synced } else { SyncStatus::OutOfSync };
+        let sync = if tracked.applied == Some(revision) {
+            SyncStatus::Synced
+        } else {
+            SyncStatus::OutOfSync
+        };
         let health = match tracked.applied {
             None => Health::Missing,
             Some(_) if tracked.ready => Health::Healthy,
@@ -424,12 +530,28 @@ impl ApplicationController {
         };
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
-        let begun = (is_automatic && is_due && tracked.operation.is_none()).then_some(self.automatic);
+        let begun =
+            (is_automatic && is_due && tracked.operation.is_none()).then_some(self.automatic);
         self.wait(application, begun);
-        self.patch(application, StatusPatch::Comparison { at, sync, health, revision, applied, begun }, at, plane);
+        self.patch(
+            application,
+            StatusPatch::Comparison {
+                at,
+                sync,
+                health,
+                revision,
+                applied,
+                begun,
+            },
+            at,
+            plane,
+        );
     }
 }
 
 fn live(view: &mut View, application: usize) -> &mut Application {
-    view.set[application].live.as_mut().expect("what the application controller sees exists")
+    view.set[application]
+        .live
+        .as_mut()
+        .expect("what the application controller sees exists")
 }

@@ -39,12 +39,13 @@ use itertools::Itertools;
 use super::application_controller::{ApplicationController, SetStep, View};
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{
-    ApiClient, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
+    ApiClient, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime,
+    StatusLog, Traits,
 };
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationView, ArgoCd, Generated, REFRESH_GRACE_PERIOD,
-    Rollout, RolloutStatus, RowCounts,
+    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationView, ArgoCd, Generated,
+    REFRESH_GRACE_PERIOD, Rollout, RolloutStatus, RowCounts,
 };
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
@@ -99,7 +100,10 @@ pub(super) struct ArgoCdController<'r> {
 /// The set as a person stops it: no step may update any application.
 fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
     let mut spec = spec.clone();
-    let steps = spec.strategy.as_mut().and_then(|strategy| strategy.rolling_sync.as_mut());
+    let steps = spec
+        .strategy
+        .as_mut()
+        .and_then(|strategy| strategy.rolling_sync.as_mut());
     for step in steps.into_iter().flat_map(|rolling| &mut rolling.steps) {
         step.max_update = Some(IntOrString::Int(0));
     }
@@ -111,28 +115,51 @@ const ROW_MOVES: u32 = 3;
 
 impl<'r> ArgoCdController<'r> {
     pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'r>) -> Self {
-        let ArgoCdStrategy { spec, options, release, .. } = strategy;
+        let ArgoCdStrategy {
+            spec,
+            options,
+            release,
+            ..
+        } = strategy;
         let world = run.fleet.world;
         let applications = strategy.applications(&world.clusters);
         let names = applications.iter().map(|(name, _)| name.clone()).collect();
-        let labels = applications.iter().map(|(_, labels)| Arc::clone(labels)).collect();
+        let labels = applications
+            .iter()
+            .map(|(_, labels)| Arc::clone(labels))
+            .collect();
         let mut scheduler = ArgoCd::new(spec.clone(), *options, names);
         let is_update = world.release == ReleaseKind::Update;
         let clusters = &world.clusters;
-        let application_controller = ApplicationController::new(strategy, scheduler.operation(), &run);
+        let application_controller =
+            ApplicationController::new(strategy, scheduler.operation(), &run);
         let application = |(index, (_, labels)): (usize, (String, Arc<_>))| {
             let valid = clusters[index].registered;
-            let generated = Generated { valid, ..Generated::new(Arc::clone(&labels), OLD.0, OLD) };
+            let generated = Generated {
+                valid,
+                ..Generated::new(Arc::clone(&labels), OLD.0, OLD)
+            };
             let runs = application_controller.shown(index);
-            let live = runs.map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
-            ApplicationView { generated: Some(generated), live }
+            let live =
+                runs.map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
+            ApplicationView {
+                generated: Some(generated),
+                live,
+            }
         };
-        let mut view: Vec<ApplicationView> = applications.into_iter().enumerate().map(application).collect();
+        let mut view: Vec<ApplicationView> = applications
+            .into_iter()
+            .enumerate()
+            .map(application)
+            .collect();
         if is_update {
             // The rows that the rollout before this one has left.
             scheduler.reconcile(SimTime::ZERO, &view);
         }
-        for generated in view.iter_mut().flat_map(|application| &mut application.generated) {
+        for generated in view
+            .iter_mut()
+            .flat_map(|application| &mut application.generated)
+        {
             generated.wanted = NEW;
             if *release != ArgoCdRelease::Commit {
                 generated.parameters = NEW.0;
@@ -141,12 +168,19 @@ impl<'r> ArgoCdController<'r> {
         Self {
             scheduler,
             spec: spec.clone(),
-            view: View { queue: Runtime::new(1), set: view, changed: TargetSet::new(clusters.len()) },
+            view: View {
+                queue: Runtime::new(1),
+                set: view,
+                changed: TargetSet::new(clusters.len()),
+            },
             clusters,
             labels,
             wanted: NEW,
             application_controller,
-            client: SetClient { api: ApiClient::new(run.control_loop, &run.streams, "API requests"), written: None },
+            client: SetClient {
+                api: ApiClient::new(run.control_loop, &run.streams, "API requests"),
+                written: None,
+            },
             limiter: RateLimiter::controller_default(),
             watch_delay: run.control_loop.watch_delay,
             width: strategy.concurrent_updates as usize,
@@ -172,7 +206,10 @@ impl<'r> ArgoCdController<'r> {
         let is_commit = self.application_controller.release == ArgoCdRelease::Commit;
         let parameters = if is_commit { OLD } else { self.wanted };
         let generated = Generated::new(Arc::clone(&self.labels[index]), parameters.0, self.wanted);
-        self.view.set[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
+        self.view.set[index].generated = is_selected.then_some(Generated {
+            valid: false,
+            ..generated
+        });
         if is_selected && self.clusters[index].registered {
             self.joining.push(index);
         }
@@ -183,13 +220,21 @@ impl<'r> ArgoCdController<'r> {
     /// condition says so. Without rows all applications are Synced and Healthy. `counts`: the rows by status.
     fn is_reported(&mut self, counts: RowCounts) -> bool {
         let unfinished: usize = counts[..RolloutStatus::Healthy as usize].iter().sum();
-        if unfinished > 0 || matches!(self.scheduler.conditions().rollout, Some(Rollout::Progressing(_))) {
+        if unfinished > 0
+            || matches!(
+                self.scheduler.conditions().rollout,
+                Some(Rollout::Progressing(_))
+            )
+        {
             return false;
         }
-        let is_complete = |index: usize| self.is_complete(index, self.scheduler.rows()[index].is_some());
+        let is_complete =
+            |index: usize| self.is_complete(index, self.scheduler.rows()[index].is_some());
         // The one that was not complete before is asked first.
         let count = self.view.set.len();
-        let found = (self.incomplete..count).chain(0..self.incomplete).find(|index| !is_complete(*index));
+        let found = (self.incomplete..count)
+            .chain(0..self.incomplete)
+            .find(|index| !is_complete(*index));
         self.incomplete = found.unwrap_or(0);
         found.is_none()
     }
@@ -199,7 +244,9 @@ impl<'r> ArgoCdController<'r> {
         let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
         // Between the write of a spec and the comparison an application still shows what it was.
-        is_gone || self.application_controller.shown(index) == Some(NEW) && (has_row || application.is_done())
+        is_gone
+            || self.application_controller.shown(index) == Some(NEW)
+                && (has_row || application.is_done())
     }
 
     fn person(&mut self, change: &Change) {
@@ -207,20 +254,35 @@ impl<'r> ArgoCdController<'r> {
             return self.unread.push(change.clone());
         }
         match change {
-            Change::Release(revision) if self.application_controller.release == ArgoCdRelease::TargetRevision => {
+            Change::Release(revision)
+                if self.application_controller.release == ArgoCdRelease::TargetRevision =>
+            {
                 self.wanted = *revision;
-                for generated in self.view.set.iter_mut().flat_map(|view| &mut view.generated) {
+                for generated in self
+                    .view
+                    .set
+                    .iter_mut()
+                    .flat_map(|view| &mut view.generated)
+                {
                     (generated.wanted, generated.parameters) = (*revision, revision.0);
                 }
                 self.view.changed.insert_all();
             }
-            Change::Stop(stop) => self.scheduler.set_spec(if *stop { stopped(&self.spec) } else { self.spec.clone() }),
+            Change::Stop(stop) => self.scheduler.set_spec(if *stop {
+                stopped(&self.spec)
+            } else {
+                self.spec.clone()
+            }),
             Change::Labels(cluster, labels) => {
-                let (_, labels) =
-                    self.spec.application(&self.clusters[cluster.index()].name, &Arc::new(labels.clone()));
+                let (_, labels) = self.spec.application(
+                    &self.clusters[cluster.index()].name,
+                    &Arc::new(labels.clone()),
+                );
                 self.labels[cluster.index()] = Arc::clone(&labels);
                 let generated = &mut self.view.set[cluster.index()].generated;
-                generated.iter_mut().for_each(|generated| generated.labels = Arc::clone(&labels));
+                generated
+                    .iter_mut()
+                    .for_each(|generated| generated.labels = Arc::clone(&labels));
                 self.view.changed.insert(cluster.0);
             }
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
@@ -248,7 +310,10 @@ impl Controller for ArgoCdController<'_> {
                 self.view.queue.release(());
                 self.application_controller.start(plane);
             }
-            ControllerInput::Report(report) => self.application_controller.report(report, now, &mut self.view, plane),
+            ControllerInput::Report(report) => {
+                self.application_controller
+                    .report(report, now, &mut self.view, plane)
+            }
             ControllerInput::Person(change) => self.person(change),
             ControllerInput::Timer(number) => {
                 match self.view.queue.due(number, plane) {
@@ -259,7 +324,8 @@ impl Controller for ArgoCdController<'_> {
                     }
                     None => {}
                 }
-                self.application_controller.due(number, now, &mut self.view, plane);
+                self.application_controller
+                    .due(number, now, &mut self.view, plane);
             }
             _ => {}
         }
@@ -276,7 +342,9 @@ impl Controller for ArgoCdController<'_> {
                 && !self.view.queue.is_busy()
                 && self.application_controller.is_hopeless(&is_lost)
                 && (self.view.set.iter().all(ApplicationView::is_done)
-                    || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
+                    || self
+                        .hold()
+                        .is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
@@ -307,7 +375,11 @@ impl Controller for ArgoCdController<'_> {
         if plan.lists.is_empty() {
             return vec![String::new(); self.view.set.len()];
         }
-        let stage = |application| match plan.steps_of(application).map(|step| format!("step {}", step + 1)).join("; ") {
+        let stage = |application| match plan
+            .steps_of(application)
+            .map(|step| format!("step {}", step + 1))
+            .join("; ")
+        {
             none if none.is_empty() => "no step".to_owned(),
             steps => steps,
         };
@@ -319,6 +391,9 @@ impl Controller for ArgoCdController<'_> {
         let [before, after] = self.scheduler.row_conditions(NAME, &self.status);
         log.show_at(self.rows_written.first().copied(), before);
         log.show_at(self.rows_written.last().copied(), after);
-        log.show_at(self.condition_written, self.scheduler.set_conditions(NAME, &self.view.set));
+        log.show_at(
+            self.condition_written,
+            self.scheduler.set_conditions(NAME, &self.view.set),
+        );
     }
 }

@@ -28,7 +28,9 @@ impl SetClient {
     /// Updates the set's status at `begin`. `changes`: its content is another one. Returns whether it is written, and
     /// when the last try is answered.
     fn update(&mut self, begin: SimTime, changes: bool) -> (bool, SimTime) {
-        let answer = self.api.update(SET, begin, self.written, RetryPolicy::DEFAULT);
+        let answer = self
+            .api
+            .update(SET, begin, self.written, RetryPolicy::DEFAULT);
         self.written = answer.ok().filter(|_| changes).or(self.written);
         (answer.is_ok(), answer.unwrap_or_else(|at| at))
     }
@@ -63,24 +65,40 @@ impl ArgoCdController<'_> {
         self.rows_written.clear();
         self.condition_written = None;
         let mut at = now;
-        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + self.watch_delay));
-        let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write, is_new| {
-            let is_written;
-            (is_written, at) = self.client.update(at, is_new);
-            match write {
-                _ if !is_written || !is_new => {}
-                SetWrite::Rows => self.rows_written.push(at),
-                SetWrite::Conditions => self.condition_written = Some(at),
-            }
-            is_written.then_some(at)
-        });
+        self.scheduler
+            .sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + self.watch_delay));
+        let pass = self.scheduler.reconcile_changed(
+            now,
+            &self.view.set,
+            &self.view.changed,
+            &mut |write, is_new| {
+                let is_written;
+                (is_written, at) = self.client.update(at, is_new);
+                match write {
+                    _ if !is_written || !is_new => {}
+                    SetWrite::Rows => self.rows_written.push(at),
+                    SetWrite::Conditions => self.condition_written = Some(at),
+                }
+                is_written.then_some(at)
+            },
+        );
         self.view.changed.clear();
         for written in &self.rows_written {
-            self.view.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
+            self.view
+                .queue
+                .step(*written + self.watch_delay, SetStep::Seen, plane);
         }
-        let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
+        let queued = if pass.status.failed {
+            VecDeque::new()
+        } else {
+            self.queued_writes(&pass)
+        };
         let has_failed = pass.status.failed;
-        self.writing = Some(WritingPass { decided: pass, queued, in_flight: 1 });
+        self.writing = Some(WritingPass {
+            decided: pass,
+            queued,
+            in_flight: 1,
+        });
         if has_failed {
             self.end_pass(at, false, plane);
         } else {
@@ -97,22 +115,40 @@ impl ArgoCdController<'_> {
         for action in &pass.actions {
             let (target, place) = match *action {
                 ApplicationAction::Refresh(target) => (target, (0, target.0)),
-                ApplicationAction::Create(target) | ApplicationAction::Stage(target) => (target, by_name(target)),
+                ApplicationAction::Create(target) | ApplicationAction::Stage(target) => {
+                    (target, by_name(target))
+                }
                 ApplicationAction::Deploy(_) | ApplicationAction::Delete(_) => continue,
             };
-            queued.insert(place, QueuedWrite { target, change: Some(*action), requested: None });
+            queued.insert(
+                place,
+                QueuedWrite {
+                    target,
+                    change: Some(*action),
+                    requested: None,
+                },
+            );
         }
         for &target in &pass.status.requested {
             let write = queued.entry(by_name(target));
-            let write = write.or_insert(QueuedWrite { target, change: None, requested: None });
-            write.requested = self.view.set[target.index()].generated.as_ref().map(|of| of.wanted);
+            let write = write.or_insert(QueuedWrite {
+                target,
+                change: None,
+                requested: None,
+            });
+            write.requested = self.view.set[target.index()]
+                .generated
+                .as_ref()
+                .map(|of| of.wanted);
         }
         queued.into_values().collect()
     }
 
     /// Applications are written until as many requests are under way as may be, or nothing is left to write.
     pub(super) fn write_applications(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        let Some(mut pass) = self.writing.take() else { return };
+        let Some(mut pass) = self.writing.take() else {
+            return;
+        };
         while pass.in_flight < self.width
             && let Some(write) = pass.queued.pop_front()
         {
@@ -126,9 +162,20 @@ impl ArgoCdController<'_> {
     }
 
     /// The turn of one Application. Spec and operation are one request; what is there already needs none.
-    fn write_application(&mut self, pass: &mut WritingPass, write: &QueuedWrite, now: SimTime, plane: &mut Plane<'_>) {
+    fn write_application(
+        &mut self,
+        pass: &mut WritingPass,
+        write: &QueuedWrite,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
         let target = write.target;
-        let is_free = |view: &View| view.set[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none());
+        let is_free = |view: &View| {
+            view.set[target.index()]
+                .live
+                .as_ref()
+                .is_none_or(|live| live.operation.is_none())
+        };
         let operation = write.requested.filter(|_| is_free(&self.view));
         let deploy = operation.map(|_| ApplicationAction::Deploy(target));
         for action in write.change.into_iter().chain(deploy) {
@@ -144,13 +191,21 @@ impl ArgoCdController<'_> {
         self.view.changed.insert(target.0);
         pass.in_flight += 1;
         self.view.queue.step(answered, SetStep::Answered, plane);
-        let Some(live) = &self.view.set[target.index()].live else { return };
-        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(_)))
-            .then_some(Revision(live.spec.parameters));
+        let Some(live) = &self.view.set[target.index()].live else {
+            return;
+        };
+        let spec = matches!(
+            write.change,
+            Some(ApplicationAction::Create(_) | ApplicationAction::Stage(_))
+        )
+        .then_some(Revision(live.spec.parameters));
         let written = (spec, write.change.is_some(), deploy.is_some());
-        self.application_controller.written(target.index(), answered, written, plane);
+        self.application_controller
+            .written(target.index(), answered, written, plane);
         if deploy.is_none() {
-            self.view.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
+            self.view
+                .queue
+                .step(answered + self.watch_delay, SetStep::Seen, plane);
         }
     }
 
@@ -158,8 +213,12 @@ impl ArgoCdController<'_> {
     /// list of all with their sync status and health, which is written whether it says anything new or not.
     fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(pass) = &self.writing else { return };
-        let is_membership =
-            |action: &ApplicationAction| matches!(action, ApplicationAction::Create(_) | ApplicationAction::Delete(_));
+        let is_membership = |action: &ApplicationAction| {
+            matches!(
+                action,
+                ApplicationAction::Create(_) | ApplicationAction::Delete(_)
+            )
+        };
         let mut is_new = pass.decided.actions.iter().any(is_membership);
         let mut at = now;
         for action in &pass.decided.actions {
@@ -198,11 +257,17 @@ impl ArgoCdController<'_> {
             self.view.queue.add_at((), at, plane);
         }
         let completes = is_written && self.is_reported(decided.status.rows);
-        let created = decided.actions.iter().filter(|action| matches!(action, ApplicationAction::Create(_))).count();
+        let created = decided
+            .actions
+            .iter()
+            .filter(|action| matches!(action, ApplicationAction::Create(_)))
+            .count();
         self.status = decided.status;
         for change in std::mem::take(&mut self.unread) {
             self.person(&change);
         }
-        self.view.queue.end_pass((), end, created as u64, completes, plane);
+        self.view
+            .queue
+            .end_pass((), end, created as u64, completes, plane);
     }
 }

@@ -28,7 +28,9 @@ use crate::control_plane::{
 };
 use crate::products::Run;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
-use crate::rollout::kubefleet::{ApplyStrategy, Binding, KubeFleetBugs, binding_name, placement_conditions};
+use crate::rollout::kubefleet::{
+    ApplyStrategy, Binding, KubeFleetBugs, binding_name, placement_conditions,
+};
 use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
@@ -75,19 +77,36 @@ pub(super) struct RollingController<'r> {
 
 impl<'r> RollingController<'r> {
     pub(super) fn new(strategy: &KubeFleetRolling, run: Run<'r>) -> Self {
-        let KubeFleetRolling { rules, upstream_bugs, requested, config, .. } = strategy;
+        let KubeFleetRolling {
+            rules,
+            upstream_bugs,
+            requested,
+            config,
+            ..
+        } = strategy;
         let world = run.fleet.world;
         let before = (world.release == ReleaseKind::Update).then_some(OLD);
-        let snapshot_delay = strategy.delay.draw(&run.streams, "hub".into(), "snapshot delay", 0);
+        let snapshot_delay = strategy
+            .delay
+            .draw(&run.streams, "hub".into(), "snapshot delay", 0);
         let snapshot_delay = Some(snapshot_delay).filter(|delay| !delay.is_zero());
         let view = RollingView {
             requested: *requested,
             apply_strategy: ApplyStrategy(0),
-            latest_snapshot: if snapshot_delay.is_none() { Some(NEW) } else { before },
+            latest_snapshot: if snapshot_delay.is_none() {
+                Some(NEW)
+            } else {
+                before
+            },
             bindings: members::bindings_of(world, "placement", 0..world.clusters.len()),
         };
         Self {
-            scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters)),
+            scheduler: RollingUpdate::new(
+                config.clone(),
+                *rules,
+                *upstream_bugs,
+                member_clusters(&world.clusters),
+            ),
             view,
             bugs: *upstream_bugs,
             runtime: Runtime::new(1),
@@ -110,14 +129,21 @@ impl<'r> RollingController<'r> {
     fn select(&mut self, cluster: ClusterId, is_selected: bool, plane: &mut Plane<'_>) {
         match self.view.bindings.get_mut(TargetId(cluster.0)) {
             Some(binding) if !is_selected || !binding.deleting => {
-                let change: fn(&mut Binding) = if is_selected { Binding::reschedule } else { Binding::unschedule };
+                let change: fn(&mut Binding) = if is_selected {
+                    Binding::reschedule
+                } else {
+                    Binding::unschedule
+                };
                 change(binding);
                 self.generator.refresh(cluster.index(), plane.now(), plane);
             }
             Some(_) => _ = self.returning.insert(cluster),
             None if is_selected => {
-                let name = binding_name("placement", &self.clusters[cluster.index()].name, cluster.0);
-                self.view.bindings.insert(Binding::scheduled(name, TargetId(cluster.0), 0));
+                let name =
+                    binding_name("placement", &self.clusters[cluster.index()].name, cluster.0);
+                self.view
+                    .bindings
+                    .insert(Binding::scheduled(name, TargetId(cluster.0), 0));
             }
             None => {}
         }
@@ -144,7 +170,11 @@ impl<'r> RollingController<'r> {
                     self.is_dirty = true;
                     self.binding_written(cluster, now, plane);
                     if wakes(&before, &after, self.bugs) {
-                        self.runtime.step(now + self.generator.watch_delay, RolloutTimer::Wake, plane);
+                        self.runtime.step(
+                            now + self.generator.watch_delay,
+                            RolloutTimer::Wake,
+                            plane,
+                        );
                     }
                 }
             }
@@ -169,7 +199,11 @@ impl<'r> RollingController<'r> {
 
 impl Controller for RollingController<'_> {
     fn traits(&self) -> Traits {
-        Traits { ignores_pause: true, reports_completion: true, ..Traits::default() }
+        Traits {
+            ignores_pause: true,
+            reports_completion: true,
+            ..Traits::default()
+        }
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
@@ -177,7 +211,8 @@ impl Controller for RollingController<'_> {
             ControllerInput::Released => {
                 self.runtime.release(());
                 if let Some(delay) = self.snapshot_delay {
-                    self.runtime.step(now + delay, RolloutTimer::Snapshot, plane);
+                    self.runtime
+                        .step(now + delay, RolloutTimer::Snapshot, plane);
                 }
             }
             ControllerInput::Report(report) => self.generator.report(report),
@@ -225,7 +260,11 @@ impl Controller for RollingController<'_> {
 
     fn show(&mut self, log: &mut StatusLog) {
         if self.pass.is_none() {
-            log.show(placement_conditions("placement", &self.view.bindings, self.view.latest_snapshot));
+            log.show(placement_conditions(
+                "placement",
+                &self.view.bindings,
+                self.view.latest_snapshot,
+            ));
         }
     }
 }

@@ -34,7 +34,14 @@ enum Group {
 }
 
 impl Group {
-    const ALL: [Self; 6] = [Self::List, Self::Patch, Self::Block, Self::Refresh, Self::Roll, Self::Start];
+    const ALL: [Self; 6] = [
+        Self::List,
+        Self::Patch,
+        Self::Block,
+        Self::Refresh,
+        Self::Roll,
+        Self::Start,
+    ];
 }
 
 /// A pass in progress.
@@ -75,8 +82,13 @@ impl RolloutPass {
 
     /// Those of these bindings that the group has written when it ends.
     fn written_of(&self, targets: &[TargetId], now: SimTime) -> Vec<TargetId> {
-        let is_sent = |cluster: usize| self.writes.get(&cluster).is_some_and(|write| write.sent <= now);
-        let is_written = |target: &TargetId| is_sent(target.index()) && self.refusal(target.index()).is_none();
+        let is_sent = |cluster: usize| {
+            self.writes
+                .get(&cluster)
+                .is_some_and(|write| write.sent <= now)
+        };
+        let is_written =
+            |target: &TargetId| is_sent(target.index()) && self.refusal(target.index()).is_none();
         targets.iter().copied().filter(is_written).collect()
     }
 }
@@ -92,18 +104,27 @@ impl RollingController<'_> {
         let listed = self.generator.client.send(BINDINGS, now).answered;
         self.pass = Some(RolloutPass {
             began: now,
-            ends: (self.runtime.step(listed, RolloutTimer::GroupEnds, plane), listed),
+            ends: (
+                self.runtime.step(listed, RolloutTimer::GroupEnds, plane),
+                listed,
+            ),
             ..RolloutPass::default()
         });
     }
 
     /// A group of writes is over, and the next one begins.
     pub(super) fn group_ends(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        let Some(mut pass) = self.pass.take() else { return };
+        let Some(mut pass) = self.pass.take() else {
+            return;
+        };
         self.close(&mut pass, now, plane);
         // A binding whose spec is written gets its status in any case.
         let goes_on = !pass.has_failed || pass.group == Group::Roll;
-        for group in Group::ALL.into_iter().skip(pass.group as usize + 1).filter(|_| goes_on) {
+        for group in Group::ALL
+            .into_iter()
+            .skip(pass.group as usize + 1)
+            .filter(|_| goes_on)
+        {
             pass.group = group;
             if let Some(end) = self.open(&mut pass, now, plane) {
                 pass.ends = (self.runtime.step(end, RolloutTimer::GroupEnds, plane), end);
@@ -112,7 +133,11 @@ impl RollingController<'_> {
                 return;
             }
         }
-        let asked = if pass.has_failed { QueueRequest::Error } else { pass.status.next };
+        let asked = if pass.has_failed {
+            QueueRequest::Error
+        } else {
+            pass.status.next
+        };
         if let Some(at) = self.limiter.requeue((), now, asked) {
             self.runtime.add_at((), at, plane);
         }
@@ -122,7 +147,12 @@ impl RollingController<'_> {
 
     /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict. `None`: it is
     /// empty.
-    fn open(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
+    fn open(
+        &mut self,
+        pass: &mut RolloutPass,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) -> Option<SimTime> {
         let status = &pass.status;
         // The bindings that it writes, and those that have another version then.
         let (targets, versioned): (Vec<TargetId>, &[TargetId]) = match pass.group {
@@ -130,19 +160,29 @@ impl RollingController<'_> {
             Group::Patch => (status.patched.clone(), &[]),
             Group::Block => (self.scheduler.blocked(status, &self.view), &status.blocked),
             Group::Refresh => (pass.up_to_date.clone(), &status.restarted),
-            Group::Roll => (pass.actions.iter().map(|action| action.target()).collect(), &[]),
+            Group::Roll => (
+                pass.actions.iter().map(|action| action.target()).collect(),
+                &[],
+            ),
             Group::Start => {
                 // Each status is sent when its spec is written.
                 pass.writes.clear();
                 pass.refused = None;
-                let started = pass.actions.iter().filter_map(|action| self.generator.started(action.target().index()));
+                let started = pass
+                    .actions
+                    .iter()
+                    .filter_map(|action| self.generator.started(action.target().index()));
                 return started.filter(|at| *at > now).max();
             }
         };
         let client = &mut self.generator.client;
-        pass.writes = targets.iter().map(|target| (target.index(), client.send_for_now(BINDINGS, now))).collect();
+        pass.writes = targets
+            .iter()
+            .map(|target| (target.index(), client.send_for_now(BINDINGS, now)))
+            .collect();
         for target in versioned {
-            self.generator.write_binding(target.index(), pass.writes[&target.index()].answered);
+            self.generator
+                .write_binding(target.index(), pass.writes[&target.index()].answered);
         }
         if pass.group == Group::Patch {
             for target in &targets {
@@ -154,16 +194,25 @@ impl RollingController<'_> {
             for action in &pass.actions {
                 let cluster = action.target().index();
                 match *action {
-                    RollingAction::Deploy(target, revision) => plane.promote(ClusterId(target.0), revision),
+                    RollingAction::Deploy(target, revision) => {
+                        plane.promote(ClusterId(target.0), revision)
+                    }
                     RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
                 }
                 let answered = pass.writes[&cluster].answered;
-                let timer = self.runtime.step(answered, RolloutTimer::SpecWritten(*action), plane);
+                let timer = self
+                    .runtime
+                    .step(answered, RolloutTimer::SpecWritten(*action), plane);
                 self.specs.insert(cluster, timer);
             }
         }
-        pass.refused = pass.changed.keys().filter_map(|cluster| pass.refusal(*cluster)).min();
-        pass.refused.or(pass.writes.values().map(|write| write.answered).max())
+        pass.refused = pass
+            .changed
+            .keys()
+            .filter_map(|cluster| pass.refusal(*cluster))
+            .min();
+        pass.refused
+            .or(pass.writes.values().map(|write| write.answered).max())
     }
 
     /// A group of writes is over.
@@ -178,18 +227,27 @@ impl RollingController<'_> {
             Group::Block => {
                 // Those that the generator has changed meanwhile say it again.
                 let again = self.view.bindings.changed().iter().map(TargetId);
-                let blocked: Vec<TargetId> = pass.status.blocked.iter().copied().chain(again).collect();
-                self.view.store_started(&pass.written_of(&blocked, now), false);
+                let blocked: Vec<TargetId> =
+                    pass.status.blocked.iter().copied().chain(again).collect();
+                self.view
+                    .store_started(&pass.written_of(&blocked, now), false);
             }
             Group::Refresh => {
                 let written = pass.written_of(&pass.status.restarted, now);
                 self.view.store_started(&written, true);
-                written.iter().for_each(|target| self.generator.write_started(target.index(), now));
+                written
+                    .iter()
+                    .for_each(|target| self.generator.write_started(target.index(), now));
             }
             Group::Roll => {
-                for (&cluster, write) in pass.writes.iter().filter(|(_, write)| write.answered > now) {
+                for (&cluster, write) in
+                    pass.writes.iter().filter(|(_, write)| write.answered > now)
+                {
                     if write.sent > now || pass.refusal(cluster).is_some() {
-                        let timer = self.specs.remove(&cluster).expect("a spec on its way has a timer");
+                        let timer = self
+                            .specs
+                            .remove(&cluster)
+                            .expect("a spec on its way has a timer");
                         self.runtime.cancel(timer, plane);
                     } else {
                         self.given_up.insert(cluster);
@@ -202,17 +260,27 @@ impl RollingController<'_> {
 
     /// The bindings are listed: the pass decides.
     fn decide(&mut self, pass: &mut RolloutPass) {
-        let RollingDecision { actions, status, .. } =
-            self.scheduler.reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
+        let RollingDecision {
+            actions, status, ..
+        } = self
+            .scheduler
+            .reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
         self.view.bindings.clear_changed();
         pass.changed.clear();
         pass.completes = self.scheduler.is_done(&self.view);
-        self.wrote_nothing = actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
+        self.wrote_nothing =
+            actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
         self.is_dirty = false;
         pass.up_to_date = if status.room.is_some() {
             let newest = self.view.latest_snapshot;
-            let is_newest = |of: &&Binding| of.state == BindingState::Bound && of.snapshot == newest;
-            self.view.bindings.iter().filter(is_newest).map(|of| of.target).collect()
+            let is_newest =
+                |of: &&Binding| of.state == BindingState::Bound && of.snapshot == newest;
+            self.view
+                .bindings
+                .iter()
+                .filter(is_newest)
+                .map(|of| of.target)
+                .collect()
         } else {
             status.restarted.clone()
         };
@@ -220,12 +288,20 @@ impl RollingController<'_> {
     }
 
     /// The write of a spec or of a deletion is answered.
-    pub(super) fn spec_written(&mut self, action: RollingAction, now: SimTime, plane: &mut Plane<'_>) {
+    pub(super) fn spec_written(
+        &mut self,
+        action: RollingAction,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
         let target = action.target();
         let cluster = target.index();
         self.specs.remove(&cluster);
         let is_given_up = self.given_up.remove(&cluster);
-        let is_refused = self.pass.as_ref().is_some_and(|pass| pass.refusal(cluster).is_some());
+        let is_refused = self
+            .pass
+            .as_ref()
+            .is_some_and(|pass| pass.refusal(cluster).is_some());
         if is_refused || self.view.bindings.get(target).is_none() {
             return;
         }
@@ -233,19 +309,27 @@ impl RollingController<'_> {
         match action {
             RollingAction::Deploy(_, revision) if is_given_up => {
                 self.view.store_started(&[target], false);
-                self.generator.write_spec(cluster, revision, [now, SimTime::MAX], plane);
+                self.generator
+                    .write_spec(cluster, revision, [now, SimTime::MAX], plane);
             }
             RollingAction::Deploy(_, revision) => {
                 let started = self.generator.client.send(BINDINGS, now).answered;
-                self.generator.write_spec(cluster, revision, [now, started], plane);
+                self.generator
+                    .write_spec(cluster, revision, [now, started], plane);
             }
             RollingAction::Delete(_) => self.generator.delete(cluster, now, plane),
         }
-        self.runtime.step(now + self.generator.watch_delay, RolloutTimer::Wake, plane);
+        self.runtime
+            .step(now + self.generator.watch_delay, RolloutTimer::Wake, plane);
     }
 
     /// The generator has written a binding, which may end the group in progress.
-    pub(super) fn binding_written(&mut self, cluster: ClusterId, now: SimTime, plane: &mut Plane<'_>) {
+    pub(super) fn binding_written(
+        &mut self,
+        cluster: ClusterId,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
         let Some(pass) = &mut self.pass else { return };
         pass.changed.entry(cluster.index()).or_insert(now);
         if let Some(refused) = pass.refusal(cluster.index())
@@ -255,7 +339,10 @@ impl RollingController<'_> {
             let (timer, end) = pass.ends;
             if refused < end {
                 self.runtime.cancel(timer, plane);
-                pass.ends = (self.runtime.step(refused, RolloutTimer::GroupEnds, plane), refused);
+                pass.ends = (
+                    self.runtime.step(refused, RolloutTimer::GroupEnds, plane),
+                    refused,
+                );
             }
         }
     }

@@ -40,24 +40,46 @@ pub(super) struct PassWrites {
 impl FleetController<'_> {
     /// The deployments that a pass may have to write, by the rank of their clusters' names.
     pub(super) fn plan(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeMap<u32, Planned> {
-        let is_behind = |secret: &ValuesSecret| secret.owned.is_none_or(|owned| now < owned + self.watch_delay);
-        self.secrets_behind.retain(|&cluster| self.secrets[cluster].as_ref().is_some_and(is_behind));
-        let decided = self.changed.iter().chain(pass.status.stored.iter().copied()).map(|cluster| cluster as usize);
+        let is_behind = |secret: &ValuesSecret| {
+            secret
+                .owned
+                .is_none_or(|owned| now < owned + self.watch_delay)
+        };
+        self.secrets_behind
+            .retain(|&cluster| self.secrets[cluster].as_ref().is_some_and(is_behind));
+        let decided = self
+            .changed
+            .iter()
+            .chain(pass.status.stored.iter().copied())
+            .map(|cluster| cluster as usize);
         let clusters: BTreeSet<usize> = decided
             .chain(self.leaving.keys().copied())
             .chain(self.unseen.clusters())
             .chain(self.secrets_behind.iter().copied())
             .collect();
-        let before: Vec<_> = clusters.iter().map(|&cluster| self.view.clusters[cluster].deployment).collect();
+        let before: Vec<_> = clusters
+            .iter()
+            .map(|&cluster| self.view.clusters[cluster].deployment)
+            .collect();
         self.view.store(pass);
         let mut planned = BTreeMap::new();
         for (cluster, before) in clusters.into_iter().zip(before) {
             let (view, rank) = (&mut self.view.clusters[cluster], self.ranks[cluster]);
-            self.attached.set(rank, view.targeted && view.registered && view.deployment.is_some());
+            self.attached.set(
+                rank,
+                view.targeted && view.registered && view.deployment.is_some(),
+            );
             let after = view.deployment;
             // The cache shows a write later. A deletion is not written by a pass.
             view.deployment = after.and(before);
-            planned.insert(rank, Planned { cluster, before, after });
+            planned.insert(
+                rank,
+                Planned {
+                    cluster,
+                    before,
+                    after,
+                },
+            );
         }
         planned
     }
@@ -70,14 +92,25 @@ impl FleetController<'_> {
         planned: &BTreeMap<u32, Planned>,
         plane: &mut Plane<'_>,
     ) -> PassWrites {
-        let mut writes = PassWrites { at: now, created: 0, request: QueueRequest::None };
+        let mut writes = PassWrites {
+            at: now,
+            created: 0,
+            request: QueueRequest::None,
+        };
         if std::mem::take(&mut self.is_new) {
             writes.at = self.client.in_turn(0, now, FINALIZER_REQUESTS) + back_off(0);
         }
-        let attached: Vec<_> = planned.iter().filter(|(rank, _)| self.attached.contains(**rank)).collect();
+        let attached: Vec<_> = planned
+            .iter()
+            .filter(|(rank, _)| self.attached.contains(**rank))
+            .collect();
         if self.has_values {
-            let created = attached.iter().filter(|(_, planned)| planned.before.is_none());
-            writes.at = self.client.in_turn(0, writes.at, self.attached.len() - created.count());
+            let created = attached
+                .iter()
+                .filter(|(_, planned)| planned.before.is_none());
+            writes.at = self
+                .client
+                .in_turn(0, writes.at, self.attached.len() - created.count());
         }
         // All clusters want the same revision.
         let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
@@ -90,27 +123,46 @@ impl FleetController<'_> {
         for (rank, planned) in attached {
             // One for each target so far.
             let up_to = self.attached.count_below(rank + 1);
-            writes.at = self.client.in_turn(0, writes.at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
+            writes.at = self.client.in_turn(
+                0,
+                writes.at,
+                deletes * (up_to - std::mem::replace(&mut targets, up_to)),
+            );
             if self.write_deployment(&mut writes, planned, plane).is_none() {
                 writes.request = QueueRequest::After(EARLY_END_WAIT);
                 return writes;
             }
         }
-        writes.at = self.client.in_turn(0, writes.at, deletes * (self.attached.len() - targets));
+        writes.at = self
+            .client
+            .in_turn(0, writes.at, deletes * (self.attached.len() - targets));
         // Deployments of clusters that are no longer targets go at last.
-        let orphans = planned.values().filter(|planned| planned.before.is_some() && planned.after.is_none());
+        let orphans = planned
+            .values()
+            .filter(|planned| planned.before.is_some() && planned.after.is_none());
         writes.at = self.client.in_turn(0, writes.at, orphans.count() + 1);
         writes
     }
 
     /// Writes a target's deployment if it is not as the pass wants it. `None`: the pass ends here, since a Secret could
     /// not be written.
-    fn write_deployment(&mut self, writes: &mut PassWrites, planned: &Planned, plane: &mut Plane<'_>) -> Option<()> {
+    fn write_deployment(
+        &mut self,
+        writes: &mut PassWrites,
+        planned: &Planned,
+        plane: &mut Plane<'_>,
+    ) -> Option<()> {
         let cluster = planned.cluster;
-        let Some(after) = planned.after else { return Some(()) };
+        let Some(after) = planned.after else {
+            return Some(());
+        };
         self.write_secret(writes, cluster, planned.before.is_some())?;
         // Its namespace is being deleted.
-        if self.leaving.get(&cluster).is_some_and(|removed| *removed <= writes.at) {
+        if self
+            .leaving
+            .get(&cluster)
+            .is_some_and(|removed| *removed <= writes.at)
+        {
             writes.at = self.client.in_turn(0, writes.at, 1);
             return Some(());
         }
@@ -151,28 +203,42 @@ impl FleetController<'_> {
             return Some(());
         }
         writes.created += 1;
-        self.runtime.step(written + self.watch_delay, FleetStep::Created(cluster), plane);
+        self.runtime.step(
+            written + self.watch_delay,
+            FleetStep::Created(cluster),
+            plane,
+        );
         self.write_secret(writes, cluster, true)
     }
 
     /// Writes the Secret of a deployment, if there are Helm values and the cache does not show it as it should be: with
     /// an owner, once the deployment is there. `None`: the cache was not up to date, as it must be for a write.
-    fn write_secret(&mut self, writes: &mut PassWrites, cluster: usize, has_owner: bool) -> Option<()> {
+    fn write_secret(
+        &mut self,
+        writes: &mut PassWrites,
+        cluster: usize,
+        has_owner: bool,
+    ) -> Option<()> {
         let begin = writes.at;
         let is_shown = |at: SimTime| at + self.watch_delay <= begin;
         let secret = self.secrets[cluster];
-        let is_right =
-            |secret: ValuesSecret| is_shown(secret.created) && (!has_owner || secret.owned.is_some_and(is_shown));
+        let is_right = |secret: ValuesSecret| {
+            is_shown(secret.created) && (!has_owner || secret.owned.is_some_and(is_shown))
+        };
         if !self.has_values || secret.is_some_and(is_right) {
             return Some(());
         }
-        let is_refused = secret.is_some_and(|secret| !is_shown(secret.created) || secret.owned.is_some());
+        let is_refused =
+            secret.is_some_and(|secret| !is_shown(secret.created) || secret.owned.is_some());
         writes.at = self.client.in_turn(0, begin, 1);
         if is_refused {
             return None;
         }
         let created = secret.map_or(writes.at, |secret| secret.created);
-        self.secrets[cluster] = Some(ValuesSecret { created, owned: has_owner.then_some(writes.at) });
+        self.secrets[cluster] = Some(ValuesSecret {
+            created,
+            owned: has_owner.then_some(writes.at),
+        });
         self.secrets_behind.insert(cluster);
         Some(())
     }
@@ -180,5 +246,10 @@ impl FleetController<'_> {
 
 /// The parts of a deployment that a write of it changes.
 fn spec(deployment: &BundleDeployment) -> impl PartialEq {
-    (deployment.staged, deployment.deployed, deployment.paused, deployment.off_schedule)
+    (
+        deployment.staged,
+        deployment.deployed,
+        deployment.paused,
+        deployment.off_schedule,
+    )
 }

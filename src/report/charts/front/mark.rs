@@ -43,7 +43,9 @@ impl MarkStyle {
     /// A colour that is closer to white the fewer runs it stands for.
     pub(super) fn faded(self, weight: f64) -> Colour {
         let Colour(red, green, blue) = self.colour();
-        let fade = |channel: u8| (255.0 - (255.0 - f64::from(channel)) * (0.35 + 0.65 * weight)).round() as u8;
+        let fade = |channel: u8| {
+            (255.0 - (255.0 - f64::from(channel)) * (0.35 + 0.65 * weight)).round() as u8
+        };
         Colour(fade(red), fade(green), fade(blue))
     }
 
@@ -63,12 +65,23 @@ impl MarkStyle {
 
 /// The Pareto-optimal marks: no other is better in both time and load. The fastest comes first.
 pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
-    let place = |at: usize| marks[at].time.map(|time| (time.value, marks[at].load.value));
+    let place = |at: usize| {
+        marks[at]
+            .time
+            .map(|time| (time.value, marks[at].load.value))
+    };
     let mut placed: Vec<usize> = (0..marks.len()).filter(|&at| place(at).is_some()).collect();
-    placed.sort_by(|&a, &b| place(a).partial_cmp(&place(b)).expect("times and loads are finite"));
+    placed.sort_by(|&a, &b| {
+        place(a)
+            .partial_cmp(&place(b))
+            .expect("times and loads are finite")
+    });
     let mut best: Vec<usize> = Vec::new();
     for at in placed {
-        if best.last().is_none_or(|&last| marks[at].load.value < marks[last].load.value * (1.0 - SAME_LOAD)) {
+        if best
+            .last()
+            .is_none_or(|&last| marks[at].load.value < marks[last].load.value * (1.0 - SAME_LOAD))
+        {
             best.push(at);
         }
     }
@@ -97,39 +110,94 @@ impl MarkPlot {
         let (left, right) = (area.left + 6.0, area.right - 6.0 - width);
         let places: Vec<Position> = if is_load {
             let middle = f64::midpoint(left, right);
-            [at - 6.0, at + 14.0].iter().flat_map(|&y| [(right, y), (left, y), (middle, y)]).collect()
+            [at - 6.0, at + 14.0]
+                .iter()
+                .flat_map(|&y| [(right, y), (left, y), (middle, y)])
+                .collect()
         } else {
             let beside = [at + 6.0, at - 6.0 - width];
-            let heights =
-                [area.bottom - 8.0, area.bottom - 26.0, area.top + 16.0, f64::midpoint(area.top, area.bottom)];
-            beside.iter().flat_map(|&x| heights.map(|y| (x, y))).collect()
+            let heights = [
+                area.bottom - 8.0,
+                area.bottom - 26.0,
+                area.top + 16.0,
+                f64::midpoint(area.top, area.bottom),
+            ];
+            beside
+                .iter()
+                .flat_map(|&x| heights.map(|y| (x, y)))
+                .collect()
         };
-        let room =
-            |&(left, baseline): &Position| [left - 2.0, baseline - 11.0, left + width * 1.02 + 2.0, baseline + 3.5];
-        let inside = (left.max(if is_load { right } else { (at - 6.0 - width).max(left) }), at - 6.0);
-        let fallback = if is_load { inside } else { (inside.0, area.bottom - 8.0) };
-        let place = places.into_iter().find(|place| self.is_free(room(place))).unwrap_or(fallback);
+        let room = |&(left, baseline): &Position| {
+            [
+                left - 2.0,
+                baseline - 11.0,
+                left + width * 1.02 + 2.0,
+                baseline + 3.5,
+            ]
+        };
+        let inside = (
+            left.max(if is_load {
+                right
+            } else {
+                (at - 6.0 - width).max(left)
+            }),
+            at - 6.0,
+        );
+        let fallback = if is_load {
+            inside
+        } else {
+            (inside.0, area.bottom - 8.0)
+        };
+        let place = places
+            .into_iter()
+            .find(|place| self.is_free(room(place)))
+            .unwrap_or(fallback);
         write(canvas, &text, place, SMALL, MUTED, Align::Left);
         self.taken.push(room(&place));
     }
 
     /// True if a rectangle is inside the area and overlaps nothing taken.
     fn is_free(&self, [left, top, right, bottom]: [f64; 4]) -> bool {
-        let Area { left: first, top: highest, right: last, bottom: lowest } = self.area;
-        let inside = left >= first && right <= last + 4.0 && top >= highest - 2.0 && bottom <= lowest;
-        inside && self.taken.iter().all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
+        let Area {
+            left: first,
+            top: highest,
+            right: last,
+            bottom: lowest,
+        } = self.area;
+        let inside =
+            left >= first && right <= last + 4.0 && top >= highest - 2.0 && bottom <= lowest;
+        inside
+            && self
+                .taken
+                .iter()
+                .all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
     }
 
     /// Writes names beside the dots: the chosen one and those of the front first, others where there is room. Returns
     /// the names that had no room.
-    pub(super) fn label_marks<'m>(&mut self, canvas: &mut Canvas, marks: &'m [Mark], best: &[usize]) -> Vec<&'m str> {
+    pub(super) fn label_marks<'m>(
+        &mut self,
+        canvas: &mut Canvas,
+        marks: &'m [Mark],
+        best: &[usize],
+    ) -> Vec<&'m str> {
         let mut unnamed = Vec::new();
         let chosen = (0..marks.len()).filter(|&at| marks[at].style == MarkStyle::Chosen);
-        for at in chosen.chain(best.iter().copied()).chain(0..marks.len()).unique() {
+        for at in chosen
+            .chain(best.iter().copied())
+            .chain(0..marks.len())
+            .unique()
+        {
             let mark = &marks[at];
-            let Some((px, py)) = self.place(mark).filter(|_| !mark.name.is_empty()) else { continue };
+            let Some((px, py)) = self.place(mark).filter(|_| !mark.name.is_empty()) else {
+                continue;
+            };
             let is_bold = mark.style == MarkStyle::Chosen;
-            let (weight, size) = if is_bold { (Weight::Bold, LABEL) } else { (Weight::Regular, SMALL) };
+            let (weight, size) = if is_bold {
+                (Weight::Bold, LABEL)
+            } else {
+                (Weight::Regular, SMALL)
+            };
             let name = fitted_name(&mark.name, size, weight, NAME);
             let width = text_width(&name, size, weight);
             let aside = if is_bold { DOT + 9.0 } else { DOT + 5.0 };
@@ -147,8 +215,14 @@ impl MarkPlot {
                 (px + aside, py - 20.0),
                 (px + aside, py + 28.0),
             ];
-            let room =
-                |(left, baseline): Position| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
+            let room = |(left, baseline): Position| {
+                [
+                    left - 1.0,
+                    baseline - 11.5,
+                    left + width * 1.02 + 1.0,
+                    baseline + 3.5,
+                ]
+            };
             let Some(place) = places.into_iter().find(|place| self.is_free(room(*place))) else {
                 unnamed.push(mark.name.as_str());
                 continue;

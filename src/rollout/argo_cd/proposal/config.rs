@@ -28,7 +28,12 @@ pub struct ProposalSpec {
 #[serde(rename_all = "camelCase")]
 pub struct ProposalStrategy {
     /// `RollingUpdate`, or `AllAtOnce`; empty: `AllAtOnce`.
-    #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        rename = "type",
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub kind: String,
     /// Absent: no steps.
     pub rolling_update: Option<RollingUpdateBlock>,
@@ -63,15 +68,29 @@ impl ProposalStrategy {
             "RollingUpdate" => {}
             other => {
                 let problem = format!("is `{other}`; the proposal has RollingUpdate and AllAtOnce");
-                return Err(ProposalError { field: "strategy.type".to_owned(), problem });
+                return Err(ProposalError {
+                    field: "strategy.type".to_owned(),
+                    problem,
+                });
             }
         }
-        let steps = self.rolling_update.as_ref().map_or(&[][..], |block| &block.steps);
+        let steps = self
+            .rolling_update
+            .as_ref()
+            .map_or(&[][..], |block| &block.steps);
         for (index, step) in steps.iter().enumerate() {
             let is_unknown = |operator: &&String| !matches!(operator.as_str(), "In" | "NotIn");
-            if let Some(operator) = step.match_expressions.iter().map(|e| &e.operator).find(is_unknown) {
+            if let Some(operator) = step
+                .match_expressions
+                .iter()
+                .map(|e| &e.operator)
+                .find(is_unknown)
+            {
                 let problem = format!("has the operator `{operator}`; use In or NotIn");
-                return Err(ProposalError { field: step_at(index), problem });
+                return Err(ProposalError {
+                    field: step_at(index),
+                    problem,
+                });
             }
             limit_of(index, step, 1)?;
         }
@@ -80,15 +99,28 @@ impl ProposalStrategy {
 }
 
 /// Number of a step's applications that are changed concurrently. `None`: all.
-pub(super) fn limit_of(index: usize, step: &RolloutStep, total: usize) -> Result<Option<usize>, ProposalError> {
-    let Some(written) = &step.max_update else { return Ok(None) };
+pub(super) fn limit_of(
+    index: usize,
+    step: &RolloutStep,
+    total: usize,
+) -> Result<Option<usize>, ProposalError> {
+    let Some(written) = &step.max_update else {
+        return Ok(None);
+    };
     let resolved = limit(Some(written), total);
-    let is_negative = matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
+    let is_negative =
+        matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
     match usize::try_from(resolved.applications.unwrap_or(0)) {
-        Ok(applications) if !resolved.is_unreadable && !is_negative => Ok((applications > 0).then_some(applications)),
+        Ok(applications) if !resolved.is_unreadable && !is_negative => {
+            Ok((applications > 0).then_some(applications))
+        }
         _ => {
-            let problem = format!("is `{written}`; write a number from 0, or a percentage such as 10%");
-            Err(ProposalError { field: step_at(index) + ".maxUpdate", problem })
+            let problem =
+                format!("is `{written}`; write a number from 0, or a percentage such as 10%");
+            Err(ProposalError {
+                field: step_at(index) + ".maxUpdate",
+                problem,
+            })
         }
     }
 }

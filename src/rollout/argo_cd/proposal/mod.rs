@@ -90,7 +90,11 @@ impl ProposalView {
         for target in &pass.actions {
             let live = &mut self.applications[target.index()];
             let health = live.map_or(Health::Missing, |live| live.health);
-            *live = Some(ProposalObject { revision: self.wanted, is_synced: false, health });
+            *live = Some(ProposalObject {
+                revision: self.wanted,
+                is_synced: false,
+                health,
+            });
         }
     }
 
@@ -119,20 +123,38 @@ impl ProposedRollingUpdate {
     ///
     /// # Errors
     /// The strategy is invalid.
-    pub fn new(strategy: &ProposalStrategy, applications: &[(String, Arc<Labels>)]) -> Result<Self, ProposalError> {
+    pub fn new(
+        strategy: &ProposalStrategy,
+        applications: &[(String, Arc<Labels>)],
+    ) -> Result<Self, ProposalError> {
         let steps = strategy.steps()?;
         let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
         let order = by_name(&names, String::as_str);
         let is_rolling = steps.is_some();
         let steps = steps.unwrap_or_default();
         if steps.is_empty() {
-            let stages = vec![Stage { members: order, limit: is_rolling.then_some(1) }];
-            return Ok(Self { names, is_rolling, stages, unselected: Vec::new() });
+            let stages = vec![Stage {
+                members: order,
+                limit: is_rolling.then_some(1),
+            }];
+            return Ok(Self {
+                names,
+                is_rolling,
+                stages,
+                unselected: Vec::new(),
+            });
         }
-        let labels: Vec<_> = applications.iter().map(|(_, labels)| Some(Arc::clone(labels))).collect();
+        let labels: Vec<_> = applications
+            .iter()
+            .map(|(_, labels)| Some(Arc::clone(labels)))
+            .collect();
         let plan = Steps::new(steps, &labels);
         let of = |step: Option<u32>| -> Vec<u32> {
-            order.iter().copied().filter(|a| plan.step_of[*a as usize] == step).collect()
+            order
+                .iter()
+                .copied()
+                .filter(|a| plan.step_of[*a as usize] == step)
+                .collect()
         };
         let mut stages = Vec::new();
         for (index, step) in (0..).zip(steps) {
@@ -140,31 +162,62 @@ impl ProposedRollingUpdate {
             let limit = config::limit_of(index as usize, step, members.len())?;
             stages.push(Stage { members, limit });
         }
-        Ok(Self { names, is_rolling, stages, unselected: of(None) })
+        Ok(Self {
+            names,
+            is_rolling,
+            stages,
+            unselected: of(None),
+        })
     }
 
     /// Applications that no step selects and that are therefore never changed, by name.
     pub fn unselected(&self) -> impl Iterator<Item = &str> {
-        self.unselected.iter().map(|application| self.names[*application as usize].as_str())
+        self.unselected
+            .iter()
+            .map(|application| self.names[*application as usize].as_str())
     }
 
     /// For each step its applications, and how many of them are changed concurrently (`None`: all). Empty: AllAtOnce.
     pub fn steps(&self) -> impl Iterator<Item = (Vec<TargetId>, Option<usize>)> {
         let stages = self.stages.iter().filter(|_| self.is_rolling);
-        stages.map(|stage| (stage.members.iter().copied().map(TargetId).collect(), stage.limit))
+        stages.map(|stage| {
+            (
+                stage.members.iter().copied().map(TargetId).collect(),
+                stage.limit,
+            )
+        })
     }
 
     fn current(&self, view: &ProposalView) -> Option<CurrentStage<'_>> {
-        let is_open = |stage: &Stage| stage.members.iter().any(|member| !view.is_complete(*member));
+        let is_open = |stage: &Stage| {
+            stage
+                .members
+                .iter()
+                .any(|member| !view.is_complete(*member))
+        };
         let index = self.stages.iter().position(is_open)?;
         let Stage { members, limit } = &self.stages[index];
-        let open = members.iter().copied().filter(|member| !view.is_complete(*member));
+        let open = members
+            .iter()
+            .copied()
+            .filter(|member| !view.is_complete(*member));
         let (updating, waiting) = open.partition(|member| view.is_changed(*member));
-        Some(CurrentStage { index, limit: *limit, updating, waiting, later: &self.stages[index + 1..] })
+        Some(CurrentStage {
+            index,
+            limit: *limit,
+            updating,
+            waiting,
+            later: &self.stages[index + 1..],
+        })
     }
 
     fn list(&self, applications: &[u32]) -> String {
-        listed(applications.iter().map(|application| self.names[*application as usize].as_str()), "application")
+        listed(
+            applications
+                .iter()
+                .map(|application| self.names[*application as usize].as_str()),
+            "application",
+        )
     }
 
     /// One pass. It has no timer: only a change requires another one.
@@ -172,37 +225,75 @@ impl ProposedRollingUpdate {
     /// # Panics
     /// If the view does not have one entry for each application.
     pub fn reconcile(&self, view: &ProposalView) -> ProposalDecision {
-        assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each application");
+        assert_eq!(
+            view.applications.len(),
+            self.names.len(),
+            "the view has one entry for each application"
+        );
         let Some(current) = self.current(view) else {
-            return Pass { actions: Vec::new(), wake_at: None, status: 0 };
+            return Pass {
+                actions: Vec::new(),
+                wake_at: None,
+                status: 0,
+            };
         };
         let actions = current.started().iter().copied().map(TargetId).collect();
-        let status = if self.is_rolling { current.updating.len() } else { 0 };
-        Pass { actions, wake_at: None, status }
+        let status = if self.is_rolling {
+            current.updating.len()
+        } else {
+            0
+        };
+        Pass {
+            actions,
+            wake_at: None,
+            status,
+        }
     }
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
     pub fn hold(&self, view: &ProposalView) -> Option<Hold> {
         let Some(current) = self.current(view) else {
-            let explanation = format!("no step selects {}, so they are never changed", self.list(&self.unselected));
+            let explanation = format!(
+                "no step selects {}, so they are never changed",
+                self.list(&self.unselected)
+            );
             return (!view.is_done()).then(|| Hold::new("matchExpressions", explanation));
         };
         if !current.started().is_empty() {
             return None;
         }
-        let CurrentStage { index, limit, updating, waiting, later } = current;
+        let CurrentStage {
+            index,
+            limit,
+            updating,
+            waiting,
+            later,
+        } = current;
         if !self.is_rolling {
-            let explanation = format!("all were updated simultaneously; not complete: {}", self.list(&updating));
+            let explanation = format!(
+                "all were updated simultaneously; not complete: {}",
+                self.list(&updating)
+            );
             return Some(Hold::new("AllAtOnce", explanation));
         }
         let later = later.iter().flat_map(|stage| &stage.members).copied();
-        let later: Vec<u32> = later.filter(|application| !view.is_complete(*application)).collect();
-        let mut explanation = format!("in step {}, not complete: {}", index + 1, self.list(&updating));
+        let later: Vec<u32> = later
+            .filter(|application| !view.is_complete(*application))
+            .collect();
+        let mut explanation = format!(
+            "in step {}, not complete: {}",
+            index + 1,
+            self.list(&updating)
+        );
         let has_failed = |live: ProposalObject| live.is_synced && live.health == Health::Degraded;
         let mut failed = updating;
-        failed.retain(|application| view.applications[*application as usize].is_some_and(has_failed));
+        failed
+            .retain(|application| view.applications[*application as usize].is_some_and(has_failed));
         if !failed.is_empty() {
-            explanation.push_str(&format!("; failed, which stalls the rollout: {}", self.list(&failed)));
+            explanation.push_str(&format!(
+                "; failed, which stalls the rollout: {}",
+                self.list(&failed)
+            ));
         }
         for (group, place) in [(&waiting, "of the step"), (&later, "of later steps")] {
             if !group.is_empty() {
@@ -211,7 +302,11 @@ impl ProposedRollingUpdate {
         }
         let limit = limit.map(|limit| format!("; maxUpdate allows {limit} concurrently"));
         explanation.push_str(&limit.filter(|_| !waiting.is_empty()).unwrap_or_default());
-        let rule = if waiting.is_empty() { "rollingUpdate.steps" } else { "maxUpdate" };
+        let rule = if waiting.is_empty() {
+            "rollingUpdate.steps"
+        } else {
+            "maxUpdate"
+        };
         Some(Hold::new(rule, explanation))
     }
 }
@@ -219,7 +314,9 @@ impl ProposedRollingUpdate {
 impl CurrentStage<'_> {
     /// Applications that the next pass changes.
     fn started(&self) -> &[u32] {
-        let room = self.limit.map_or(usize::MAX, |limit| limit.saturating_sub(self.updating.len()));
+        let room = self.limit.map_or(usize::MAX, |limit| {
+            limit.saturating_sub(self.updating.len())
+        });
         &self.waiting[..room.min(self.waiting.len())]
     }
 }

@@ -16,7 +16,9 @@ use super::super::Health;
 use super::*;
 
 fn applications(steps: &[(&str, usize)]) -> Vec<(String, Arc<Labels>)> {
-    let environments = steps.iter().flat_map(|(env, count)| std::iter::repeat_n(*env, *count));
+    let environments = steps
+        .iter()
+        .flat_map(|(env, count)| std::iter::repeat_n(*env, *count));
     let application = |(index, env): (usize, &str)| {
         let labels = Labels::from([("env".to_owned(), env.to_owned())]);
         (format!("a{index:02}"), Arc::new(labels))
@@ -30,11 +32,18 @@ fn scheduler(strategy: &str, steps: &[(&str, usize)]) -> ProposedRollingUpdate {
 }
 
 fn view(count: usize, live: Option<ProposalObject>) -> ProposalView {
-    ProposalView { wanted: Revision(1), applications: vec![live; count] }
+    ProposalView {
+        wanted: Revision(1),
+        applications: vec![live; count],
+    }
 }
 
 fn settled() -> Option<ProposalObject> {
-    Some(ProposalObject { revision: Revision(1), is_synced: true, health: Health::Healthy })
+    Some(ProposalObject {
+        revision: Revision(1),
+        is_synced: true,
+        health: Health::Healthy,
+    })
 }
 
 fn happens(view: &mut ProposalView, event: &str) {
@@ -44,12 +53,18 @@ fn happens(view: &mut ProposalView, event: &str) {
         view.wanted = Revision(words.next().expect("which").parse().expect("a number"));
         return;
     }
-    let list = words.next().map_or_else(|| (0..view.applications.len() as u32).collect(), ranges);
+    let list = words
+        .next()
+        .map_or_else(|| (0..view.applications.len() as u32).collect(), ranges);
     for index in list {
-        let Some(live) = &mut view.applications[index as usize] else { continue };
+        let Some(live) = &mut view.applications[index as usize] else {
+            continue;
+        };
         match name {
             "pass" => {}
-            "synced" if live.health == Health::Degraded => (live.is_synced, live.health) = (true, Health::Healthy),
+            "synced" if live.health == Health::Degraded => {
+                (live.is_synced, live.health) = (true, Health::Healthy)
+            }
             "synced" => live.is_synced = true,
             "failed" => (live.is_synced, live.health) = (true, Health::Degraded),
             "progressing" => live.health = Health::Progressing,
@@ -67,7 +82,10 @@ fn pass(set: &ProposedRollingUpdate, view: &mut ProposalView) -> String {
     let (created, changed): (Vec<u32>, Vec<u32>) =
         targets.partition(|target| view.applications[*target as usize].is_none());
     view.store(&pass);
-    assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that makes progress");
+    assert!(
+        pass.actions.is_empty() || hold.is_none(),
+        "{hold:?} in a pass that makes progress"
+    );
     let groups = [("create", created), ("update", changed)];
     let texts: Vec<_> = groups
         .iter()
@@ -86,7 +104,9 @@ fn play(strategy: &str, steps: &[(&str, usize)], mut view: ProposalView, story: 
     let played: String = story
         .lines()
         .map(|line| {
-            let Some((event, _)) = line.split_once(" => ") else { return "\n".to_owned() };
+            let Some((event, _)) = line.split_once(" => ") else {
+                return "\n".to_owned();
+            };
             happens(&mut view, event);
             format!("{event} => {}\n", pass(&set, &mut view))
         })
@@ -193,8 +213,18 @@ fn without_steps_applications_are_updated_one_by_one_in_a_fixed_order() {
 release 2 => update 0
 synced 0 => update 1
 failed 1 => hold maxUpdate: in step 1, not complete: 1 application (a01); failed, which stalls the rollout: 1 application (a01); 1 application (a02) of the step wait; maxUpdate allows 1 concurrently";
-    play("{type: RollingUpdate}", &[("dev", 3)], view(3, settled()), story);
-    play("{type: RollingUpdate, rollingUpdate: {steps: []}}", &[("dev", 3)], view(3, settled()), story);
+    play(
+        "{type: RollingUpdate}",
+        &[("dev", 3)],
+        view(3, settled()),
+        story,
+    );
+    play(
+        "{type: RollingUpdate, rollingUpdate: {steps: []}}",
+        &[("dev", 3)],
+        view(3, settled()),
+        story,
+    );
 }
 
 #[test]
@@ -204,7 +234,12 @@ release 2 => update 0-2
 failed 1 => hold AllAtOnce: all were updated simultaneously; not complete: 3 applications (a00, a01, a02)
 synced 0-2 => done";
     play("{}", &[("dev", 3)], view(3, settled()), story);
-    play("{type: AllAtOnce}", &[("dev", 3)], view(3, settled()), story);
+    play(
+        "{type: AllAtOnce}",
+        &[("dev", 3)],
+        view(3, settled()),
+        story,
+    );
 }
 
 #[test]
@@ -253,12 +288,27 @@ fn undefined_values_are_rejected() {
 
 #[test]
 fn limits_are_relative_to_the_step_and_zero_means_all() {
-    let cases = [("absent", None), ("0", None), ("0%", None), ("3", Some(3)), ("25%", Some(2)), ("1%", Some(1))];
+    let cases = [
+        ("absent", None),
+        ("0", None),
+        ("0%", None),
+        ("3", Some(3)),
+        ("25%", Some(2)),
+        ("1%", Some(1)),
+    ];
     for (written, limit) in cases {
-        let max_update = if written == "absent" { String::new() } else { format!("maxUpdate: {written}") };
+        let max_update = if written == "absent" {
+            String::new()
+        } else {
+            format!("maxUpdate: {written}")
+        };
         let yaml = format!("{{type: RollingUpdate, rollingUpdate: {{steps: [{{{max_update}}}]}}}}");
         let steps: Vec<_> = scheduler(&yaml, &[("dev", 10)]).steps().collect();
-        assert_eq!(steps, [((0..10).map(TargetId).collect(), limit)], "{written} of 10");
+        assert_eq!(
+            steps,
+            [((0..10).map(TargetId).collect(), limit)],
+            "{written} of 10"
+        );
     }
 }
 

@@ -30,7 +30,11 @@ impl Watched {
     fn new(spec: ApplicationSetSpec, options: ControllerOptions, begin: Begin) -> Self {
         let mut story = SetStory::new(spec, options, &FLEET, begin);
         let known = story.view.clone();
-        story.set.reconcile_changed(SimTime::ZERO, &known, &TargetSet::default(), &mut |_, _| Some(SimTime::ZERO));
+        story
+            .set
+            .reconcile_changed(SimTime::ZERO, &known, &TargetSet::default(), &mut |_, _| {
+                Some(SimTime::ZERO)
+            });
         Self { story, known }
     }
 
@@ -39,14 +43,26 @@ impl Watched {
         let mut changed = changes(&self.known, &self.story.view);
         omitted.iter().for_each(|index| _ = changed.remove(*index));
         self.known = self.story.view.clone();
-        let pass = self.story.set.reconcile_changed(now, &self.story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
+        let pass =
+            self.story
+                .set
+                .reconcile_changed(now, &self.story.view, &changed, &mut |_, _| {
+                    Some(SimTime::ZERO)
+                });
         if is_stored {
             self.story.set.store(&pass, &mut self.story.view);
         }
     }
 
     fn unsettled(&self) -> Vec<u32> {
-        self.story.set.ledger.as_ref().expect("it was kept").unsettled.iter().collect()
+        self.story
+            .set
+            .ledger
+            .as_ref()
+            .expect("it was kept")
+            .unsettled
+            .iter()
+            .collect()
     }
 }
 
@@ -89,7 +105,11 @@ proptest! {
 #[test]
 #[should_panic(expected = "a pass over what changed decides as a pass over all")]
 fn a_change_that_is_not_named_makes_a_difference() {
-    let mut watched = Watched::new(rolling("{maxUpdate: 2}"), ControllerOptions::default(), Begin::Settled);
+    let mut watched = Watched::new(
+        rolling("{maxUpdate: 2}"),
+        ControllerOptions::default(),
+        Begin::Settled,
+    );
     let at = SimTime::from_secs;
     (1..3).for_each(|second| watched.pass(at(second), true, &[]));
     watched.story.happens(at(5), "commit 2 7");
@@ -98,7 +118,11 @@ fn a_change_that_is_not_named_makes_a_difference() {
 
 #[test]
 fn it_looks_at_few() {
-    let mut watched = Watched::new(rolling("{maxUpdate: 2}"), ControllerOptions::default(), Begin::Settled);
+    let mut watched = Watched::new(
+        rolling("{maxUpdate: 2}"),
+        ControllerOptions::default(),
+        Begin::Settled,
+    );
     let at = SimTime::from_secs;
     (1..5).for_each(|second| watched.pass(at(second), true, &[]));
     assert!(watched.unsettled().is_empty(), "nothing is left to look at");

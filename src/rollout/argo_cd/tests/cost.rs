@@ -9,34 +9,59 @@ type State = (&'static str, fn(usize) -> SetStory);
 /// Half `dev`, half `prod`, all of them settled.
 fn settled(spec: ApplicationSetSpec, options: ControllerOptions, applications: usize) -> SetStory {
     let half = applications / 2;
-    SetStory::new(spec, options, &[("dev", half), ("prod", applications - half)], Begin::Settled)
+    SetStory::new(
+        spec,
+        options,
+        &[("dev", half), ("prod", applications - half)],
+        Begin::Settled,
+    )
 }
 
 /// Passes over everything in these seconds, each stored.
 fn passes(story: &mut SetStory, seconds: std::ops::Range<u64>) {
     let all = TargetSet::all(story.view.len());
     for now in seconds.map(SimTime::from_secs) {
-        let pass = story.set.reconcile_changed(now, &story.view, &all, &mut |_, _| Some(SimTime::ZERO));
+        let pass = story
+            .set
+            .reconcile_changed(now, &story.view, &all, &mut |_, _| Some(SimTime::ZERO));
         story.set.store(&pass, &mut story.view);
     }
 }
 
 fn count(story: &SetStory, of: impl Fn(&ApplicationStatus, &Application) -> bool) -> usize {
     let rows = story.set.rows().iter().zip(&story.view);
-    rows.filter(|(row, view)| row.as_ref().zip(view.live.as_ref()).is_some_and(|(row, live)| of(row, live))).count()
+    rows.filter(|(row, view)| {
+        row.as_ref()
+            .zip(view.live.as_ref())
+            .is_some_and(|(row, live)| of(row, live))
+    })
+    .count()
 }
 
 fn count_idle(story: &SetStory) -> usize {
-    count(story, |row, live| row.status == RolloutStatus::Pending && live.operation.is_none())
+    count(story, |row, live| {
+        row.status == RolloutStatus::Pending && live.operation.is_none()
+    })
 }
 
 /// A tenth of a set is in a sync.
 fn syncing(applications: usize) -> SetStory {
-    let mut story = settled(rolling("{maxUpdate: 10%}"), ControllerOptions::default(), applications);
+    let mut story = settled(
+        rolling("{maxUpdate: 10%}"),
+        ControllerOptions::default(),
+        applications,
+    );
     story.happens(SimTime::from_secs(10), "commit 2");
     passes(&mut story, 10..12);
-    let has_operation = |view: &ApplicationView| view.live.as_ref().is_some_and(|live| live.operation.is_some());
-    let asked = (0..).zip(&story.view).filter(|(_, view)| has_operation(view)).map(|(index, _)| index);
+    let has_operation = |view: &ApplicationView| {
+        view.live
+            .as_ref()
+            .is_some_and(|live| live.operation.is_some())
+    };
+    let asked = (0..)
+        .zip(&story.view)
+        .filter(|(_, view)| has_operation(view))
+        .map(|(index, _)| index);
     let asked = print_ranges(&asked.collect::<Vec<_>>());
     story.happens(SimTime::from_secs(12), &format!("start {asked}"));
     passes(&mut story, 12..15);
@@ -48,7 +73,10 @@ fn syncing(applications: usize) -> SetStory {
 fn closed(applications: usize) -> SetStory {
     let steps = "{matchExpressions: [{key: env, operator: In, values: [dev]}]}, {maxUpdate: 20%}";
     let mut story = settled(rolling(steps), ControllerOptions::default(), applications);
-    story.happens(SimTime::from_secs(10), &format!("commit 2 {}-{}", applications / 2, applications - 1));
+    story.happens(
+        SimTime::from_secs(10),
+        &format!("commit 2 {}-{}", applications / 2, applications - 1),
+    );
     passes(&mut story, 10..11);
     story.happens(SimTime::from_secs(11), "commit 3 0");
     passes(&mut story, 11..14);
@@ -70,8 +98,11 @@ fn forbidden(applications: usize) -> SetStory {
 /// All but one are asked to be compared with that one's new revision.
 fn behind(applications: usize) -> SetStory {
     let version = ArgoCdVersion::V3_6;
-    let options =
-        ControllerOptions { version, refresh_grace_period: SimDuration::ZERO, ..ControllerOptions::default() };
+    let options = ControllerOptions {
+        version,
+        refresh_grace_period: SimDuration::ZERO,
+        ..ControllerOptions::default()
+    };
     let mut story = settled(rolling("{maxUpdate: 10%}"), options, applications);
     story.happens(SimTime::from_secs(10), "commit 2 0");
     passes(&mut story, 10..13);
@@ -89,7 +120,9 @@ fn visits(mut story: SetStory) -> [u64; 2] {
     }
     [changed, TargetSet::all(applications)].map(|changed| {
         visits_of(|| {
-            let pass = story.set.reconcile_changed(now, &story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
+            let pass = story
+                .set
+                .reconcile_changed(now, &story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
             assert!(pass.actions.is_empty(), "nothing is to be done");
         })
     })
@@ -97,10 +130,22 @@ fn visits(mut story: SetStory) -> [u64; 2] {
 
 #[test]
 fn a_pass_visits_as_much_in_a_set_of_20_000_as_in_one_of_1_000() {
-    let states: [State; 4] = [("syncing", syncing), ("closed", closed), ("forbidden", forbidden), ("behind", behind)];
+    let states: [State; 4] = [
+        ("syncing", syncing),
+        ("closed", closed),
+        ("forbidden", forbidden),
+        ("behind", behind),
+    ];
     for (state, made) in states {
-        let [[few, _], [many, all]] = [1_000, 20_000].map(|applications| visits(made(applications)));
-        assert!(many <= 1_000 && many <= few + 10, "{state}: {few} of 1,000 and {many} of 20,000");
-        assert!(all >= 60_000, "{state}: a pass that is told of all visits all, or the count is wrong: {all}");
+        let [[few, _], [many, all]] =
+            [1_000, 20_000].map(|applications| visits(made(applications)));
+        assert!(
+            many <= 1_000 && many <= few + 10,
+            "{state}: {few} of 1,000 and {many} of 20,000"
+        );
+        assert!(
+            all >= 60_000,
+            "{state}: a pass that is told of all visits all, or the count is wrong: {all}"
+        );
     }
 }

@@ -51,19 +51,37 @@ prop_compose! {
 }
 
 fn story(steps: &str, options: ControllerOptions, settled: bool) -> SetStory {
-    SetStory::new(rolling(steps), options, &FLEET, if settled { Begin::Settled } else { Begin::Empty })
+    SetStory::new(
+        rolling(steps),
+        options,
+        &FLEET,
+        if settled {
+            Begin::Settled
+        } else {
+            Begin::Empty
+        },
+    )
 }
 
 /// Forbidden transitions of a row in one pass.
 fn check_row(old: Option<&ApplicationStatus>, new: Option<&ApplicationStatus>) {
-    let (Some(old), Some(new)) = (old, new) else { return };
+    let (Some(old), Some(new)) = (old, new) else {
+        return;
+    };
     if new.message == Message::Arrived && old.message != Message::Arrived {
         assert_eq!(old.status, RolloutStatus::Progressing, "{old:?} to {new:?}");
     }
     if (old.status, new.status) == (RolloutStatus::Pending, RolloutStatus::Healthy) {
-        assert_eq!(new.message, Message::SyncedHealthy, "only by way of Waiting: {old:?} to {new:?}");
+        assert_eq!(
+            new.message,
+            Message::SyncedHealthy,
+            "only by way of Waiting: {old:?} to {new:?}"
+        );
     }
-    assert!(old.last_transition_time <= new.last_transition_time, "time only advances: {old:?} to {new:?}");
+    assert!(
+        old.last_transition_time <= new.last_transition_time,
+        "time only advances: {old:?} to {new:?}"
+    );
 }
 
 proptest! {
@@ -193,16 +211,37 @@ proptest! {
 fn a_pass_returns_when_the_next_one_is_due() {
     let mut spec = rolling("{}");
     spec.generators = serde_saphyr::from_str("[{git: {}}]").expect("a generator");
-    let mut story = SetStory::new(spec, ControllerOptions::default(), &[("dev", 1)], Begin::Settled);
+    let mut story = SetStory::new(
+        spec,
+        ControllerOptions::default(),
+        &[("dev", 1)],
+        Begin::Settled,
+    );
     let (now, seconds) = (SimTime::from_secs(100), SimDuration::from_secs);
     let wake = |story: &mut SetStory| story.set.reconcile(now, &story.view).wake_at;
-    assert_eq!(wake(&mut story), Some(now + seconds(180)), "the generator's timer");
+    assert_eq!(
+        wake(&mut story),
+        Some(now + seconds(180)),
+        "the generator's timer"
+    );
     story.happens(now, "commit 2");
-    assert_eq!(wake(&mut story), Some(now), "the pass wrote rows, which queues another one");
+    assert_eq!(
+        wake(&mut story),
+        Some(now),
+        "the pass wrote rows, which queues another one"
+    );
     story.set.set_spec(rolling("{}"));
     assert_eq!(wake(&mut story), None, "no generator has a timer");
-    story.view[0].generated.as_mut().expect("it is generated").valid = false;
-    assert_eq!(wake(&mut story), Some(now + ERROR_REQUEUE), "an application is not valid");
+    story.view[0]
+        .generated
+        .as_mut()
+        .expect("it is generated")
+        .valid = false;
+    assert_eq!(
+        wake(&mut story),
+        Some(now + ERROR_REQUEUE),
+        "an application is not valid"
+    );
     story.set.set_spec(rolling(""));
     assert_eq!(wake(&mut story), Some(now + ERROR_REQUEUE), "no steps");
 }

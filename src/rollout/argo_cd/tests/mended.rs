@@ -3,7 +3,13 @@
 use super::*;
 
 fn play(options: ControllerOptions, story: &str) {
-    SetStory::new(rolling("{maxUpdate: 1}"), options, &[("dev", 2)], Begin::Settled).plays(story);
+    SetStory::new(
+        rolling("{maxUpdate: 1}"),
+        options,
+        &[("dev", 2)],
+        Begin::Settled,
+    )
+    .plays(story);
 }
 
 #[test]

@@ -54,15 +54,25 @@ impl SetStory {
         steps: &[(&str, usize)],
         begin: Begin,
     ) -> Self {
-        let labels: Vec<_> = steps.iter().flat_map(|(name, count)| std::iter::repeat_n(env(name), *count)).collect();
-        let names = (0..labels.len()).map(|index| format!("a{index:02}")).collect();
+        let labels: Vec<_> = steps
+            .iter()
+            .flat_map(|(name, count)| std::iter::repeat_n(env(name), *count))
+            .collect();
+        let names = (0..labels.len())
+            .map(|index| format!("a{index:02}"))
+            .collect();
         let mut set = ArgoCd::new(spec, options, names);
         let application = |labels: Arc<Labels>| {
             let generated = Generated::new(Arc::clone(&labels), 1, Revision(1));
             let spec = set.spec_of(&generated);
-            let live =
-                Application { reconciled_at: Some(SimTime::ZERO), ..Application::settled(labels, spec, Revision(1)) };
-            ApplicationView { generated: Some(generated), live: (begin == Begin::Settled).then_some(live) }
+            let live = Application {
+                reconciled_at: Some(SimTime::ZERO),
+                ..Application::settled(labels, spec, Revision(1))
+            };
+            ApplicationView {
+                generated: Some(generated),
+                live: (begin == Begin::Settled).then_some(live),
+            }
         };
         let view: Vec<ApplicationView> = labels.into_iter().map(application).collect();
         if begin == Begin::Settled {
@@ -74,9 +84,17 @@ impl SetStory {
     pub(super) fn happens(&mut self, now: SimTime, event: &str) {
         let mut words = event.split(' ');
         let name = words.next().expect("an event has a name");
-        let argument = matches!(name, "commit" | "template" | "move").then(|| words.next().expect("a word"));
-        let number = || argument.expect("it has one").parse::<u32>().expect("a number");
-        let list = words.next().map_or_else(|| (0..self.view.len() as u32).collect(), ranges);
+        let argument =
+            matches!(name, "commit" | "template" | "move").then(|| words.next().expect("a word"));
+        let number = || {
+            argument
+                .expect("it has one")
+                .parse::<u32>()
+                .expect("a number")
+        };
+        let list = words
+            .next()
+            .map_or_else(|| (0..self.view.len() as u32).collect(), ranges);
         for index in list {
             let application = &mut self.view[index as usize];
             match (name, &mut application.generated) {
@@ -101,17 +119,60 @@ impl SetStory {
         let hold = self.set.hold(&self.view);
         let pass = self.set.reconcile(now, &self.view);
         self.set.store(&pass, &mut self.view);
-        let of =
-            |select: fn(&ApplicationAction) -> Option<u32>| pass.actions.iter().filter_map(select).collect::<Vec<_>>();
+        let of = |select: fn(&ApplicationAction) -> Option<u32>| {
+            pass.actions.iter().filter_map(select).collect::<Vec<_>>()
+        };
         let groups = [
-            ("create", of(|action| if let ApplicationAction::Create(target) = action { Some(target.0) } else { None })),
-            ("update", of(|action| if let ApplicationAction::Stage(target) = action { Some(target.0) } else { None })),
+            (
+                "create",
+                of(|action| {
+                    if let ApplicationAction::Create(target) = action {
+                        Some(target.0)
+                    } else {
+                        None
+                    }
+                }),
+            ),
+            (
+                "update",
+                of(|action| {
+                    if let ApplicationAction::Stage(target) = action {
+                        Some(target.0)
+                    } else {
+                        None
+                    }
+                }),
+            ),
             (
                 "refresh",
-                of(|action| if let ApplicationAction::Refresh(target) = action { Some(target.0) } else { None }),
+                of(|action| {
+                    if let ApplicationAction::Refresh(target) = action {
+                        Some(target.0)
+                    } else {
+                        None
+                    }
+                }),
             ),
-            ("delete", of(|action| if let ApplicationAction::Delete(target) = action { Some(target.0) } else { None })),
-            ("sync", of(|action| if let ApplicationAction::Deploy(target) = action { Some(target.0) } else { None })),
+            (
+                "delete",
+                of(|action| {
+                    if let ApplicationAction::Delete(target) = action {
+                        Some(target.0)
+                    } else {
+                        None
+                    }
+                }),
+            ),
+            (
+                "sync",
+                of(|action| {
+                    if let ApplicationAction::Deploy(target) = action {
+                        Some(target.0)
+                    } else {
+                        None
+                    }
+                }),
+            ),
         ];
         let mut texts: Vec<String> = groups
             .iter()
@@ -120,8 +181,13 @@ impl SetStory {
             .collect();
         for status in RolloutStatus::ALL {
             let is_new = |index: &u32| {
-                let (old, new) = (before[*index as usize].as_ref(), self.set.rows()[*index as usize].as_ref());
-                new.is_some_and(|new| new.status == status && old.is_none_or(|old| old.is_worth_writing_over(new)))
+                let (old, new) = (
+                    before[*index as usize].as_ref(),
+                    self.set.rows()[*index as usize].as_ref(),
+                );
+                new.is_some_and(|new| {
+                    new.status == status && old.is_none_or(|old| old.is_worth_writing_over(new))
+                })
             };
             let list: Vec<u32> = (0..before.len() as u32).filter(is_new).collect();
             if !list.is_empty() {
@@ -135,7 +201,9 @@ impl SetStory {
         );
         match hold {
             Some(hold) => format!("hold {hold}"),
-            None if texts.is_empty() && self.view.iter().all(ApplicationView::is_done) => "done".to_owned(),
+            None if texts.is_empty() && self.view.iter().all(ApplicationView::is_done) => {
+                "done".to_owned()
+            }
             None if texts.is_empty() => "nothing".to_owned(),
             None => texts.join("; "),
         }
@@ -145,7 +213,9 @@ impl SetStory {
         let played: String = story
             .lines()
             .map(|line| {
-                let Some((head, _)) = line.split_once(" => ") else { return "\n".to_owned() };
+                let Some((head, _)) = line.split_once(" => ") else {
+                    return "\n".to_owned();
+                };
                 let (second, event) = head.split_once(' ').expect("a second and an event");
                 let now = SimTime::from_secs(second.parse().expect("a number of seconds"));
                 self.happens(now, event);
@@ -162,8 +232,11 @@ fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&
     let started_at = live.operation_state.map_or(now, |state| state.started_at);
     match event {
         "compared" => {
-            (live.sync, live.health, live.revisions) =
-                (SyncStatus::OutOfSync, Health::Missing, Arc::new([Revision(1)]));
+            (live.sync, live.health, live.revisions) = (
+                SyncStatus::OutOfSync,
+                Health::Missing,
+                Arc::new([Revision(1)]),
+            );
         }
         "commit" => {
             let revision = Revision(argument.expect("which").parse().expect("a number"));
@@ -173,10 +246,14 @@ fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&
         "refresh" => live.sync = SyncStatus::Synced,
         "start" => live.operation_state = state(OperationPhase::Running, now),
         "synced" => {
-            (live.sync, live.health, live.operation) = (SyncStatus::Synced, Health::Progressing, None);
+            (live.sync, live.health, live.operation) =
+                (SyncStatus::Synced, Health::Progressing, None);
             live.operation_state = state(OperationPhase::Succeeded, started_at);
         }
-        "failed" => (live.operation_state, live.operation) = (state(OperationPhase::Failed, started_at), None),
+        "failed" => {
+            (live.operation_state, live.operation) =
+                (state(OperationPhase::Failed, started_at), None)
+        }
         "healthy" => live.health = Health::Healthy,
         "degraded" => live.health = Health::Degraded,
         "reconciled" => {}

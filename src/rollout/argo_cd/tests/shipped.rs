@@ -207,8 +207,12 @@ fn an_operation_of_the_same_second_does_not_count() {
 #[test]
 fn a_deleted_set_deletes_the_last_step_first_one_by_one() {
     let deleted = |spec: &ApplicationSetSpec, steps: &[(&str, usize)]| {
-        let SetStory { mut set, mut view } =
-            SetStory::new(spec.clone(), ControllerOptions::default(), steps, Begin::Settled);
+        let SetStory { mut set, mut view } = SetStory::new(
+            spec.clone(),
+            ControllerOptions::default(),
+            steps,
+            Begin::Settled,
+        );
         let mut deleted = Vec::new();
         loop {
             let pass = set.delete(SimTime::from_secs(10), &view);
@@ -219,22 +223,45 @@ fn a_deleted_set_deletes_the_last_step_first_one_by_one() {
             set.store(&pass, &mut view);
             let waits = set.delete(SimTime::from_secs(130), &view);
             assert!(waits.actions.is_empty() && waits.wake_at == Some(SimTime::from_secs(140)));
-            assert!(set.delete(SimTime::from_secs(131), &view).status.deletion_failed, "after two minutes");
+            assert!(
+                set.delete(SimTime::from_secs(131), &view)
+                    .status
+                    .deletion_failed,
+                "after two minutes"
+            );
             view[target.index()].live = None;
             deleted.push(target.0);
         }
     };
     let mut spec = rolling(DEV_PROD);
     spec.strategy.as_mut().expect("it has one").deletion_order = "reverse".to_owned();
-    spec.template.metadata.finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
-    assert_eq!(deleted(&spec, &[("dev", 1), ("prod", 2), ("lab", 1)]), [1, 2, 0]);
+    spec.template
+        .metadata
+        .finalizers
+        .push("resources-finalizer.argocd.argoproj.io".to_owned());
+    assert_eq!(
+        deleted(&spec, &[("dev", 1), ("prod", 2), ("lab", 1)]),
+        [1, 2, 0]
+    );
     let both = "{matchExpressions: [{key: env, operator: In, values: [dev, both]}]},
          {matchExpressions: [{key: env, operator: In, values: [prod, both]}]}";
-    let strategy =
-        ApplicationSetStrategy { deletion_order: "Reverse".to_owned(), ..rolling(both).strategy.expect("it has one") };
-    let overlapping = ApplicationSetSpec { strategy: Some(strategy), ..spec.clone() };
-    assert_eq!(deleted(&overlapping, &[("dev", 1), ("both", 1), ("prod", 1)]), [2, 0, 1]);
-    spec.strategy.as_mut().expect("it has one").deletion_order.clear();
+    let strategy = ApplicationSetStrategy {
+        deletion_order: "Reverse".to_owned(),
+        ..rolling(both).strategy.expect("it has one")
+    };
+    let overlapping = ApplicationSetSpec {
+        strategy: Some(strategy),
+        ..spec.clone()
+    };
+    assert_eq!(
+        deleted(&overlapping, &[("dev", 1), ("both", 1), ("prod", 1)]),
+        [2, 0, 1]
+    );
+    spec.strategy
+        .as_mut()
+        .expect("it has one")
+        .deletion_order
+        .clear();
     assert_eq!(deleted(&spec, &[("dev", 1), ("prod", 2)]), [0; 0]);
 }
 
@@ -265,7 +292,9 @@ fn without_a_rolling_sync_specs_change_and_the_application_controller_syncs() {
 #[test]
 fn applications_that_must_not_be_changed_are_never_synced() {
     let mut spec = rolling("{}");
-    spec.sync_policy = Some(ApplicationSetSyncPolicy { applications_sync: Some(ApplicationsSync::CreateOnly) });
+    spec.sync_policy = Some(ApplicationSetSyncPolicy {
+        applications_sync: Some(ApplicationsSync::CreateOnly),
+    });
     play(
         spec,
         &[("dev", 2)],

@@ -4,11 +4,20 @@ use super::*;
 
 fn options(version: ArgoCdVersion, grace_s: u64) -> ControllerOptions {
     let refresh_grace_period = SimDuration::from_secs(grace_s);
-    ControllerOptions { version, refresh_grace_period, ..ControllerOptions::default() }
+    ControllerOptions {
+        version,
+        refresh_grace_period,
+        ..ControllerOptions::default()
+    }
 }
 
 fn story(version: ArgoCdVersion, grace_s: u64, applications: usize) -> SetStory {
-    SetStory::new(rolling("{maxUpdate: 1}"), options(version, grace_s), &[("dev", applications)], Begin::Settled)
+    SetStory::new(
+        rolling("{maxUpdate: 1}"),
+        options(version, grace_s),
+        &[("dev", applications)],
+        Begin::Settled,
+    )
 }
 
 #[test]
@@ -44,7 +53,12 @@ fn an_application_that_does_not_change_is_compared_once_and_waited_for() {
     // All have the new revision in the second of the change; nobody is behind.
     story(ArgoCdVersion::V3_6, 0, 2).plays("10 commit 2 => Waiting: 1; Pending: 0");
     // Without a pending change there is no barrier: new applications are promoted as before.
-    let new = SetStory::new(rolling("{}"), options(ArgoCdVersion::V3_6, 30), &[("dev", 2)], Begin::Empty);
+    let new = SetStory::new(
+        rolling("{}"),
+        options(ArgoCdVersion::V3_6, 30),
+        &[("dev", 2)],
+        Begin::Empty,
+    );
     new.plays("1 pass => create 0-1\n1 pass => Pending: 0-1");
 }
 
@@ -55,8 +69,13 @@ fn within_the_grace_period_3_6_promotes_nothing_and_asks_for_no_refresh_and_no_p
     story.happens(at(10), "commit 2 0");
     assert_eq!(story.pass(at(10)), "Waiting: 0");
     let held = story.pass(at(11));
-    assert!(held.starts_with("hold refreshGracePeriod: nothing is promoted within 30 s of a change"), "{held}");
-    let early = story.set.reconcile(SimTime::from_nanos(39_999_999_999), &story.view);
+    assert!(
+        held.starts_with("hold refreshGracePeriod: nothing is promoted within 30 s of a change"),
+        "{held}"
+    );
+    let early = story
+        .set
+        .reconcile(SimTime::from_nanos(39_999_999_999), &story.view);
     assert_eq!((early.actions.as_slice(), early.wake_at), (&[][..], None));
     let late = story.set.reconcile(at(40), &story.view);
     assert_eq!(late.actions, [ApplicationAction::Refresh(TargetId(1))]);

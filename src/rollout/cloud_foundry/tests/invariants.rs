@@ -28,20 +28,42 @@ fn lrp() -> impl Strategy<Value = LrpState> {
 }
 
 fn weather() -> impl Strategy<Value = Weather> {
-    (vec(lrp(), 0..25), any::<bool>(), prop::bool::weighted(0.9), any::<bool>())
-        .prop_map(|(lrps, torn_down, diego, continues)| Weather { lrps, torn_down, diego, continues })
+    (
+        vec(lrp(), 0..25),
+        any::<bool>(),
+        prop::bool::weighted(0.9),
+        any::<bool>(),
+    )
+        .prop_map(|(lrps, torn_down, diego, continues)| Weather {
+            lrps,
+            torn_down,
+            diego,
+            continues,
+        })
 }
 
 fn options() -> impl Strategy<Value = DeploymentOptions> {
     let steps = prop::option::of(vec(1..=100_u8, 1..4));
-    (any::<bool>(), 1..8_u64, prop::option::of(0..15_u32), steps).prop_map(|(canary, max_in_flight, web, steps)| {
-        let canary_steps = steps.filter(|_| canary).map(|mut steps| {
-            steps.sort_unstable();
-            steps
-        });
-        let strategy = if canary { super::DeploymentStrategy::Canary } else { super::DeploymentStrategy::Rolling };
-        DeploymentOptions { strategy, max_in_flight, web_instances: web, canary_steps, ..DeploymentOptions::default() }
-    })
+    (any::<bool>(), 1..8_u64, prop::option::of(0..15_u32), steps).prop_map(
+        |(canary, max_in_flight, web, steps)| {
+            let canary_steps = steps.filter(|_| canary).map(|mut steps| {
+                steps.sort_unstable();
+                steps
+            });
+            let strategy = if canary {
+                super::DeploymentStrategy::Canary
+            } else {
+                super::DeploymentStrategy::Rolling
+            };
+            DeploymentOptions {
+                strategy,
+                max_in_flight,
+                web_instances: web,
+                canary_steps,
+                ..DeploymentOptions::default()
+            }
+        },
+    )
 }
 
 fn rules() -> impl Strategy<Value = RuleSet> {
@@ -55,7 +77,11 @@ fn blow(app: &mut AppView, weather: &Weather) {
     app.diego_available = weather.diego;
     for process in &mut app.processes {
         if Some(process.id) == new {
-            let reported = weather.lrps.iter().copied().take(process.instances as usize);
+            let reported = weather
+                .lrps
+                .iter()
+                .copied()
+                .take(process.instances as usize);
             process.lrps = reported.collect::<Vec<_>>().into();
         } else if weather.torn_down {
             while process.lrps.len() > process.instances as usize {
@@ -71,7 +97,12 @@ fn blow(app: &mut AppView, weather: &Weather) {
 
 /// Existing instances: the desired ones, and those that are being stopped.
 fn existing(app: &AppView) -> u64 {
-    app.desired_instances() + app.processes.iter().map(|process| u64::from(process.stopping())).sum::<u64>()
+    app.desired_instances()
+        + app
+            .processes
+            .iter()
+            .map(|process| u64::from(process.stopping()))
+            .sum::<u64>()
 }
 
 proptest! {

@@ -28,12 +28,19 @@ pub(super) struct AppStory {
 
 impl AppStory {
     pub(super) fn new(rules: RuleSet, instances: u32) -> Self {
-        Self { updater: CloudFoundry::new(rules), app: AppView::settled(OLD, instances), now: SimTime::ZERO }
+        Self {
+            updater: CloudFoundry::new(rules),
+            app: AppView::settled(OLD, instances),
+            now: SimTime::ZERO,
+        }
     }
 
     /// Plays the events of `story` and compares the outcomes.
     pub(super) fn plays(&mut self, story: &str) {
-        let lines: Vec<&str> = story.lines().filter(|line| !line.trim().is_empty()).collect();
+        let lines: Vec<&str> = story
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
         let mut played = String::new();
         for line in &lines {
             let (event, _) = line.split_once("=>").expect("a line has an outcome");
@@ -57,14 +64,18 @@ impl AppStory {
 
     pub(super) fn create(&mut self, yaml: &str) -> Result<usize, ApiError> {
         let request: DeploymentRequest = serde_saphyr::from_str(yaml).expect(yaml);
-        self.app.create(self.updater.rules, &request.check().expect(yaml), NEW)
+        self.app
+            .create(self.updater.rules, &request.check().expect(yaml), NEW)
     }
 
     fn report_and_pass(&mut self, event: &str) -> String {
         let deployment = self.app.deployments.last().expect("a deployment");
         let (new, mut lrps, mut ending) = (deployment.process, Vec::new(), 0);
         self.app.diego_available = event != "no Diego";
-        for part in event.split(", ").filter(|part| part.ends_with(|last: char| last != 'o') && *part != "pass") {
+        for part in event
+            .split(", ")
+            .filter(|part| part.ends_with(|last: char| last != 'o') && *part != "pass")
+        {
             let (count, state) = part.split_once(' ').expect("a number and a state");
             let count: usize = count.parse().expect("a number");
             let state = match state {
@@ -92,7 +103,11 @@ impl AppStory {
         let hold = self.updater.hold(&self.app);
         let before = (self.app.processes.clone(), self.state());
         let pass = self.updater.reconcile(self.now, &self.app);
-        assert_eq!(pass, self.updater.reconcile(self.now, &self.app), "the same view gives the same pass");
+        assert_eq!(
+            pass,
+            self.updater.reconcile(self.now, &self.app),
+            "the same view gives the same pass"
+        );
         self.app.store(&pass);
         let moves = before != (self.app.processes.clone(), self.state());
         assert!(
@@ -106,7 +121,10 @@ impl AppStory {
     }
 
     fn state(&self) -> Option<DeploymentState> {
-        self.app.deployments.last().map(|deployment| deployment.state)
+        self.app
+            .deployments
+            .last()
+            .map(|deployment| deployment.state)
     }
 
     /// `old 4+2, new 6, ACTIVE/DEPLOYING`
@@ -115,9 +133,16 @@ impl AppStory {
         let is_new = |process: &&Process| Some(process.id) == deployment.process;
         let old = self.app.processes.iter().filter(|process| !is_new(process));
         let old: Vec<String> = old.map(|process| process.instances.to_string()).collect();
-        let old = if old.is_empty() { "none".to_owned() } else { old.join("+") };
+        let old = if old.is_empty() {
+            "none".to_owned()
+        } else {
+            old.join("+")
+        };
         let new = self.app.processes.iter().find(is_new);
-        let new = new.map_or_else(|| "none".to_owned(), |process| process.instances.to_string());
+        let new = new.map_or_else(
+            || "none".to_owned(),
+            |process| process.instances.to_string(),
+        );
         format!("old {old}, new {new}, {}", api_status(deployment))
     }
 }
@@ -125,14 +150,33 @@ impl AppStory {
 /// `ACTIVE/PAUSED, step 2 of 5`, and the error.
 fn api_status(deployment: &Deployment) -> String {
     let steps = deployment.options.canary_steps.as_ref().map_or(1, Vec::len);
-    let step = deployment.canary_current_step.map(|step| format!(", step {step} of {steps}")).unwrap_or_default();
-    let error = deployment.error.as_ref().map(|error| format!(", error: {error}")).unwrap_or_default();
-    format!("{}/{}{step}{error}", deployment.value(), deployment.reason())
+    let step = deployment
+        .canary_current_step
+        .map(|step| format!(", step {step} of {steps}"))
+        .unwrap_or_default();
+    let error = deployment
+        .error
+        .as_ref()
+        .map(|error| format!(", error: {error}"))
+        .unwrap_or_default();
+    format!(
+        "{}/{}{step}{error}",
+        deployment.value(),
+        deployment.reason()
+    )
 }
 
 /// Limits on instances of the organization alone.
 pub(super) fn quota_of_organization(name: &str, limit: u64, other_instances: u64) -> AppQuota {
     let name = name.to_owned();
-    let organization = QuotaLimits { name, app_instance_limit: Some(limit), other_instances, ..QuotaLimits::default() };
-    AppQuota { organization, ..AppQuota::default() }
+    let organization = QuotaLimits {
+        name,
+        app_instance_limit: Some(limit),
+        other_instances,
+        ..QuotaLimits::default()
+    };
+    AppQuota {
+        organization,
+        ..AppQuota::default()
+    }
 }

@@ -9,7 +9,10 @@ fn request(yaml: &str) -> DeploymentRequest {
 fn refused(yaml: &str) -> Vec<String> {
     match request(yaml).check() {
         Ok(options) => panic!("{yaml}: {options:?}"),
-        Err(errors) => errors.iter().map(|error| format!("{}: {error}", error.field)).collect(),
+        Err(errors) => errors
+            .iter()
+            .map(|error| format!("{}: {error}", error.field))
+            .collect(),
     }
 }
 
@@ -37,16 +40,32 @@ fn a_real_body_is_read_with_all_its_fields() {
 
 #[test]
 fn an_absent_option_is_the_default() {
-    for yaml in ["", "{}", "{strategy: null}", "{options: {max_in_flight: null}}", "{options: {canary: null}}"] {
-        assert_eq!(request(yaml).check(), Ok(DeploymentOptions::default()), "{yaml:?}");
+    for yaml in [
+        "",
+        "{}",
+        "{strategy: null}",
+        "{options: {max_in_flight: null}}",
+        "{options: {canary: null}}",
+    ] {
+        assert_eq!(
+            request(yaml).check(),
+            Ok(DeploymentOptions::default()),
+            "{yaml:?}"
+        );
     }
-    assert!(serde_saphyr::from_str::<DeploymentRequest>("[rolling]").is_err(), "a list is not a deployment");
+    assert!(
+        serde_saphyr::from_str::<DeploymentRequest>("[rolling]").is_err(),
+        "a list is not a deployment"
+    );
 }
 
 #[test]
 fn errors_have_the_products_messages_and_order() {
     let cases: [(&str, &[&str]); 9] = [
-        ("{strategy: recreate}", &["strategy: Strategy 'recreate' is not a supported deployment strategy"]),
+        (
+            "{strategy: recreate}",
+            &["strategy: Strategy 'recreate' is not a supported deployment strategy"],
+        ),
         (
             "{b: 1, a: 2, strategy: '', options: 7}",
             &[
@@ -72,7 +91,10 @@ fn errors_have_the_products_messages_and_order() {
                 "options.disk_in_mb: Disk in mb must be less than or equal to 2147483647",
             ],
         ),
-        ("{options: {canary: {}}}", &["options.canary: Options canary are only valid for Canary deployments"]),
+        (
+            "{options: {canary: {}}}",
+            &["options.canary: Options canary are only valid for Canary deployments"],
+        ),
         (
             "{strategy: canary, options: {canary: {steps: [{instance_weight: 101}, {instance_weight: 5}]}}}",
             &[
@@ -87,13 +109,17 @@ fn errors_have_the_products_messages_and_order() {
         ),
         (
             "{strategy: canary, options: {canary: {steps: []}}}",
-            &["options.canary.steps: Options canary steps must not be empty (the product accepts this, and then \
-               fails with NoMethodError)"],
+            &[
+                "options.canary.steps: Options canary steps must not be empty (the product accepts this, and then \
+               fails with NoMethodError)",
+            ],
         ),
         (
             "{options: []}",
-            &["options: Options must be an object (the product accepts an empty list or text, and then fails \
-               with TypeError)"],
+            &[
+                "options: Options must be an object (the product accepts an empty list or text, and then fails \
+               with TypeError)",
+            ],
         ),
     ];
     for (yaml, expected) in cases {
@@ -106,7 +132,10 @@ fn a_field_is_replaced_and_all_others_stay() {
     let mut merged = request("{strategy: canary, options: {max_in_flight: 5, web_instances: 7}}");
     merged.set("options.max_in_flight", &2.into());
     merged.set("strategy", &"rolling".into());
-    assert_eq!(merged, request("{strategy: rolling, options: {max_in_flight: 2, web_instances: 7}}"));
+    assert_eq!(
+        merged,
+        request("{strategy: rolling, options: {max_in_flight: 2, web_instances: 7}}")
+    );
     let mut merged = DeploymentRequest::default();
     merged.set("options.max_in_flight", &2.into());
     assert_eq!(merged.check().map(|options| options.max_in_flight), Ok(2));

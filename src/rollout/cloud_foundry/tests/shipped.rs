@@ -112,7 +112,10 @@ create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/D
 3 up => hold app_instance_limit: the pass needs 10 instances for the app, which has 7; others use 5, and organization `acme` allows 12; the pass is rolled back, and so is the next",
     );
     let error = story.app.deployments[0].error.clone();
-    assert_eq!(error.as_deref(), Some("app_instance_limit app_instance_limit_exceeded"));
+    assert_eq!(
+        error.as_deref(),
+        Some("app_instance_limit app_instance_limit_exceeded")
+    );
     story.app.quota = quota_of_organization("acme", 15, 5);
     story.plays("3 up => old 4, new 6, ACTIVE/DEPLOYING");
 }
@@ -120,8 +123,11 @@ create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/D
 #[test]
 fn memory_is_limited_like_instances() {
     let mut story = AppStory::new(RuleSet::Shipped, 2);
-    story.app.quota.space =
-        QuotaLimits { name: "dev".to_owned(), memory_limit_in_mb: Some(3 * 1024), ..QuotaLimits::default() };
+    story.app.quota.space = QuotaLimits {
+        name: "dev".to_owned(),
+        memory_limit_in_mb: Some(3 * 1024),
+        ..QuotaLimits::default()
+    };
     story.plays(
         "
 create {options: {max_in_flight: 2}} => rejected: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
@@ -153,14 +159,20 @@ create {options: {max_in_flight: 3}} => old 4+4, new 3, ACTIVE/DEPLOYING
 ";
     let mut story = AppStory::new(RuleSet::Shipped, 6);
     story.plays(until_the_last);
-    assert_eq!(api_status(&story.app.deployments[0]), "FINALIZED/SUPERSEDED");
+    assert_eq!(
+        api_status(&story.app.deployments[0]),
+        "FINALIZED/SUPERSEDED"
+    );
     story.plays(
         "
 6 up => old none, new 6, ACTIVE/DEPLOYING, error: An unexpected error has occurred: Sequel::NoExistingObject
 6 up => old none, new 6, FINALIZED/DEPLOYED",
     );
     let mut story = AppStory::new(RuleSet::Shipped, 6);
-    story.updater = story.updater.with_defects(CloudFoundryBugs { interim_trap: false, ..CloudFoundryBugs::default() });
+    story.updater = story.updater.with_defects(CloudFoundryBugs {
+        interim_trap: false,
+        ..CloudFoundryBugs::default()
+    });
     story.plays(until_the_last);
     story.plays("6 up => old none, new 6, FINALIZED/DEPLOYED");
 }
@@ -179,7 +191,10 @@ create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
     story.plays("2 starting => old 5+0, new 2, ACTIVE/DEPLOYING");
     // Without the bug the pass removes only the canary, and only if it makes another change.
     let mut story = AppStory::new(RuleSet::Shipped, 10);
-    story.updater = story.updater.with_defects(CloudFoundryBugs { purge: false, ..CloudFoundryBugs::default() });
+    story.updater = story.updater.with_defects(CloudFoundryBugs {
+        purge: false,
+        ..CloudFoundryBugs::default()
+    });
     story.plays(canary);
     story.plays("2 starting => old 6+0, new 2, ACTIVE/DEPLOYING");
 }
@@ -195,7 +210,10 @@ create {} => old 4+4, new 1, ACTIVE/DEPLOYING
 cancel => old 4+4, new 1, ACTIVE/CANCELING
 1 up => old 6, new none, FINALIZED/CANCELED",
     );
-    assert_eq!(story.app.processes[0].revision, NEW, "the superseded deployment's process survived");
+    assert_eq!(
+        story.app.processes[0].revision, NEW,
+        "the superseded deployment's process survived"
+    );
 }
 
 #[test]
@@ -204,18 +222,32 @@ fn a_stopped_app_is_started_directly_with_the_new_version() {
     story.app = AppView::stopped(OLD, 3);
     story.plays("create {options: {web_instances: 5}} => old 5, new none, FINALIZED/DEPLOYED");
     assert!(story.app.started);
-    assert_eq!((story.app.revision, story.app.processes[0].revision), (NEW, NEW));
+    assert_eq!(
+        (story.app.revision, story.app.processes[0].revision),
+        (NEW, NEW)
+    );
 }
 
 #[test]
 fn passes_are_periodic_while_a_deployment_is_in_progress() {
     let mut story = AppStory::new(RuleSet::Shipped, 1);
     let at = |seconds| SimTime::from_secs(seconds);
-    assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, None, "nothing to do");
+    assert_eq!(
+        story.updater.reconcile(at(7), &story.app).wake_at,
+        None,
+        "nothing to do"
+    );
     story.create("{strategy: canary}").expect("it is created");
-    assert_eq!(story.updater.reconcile(at(0), &story.app).wake_at, Some(at(5)));
+    assert_eq!(
+        story.updater.reconcile(at(0), &story.app).wake_at,
+        Some(at(5))
+    );
     // That pass took seven seconds, and the next starts immediately.
-    assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, Some(at(12)), "from the start of this one");
+    assert_eq!(
+        story.updater.reconcile(at(7), &story.app).wake_at,
+        Some(at(12)),
+        "from the start of this one"
+    );
     story.app.processes[1].lrps = vec![LrpState::Running].into();
     let pass = story.updater.reconcile(at(12), &story.app);
     assert_eq!(pass.wake_at, None, "paused: not processed");
@@ -224,6 +256,10 @@ fn passes_are_periodic_while_a_deployment_is_in_progress() {
     let next = story.updater.next_pass(at(61));
     assert_eq!(next, at(62), "on the loop's own beat");
     let pass = story.updater.reconcile(next, &story.app);
-    assert_eq!(pass.status[0].state, DeploymentState::Deployed, "it is finished");
+    assert_eq!(
+        pass.status[0].state,
+        DeploymentState::Deployed,
+        "it is finished"
+    );
     assert_eq!(pass.wake_at, None);
 }

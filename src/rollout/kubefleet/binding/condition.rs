@@ -62,10 +62,14 @@ impl WorkState {
             Self::Unknown => [None; 4],
             Self::OverrideFailed => [Some(False), None, None, None],
             Self::SyncFailed | Self::SyncPending => [Some(True), Some(False), None, None],
-            Self::Applying | Self::ApplyFailed | Self::ApplyPending => [Some(True), Some(True), Some(False), None],
+            Self::Applying | Self::ApplyFailed | Self::ApplyPending => {
+                [Some(True), Some(True), Some(False), None]
+            }
             Self::Applied => [Some(True), Some(True), Some(True), None],
             Self::DiffReported | Self::DiffFailed => [Some(True), Some(True), None, None],
-            Self::Unavailable | Self::NotAvailableYet => [Some(True), Some(True), Some(True), Some(False)],
+            Self::Unavailable | Self::NotAvailableYet => {
+                [Some(True), Some(True), Some(True), Some(False)]
+            }
             Self::Available | Self::AvailableUntrackable => [Some(True); 4],
         }
     }

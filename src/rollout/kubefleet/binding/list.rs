@@ -16,7 +16,11 @@ pub fn binding_name(placement: &str, cluster: &str, suffix: u32) -> String {
     // One part may use the length that the other leaves unused.
     let placement_most = PART.max(2 * PART - cluster_len.min(2 * PART));
     let cluster_most = PART.max(2 * PART - placement_len.min(2 * PART));
-    format!("{}-{}-{suffix:08x}", cut(placement, placement_most), cut(cluster, cluster_most))
+    format!(
+        "{}-{}-{suffix:08x}",
+        cut(placement, placement_most),
+        cut(cluster, cluster_most)
+    )
 }
 
 /// All bindings of a placement, in the byte order of their names.
@@ -50,7 +54,10 @@ const NOWHERE: u32 = u32::MAX;
 impl Bindings {
     /// All bindings, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Binding> {
-        (0..).zip(&self.list).filter(|(place, _)| !self.gone.contains(*place)).map(|(_, binding)| binding)
+        (0..)
+            .zip(&self.list)
+            .filter(|(place, _)| !self.gone.contains(*place))
+            .map(|(_, binding)| binding)
     }
 
     /// The binding of a cluster; if it has several, one that is not being deleted.
@@ -60,7 +67,9 @@ impl Bindings {
 
     /// Mutable [`Bindings::get`]; the caller must not change name and cluster.
     pub fn get_mut(&mut self, target: TargetId) -> Option<&mut Binding> {
-        let place = self.place(target).filter(|place| !self.gone.contains(*place))?;
+        let place = self
+            .place(target)
+            .filter(|place| !self.gone.contains(*place))?;
         self.changed.insert(target.0);
         self.list.get_mut(place as usize)
     }
@@ -70,7 +79,8 @@ impl Bindings {
     /// # Panics
     /// If there is none.
     pub(in super::super) fn decided(&mut self, target: TargetId) -> &mut Binding {
-        self.get_mut(target).expect("a binding that a pass decided about exists")
+        self.get_mut(target)
+            .expect("a binding that a pass decided about exists")
     }
 
     /// The binding of a cluster that a staged run rolls: the last that is not unscheduled.
@@ -78,7 +88,10 @@ impl Bindings {
     /// # Panics
     /// If there is none.
     pub(in super::super) fn selected(&mut self, target: TargetId) -> &mut Binding {
-        let selected = self.of_mut(target).filter(|binding| binding.state != BindingState::Unscheduled).last();
+        let selected = self
+            .of_mut(target)
+            .filter(|binding| binding.state != BindingState::Unscheduled)
+            .last();
         selected.expect("a binding that a pass decided about exists")
     }
 
@@ -90,8 +103,10 @@ impl Bindings {
         };
         let (gone, changed) = (&self.gone, &mut self.changed);
         let own = (places.start as u32..).zip(&mut self.list[places]);
-        let own = own.filter(move |(place, binding)| binding.target == target && !gone.contains(*place));
-        own.map(|(_, binding)| binding).inspect(move |_| _ = changed.insert(target.0))
+        let own =
+            own.filter(move |(place, binding)| binding.target == target && !gone.contains(*place));
+        own.map(|(_, binding)| binding)
+            .inspect(move |_| _ = changed.insert(target.0))
     }
 
     /// A binding comes back under the name that it had before it was gone.
@@ -99,7 +114,9 @@ impl Bindings {
     /// # Panics
     /// If its cluster never had one.
     pub fn insert(&mut self, binding: Binding) {
-        let place = self.place(binding.target).expect("a binding that comes back has a place");
+        let place = self
+            .place(binding.target)
+            .expect("a binding that comes back has a place");
         self.gone.remove(place);
         self.changed.insert(binding.target.0);
         self.list[place as usize] = binding;
@@ -132,7 +149,9 @@ impl Bindings {
     /// Number of clusters whose bindings have not succeeded, at the cost of what changed.
     pub fn count_unavailable(&mut self) -> usize {
         for cluster in self.changed.iter() {
-            let is_unavailable = self.get(TargetId(cluster)).is_some_and(|binding| !binding.has_succeeded());
+            let is_unavailable = self
+                .get(TargetId(cluster))
+                .is_some_and(|binding| !binding.has_succeeded());
             self.unavailable.set(cluster, is_unavailable);
         }
         self.unavailable.len()
@@ -145,7 +164,9 @@ impl Bindings {
 
     /// The binding at a place. `None`: it is gone.
     pub(in super::super) fn at(&self, place: u32) -> Option<&Binding> {
-        self.list.get(place as usize).filter(|_| !self.gone.contains(place))
+        self.list
+            .get(place as usize)
+            .filter(|_| !self.gone.contains(place))
     }
 
     /// The cluster of the binding at a place, also of one that is gone.
@@ -155,7 +176,11 @@ impl Bindings {
 
     /// The place of a cluster's binding, also of one that is gone.
     pub(in super::super) fn place(&self, target: TargetId) -> Option<u32> {
-        self.layout.place_of.get(target.index()).copied().filter(|place| *place != NOWHERE)
+        self.layout
+            .place_of
+            .get(target.index())
+            .copied()
+            .filter(|place| *place != NOWHERE)
     }
 
     pub(in super::super) const fn layout(&self) -> &Arc<Layout> {
@@ -169,9 +194,19 @@ impl FromIterator<Binding> for Bindings {
     fn from_iter<I: IntoIterator<Item = Binding>>(bindings: I) -> Self {
         let mut list: Vec<Binding> = bindings.into_iter().collect();
         list.sort_by(|a, b| a.name.cmp(&b.name));
-        assert!(list.is_sorted_by(|a, b| a.name < b.name), "a binding's name is unique");
-        let clusters = list.iter().map(|binding| binding.target.index() + 1).max().unwrap_or(0);
-        let mut layout = Layout { place_of: vec![NOWHERE; clusters], are_single: true };
+        assert!(
+            list.is_sorted_by(|a, b| a.name < b.name),
+            "a binding's name is unique"
+        );
+        let clusters = list
+            .iter()
+            .map(|binding| binding.target.index() + 1)
+            .max()
+            .unwrap_or(0);
+        let mut layout = Layout {
+            place_of: vec![NOWHERE; clusters],
+            are_single: true,
+        };
         for (place, binding) in (0..).zip(&list) {
             let entry = &mut layout.place_of[binding.target.index()];
             layout.are_single &= *entry == NOWHERE;
@@ -180,7 +215,13 @@ impl FromIterator<Binding> for Bindings {
             }
         }
         let (gone, changed) = (TargetSet::new(list.len()), TargetSet::all(clusters));
-        Self { list, layout: Arc::new(layout), gone, changed, unavailable: TargetSet::new(clusters) }
+        Self {
+            list,
+            layout: Arc::new(layout),
+            gone,
+            changed,
+            unavailable: TargetSet::new(clusters),
+        }
     }
 }
 
@@ -202,24 +243,54 @@ mod tests {
         let mut old = named("a");
         old.delete();
         let bindings: Bindings = [named("b"), old].into_iter().collect();
-        assert_eq!(bindings.get(TargetId(2)).map(|binding| binding.name.as_str()), Some("b"));
-        assert_eq!(bindings.iter().map(|binding| binding.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(
+            bindings
+                .get(TargetId(2))
+                .map(|binding| binding.name.as_str()),
+            Some("b")
+        );
+        assert_eq!(
+            bindings
+                .iter()
+                .map(|binding| binding.name.as_str())
+                .collect::<Vec<_>>(),
+            ["a", "b"]
+        );
         assert!(bindings.get(TargetId(0)).is_none() && bindings.get(TargetId(9)).is_none());
         assert!(!bindings.are_single());
         let other = Binding::scheduled("c".to_owned(), TargetId(1), 0);
-        assert!([named("b"), other].into_iter().collect::<Bindings>().are_single());
+        assert!(
+            [named("b"), other]
+                .into_iter()
+                .collect::<Bindings>()
+                .are_single()
+        );
     }
 
     #[test]
     fn a_binding_that_comes_back_takes_its_old_place() {
-        let named = |name: &str, cluster: u32| Binding::scheduled(name.to_owned(), TargetId(cluster), 0);
-        let mut bindings: Bindings = [named("a", 2), named("b", 0), named("c", 1)].into_iter().collect();
-        let names = |bindings: &Bindings| bindings.iter().map(|binding| binding.name.clone()).collect::<String>();
+        let named =
+            |name: &str, cluster: u32| Binding::scheduled(name.to_owned(), TargetId(cluster), 0);
+        let mut bindings: Bindings = [named("a", 2), named("b", 0), named("c", 1)]
+            .into_iter()
+            .collect();
+        let names = |bindings: &Bindings| {
+            bindings
+                .iter()
+                .map(|binding| binding.name.clone())
+                .collect::<String>()
+        };
         assert_eq!(bindings.changed().len(), 3, "at first all");
         bindings.clear_changed();
         let layout = Arc::clone(bindings.layout());
         bindings.remove(TargetId(0));
-        assert_eq!((names(&bindings).as_str(), bindings.changed().iter().collect::<Vec<_>>()), ("ac", vec![0]));
+        assert_eq!(
+            (
+                names(&bindings).as_str(),
+                bindings.changed().iter().collect::<Vec<_>>()
+            ),
+            ("ac", vec![0])
+        );
         assert!(bindings.get(TargetId(0)).is_none() && bindings.get_mut(TargetId(0)).is_none());
         assert_eq!(bindings.iter().count(), 2);
         bindings.insert(named("b", 0));

@@ -77,7 +77,13 @@ impl Binding {
     }
 
     /// A settled binding to `snapshot`, with RolloutStarted and all conditions of an available cluster.
-    pub fn settled(name: String, target: TargetId, policy: u32, snapshot: Revision, apply: ApplyStrategy) -> Self {
+    pub fn settled(
+        name: String,
+        target: TargetId,
+        policy: u32,
+        snapshot: Revision,
+        apply: ApplyStrategy,
+    ) -> Self {
         let mut binding = Self::scheduled(name, target, policy);
         binding.state = BindingState::Bound;
         binding.snapshot = Some(snapshot);
@@ -89,7 +95,11 @@ impl Binding {
 
     /// The cluster's progress with the current spec: conditions of older generations do not count.
     pub fn work_state(&self) -> WorkState {
-        if self.work.generation == self.generation { self.work.state } else { WorkState::Unknown }
+        if self.work.generation == self.generation {
+            self.work.state
+        } else {
+            WorkState::Unknown
+        }
     }
 
     /// Whether the rollout of its current spec has started.
@@ -105,7 +115,10 @@ impl Binding {
     /// Whether its cluster has finished its current spec: available, or its difference reported.
     pub fn has_succeeded(&self) -> bool {
         use WorkState::{Available, AvailableUntrackable, DiffReported};
-        matches!(self.work_state(), Available | AvailableUntrackable | DiffReported)
+        matches!(
+            self.work_state(),
+            Available | AvailableUntrackable | DiffReported
+        )
     }
 
     /// Whether upstream considers it failed. As shipped that includes a cluster that is still in progress.
@@ -115,7 +128,11 @@ impl Binding {
 
     /// Replaces the conditions of the work generator with those of `state`.
     pub fn report(&mut self, now: SimTime, state: WorkState) {
-        self.work = WorkReport { state, generation: self.generation, since: stored(now) };
+        self.work = WorkReport {
+            state,
+            generation: self.generation,
+            since: stored(now),
+        };
     }
 
     /// The scheduler's change when the cluster is no longer picked.
@@ -127,7 +144,11 @@ impl Binding {
 
     /// The scheduler's change when a cluster is picked again whose binding was not deleted yet.
     pub fn reschedule(&mut self) {
-        self.state = if self.was_bound { BindingState::Bound } else { BindingState::Scheduled };
+        self.state = if self.was_bound {
+            BindingState::Bound
+        } else {
+            BindingState::Scheduled
+        };
         self.was_bound = false;
         self.generation += 1;
     }
@@ -187,7 +208,11 @@ mod tests {
             let binding = reported(state);
             assert_eq!(binding.has_succeeded(), succeeded, "{state:?}");
             assert_eq!(binding.has_failed(KubeFleetBugs::ALL), failed, "{state:?}");
-            assert_eq!(binding.has_failed(KubeFleetBugs::NONE), failed_without, "{state:?} without the defect");
+            assert_eq!(
+                binding.has_failed(KubeFleetBugs::NONE),
+                failed_without,
+                "{state:?} without the defect"
+            );
         }
     }
 
@@ -198,7 +223,10 @@ mod tests {
         assert!(!binding.has_succeeded());
         let mut binding = reported(WorkState::ApplyFailed);
         binding.delete();
-        assert!(!binding.has_failed(KubeFleetBugs::ALL), "marking it for deletion raises the generation too");
+        assert!(
+            !binding.has_failed(KubeFleetBugs::ALL),
+            "marking it for deletion raises the generation too"
+        );
         let generation = binding.generation;
         binding.delete();
         assert_eq!(binding.generation, generation, "but once only");

@@ -51,11 +51,19 @@ const COUNT: usize = BindingKind::Behind as usize + 1;
 /// The kinds of the binding at a place, one bit each, and the known time after which it becomes ready by itself. A
 /// binding that is gone is of no kind.
 fn seen(update: &RollingUpdate, view: &RollingView, place: u32) -> (u32, Option<SimTime>) {
-    let Some(binding) = view.bindings.at(place) else { return (0, None) };
+    let Some(binding) = view.bindings.at(place) else {
+        return (0, None);
+    };
     let mut kinds = 0;
     let mut is = |kind: BindingKind, holds: bool| kinds |= u32::from(holds) << kind as u32;
-    let (is_picked, is_unmarked) = (binding.state != BindingState::Unscheduled, !binding.is_marked_blocked());
-    is(BindingKind::OtherStrategy, !binding.deleting && binding.apply_strategy != Some(view.apply_strategy));
+    let (is_picked, is_unmarked) = (
+        binding.state != BindingState::Unscheduled,
+        !binding.is_marked_blocked(),
+    );
+    is(
+        BindingKind::OtherStrategy,
+        !binding.deleting && binding.apply_strategy != Some(view.apply_strategy),
+    );
     is(BindingKind::SchedulerTargeted, is_picked);
     is(BindingKind::LacksStart, is_picked && !binding.has_started());
     is(BindingKind::Behind, !view.has(binding));
@@ -65,9 +73,13 @@ fn seen(update: &RollingUpdate, view: &RollingView, place: u32) -> (u32, Option<
         return (kinds, None);
     }
     let (state, has_failed) = (binding.work_state(), binding.has_failed(update.defects));
-    is(BindingKind::CanBeReady, !(has_failed || matches!(state, WorkState::DiffReported | WorkState::DiffFailed)));
+    is(
+        BindingKind::CanBeReady,
+        !(has_failed || matches!(state, WorkState::DiffReported | WorkState::DiffFailed)),
+    );
     // Without availability tracking: at exactly the period it is not ready yet, and no wait is left.
-    let ready_after = (state == WorkState::AvailableUntrackable).then(|| binding.work.since + update.period());
+    let ready_after =
+        (state == WorkState::AvailableUntrackable).then(|| binding.work.since + update.period());
     let is_ready = match ready_after {
         Some(time) => time < update.last,
         None => matches!(state, WorkState::Available | WorkState::DiffReported),
@@ -82,8 +94,14 @@ fn seen(update: &RollingUpdate, view: &RollingView, place: u32) -> (u32, Option<
             _ if has_failed => BindingKind::ApplyFailedUpdateCandidate,
             _ => BindingKind::UpdateCandidate,
         };
-        is(kind, kind != BindingKind::UpToDateBound || !binding.has_started());
-        is(BindingKind::UpdateCandidateUnmarked, kind == BindingKind::UpdateCandidate && is_unmarked);
+        is(
+            kind,
+            kind != BindingKind::UpToDateBound || !binding.has_started(),
+        );
+        is(
+            BindingKind::UpdateCandidateUnmarked,
+            kind == BindingKind::UpdateCandidate && is_unmarked,
+        );
     }
     (kinds, ready_after.filter(|_| !is_ready))
 }
@@ -119,15 +137,32 @@ impl CandidateSets {
 
     /// Observes the bindings of these clusters again, and those that have become ready by themselves. `None`: all have
     /// to be observed.
-    pub(super) fn update(mut self, update: &RollingUpdate, view: &RollingView, changed: &TargetSet) -> Option<Self> {
-        let is_same = (self.apply_strategy, self.latest) == (view.apply_strategy, view.latest_snapshot);
-        if !is_same || !Arc::ptr_eq(&self.layout, view.bindings.layout()) || !view.bindings.are_single() {
+    pub(super) fn update(
+        mut self,
+        update: &RollingUpdate,
+        view: &RollingView,
+        changed: &TargetSet,
+    ) -> Option<Self> {
+        let is_same =
+            (self.apply_strategy, self.latest) == (view.apply_strategy, view.latest_snapshot);
+        if !is_same
+            || !Arc::ptr_eq(&self.layout, view.bindings.layout())
+            || !view.bindings.are_single()
+        {
             return None;
         }
-        while let Some((_, place)) = self.by_time.first().copied().filter(|(time, _)| *time < update.last) {
+        while let Some((_, place)) = self
+            .by_time
+            .first()
+            .copied()
+            .filter(|(time, _)| *time < update.last)
+        {
             self.observe(place, update, view);
         }
-        for place in changed.iter().filter_map(|target| view.bindings.place(TargetId(target))) {
+        for place in changed
+            .iter()
+            .filter_map(|target| view.bindings.place(TargetId(target)))
+        {
             self.observe(place, update, view);
         }
         Some(self)

@@ -18,7 +18,9 @@ impl RollingUpdate {
         if view.is_done() {
             return None;
         }
-        let RollingDecision { actions, status, .. } = self.pass(view, &CandidateSets::new(self, view));
+        let RollingDecision {
+            actions, status, ..
+        } = self.pass(view, &CandidateSets::new(self, view));
         if !actions.is_empty() || !status.patched.is_empty() {
             return None;
         }
@@ -27,7 +29,10 @@ impl RollingUpdate {
 
     fn reason(&self, view: &RollingView, status: &RollingStatus) -> Hold {
         let Some(counts) = status.counts else {
-            return Hold::new("resourceSnapshot", "the placement has no resource snapshot yet");
+            return Hold::new(
+                "resourceSnapshot",
+                "the placement has no resource snapshot yet",
+            );
         };
         if let Some(room) = status.room {
             return self.limit(view, counts, room);
@@ -47,12 +52,19 @@ impl RollingUpdate {
         let requested = count(usize::try_from(counts.target).unwrap_or(0), "cluster");
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
-            let is_stale = |b: &Binding| b.state == BindingState::Bound && b.snapshot != view.latest_snapshot;
+            let is_stale =
+                |b: &Binding| b.state == BindingState::Bound && b.snapshot != view.latest_snapshot;
             let waiting = targets(view, |binding| {
-                !binding.deleting && (binding.state == BindingState::Unscheduled || is_stale(binding))
+                !binding.deleting
+                    && (binding.state == BindingState::Unscheduled || is_stale(binding))
             });
-            let not_ready = targets(view, |b| b.state != BindingState::Scheduled && !b.has_succeeded());
-            let text = if limits.max_unavailable == 0 && self.rules == RuleSet::Shipped && not_ready.is_empty() {
+            let not_ready = targets(view, |b| {
+                b.state != BindingState::Scheduled && !b.has_succeeded()
+            });
+            let text = if limits.max_unavailable == 0
+                && self.rules == RuleSet::Shipped
+                && not_ready.is_empty()
+            {
                 format!(
                     "maxUnavailable is 0, so no available cluster is ever updated; {}",
                     waits(&self.clusters, &waiting)
@@ -77,7 +89,11 @@ impl RollingUpdate {
             "of {requested} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {}",
             limits.max_surge,
             counts.can_be_ready,
-            if counts.can_be_ready == 1 { "has" } else { "have" },
+            if counts.can_be_ready == 1 {
+                "has"
+            } else {
+                "have"
+            },
             room.to_add.max(0),
             waits(&self.clusters, &blocked)
         );
@@ -86,5 +102,9 @@ impl RollingUpdate {
 }
 
 fn targets(view: &RollingView, test: impl Fn(&Binding) -> bool) -> Vec<TargetId> {
-    view.bindings.iter().filter(|binding| test(binding)).map(|binding| binding.target).collect()
+    view.bindings
+        .iter()
+        .filter(|binding| test(binding))
+        .map(|binding| binding.target)
+        .collect()
 }

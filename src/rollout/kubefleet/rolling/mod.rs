@@ -22,7 +22,10 @@ use crate::units::{SimDuration, SimTime};
 use candidates::CandidateSets;
 
 pub use explain::{RollingExplanation, explain};
-pub use view::{BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room, wakes};
+pub use view::{
+    BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room,
+    wakes,
+};
 
 /// Default of `unavailablePeriodSeconds`.
 const PERIOD_SECONDS: i64 = 60;
@@ -58,7 +61,14 @@ impl RollingUpdate {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        Self { rules, defects, config, clusters, last: SimTime::ZERO, sets: None }
+        Self {
+            rules,
+            defects,
+            config,
+            clusters,
+            last: SimTime::ZERO,
+            sets: None,
+        }
     }
 
     /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
@@ -73,7 +83,12 @@ impl RollingUpdate {
         let default = IntOrString::String("25%".to_owned());
         let total = usize::try_from(target).unwrap_or(0);
         let resolve = |value: &Option<IntOrString>| {
-            limit(Some(value.as_ref().unwrap_or(&default)), total, Rounding::Up).unwrap_or(0)
+            limit(
+                Some(value.as_ref().unwrap_or(&default)),
+                total,
+                Rounding::Up,
+            )
+            .unwrap_or(0)
         };
         let max_unavailable = resolve(&self.config.max_unavailable);
         RollingLimits {
@@ -87,7 +102,10 @@ impl RollingUpdate {
     }
 
     fn period(&self) -> SimDuration {
-        let seconds = self.config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
+        let seconds = self
+            .config
+            .unavailable_period_seconds
+            .unwrap_or(PERIOD_SECONDS);
         SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
 }

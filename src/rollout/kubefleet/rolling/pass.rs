@@ -14,7 +14,9 @@ use super::super::control_loop::CLEAN_UP_WAIT;
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::candidates::{BindingKind, CandidateSets};
-use super::view::{BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room};
+use super::view::{
+    BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room,
+};
 use crate::units::{SimDuration, SimTime};
 
 /// Bindings of the largest placement whose passes tests compare with passes over sets made anew.
@@ -34,15 +36,26 @@ impl RollingUpdate {
     /// in `changed` differ from those of the last pass, also by what storing it changed
     /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and one after a change of the limits
     /// or of the newest resource snapshot, looks at all.
-    pub fn reconcile_changed(&mut self, now: SimTime, view: &RollingView, changed: &TargetSet) -> RollingDecision {
+    pub fn reconcile_changed(
+        &mut self,
+        now: SimTime,
+        view: &RollingView,
+        changed: &TargetSet,
+    ) -> RollingDecision {
         self.last = now;
-        let sets = self.sets.take().and_then(|sets| sets.update(self, view, changed));
+        let sets = self
+            .sets
+            .take()
+            .and_then(|sets| sets.update(self, view, changed));
         let sets = sets.unwrap_or_else(|| CandidateSets::new(self, view));
         let decision = self.pass(view, &sets);
         #[cfg(test)]
         if view.bindings.places() <= SCANNED_MAX {
             let scanned = self.pass(view, &CandidateSets::new(self, view));
-            assert_eq!(decision, scanned, "a pass over the sets decides as one over sets made anew");
+            assert_eq!(
+                decision, scanned,
+                "a pass over the sets decides as one over sets made anew"
+            );
             assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }
         self.sets = Some(sets);
@@ -55,7 +68,10 @@ impl RollingUpdate {
         let mut blocked = Vec::new();
         for (kind, from) in kinds.into_iter().zip(pass.blocked_from) {
             if let (Some(sets), Some(from)) = (&self.sets, from) {
-                blocked.extend(sets.from(kind, from).map(|place| view.bindings.target_at(place)));
+                blocked.extend(
+                    sets.from(kind, from)
+                        .map(|place| view.bindings.target_at(place)),
+                );
             }
         }
         blocked
@@ -63,11 +79,18 @@ impl RollingUpdate {
 
     /// [`RollingView::is_done`], at the time of the last pass.
     pub fn is_done(&self, view: &RollingView) -> bool {
-        self.sets.as_ref().map_or_else(|| view.is_done(), |sets| sets.count(BindingKind::Behind) == 0)
+        self.sets.as_ref().map_or_else(
+            || view.is_done(),
+            |sets| sets.count(BindingKind::Behind) == 0,
+        )
     }
 
     pub(super) fn pass(&self, view: &RollingView, candidates: &CandidateSets) -> RollingDecision {
-        let mut pass = Pass { actions: Vec::new(), wake_at: None, status: RollingStatus::default() };
+        let mut pass = Pass {
+            actions: Vec::new(),
+            wake_at: None,
+            status: RollingStatus::default(),
+        };
         let others = candidates.from(BindingKind::OtherStrategy, 0);
         pass.status.patched = others.map(|place| view.bindings.target_at(place)).collect();
         if !pass.status.patched.is_empty() {
@@ -89,13 +112,23 @@ impl RollingUpdate {
         pass
     }
 
-    fn roll(&self, view: &RollingView, candidates: &CandidateSets, latest: Revision, pass: &mut RollingDecision) {
-        let Pass { actions, status, .. } = pass;
+    fn roll(
+        &self,
+        view: &RollingView,
+        candidates: &CandidateSets,
+        latest: Revision,
+        pass: &mut RollingDecision,
+    ) {
+        let Pass {
+            actions, status, ..
+        } = pass;
         let count = |kind: BindingKind| candidates.count(kind) as i64;
         let target = |place: u32| view.bindings.target_at(place);
         let deploy = |place: u32| RollingAction::Deploy(target(place), latest);
         let counts = BindingCounts {
-            target: view.requested.map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
+            target: view
+                .requested
+                .map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
             ready: count(BindingKind::Ready),
             can_be_unavailable: count(BindingKind::CanBeUnavailable),
             can_be_ready: count(BindingKind::CanBeReady),
@@ -105,37 +138,78 @@ impl RollingUpdate {
             failed_update_candidates: count(BindingKind::ApplyFailedUpdateCandidate),
         };
         status.counts = Some(counts);
-        let BindingCounts { bounding_candidates, remove_candidates, update_candidates, .. } = counts;
-        if bounding_candidates + remove_candidates + update_candidates + counts.failed_update_candidates == 0 {
-            status.restarted = candidates.from(BindingKind::LacksStart, 0).map(target).collect();
+        let BindingCounts {
+            bounding_candidates,
+            remove_candidates,
+            update_candidates,
+            ..
+        } = counts;
+        if bounding_candidates
+            + remove_candidates
+            + update_candidates
+            + counts.failed_update_candidates
+            == 0
+        {
+            status.restarted = candidates
+                .from(BindingKind::LacksStart, 0)
+                .map(target)
+                .collect();
             return;
         }
         let limits = self.limits(counts.target);
         let room = Room {
-            to_remove: counts.ready - counts.can_be_unavailable - (counts.target - limits.max_unavailable),
+            to_remove: counts.ready
+                - counts.can_be_unavailable
+                - (counts.target - limits.max_unavailable),
             to_add: counts.target + limits.max_surge - counts.can_be_ready,
         };
         status.room = Some(room);
         let removed = room.to_remove.clamp(0, remove_candidates);
         let updated = (room.to_remove - removed).clamp(0, update_candidates);
         let bound = room.to_add.clamp(0, bounding_candidates);
-        actions.extend(candidates.from(BindingKind::ApplyFailedUpdateCandidate, 0).map(deploy));
-        let removing = candidates.from(BindingKind::RemoveCandidate, 0).take(removed as usize);
+        actions.extend(
+            candidates
+                .from(BindingKind::ApplyFailedUpdateCandidate, 0)
+                .map(deploy),
+        );
+        let removing = candidates
+            .from(BindingKind::RemoveCandidate, 0)
+            .take(removed as usize);
         actions.extend(removing.map(|place| RollingAction::Delete(target(place))));
         let kinds = [
-            (BindingKind::UpdateCandidate, BindingKind::UpdateCandidateUnmarked, updated),
-            (BindingKind::BoundingCandidate, BindingKind::BoundingCandidateUnmarked, bound),
+            (
+                BindingKind::UpdateCandidate,
+                BindingKind::UpdateCandidateUnmarked,
+                updated,
+            ),
+            (
+                BindingKind::BoundingCandidate,
+                BindingKind::BoundingCandidateUnmarked,
+                bound,
+            ),
         ];
-        for ((kind, unmarked, share), blocked_from) in kinds.into_iter().zip(&mut status.blocked_from) {
+        for ((kind, unmarked, share), blocked_from) in
+            kinds.into_iter().zip(&mut status.blocked_from)
+        {
             let mut places = candidates.from(kind, 0);
             actions.extend(places.by_ref().take(share as usize).map(deploy));
             *blocked_from = places.next();
-            let blocked = blocked_from.iter().flat_map(|from| candidates.from(unmarked, *from));
+            let blocked = blocked_from
+                .iter()
+                .flat_map(|from| candidates.from(unmarked, *from));
             status.blocked.extend(blocked.map(target));
         }
-        status.restarted = candidates.from(BindingKind::UpToDateBound, 0).map(target).collect();
-        let wait = candidates.first_ready_after().map(|time| time.since(self.last));
-        status.next = self.next(wait, wait.is_some() || candidates.count(BindingKind::NotReady) > 0);
+        status.restarted = candidates
+            .from(BindingKind::UpToDateBound, 0)
+            .map(target)
+            .collect();
+        let wait = candidates
+            .first_ready_after()
+            .map(|time| time.since(self.last));
+        status.next = self.next(
+            wait,
+            wait.is_some() || candidates.count(BindingKind::NotReady) > 0,
+        );
     }
 
     fn next(&self, wait: Option<SimDuration>, is_waiting: bool) -> QueueRequest {
@@ -159,7 +233,8 @@ fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
         return Ok(false);
     }
     let mut live: BTreeMap<TargetId, &Binding> = BTreeMap::new();
-    let (deleting, others): (Vec<&Binding>, Vec<&Binding>) = view.bindings.iter().partition(|binding| binding.deleting);
+    let (deleting, others): (Vec<&Binding>, Vec<&Binding>) =
+        view.bindings.iter().partition(|binding| binding.deleting);
     for binding in others {
         if let Some(first) = live.insert(binding.target, binding) {
             let (first, second) = (first.name.clone(), binding.name.clone());

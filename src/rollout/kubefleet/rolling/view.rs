@@ -114,13 +114,19 @@ impl RollingView {
         self.store_patched(&pass.status.patched);
         self.store_started(&pass.status.blocked, false);
         self.store_started(&pass.status.restarted, true);
-        pass.actions.iter().for_each(|action| self.store_action(*action));
+        pass.actions
+            .iter()
+            .for_each(|action| self.store_action(*action));
     }
 
     /// Stores only the placement's apply strategy in the bindings that a pass patches.
     pub fn store_patched(&mut self, targets: &[TargetId]) {
         for target in targets {
-            for binding in self.bindings.of_mut(*target).filter(|binding| !binding.deleting) {
+            for binding in self
+                .bindings
+                .of_mut(*target)
+                .filter(|binding| !binding.deleting)
+            {
                 binding.apply_strategy = Some(self.apply_strategy);
                 binding.generation += 1;
             }
@@ -133,7 +139,9 @@ impl RollingView {
     /// If a cluster has no binding.
     pub fn store_started(&mut self, targets: &[TargetId], has_started: bool) {
         for target in targets {
-            self.bindings.decided(*target).set_rollout_started(has_started);
+            self.bindings
+                .decided(*target)
+                .set_rollout_started(has_started);
         }
     }
 
@@ -168,11 +176,16 @@ impl RollingView {
 /// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition with only a higher observed generation counts as
 /// unchanged, because the old and the new object are compared in the wrong order.
 pub fn wakes(before: &Binding, after: &Binding, defects: KubeFleetBugs) -> bool {
-    let [old, new] = [before, after].map(|binding| Some(binding.work).filter(|work| work.state.is_observed()));
+    let [old, new] =
+        [before, after].map(|binding| Some(binding.work).filter(|work| work.state.is_observed()));
     let differs = match (old, new) {
         (Some(old), Some(new)) => {
             let (older, newer) = (old.generation, new.generation);
-            let is_outdated = if defects.missed_wake_ups { newer < older } else { older < newer };
+            let is_outdated = if defects.missed_wake_ups {
+                newer < older
+            } else {
+                older < newer
+            };
             old.state != new.state || is_outdated
         }
         _ => old != new,

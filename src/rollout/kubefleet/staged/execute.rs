@@ -41,7 +41,8 @@ impl RunPass<'_> {
         if index == self.run.stages.len() {
             return self.execute_delete_stage(false);
         }
-        let is_plain = self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
+        let is_plain =
+            self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
         if self.run.stages[index].clusters.is_empty() && !is_plain {
             match self.fixed.rules {
                 RuleSet::Shipped => {
@@ -62,7 +63,10 @@ impl RunPass<'_> {
                 return Ok(());
             }
         }
-        let limit = self.fixed.limit(index, &self.run.stages[index]).map_err(|error| self.abort_stage(index, error))?;
+        let limit = self
+            .fixed
+            .limit(index, &self.run.stages[index])
+            .map_err(|error| self.abort_stage(index, error))?;
         let keep_slots = self.update_clusters(index, Some(limit))?;
         let stage = &self.run.stages[index];
         if stage.finished == stage.clusters.len() && keep_slots == 0 {
@@ -80,19 +84,26 @@ impl RunPass<'_> {
         for position in std::mem::take(&mut self.stage.looks) {
             keep_slots += i64::from(self.update_cluster(index, position, limit.is_some()));
         }
-        let taken = (self.run.stages[index].in_progress + self.stage.refused.len()) as i64 + keep_slots;
+        let taken =
+            (self.run.stages[index].in_progress + self.stage.refused.len()) as i64 + keep_slots;
         for _ in taken..limit.unwrap_or(0) {
             if self.stage.frontier == self.run.stages[index].clusters.len() {
                 break;
             }
             self.stage.frontier += 1;
-            keep_slots += i64::from(self.update_cluster(index, self.stage.frontier as u32 - 1, true));
+            keep_slots +=
+                i64::from(self.update_cluster(index, self.stage.frontier as u32 - 1, true));
         }
         let clusters = &self.run.stages[index].clusters;
         let target = |position: u32| clusters[position as usize].target;
         self.run.stuck = self.stage.stuck(self.now).into_iter().map(target).collect();
-        let failing: Vec<String> =
-            self.stage.failing.iter().take(NAMED).map(|position| self.fixed.name(target(position))).collect();
+        let failing: Vec<String> = self
+            .stage
+            .failing
+            .iter()
+            .take(NAMED)
+            .map(|position| self.fixed.name(target(position)))
+            .collect();
         if !self.run.stuck.is_empty() {
             self.run.mark(self.now, RunReason::Stuck);
         } else if self.view.state != RunState::Stop {
@@ -101,15 +112,25 @@ impl RunPass<'_> {
         if let Some(error) = self.preempted.take() {
             return Err(self.abort_stage(index, error));
         }
-        if failing.is_empty() { Ok(keep_slots) } else { Err(RunError::ClusterUpdate(failing)) }
+        if failing.is_empty() {
+            Ok(keep_slots)
+        } else {
+            Err(RunError::ClusterUpdate(failing))
+        }
     }
 
     /// Observes a cluster, or starts it. True: it keeps its slot for this pass although it is no longer updating.
     fn update_cluster(&mut self, index: usize, position: u32, may_start: bool) -> bool {
         let before = self.run.stages[index].clusters[position as usize];
-        let selected = self.collected.selected.get(before.target.index()).copied().flatten();
+        let selected = self
+            .collected
+            .selected
+            .get(before.target.index())
+            .copied()
+            .flatten();
         let binding = selected.or_else(|| self.view.bindings.get(before.target));
-        let binding = binding.expect("the check at the start found a binding for every cluster of a stage");
+        let binding =
+            binding.expect("the check at the start found a binding for every cluster of a stage");
         let mut cluster = before;
         let is_observed = match before.started {
             None if !may_start => return false,
@@ -117,8 +138,12 @@ impl RunPass<'_> {
             // Somebody else has changed its binding.
             Some(_) if may_start && !(self.run.is_in_sync(binding) && binding.has_started()) => {
                 cluster.succeeded = Some(false);
-                let (cluster, stage) = (self.fixed.name(before.target), self.run.stages[index].name.clone());
-                self.preempted.get_or_insert(RunError::Preempted { cluster, stage });
+                let (cluster, stage) = (
+                    self.fixed.name(before.target),
+                    self.run.stages[index].name.clone(),
+                );
+                self.preempted
+                    .get_or_insert(RunError::Preempted { cluster, stage });
                 false
             }
             Some(_) => true,
@@ -142,8 +167,13 @@ impl RunPass<'_> {
     /// Rolls the binding of a cluster that starts. False: it has what the run rolls out.
     fn starts(&mut self, binding: &Binding) -> bool {
         if !self.run.is_in_sync(binding) {
-            let snapshot = self.run.snapshot.expect("an initialized run has a snapshot");
-            self.decision.actions.push(StagedAction::Deploy(binding.target, snapshot));
+            let snapshot = self
+                .run
+                .snapshot
+                .expect("an initialized run has a snapshot");
+            self.decision
+                .actions
+                .push(StagedAction::Deploy(binding.target, snapshot));
         } else if !binding.has_started() {
             self.decision.status.restarted.push(binding.target);
         } else {
@@ -188,7 +218,10 @@ impl RunPass<'_> {
 
     /// The rest of a wait that started when the stage's Progressing condition last changed its status.
     fn remaining_wait(&self, index: usize, task: &StageTask) -> Option<SimDuration> {
-        let since = self.run.stages[index].progressing.expect("a completed stage was in progress").since;
+        let since = self.run.stages[index]
+            .progressing
+            .expect("a completed stage was in progress")
+            .since;
         let remaining = (since + task.wait()).saturating_since(self.now);
         (!remaining.is_zero()).then_some(remaining)
     }
@@ -204,7 +237,10 @@ impl RunPass<'_> {
             }
             return false;
         };
-        if request.approved && !request.accepted && !self.decision.status.accepted.contains(&approval) {
+        if request.approved
+            && !request.accepted
+            && !self.decision.status.accepted.contains(&approval)
+        {
             self.decision.status.accepted.push(approval);
         }
         request.approved || request.accepted
@@ -212,9 +248,20 @@ impl RunPass<'_> {
 
     /// Deletes all bindings together, unless the run `is_stopped`; done when none is left.
     fn execute_delete_stage(&mut self, is_stopped: bool) -> Result<(), RunError> {
-        self.run.deletion.mark(self.now, if is_stopped { RunReason::Stopping } else { RunReason::Started });
-        let binding_of: BTreeMap<TargetId, &Binding> =
-            self.collected.to_delete.iter().map(|binding| (binding.target, *binding)).collect();
+        self.run.deletion.mark(
+            self.now,
+            if is_stopped {
+                RunReason::Stopping
+            } else {
+                RunReason::Started
+            },
+        );
+        let binding_of: BTreeMap<TargetId, &Binding> = self
+            .collected
+            .to_delete
+            .iter()
+            .map(|binding| (binding.target, *binding))
+            .collect();
         let mut is_deleting = false;
         for position in 0..self.run.deletion.clusters.len() {
             let mut cluster = self.run.deletion.clusters[position];
@@ -224,7 +271,10 @@ impl RunPass<'_> {
                     cluster.started.get_or_insert(stored(self.now));
                     cluster.succeeded = Some(true);
                 }
-                Some(binding) if cluster.succeeded == Some(true) || cluster.started.is_some() && !binding.deleting => {
+                Some(binding)
+                    if cluster.succeeded == Some(true)
+                        || cluster.started.is_some() && !binding.deleting =>
+                {
                     self.run.deletion.mark(self.now, RunReason::Failed);
                     return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)));
                 }

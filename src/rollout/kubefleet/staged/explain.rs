@@ -39,43 +39,84 @@ pub fn explain(
     rules: RuleSet,
     clusters: Vec<MemberCluster>,
 ) -> Result<StagedExplanation, RunError> {
-    let (name, newest, strategy) = (String::new(), String::new(), Some(strategy.clone().with_defaults()));
-    let run = StagedUpdateRun::new(name, newest, strategy, rules, KubeFleetBugs::of(rules), clusters);
+    let (name, newest, strategy) = (
+        String::new(),
+        String::new(),
+        Some(strategy.clone().with_defaults()),
+    );
+    let run = StagedUpdateRun::new(
+        name,
+        newest,
+        strategy,
+        rules,
+        KubeFleetBugs::of(rules),
+        clusters,
+    );
     let stage = |(index, targets): (usize, Vec<super::super::super::TargetId>)| {
         let config = run.fixed.config(index);
         StageExplanation {
             name: config.name.clone(),
             count: targets.len(),
             max_concurrency: run.fixed.max_concurrency(index, targets.len()).unwrap_or(0),
-            first: targets.iter().take(NAMED).map(|target| run.fixed.name(*target)).collect(),
-            before_tasks: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
+            first: targets
+                .iter()
+                .take(NAMED)
+                .map(|target| run.fixed.name(*target))
+                .collect(),
+            before_tasks: if rules == RuleSet::Shipped {
+                tasks(&config.before_stage_tasks)
+            } else {
+                Vec::new()
+            },
             after_tasks: tasks(&config.after_stage_tasks),
         }
     };
-    let stages: Vec<StageExplanation> = run.fixed.assign(|_| true)?.into_iter().enumerate().map(stage).collect();
+    let stages: Vec<StageExplanation> = run
+        .fixed
+        .assign(|_| true)?
+        .into_iter()
+        .enumerate()
+        .map(stage)
+        .collect();
     let warnings = if run.clusters().is_empty() {
         vec!["there is no cluster: the run cannot be initialized".to_owned()]
     } else {
-        let is_twice = |index: usize| stages[..index].iter().any(|before| before.name == stages[index].name);
-        let of_stage = |(index, stage)| warnings(stage, run.fixed.config(index), is_twice(index), rules);
+        let is_twice = |index: usize| {
+            stages[..index]
+                .iter()
+                .any(|before| before.name == stages[index].name)
+        };
+        let of_stage =
+            |(index, stage)| warnings(stage, run.fixed.config(index), is_twice(index), rules);
         stages.iter().enumerate().flat_map(of_stage).collect()
     };
     Ok(StagedExplanation { stages, warnings })
 }
 
 fn tasks(tasks: &[StageTask]) -> Vec<String> {
-    let text = |task: &StageTask| match task.wait_time.as_deref().filter(|_| task.kind == "TimedWait") {
+    let text = |task: &StageTask| match task
+        .wait_time
+        .as_deref()
+        .filter(|_| task.kind == "TimedWait")
+    {
         Some(wait) => format!("{} {wait}", task.kind),
         None => task.kind.clone(),
     };
     tasks.iter().map(text).collect()
 }
 
-fn warnings(stage: &StageExplanation, config: &StageConfig, is_twice: bool, rules: RuleSet) -> Vec<String> {
+fn warnings(
+    stage: &StageExplanation,
+    config: &StageConfig,
+    is_twice: bool,
+    rules: RuleSet,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     let title = format!("stage `{}`", stage.name);
     if is_twice {
-        warnings.push(format!("{title} appears twice: an approval of the first also counts for the second"));
+        warnings.push(format!(
+            "{title} appears twice: an approval of the first also counts for the second"
+        ));
     }
     if stage.count == 0 {
         warnings.push(match (&config.label_selector, rules) {
@@ -94,13 +135,19 @@ fn warnings(stage: &StageExplanation, config: &StageConfig, is_twice: bool, rule
         ));
     }
     if rules == RuleSet::Documented {
-        if config.max_concurrency.as_ref().is_some_and(|limit| *limit != 1.into()) {
+        if config
+            .max_concurrency
+            .as_ref()
+            .is_some_and(|limit| *limit != 1.into())
+        {
             warnings.push(format!(
                 "maxConcurrency of {title} has no effect: as documented clusters are updated one at a time"
             ));
         }
         if !config.before_stage_tasks.is_empty() {
-            warnings.push(format!("beforeStageTasks of {title} have no effect: as documented stages have none"));
+            warnings.push(format!(
+                "beforeStageTasks of {title} have no effect: as documented stages have none"
+            ));
         }
     }
     warnings
@@ -111,10 +158,16 @@ mod tests {
     use super::*;
 
     fn clusters(rings: &[(&str, usize)]) -> Vec<MemberCluster> {
-        let rings = rings.iter().flat_map(|(ring, count)| std::iter::repeat_n(*ring, *count));
+        let rings = rings
+            .iter()
+            .flat_map(|(ring, count)| std::iter::repeat_n(*ring, *count));
         let cluster = |(index, ring): (usize, &str)| MemberCluster {
             name: format!("m{index:02}"),
-            labels: [("ring".to_owned(), ring.to_owned()), ("order".to_owned(), (50 - index).to_string())].into(),
+            labels: [
+                ("ring".to_owned(), ring.to_owned()),
+                ("order".to_owned(), (50 - index).to_string()),
+            ]
+            .into(),
             left: false,
         };
         rings.enumerate().map(cluster).collect()
@@ -134,11 +187,25 @@ mod tests {
     fn a_strategy_is_explained_in_numbers() {
         let found = explained(YAML, RuleSet::Shipped).expect("it is valid");
         assert_eq!(found.warnings, Vec::<String>::new());
-        let [canary, rest] = &found.stages[..] else { panic!("two stages") };
-        assert_eq!((canary.count, canary.max_concurrency), (2, 1), "the default");
+        let [canary, rest] = &found.stages[..] else {
+            panic!("two stages")
+        };
+        assert_eq!(
+            (canary.count, canary.max_concurrency),
+            (2, 1),
+            "the default"
+        );
         assert_eq!(canary.after_tasks, ["TimedWait 1h"]);
-        assert_eq!((rest.count, rest.max_concurrency), (10, 2), "25 % of 10, rounded down");
-        assert_eq!(rest.first, ["m11", "m10", "m09"], "by the label, smallest first");
+        assert_eq!(
+            (rest.count, rest.max_concurrency),
+            (10, 2),
+            "25 % of 10, rounded down"
+        );
+        assert_eq!(
+            rest.first,
+            ["m11", "m10", "m09"],
+            "by the label, smallest first"
+        );
         assert_eq!(rest.before_tasks, ["Approval"]);
     }
 
@@ -156,7 +223,9 @@ mod tests {
             (
                 "stages: [{name: all, labelSelector: {}, maxConcurrency: 100%}]",
                 RuleSet::Shipped,
-                &["maxConcurrency of stage `all` is the whole stage: 12 clusters are updated simultaneously"],
+                &[
+                    "maxConcurrency of stage `all` is the whole stage: 12 clusters are updated simultaneously",
+                ],
             ),
             (
                 "stages: [{name: no, labelSelector: {matchLabels: {ring: '9'}}}, {name: none}, {name: all, labelSelector: {}}]",
@@ -173,14 +242,24 @@ mod tests {
             ),
         ];
         for (yaml, rules, warnings) in cases {
-            assert_eq!(explained(yaml, rules).expect(yaml).warnings, warnings, "{yaml}, {rules:?}");
+            assert_eq!(
+                explained(yaml, rules).expect(yaml).warnings,
+                warnings,
+                "{yaml}, {rules:?}"
+            );
         }
     }
 
     #[test]
     fn a_run_that_cannot_be_initialized_has_a_reason() {
-        let error = explained("stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]", RuleSet::Shipped);
-        let expected = RunError::ClustersNotInAnyStage { total: 2, first: vec!["m00".to_owned(), "m01".to_owned()] };
+        let error = explained(
+            "stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]",
+            RuleSet::Shipped,
+        );
+        let expected = RunError::ClustersNotInAnyStage {
+            total: 2,
+            first: vec!["m00".to_owned(), "m01".to_owned()],
+        };
         assert_eq!(error, Err(expected));
     }
 }

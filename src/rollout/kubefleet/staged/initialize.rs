@@ -24,7 +24,11 @@ pub(super) struct Collected<'v> {
 
 impl Fixed {
     /// Computes the stages, once.
-    pub(super) fn initialize<'v>(&self, run: &mut RunStatus, view: &'v StagedView) -> Result<Collected<'v>, RunError> {
+    pub(super) fn initialize<'v>(
+        &self,
+        run: &mut RunStatus,
+        view: &'v StagedView,
+    ) -> Result<Collected<'v>, RunError> {
         run.apply_strategy = check_placement(view)?;
         run.policy = check_policy(view)?;
         let collected = self.collect(view, true)?;
@@ -35,7 +39,11 @@ impl Fixed {
             StageStatus::new(config.name.clone(), targets, config.after_stage_tasks.len())
         };
         run.stages = stages.into_iter().enumerate().map(status).collect();
-        let mut targets: Vec<TargetId> = collected.to_delete.iter().map(|binding| binding.target).collect();
+        let mut targets: Vec<TargetId> = collected
+            .to_delete
+            .iter()
+            .map(|binding| binding.target)
+            .collect();
         targets.sort_by_key(|target| self.name(*target));
         run.deletion = StageStatus::new(String::new(), targets, 0);
         run.cluster_count = collected.count as u32;
@@ -45,16 +53,30 @@ impl Fixed {
     }
 
     /// Checks that the stages are unchanged.
-    pub(super) fn validate<'v>(&self, run: &RunStatus, view: &'v StagedView) -> Result<Collected<'v>, RunError> {
+    pub(super) fn validate<'v>(
+        &self,
+        run: &RunStatus,
+        view: &'v StagedView,
+    ) -> Result<Collected<'v>, RunError> {
         if check_placement(view)? != run.apply_strategy {
             return Err(RunError::ApplyStrategyChanged);
         }
         let latest = check_policy(view)?;
         if latest != run.policy {
-            return Err(RunError::PolicySnapshotChanged { latest, recorded: run.policy });
+            return Err(RunError::PolicySnapshotChanged {
+                latest,
+                recorded: run.policy,
+            });
         }
-        if let Some(count) = view.policy.requested.filter(|count| *count != run.cluster_count) {
-            return Err(RunError::ClusterCountMismatch { selected: run.cluster_count as usize, observed: count });
+        if let Some(count) = view
+            .policy
+            .requested
+            .filter(|count| *count != run.cluster_count)
+        {
+            return Err(RunError::ClusterCountMismatch {
+                selected: run.cluster_count as usize,
+                observed: count,
+            });
         }
         // A run that has completed all deletions finds no binding and fails: a bug of upstream.
         let needs_bindings = self.defects.delete_only_run_fails || run.deletion.clusters.is_empty();
@@ -65,8 +87,15 @@ impl Fixed {
             self.limit(index, existing)?;
         }
         let mut is_known = vec![false; self.clusters.len()];
-        run.deletion.clusters.iter().for_each(|cluster| is_known[cluster.target.index()] = true);
-        match collected.to_delete.iter().find(|binding| !is_known[binding.target.index()]) {
+        run.deletion
+            .clusters
+            .iter()
+            .for_each(|cluster| is_known[cluster.target.index()] = true);
+        match collected
+            .to_delete
+            .iter()
+            .find(|binding| !is_known[binding.target.index()])
+        {
             Some(binding) => Err(RunError::NewClusterToDelete(self.name(binding.target))),
             None => Ok(collected),
         }
@@ -75,16 +104,42 @@ impl Fixed {
     fn compare(&self, existing: &StageStatus, new: &[TargetId]) -> Result<(), RunError> {
         let (stage, existing) = (existing.name.clone(), &existing.clusters);
         if existing.len() != new.len() {
-            return Err(RunError::StageClusterCountChanged { stage, new: new.len(), existing: existing.len() });
+            return Err(RunError::StageClusterCountChanged {
+                stage,
+                new: new.len(),
+                existing: existing.len(),
+            });
         }
-        let Some(position) = existing.iter().zip(new).position(|(old, new)| old.target != *new) else { return Ok(()) };
-        let (new, existing) = (self.name(new[position]), self.name(existing[position].target));
-        Err(RunError::StageClusterChanged { stage, position, new, existing })
+        let Some(position) = existing
+            .iter()
+            .zip(new)
+            .position(|(old, new)| old.target != *new)
+        else {
+            return Ok(());
+        };
+        let (new, existing) = (
+            self.name(new[position]),
+            self.name(existing[position].target),
+        );
+        Err(RunError::StageClusterChanged {
+            stage,
+            position,
+            new,
+            existing,
+        })
     }
 
     /// Splits the bindings into those to update and those to delete.
-    fn collect<'v>(&self, view: &'v StagedView, needs_bindings: bool) -> Result<Collected<'v>, RunError> {
-        let mut collected = Collected { selected: vec![None; self.clusters.len()], to_delete: Vec::new(), count: 0 };
+    fn collect<'v>(
+        &self,
+        view: &'v StagedView,
+        needs_bindings: bool,
+    ) -> Result<Collected<'v>, RunError> {
+        let mut collected = Collected {
+            selected: vec![None; self.clusters.len()],
+            to_delete: Vec::new(),
+            count: 0,
+        };
         for binding in view.bindings.iter() {
             if binding.state == BindingState::Unscheduled {
                 collected.to_delete.push(binding);
@@ -100,7 +155,10 @@ impl Fixed {
         }
         match view.policy.requested {
             Some(observed) if observed as usize != collected.count => {
-                Err(RunError::ClusterCountMismatch { selected: collected.count, observed })
+                Err(RunError::ClusterCountMismatch {
+                    selected: collected.count,
+                    observed,
+                })
             }
             _ => Ok(collected),
         }
@@ -116,24 +174,41 @@ impl Fixed {
             return Err(RunError::ResourceSnapshotIndexInvalid(text.clone()));
         }
         // The text is the value of the label that snapshots are listed by, so `07` finds none.
-        let found = view.resource_snapshots.iter().find(|snapshot| snapshot.0.to_string() == *text);
-        found.copied().ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
+        let found = view
+            .resource_snapshots
+            .iter()
+            .find(|snapshot| snapshot.0.to_string() == *text);
+        found
+            .copied()
+            .ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
     }
 
     /// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
-    pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, ScaledValueError> {
+    pub(super) fn max_concurrency(
+        &self,
+        stage: usize,
+        total: usize,
+    ) -> Result<i64, ScaledValueError> {
         // "Updates clusters within each stage one at a time."
         if self.rules == RuleSet::Documented {
             return Ok(1);
         }
-        let number = limit(self.config(stage).max_concurrency.as_ref(), total, Rounding::Down)?;
+        let number = limit(
+            self.config(stage).max_concurrency.as_ref(),
+            total,
+            Rounding::Down,
+        )?;
         Ok(if number == 0 { 1 } else { number })
     }
 
     /// As [`Self::max_concurrency`], of a stage whose clusters are known.
     pub(super) fn limit(&self, index: usize, stage: &StageStatus) -> Result<i64, RunError> {
-        let error = |source| RunError::MaxConcurrency { stage: stage.name.clone(), source };
-        self.max_concurrency(index, stage.clusters.len()).map_err(error)
+        let error = |source| RunError::MaxConcurrency {
+            stage: stage.name.clone(),
+            source,
+        };
+        self.max_concurrency(index, stage.clusters.len())
+            .map_err(error)
     }
 
     pub(super) fn name(&self, target: TargetId) -> String {
@@ -143,10 +218,18 @@ impl Fixed {
 
 fn check_placement(view: &StagedView) -> Result<super::super::ApplyStrategy, RunError> {
     let placement = view.placement.ok_or(RunError::PlacementNotFound)?;
-    if placement.external { Ok(placement.apply_strategy) } else { Err(RunError::PlacementNotExternal) }
+    if placement.external {
+        Ok(placement.apply_strategy)
+    } else {
+        Err(RunError::PlacementNotExternal)
+    }
 }
 
 fn check_policy(view: &StagedView) -> Result<u32, RunError> {
     let policy = view.policy;
-    if policy.scheduled { Ok(policy.index) } else { Err(RunError::PolicyNotScheduled(policy.index)) }
+    if policy.scheduled {
+        Ok(policy.index)
+    } else {
+        Err(RunError::PolicyNotScheduled(policy.index))
+    }
 }

@@ -25,7 +25,9 @@ use crate::units::SimTime;
 type PickedBinding = Option<(u32, bool)>;
 
 fn picked(view: &StagedView, place: u32) -> PickedBinding {
-    view.bindings.at(place).map(|binding| (binding.policy, binding.state != BindingState::Unscheduled))
+    view.bindings
+        .at(place)
+        .map(|binding| (binding.policy, binding.state != BindingState::Unscheduled))
 }
 
 /// A run's bindings as the last pass saw them.
@@ -81,9 +83,18 @@ impl RunLedger {
     }
 
     /// Notes what the next pass has to look at. False: it has to look at all.
-    pub(super) fn update(&mut self, fixed: &Fixed, run: &RunStatus, view: &StagedView, changed: &TargetSet) -> bool {
+    pub(super) fn update(
+        &mut self,
+        fixed: &Fixed,
+        run: &RunStatus,
+        view: &StagedView,
+        changed: &TargetSet,
+    ) -> bool {
         let is_same = self.placement == view.placement && self.policy == view.policy;
-        if !is_same || !is_covered(fixed, run, view) || !Arc::ptr_eq(&self.layout, view.bindings.layout()) {
+        if !is_same
+            || !is_covered(fixed, run, view)
+            || !Arc::ptr_eq(&self.layout, view.bindings.layout())
+        {
             return false;
         }
         let index = run.current_stage();
@@ -92,12 +103,19 @@ impl RunLedger {
         }
         let mut looks = std::mem::take(&mut self.stage.looks);
         for target in changed.iter() {
-            let Some(place) = view.bindings.place(TargetId(target)) else { continue };
+            let Some(place) = view.bindings.place(TargetId(target)) else {
+                continue;
+            };
             if picked(view, place) != self.kinds[place as usize] {
                 return false;
             }
-            let position = self.positions[target as usize].filter(|(stage, _)| *stage as usize == index);
-            looks.extend(position.map(|(_, position)| position).filter(|at| (*at as usize) < self.stage.frontier));
+            let position =
+                self.positions[target as usize].filter(|(stage, _)| *stage as usize == index);
+            looks.extend(
+                position
+                    .map(|(_, position)| position)
+                    .filter(|at| (*at as usize) < self.stage.frontier),
+            );
         }
         looks.sort_unstable();
         looks.dedup();
@@ -126,23 +144,45 @@ impl StageLedger {
     /// A pass with this ledger observes all clusters that have been tried and are not done.
     pub(super) fn new(run: &RunStatus, index: usize) -> Self {
         let clusters = &run.stage(index).clusters;
-        let is_tried = |cluster: &ClusterStatus| cluster.started.is_some() || cluster.succeeded.is_some();
-        let frontier = clusters.iter().rposition(is_tried).map_or(0, |last| last + 1);
+        let is_tried =
+            |cluster: &ClusterStatus| cluster.started.is_some() || cluster.succeeded.is_some();
+        let frontier = clusters
+            .iter()
+            .rposition(is_tried)
+            .map_or(0, |last| last + 1);
         let none = || TargetSet::new(clusters.len());
         let (updating, looks) = (BTreeSet::new(), Vec::new());
-        let mut ledger = Self { index, frontier, refused: none(), failing: none(), updating, looks };
+        let mut ledger = Self {
+            index,
+            frontier,
+            refused: none(),
+            failing: none(),
+            updating,
+            looks,
+        };
         for (position, cluster) in (0..).zip(&clusters[..frontier]) {
             ledger.refused.set(position, !is_tried(cluster));
+            ledger.updating.extend(
+                cluster
+                    .started
+                    .filter(|_| cluster.is_updating())
+                    .map(|started| (started, position)),
+            );
             ledger
-                .updating
-                .extend(cluster.started.filter(|_| cluster.is_updating()).map(|started| (started, position)));
-            ledger.looks.extend((cluster.succeeded != Some(true)).then_some(position));
+                .looks
+                .extend((cluster.succeeded != Some(true)).then_some(position));
         }
         ledger
     }
 
     /// A pass has observed or started a cluster.
-    pub(super) fn note(&mut self, position: u32, before: ClusterStatus, after: ClusterStatus, is_failing: bool) {
+    pub(super) fn note(
+        &mut self,
+        position: u32,
+        before: ClusterStatus,
+        after: ClusterStatus,
+        is_failing: bool,
+    ) {
         self.refused.set(position, after.started.is_none());
         self.failing.set(position, is_failing);
         let Some(started) = after.started else { return };
@@ -156,7 +196,13 @@ impl StageLedger {
 
     /// Clusters that have been updating for too long, in the order of the stage.
     pub(super) fn stuck(&self, now: SimTime) -> Vec<u32> {
-        let stuck = self.updating.iter().take_while(|(started, _)| now.since(*started) > STUCK_AFTER);
-        stuck.map(|(_, position)| *position).sorted_unstable().collect()
+        let stuck = self
+            .updating
+            .iter()
+            .take_while(|(started, _)| now.since(*started) > STUCK_AFTER);
+        stuck
+            .map(|(_, position)| *position)
+            .sorted_unstable()
+            .collect()
     }
 }

@@ -23,9 +23,12 @@ use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, Wo
 use crate::units::SimTime;
 
 pub use explain::{StageExplanation, StagedExplanation, explain};
-pub use run::{ClusterStatus, ProgressCondition, RunError, RunReason, RunStatus, StageStatus, TaskStatus};
+pub use run::{
+    ClusterStatus, ProgressCondition, RunError, RunReason, RunStatus, StageStatus, TaskStatus,
+};
 pub use view::{
-    ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedDecision, StagedStatus, StagedView,
+    ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedDecision, StagedStatus,
+    StagedView,
 };
 
 use initialize::Collected;
@@ -76,8 +79,20 @@ impl StagedUpdateRun {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let fixed = Fixed { rules, defects, run_name: name, snapshot_index, strategy, ..Fixed::default() };
-        let mut run = Self { fixed, run: RunStatus::default(), last: SimTime::ZERO, ledger: None };
+        let fixed = Fixed {
+            rules,
+            defects,
+            run_name: name,
+            snapshot_index,
+            strategy,
+            ..Fixed::default()
+        };
+        let mut run = Self {
+            fixed,
+            run: RunStatus::default(),
+            last: SimTime::ZERO,
+            ledger: None,
+        };
         run.set_clusters(clusters);
         run
     }
@@ -129,7 +144,8 @@ impl StagedUpdateRun {
     /// # Panics
     /// If the run is not initialized or the stage does not exist.
     pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::ScaledValueError> {
-        self.fixed.max_concurrency(stage, self.run.stages[stage].clusters.len())
+        self.fixed
+            .max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
     /// One pass of the run's reconciler over all bindings. Its status has the request to the queue.
@@ -148,20 +164,40 @@ impl StagedUpdateRun {
     ///
     /// # Panics
     /// As [`Self::reconcile`].
-    pub fn reconcile_changed(&mut self, now: SimTime, view: &StagedView, changed: &TargetSet) -> StagedDecision {
+    pub fn reconcile_changed(
+        &mut self,
+        now: SimTime,
+        view: &StagedView,
+        changed: &TargetSet,
+    ) -> StagedDecision {
         self.last = now;
         let mut run = std::mem::take(&mut self.run);
         let ledger = self.ledger.take();
-        let mut ledger = ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
+        let mut ledger =
+            ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
         #[cfg(test)]
-        let before = (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
-        let decision = self.pass(&mut run, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
+        let before =
+            (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
+        let decision = self.pass(
+            &mut run,
+            view,
+            ledger.as_mut().map(|ledger| &mut ledger.stage),
+        );
         #[cfg(test)]
         if let Some(mut scanned) = before {
             let scan = self.pass(&mut scanned, view, None);
-            assert_eq!((&decision, &run), (&scan, &scanned), "a pass decides as one over all");
+            assert_eq!(
+                (&decision, &run),
+                (&scan, &scanned),
+                "a pass decides as one over all"
+            );
         }
-        if ledger.is_none() && matches!(decision.status.error, None | Some(RunError::ClusterUpdate(_))) {
+        if ledger.is_none()
+            && matches!(
+                decision.status.error,
+                None | Some(RunError::ClusterUpdate(_))
+            )
+        {
             ledger = RunLedger::new(&self.fixed, &run, view);
         }
         (self.run, self.ledger) = (run, ledger);
@@ -169,8 +205,17 @@ impl StagedUpdateRun {
     }
 
     /// One pass at the time of the last one; without a ledger it looks at all.
-    fn pass(&self, run: &mut RunStatus, view: &StagedView, ledger: Option<&mut StageLedger>) -> StagedDecision {
-        let mut decision = Pass { actions: Vec::new(), wake_at: None, status: StagedStatus::default() };
+    fn pass(
+        &self,
+        run: &mut RunStatus,
+        view: &StagedView,
+        ledger: Option<&mut StageLedger>,
+    ) -> StagedDecision {
+        let mut decision = Pass {
+            actions: Vec::new(),
+            wake_at: None,
+            status: StagedStatus::default(),
+        };
         if !run.is_over() {
             match self.fixed.pass(run, self.last, view, ledger, &mut decision) {
                 Ok(()) => {}
@@ -210,8 +255,18 @@ impl Fixed {
             None => self.validate(run, view)?,
         };
         let mut new = None;
-        let stage = ledger.unwrap_or_else(|| new.insert(StageLedger::new(run, run.current_stage())));
-        let mut pass = execute::RunPass { fixed: self, now, view, collected, stage, preempted: None, run, decision };
+        let stage =
+            ledger.unwrap_or_else(|| new.insert(StageLedger::new(run, run.current_stage())));
+        let mut pass = execute::RunPass {
+            fixed: self,
+            now,
+            view,
+            collected,
+            stage,
+            preempted: None,
+            run,
+            decision,
+        };
         match (self.rules, view.state) {
             // Only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
@@ -222,7 +277,11 @@ impl Fixed {
     }
 
     fn config(&self, stage: usize) -> &StageConfig {
-        &self.strategy.as_ref().expect("a run with stages has a strategy").stages[stage]
+        &self
+            .strategy
+            .as_ref()
+            .expect("a run with stages has a strategy")
+            .stages[stage]
     }
 
     /// True if a cluster counts as failed.

@@ -58,7 +58,10 @@ impl ProgressCondition {
     /// Sets a condition; its time changes only with the status.
     pub(super) fn mark(condition: &mut Option<Self>, now: SimTime, reason: RunReason) {
         let before = condition.filter(|before| before.reason.status() == reason.status());
-        *condition = Some(Self { reason, since: before.map_or(now, |before| before.since) });
+        *condition = Some(Self {
+            reason,
+            since: before.map_or(now, |before| before.since),
+        });
     }
 
     /// The outcome of what it is about: success or failure. `None`: not finished.
@@ -119,9 +122,18 @@ pub struct StageStatus {
 
 impl StageStatus {
     pub(super) fn new(name: String, targets: Vec<TargetId>, tasks: usize) -> Self {
-        let cluster = |target| ClusterStatus { target, started: None, succeeded: None };
+        let cluster = |target| ClusterStatus {
+            target,
+            started: None,
+            succeeded: None,
+        };
         let clusters = targets.into_iter().map(cluster).collect();
-        Self { name, clusters, after_tasks: vec![TaskStatus::default(); tasks], ..Self::default() }
+        Self {
+            name,
+            clusters,
+            after_tasks: vec![TaskStatus::default(); tasks],
+            ..Self::default()
+        }
     }
 
     /// Its outcome: success or failure. `None`: not finished.
@@ -138,7 +150,8 @@ impl StageStatus {
         let old = std::mem::replace(&mut self.clusters[position], cluster);
         let has_succeeded = |of: &ClusterStatus| usize::from(of.succeeded == Some(true));
         self.finished = self.finished + has_succeeded(&cluster) - has_succeeded(&old);
-        self.in_progress = self.in_progress + usize::from(cluster.is_updating()) - usize::from(old.is_updating());
+        self.in_progress =
+            self.in_progress + usize::from(cluster.is_updating()) - usize::from(old.is_updating());
     }
 
     /// Its clusters that have started and not finished.
@@ -184,7 +197,10 @@ impl RunStatus {
 
     /// The first stage that is not finished; the number of stages means the delete stage.
     pub fn current_stage(&self) -> usize {
-        self.stages.iter().position(|stage| stage.succeeded() != Some(true)).unwrap_or(self.stages.len())
+        self.stages
+            .iter()
+            .position(|stage| stage.succeeded() != Some(true))
+            .unwrap_or(self.stages.len())
     }
 
     /// A stage by its number; the number of stages means the delete stage.
@@ -192,7 +208,11 @@ impl RunStatus {
     /// # Panics
     /// If the stage does not exist.
     pub fn stage(&self, index: usize) -> &StageStatus {
-        if index == self.stages.len() { &self.deletion } else { &self.stages[index] }
+        if index == self.stages.len() {
+            &self.deletion
+        } else {
+            &self.stages[index]
+        }
     }
 
     /// Whether it has ended, successfully or not.
@@ -203,9 +223,13 @@ impl RunStatus {
     /// Rounds times to whole seconds, as the API server stores them after a pass. Within the pass they are exact.
     pub(super) fn store(&mut self) {
         let floor = |since: &mut SimTime| *since = stored(*since);
-        self.progressing.iter_mut().for_each(|progress| floor(&mut progress.since));
+        self.progressing
+            .iter_mut()
+            .for_each(|progress| floor(&mut progress.since));
         let stages = self.stages.iter_mut().chain([&mut self.deletion]);
-        stages.filter_map(|stage| stage.progressing.as_mut()).for_each(|progress| floor(&mut progress.since));
+        stages
+            .filter_map(|stage| stage.progressing.as_mut())
+            .for_each(|progress| floor(&mut progress.since));
     }
 
     /// Whether a binding is bound to what the run rolls out.
@@ -235,32 +259,49 @@ pub enum RunError {
     #[error("policy snapshot `{0}` not fully scheduled yet")]
     PolicyNotScheduled(u32),
     /// There is a newer policy.
-    #[error("the policy snapshot index used in the updateRun is outdated, latest: {latest}, recorded: {recorded}")]
+    #[error(
+        "the policy snapshot index used in the updateRun is outdated, latest: {latest}, recorded: {recorded}"
+    )]
     PolicySnapshotChanged { latest: u32, recorded: u32 },
     /// The placement has no bindings.
     #[error("no scheduled or to-be-deleted bindings found for the latest policy snapshot {0}")]
     NoBindings(u32),
     /// The placement has picked a different number of clusters than it requests.
-    #[error("the number of selected bindings {selected} is not equal to the observed cluster count {observed}")]
+    #[error(
+        "the number of selected bindings {selected} is not equal to the observed cluster count {observed}"
+    )]
     ClusterCountMismatch { selected: usize, observed: u32 },
     /// The strategy is gone.
     #[error("referenced updateStrategy not found")]
     StrategyNotFound,
     /// More than one task before a stage, or one that is not an approval.
-    #[error("the before stage tasks of stage `{0}` are invalid: at most one task, of type Approval")]
+    #[error(
+        "the before stage tasks of stage `{0}` are invalid: at most one task, of type Approval"
+    )]
     InvalidBeforeStageTasks(String),
     /// Two tasks of the same type after a stage, or a wait without a duration above 0.
-    #[error("the after stage tasks of stage `{0}` are invalid: no type twice, and a waitTime above 0 for a TimedWait")]
+    #[error(
+        "the after stage tasks of stage `{0}` are invalid: no type twice, and a waitTime above 0 for a TimedWait"
+    )]
     InvalidAfterStageTasks(String),
     /// A selector that Kubernetes rejects.
     #[error("the label selector of stage `{stage}` is invalid: {source}")]
-    InvalidLabelSelector { stage: String, source: SelectorError },
+    InvalidLabelSelector {
+        stage: String,
+        source: SelectorError,
+    },
     /// Two stages select the same cluster.
     #[error("cluster `{cluster}` appears in more than one stages, again in `{stage}`")]
     ClusterInMultipleStages { cluster: String, stage: String },
     /// A cluster's label is not a whole number, or missing.
-    #[error("the sorting label `{key}:{value}` on cluster `{cluster}` is not valid: it must be a whole number")]
-    SortingLabelInvalid { cluster: String, key: String, value: String },
+    #[error(
+        "the sorting label `{key}:{value}` on cluster `{cluster}` is not valid: it must be a whole number"
+    )]
+    SortingLabelInvalid {
+        cluster: String,
+        key: String,
+        value: String,
+    },
     /// No stage selects some picked clusters; `first` holds up to ten of them.
     #[error("some clusters are not placed in any stage, total {total}, showing up to 10: {}", first.join(", "))]
     ClustersNotInAnyStage { total: usize, first: Vec<String> },
@@ -271,11 +312,24 @@ pub enum RunError {
     #[error("no resourceSnapshots with index `{0}` found")]
     ResourceSnapshotNotFound(String),
     /// A stage has more or fewer clusters than when the run started.
-    #[error("the number of clusters in stage `{stage}` has changed, new: {new}, existing: {existing}")]
-    StageClusterCountChanged { stage: String, new: usize, existing: usize },
+    #[error(
+        "the number of clusters in stage `{stage}` has changed, new: {new}, existing: {existing}"
+    )]
+    StageClusterCountChanged {
+        stage: String,
+        new: usize,
+        existing: usize,
+    },
     /// A stage has other clusters, or another order, than when the run started.
-    #[error("the {position}. cluster in stage `{stage}` has changed, new: {new}, existing: {existing}")]
-    StageClusterChanged { stage: String, position: usize, new: String, existing: String },
+    #[error(
+        "the {position}. cluster in stage `{stage}` has changed, new: {new}, existing: {existing}"
+    )]
+    StageClusterChanged {
+        stage: String,
+        position: usize,
+        new: String,
+        existing: String,
+    },
     /// A cluster that was picked when the run started no longer is.
     #[error("the cluster `{0}` to be deleted is not in the delete stage")]
     NewClusterToDelete(String),
@@ -287,12 +341,17 @@ pub enum RunError {
     Preempted { cluster: String, stage: String },
     /// A stage's `maxConcurrency` is invalid.
     #[error("maxConcurrency of stage `{stage}`: {source}")]
-    MaxConcurrency { stage: String, source: ScaledValueError },
+    MaxConcurrency {
+        stage: String,
+        source: ScaledValueError,
+    },
     /// The binding of a deleted cluster exists again, or is no longer being deleted.
     #[error("the cluster `{0}` in the deleting stage has a binding that is not being deleted")]
     DeletedBindingIsBack(String),
     /// The scheduler has not processed this cluster's binding with its newest policy.
-    #[error("the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state")]
+    #[error(
+        "the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state"
+    )]
     OldPolicyBinding(String),
     /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]

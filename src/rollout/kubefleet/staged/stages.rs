@@ -25,27 +25,58 @@ impl Fixed {
     fn selected_by(&self, stage: &StageConfig) -> Result<Vec<bool>, RunError> {
         let before = &stage.before_stage_tasks;
         // The document has no tasks before a stage.
-        if self.rules == RuleSet::Shipped && (before.len() > 1 || before.iter().any(|task| task.kind != "Approval")) {
+        if self.rules == RuleSet::Shipped
+            && (before.len() > 1 || before.iter().any(|task| task.kind != "Approval"))
+        {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }
         let after = &stage.after_stage_tasks;
         // Three tasks of a type pass, because only two are compared.
         let is_twice = matches!(&after[..], [a, b] if a.kind == b.kind);
-        if is_twice || after.iter().any(|task| task.kind == "TimedWait" && task.wait().is_zero()) {
+        if is_twice
+            || after
+                .iter()
+                .any(|task| task.kind == "TimedWait" && task.wait().is_zero())
+        {
             return Err(RunError::InvalidAfterStageTasks(stage.name.clone()));
         }
-        let invalid = |source| RunError::InvalidLabelSelector { stage: stage.name.clone(), source };
-        let selector = stage.label_selector.as_ref().map(LabelSelector::check).transpose().map_err(invalid)?;
-        let matches = |labels| selector.as_ref().is_some_and(|selector| selector.matches(labels));
-        Ok(self.clusters.iter().map(|cluster| !cluster.left && matches(&cluster.labels)).collect())
+        let invalid = |source| RunError::InvalidLabelSelector {
+            stage: stage.name.clone(),
+            source,
+        };
+        let selector = stage
+            .label_selector
+            .as_ref()
+            .map(LabelSelector::check)
+            .transpose()
+            .map_err(invalid)?;
+        let matches = |labels| {
+            selector
+                .as_ref()
+                .is_some_and(|selector| selector.matches(labels))
+        };
+        Ok(self
+            .clusters
+            .iter()
+            .map(|cluster| !cluster.left && matches(&cluster.labels))
+            .collect())
     }
 
     /// The selected clusters of each stage, in the order in which they are updated.
-    pub(super) fn assign(&self, is_selected: impl Fn(TargetId) -> bool) -> Result<Vec<Vec<TargetId>>, RunError> {
+    pub(super) fn assign(
+        &self,
+        is_selected: impl Fn(TargetId) -> bool,
+    ) -> Result<Vec<Vec<TargetId>>, RunError> {
         let strategy = self.strategy.as_ref().ok_or(RunError::StrategyNotFound)?;
         let mut is_placed = vec![false; self.clusters.len()];
         let mut stages = Vec::with_capacity(strategy.stages.len());
-        let clusters = || self.by_name.iter().copied().map(TargetId).filter(|target| is_selected(*target));
+        let clusters = || {
+            self.by_name
+                .iter()
+                .copied()
+                .map(TargetId)
+                .filter(|target| is_selected(*target))
+        };
         for (config, selects) in strategy.stages.iter().zip(&self.selects) {
             let selects = selects.as_ref().map_err(RunError::clone)?;
             let mut members = Vec::new();
@@ -63,8 +94,13 @@ impl Fixed {
                     Some(key) => {
                         let value = labels.get(key).map_or("", String::as_str);
                         value.parse::<i64>().map_err(|_| {
-                            let (cluster, key, value) = (name.clone(), key.clone(), value.to_owned());
-                            RunError::SortingLabelInvalid { cluster, key, value }
+                            let (cluster, key, value) =
+                                (name.clone(), key.clone(), value.to_owned());
+                            RunError::SortingLabelInvalid {
+                                cluster,
+                                key,
+                                value,
+                            }
                         })?
                     }
                 };
@@ -74,10 +110,19 @@ impl Fixed {
             members.sort_by_key(|(key, _)| *key);
             stages.push(members.into_iter().map(|(_, target)| target).collect());
         }
-        let missing: Vec<TargetId> = clusters().filter(|target| !is_placed[target.index()]).collect();
+        let missing: Vec<TargetId> = clusters()
+            .filter(|target| !is_placed[target.index()])
+            .collect();
         if !missing.is_empty() {
-            let first = missing.iter().take(NAMED).map(|target| self.name(*target)).collect();
-            return Err(RunError::ClustersNotInAnyStage { total: missing.len(), first });
+            let first = missing
+                .iter()
+                .take(NAMED)
+                .map(|target| self.name(*target))
+                .collect();
+            return Err(RunError::ClustersNotInAnyStage {
+                total: missing.len(),
+                first,
+            });
         }
         Ok(stages)
     }

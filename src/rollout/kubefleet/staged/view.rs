@@ -90,19 +90,27 @@ impl StagedView {
         for action in &pass.actions {
             match action {
                 StagedAction::Deploy(target, revision) => {
-                    self.bindings.selected(*target).roll(*revision, apply_strategy);
+                    self.bindings
+                        .selected(*target)
+                        .roll(*revision, apply_strategy);
                 }
                 StagedAction::Delete(target) => {
                     let bindings = self.bindings.of_mut(*target);
-                    bindings.filter(|it| it.state == BindingState::Unscheduled).for_each(Binding::delete);
+                    bindings
+                        .filter(|it| it.state == BindingState::Unscheduled)
+                        .for_each(Binding::delete);
                 }
                 StagedAction::RequestApproval(approval) => {
-                    self.approval_requests.insert(approval.clone(), ApprovalRequest::default());
+                    self.approval_requests
+                        .insert(approval.clone(), ApprovalRequest::default());
                 }
             }
         }
         for approval in &pass.status.accepted {
-            self.approval_requests.entry(approval.clone()).or_default().accepted = true;
+            self.approval_requests
+                .entry(approval.clone())
+                .or_default()
+                .accepted = true;
         }
         for target in &pass.status.restarted {
             self.bindings.selected(*target).set_rollout_started(true);

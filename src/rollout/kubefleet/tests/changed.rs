@@ -55,8 +55,12 @@ fn event() -> impl Strategy<Value = Event> {
 fn select(bindings: &mut Bindings, cluster: u32, is_picked: bool) {
     let target = TargetId(cluster);
     match bindings.get_mut(target) {
-        Some(binding) if !is_picked && binding.state != BindingState::Unscheduled => binding.unschedule(),
-        Some(binding) if is_picked && !binding.deleting && binding.state == BindingState::Unscheduled => {
+        Some(binding) if !is_picked && binding.state != BindingState::Unscheduled => {
+            binding.unschedule()
+        }
+        Some(binding)
+            if is_picked && !binding.deleting && binding.state == BindingState::Unscheduled =>
+        {
             binding.reschedule();
         }
         None if is_picked => {
@@ -70,7 +74,10 @@ fn select(bindings: &mut Bindings, cluster: u32, is_picked: bool) {
 fn happen(update: &mut RollingUpdate, view: &mut RollingView, now: SimTime, event: &Event) {
     match event {
         Event::Report(at, state) => {
-            view.bindings.get_mut(TargetId(*at)).into_iter().for_each(|it| it.report(now, STATES[*state]));
+            view.bindings
+                .get_mut(TargetId(*at))
+                .into_iter()
+                .for_each(|it| it.report(now, STATES[*state]));
         }
         Event::Select(at, is_picked) => select(&mut view.bindings, *at, *is_picked),
         Event::Gone(at) => view.bindings.remove(TargetId(*at)),
@@ -127,17 +134,25 @@ proptest! {
 fn happen_in_run(view: &mut StagedView, now: SimTime, event: &Event) {
     match event {
         Event::Report(at, state) => {
-            view.bindings.get_mut(TargetId(*at)).into_iter().for_each(|it| it.report(now, STATES[*state]));
+            view.bindings
+                .get_mut(TargetId(*at))
+                .into_iter()
+                .for_each(|it| it.report(now, STATES[*state]));
         }
         // Another run rolls the cluster.
         Event::Apply(1) => {
             let binding = view.bindings.get_mut(TargetId(0));
-            binding.into_iter().for_each(|it| it.roll(OLD, Some(ApplyStrategy(0))));
+            binding
+                .into_iter()
+                .for_each(|it| it.roll(OLD, Some(ApplyStrategy(0))));
         }
         Event::Select(at, false) if at % 8 == 0 => select(&mut view.bindings, *at, false),
         Event::Limits(..) => view.state = RunState::Stop,
         Event::Release(_) => view.state = RunState::Run,
-        _ => view.approval_requests.values_mut().for_each(|request| request.approved = true),
+        _ => view
+            .approval_requests
+            .values_mut()
+            .for_each(|request| request.approved = true),
     }
 }
 
@@ -176,7 +191,10 @@ proptest! {
 fn a_change_that_is_not_named_is_not_seen() {
     let clusters = clusters(&[("a", CLUSTERS as usize)]);
     let mut view: RollingView = super::rolling::view(&clusters);
-    let config = RollingUpdateConfig { max_unavailable: Some(1.into()), ..RollingUpdateConfig::default() };
+    let config = RollingUpdateConfig {
+        max_unavailable: Some(1.into()),
+        ..RollingUpdateConfig::default()
+    };
     let mut update = RollingUpdate::new(config, RuleSet::Shipped, KubeFleetBugs::ALL, clusters);
     let pass = update.reconcile_changed(SimTime::ZERO, &view, view.bindings.changed());
     view.store(&pass);

@@ -28,7 +28,15 @@ struct RecordedPass {
 fn steps() -> impl Strategy<Value = Vec<RecordedPass>> {
     let reports = vec((0..9_u32, 0..STATES.len()), 0..9);
     let step = (0..400_u64, reports, any::<bool>(), 0..6_usize);
-    vec(step.prop_map(|(seconds, reports, approves, state)| RecordedPass { seconds, reports, approves, state }), 1..25)
+    vec(
+        step.prop_map(|(seconds, reports, approves, state)| RecordedPass {
+            seconds,
+            reports,
+            approves,
+            state,
+        }),
+        1..25,
+    )
 }
 
 fn report(bindings: &mut Bindings, now: SimTime, reports: &[(u32, usize)]) {
@@ -170,10 +178,29 @@ fn untracked_resources_are_ready_a_period_after_they_were_applied() {
     let clusters = clusters(&[("a", 4)]);
     let rolled = |written: u64| {
         let mut view: RollingView = super::rolling::view(&clusters);
-        report(&mut view.bindings, SimTime::from_secs(written), &[(0, STATES.len() - 1)]);
-        let config = RollingUpdateConfig { max_unavailable: Some(1.into()), ..RollingUpdateConfig::default() };
-        let mut update = RollingUpdate::new(config, RuleSet::Shipped, KubeFleetBugs::ALL, clusters.clone());
-        update.reconcile(SimTime::from_secs(1000), &view).actions.len()
+        report(
+            &mut view.bindings,
+            SimTime::from_secs(written),
+            &[(0, STATES.len() - 1)],
+        );
+        let config = RollingUpdateConfig {
+            max_unavailable: Some(1.into()),
+            ..RollingUpdateConfig::default()
+        };
+        let mut update = RollingUpdate::new(
+            config,
+            RuleSet::Shipped,
+            KubeFleetBugs::ALL,
+            clusters.clone(),
+        );
+        update
+            .reconcile(SimTime::from_secs(1000), &view)
+            .actions
+            .len()
     };
-    assert_eq!((rolled(939), rolled(940)), (1, 0), "unavailablePeriodSeconds is 60, and must have passed");
+    assert_eq!(
+        (rolled(939), rolled(940)),
+        (1, 0),
+        "unavailablePeriodSeconds is 60, and must have passed"
+    );
 }

@@ -21,7 +21,9 @@ pub(super) const NEW: Revision = Revision(2);
 
 /// This many clusters `m00`, `m01`, …, with a label `stage`.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
-    let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
+    let stages = stages
+        .iter()
+        .flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
     let cluster = |(index, stage): (usize, &str)| MemberCluster {
         name: format!("m{index:02}"),
         labels: [("stage".to_owned(), stage.to_owned())].into(),
@@ -34,7 +36,9 @@ pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
 /// third.
 pub(super) fn three_stages(limit: i64) -> String {
     let stage = |name: &str, tasks: &str| {
-        format!("{{name: {name}, labelSelector: {{matchLabels: {{stage: {name}}}}}, maxConcurrency: {limit}, {tasks}}}")
+        format!(
+            "{{name: {name}, labelSelector: {{matchLabels: {{stage: {name}}}}}, maxConcurrency: {limit}, {tasks}}}"
+        )
     };
     format!(
         "stages: [{}, {}, {}]",
@@ -65,7 +69,10 @@ fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> boo
         _ => return false,
     };
     for index in ranges(list) {
-        bindings.get_mut(TargetId(index)).expect("a binding").report(now, state);
+        bindings
+            .get_mut(TargetId(index))
+            .expect("a binding")
+            .report(now, state);
     }
     true
 }
@@ -81,7 +88,10 @@ fn outcome<Action, Status>(
 ) -> String {
     let list = |wanted: &str| -> Vec<u32> {
         let touched = pass.actions.iter().filter_map(&word);
-        touched.filter(|(word, _)| *word == wanted).map(|(_, target)| target).collect()
+        touched
+            .filter(|(word, _)| *word == wanted)
+            .map(|(_, target)| target)
+            .collect()
     };
     let (rolled, deleted) = (list("deploy"), list("delete"));
     let mut parts = Vec::new();
@@ -97,7 +107,9 @@ fn outcome<Action, Status>(
     }
     match next {
         QueueRequest::None => {}
-        QueueRequest::After(delay) => parts.push(format!("requeue after {}", format_duration(delay))),
+        QueueRequest::After(delay) => {
+            parts.push(format!("requeue after {}", format_duration(delay)))
+        }
         QueueRequest::RateLimited => parts.push("requeue".to_owned()),
         QueueRequest::Error => parts.push("requeue after an error".to_owned()),
     }
@@ -106,15 +118,28 @@ fn outcome<Action, Status>(
 
 /// The lines of a story as time, event and the whole line up to its outcome.
 fn lines(story: &str) -> impl Iterator<Item = (SimTime, &str, &str)> {
-    story.lines().filter(|line| !line.trim().is_empty()).map(|line| {
-        let (head, _) = line.split_once(" =>").expect("a line has an outcome");
-        let (time, event) = head.split_once(' ').expect("a line has an event");
-        let seconds: f64 = time.strip_prefix("t=").and_then(|text| text.parse().ok()).expect("a time");
-        (SimTime::from_nanos((seconds * 1e9).round() as u64), event, head)
-    })
+    story
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| {
+            let (head, _) = line.split_once(" =>").expect("a line has an outcome");
+            let (time, event) = head.split_once(' ').expect("a line has an event");
+            let seconds: f64 = time
+                .strip_prefix("t=")
+                .and_then(|text| text.parse().ok())
+                .expect("a time");
+            (
+                SimTime::from_nanos((seconds * 1e9).round() as u64),
+                event,
+                head,
+            )
+        })
 }
 
 fn same(title: &str, story: &str, played: &[String]) {
-    let story: Vec<&str> = story.lines().filter(|line| !line.trim().is_empty()).collect();
+    let story: Vec<&str> = story
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     assert_eq!(played.join("\n"), story.join("\n"), "{title}");
 }

@@ -29,12 +29,19 @@ fn play(yaml: &str, rules: RuleSet, count: usize, story: &str) {
         }
         let pass = update.reconcile(now, &view);
         view.store(&pass);
-        let hold = if pass.actions.is_empty() { update.hold(&view) } else { None };
+        let hold = if pass.actions.is_empty() {
+            update.hold(&view)
+        } else {
+            None
+        };
         let word = |action: &RollingAction| match action {
             RollingAction::Deploy(target, _) => Some(("deploy", target.0)),
             RollingAction::Delete(target) => Some(("delete", target.0)),
         };
-        played.push(format!("{head} => {}", outcome(&pass, pass.status.next, word, hold, &[], view.is_done())));
+        played.push(format!(
+            "{head} => {}",
+            outcome(&pass, pass.status.next, word, hold, &[], view.is_done())
+        ));
     }
     same(yaml, story, &played);
 }
@@ -65,7 +72,12 @@ fn a_limit_of_zero_never_updates_and_keeps_retrying() {
 t=0 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; requeue
 t=1 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; requeue",
     );
-    play("{maxUnavailable: 0}", RuleSet::Documented, 2, "\nt=0 pass => deploy 0; requeue");
+    play(
+        "{maxUnavailable: 0}",
+        RuleSet::Documented,
+        2,
+        "\nt=0 pass => deploy 0; requeue",
+    );
 }
 
 #[test]
@@ -75,8 +87,18 @@ t=0 pass => deploy 0; requeue
 t=1 applying 0 => hold maxUnavailable: of 3 clusters requested, maxUnavailable allows 1 to be unavailable; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be updated; 2 clusters (m01, m02) wait";
     let shipped = "; requeue after 1m0s\nt=2 release 3 => deploy 0; requeue after 1m0s";
     let documented = "\nt=2 release 3 => hold maxUnavailable: of 3 clusters requested, maxUnavailable allows 1 to be unavailable; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be updated; 3 clusters (m00, m01, m02) wait";
-    play("{maxUnavailable: 1}", RuleSet::Shipped, 3, &format!("{begin}{shipped}"));
-    play("{maxUnavailable: 1}", RuleSet::Documented, 3, &format!("{begin}{documented}"));
+    play(
+        "{maxUnavailable: 1}",
+        RuleSet::Shipped,
+        3,
+        &format!("{begin}{shipped}"),
+    );
+    play(
+        "{maxUnavailable: 1}",
+        RuleSet::Documented,
+        3,
+        &format!("{begin}{documented}"),
+    );
 }
 
 #[test]
@@ -96,13 +118,25 @@ t=12.005 pass => deploy 1; requeue",
 #[test]
 fn as_shipped_a_condition_that_is_true_again_wakes_nothing() {
     let clusters = clusters(&[("a", 1)]);
-    let mut binding = settled(&clusters).get(TargetId(0)).expect("a binding").clone();
+    let mut binding = settled(&clusters)
+        .get(TargetId(0))
+        .expect("a binding")
+        .clone();
     binding.roll(NEW, Some(ApplyStrategy(0)));
     let (mut again, mut applying) = (binding.clone(), binding.clone());
     again.report(SimTime::from_secs(6), WorkState::Available);
-    assert!(!wakes(&binding, &again, KubeFleetBugs::ALL), "true at the old generation, true at the new one");
+    assert!(
+        !wakes(&binding, &again, KubeFleetBugs::ALL),
+        "true at the old generation, true at the new one"
+    );
     assert!(wakes(&binding, &again, KubeFleetBugs::NONE));
     applying.report(SimTime::from_secs(1), WorkState::Applying);
-    assert!(wakes(&binding, &applying, KubeFleetBugs::ALL), "Available went away");
-    assert!(wakes(&applying, &again, KubeFleetBugs::ALL), "and came back");
+    assert!(
+        wakes(&binding, &applying, KubeFleetBugs::ALL),
+        "Available went away"
+    );
+    assert!(
+        wakes(&applying, &again, KubeFleetBugs::ALL),
+        "and came back"
+    );
 }

@@ -1,13 +1,22 @@
 //! Stories of staged update runs. `tests/conformance` covers single passes with recorded upstream behaviour; these
 //! stories cover holds and the documented rules, and serve as examples.
-use super::super::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
+use super::super::staged::{
+    PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView,
+};
 use super::*;
 
 pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
     StagedView {
         state: RunState::Run,
-        placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-        policy: PolicySnapshot { index: 0, scheduled: true, requested: None },
+        placement: Some(PlacementView {
+            external: true,
+            apply_strategy: ApplyStrategy(0),
+        }),
+        policy: PolicySnapshot {
+            index: 0,
+            scheduled: true,
+            requested: None,
+        },
         resource_snapshots: vec![OLD, NEW],
         bindings: settled(clusters),
         approval_requests: std::collections::BTreeMap::new(),
@@ -39,17 +48,26 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
                 "run" => view.state = RunState::Run,
                 "stop" => view.state = RunState::Stop,
                 "approve" => {
-                    let request = view.approval_requests.values_mut().find(|request| !request.accepted);
+                    let request = view
+                        .approval_requests
+                        .values_mut()
+                        .find(|request| !request.accepted);
                     request.expect("it was requested").approved = true;
                 }
                 "unschedule" => {
                     for index in ranges(rest) {
-                        view.bindings.get_mut(TargetId(index)).expect("a binding").unschedule();
+                        view.bindings
+                            .get_mut(TargetId(index))
+                            .expect("a binding")
+                            .unschedule();
                     }
                 }
                 "gone" => {
                     for index in ranges(rest) {
-                        let left = view.bindings.iter().filter(|binding| binding.target != TargetId(index));
+                        let left = view
+                            .bindings
+                            .iter()
+                            .filter(|binding| binding.target != TargetId(index));
                         view.bindings = left.cloned().collect();
                     }
                 }
@@ -66,7 +84,10 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             })
             .collect();
         view.store(&pass);
-        let rolled = pass.actions.iter().any(|a| matches!(a, StagedAction::Deploy(..) | StagedAction::Delete(..)));
+        let rolled = pass
+            .actions
+            .iter()
+            .any(|a| matches!(a, StagedAction::Deploy(..) | StagedAction::Delete(..)));
         let hold = if rolled { None } else { run.hold(&view) };
         let is_done = run.run().succeeded() == Some(true);
         let word = |action: &StagedAction| match action {
@@ -74,7 +95,10 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             StagedAction::Delete(target) => Some(("delete", target.0)),
             StagedAction::RequestApproval(..) => None,
         };
-        played.push(format!("{head} => {}", outcome(&pass, pass.status.next, word, hold, &approvals, is_done)));
+        played.push(format!(
+            "{head} => {}",
+            outcome(&pass, pass.status.next, word, hold, &approvals, is_done)
+        ));
     }
     same(yaml, story, &played);
 }
@@ -171,8 +195,18 @@ t=0.005 pass => delete 0; requeue after 15s
 t=15.005 gone 0 => ";
     let failed = "hold Succeeded: the run has failed: no scheduled or to-be-deleted bindings found for the latest \
                   policy snapshot 0; 1 cluster (m00) is not updated";
-    play(yaml, RuleSet::Shipped, &[("a", 1)], &format!("{begin}{failed}"));
-    play(yaml, RuleSet::Documented, &[("a", 1)], &format!("{begin}done"));
+    play(
+        yaml,
+        RuleSet::Shipped,
+        &[("a", 1)],
+        &format!("{begin}{failed}"),
+    );
+    play(
+        yaml,
+        RuleSet::Documented,
+        &[("a", 1)],
+        &format!("{begin}done"),
+    );
 }
 
 #[test]
@@ -207,8 +241,16 @@ fn an_empty_stage_is_skipped_with_its_tasks_only_since_0_3_1() {
             run.reconcile(SimTime::from_secs(second), &view);
         }
         view.approval_requests.clear();
-        run.run().stages[0].progressing.map(|condition| condition.reason)
+        run.run().stages[0]
+            .progressing
+            .map(|condition| condition.reason)
     };
-    assert_eq!(reason(KubeFleetVersion::Main), Some(super::super::staged::RunReason::SkippedNoClusters));
-    assert_eq!(reason(KubeFleetVersion::V0_3), Some(super::super::staged::RunReason::Waiting));
+    assert_eq!(
+        reason(KubeFleetVersion::Main),
+        Some(super::super::staged::RunReason::SkippedNoClusters)
+    );
+    assert_eq!(
+        reason(KubeFleetVersion::V0_3),
+        Some(super::super::staged::RunReason::Waiting)
+    );
 }

@@ -51,7 +51,9 @@ impl PartitionMembers for Scan<'_> {
 
     fn count(&self, partition: usize, group: MemberGroup) -> i64 {
         let members = self.plan.partitions[partition].members.iter();
-        members.filter(|member| group.has(self.flags(**member))).count() as i64
+        members
+            .filter(|member| group.has(self.flags(**member)))
+            .count() as i64
     }
 
     fn flags(&self, cluster: u32) -> u8 {
@@ -65,12 +67,23 @@ impl PartitionMembers for Scan<'_> {
 
 /// The actions of a pass that scans, without removals, and the published numbers of its partitions.
 fn scanned(fleet: &RancherFleet, view: &BundleView) -> (Vec<BundleAction>, Vec<i64>, i64) {
-    let plan = fleet.partitioning_of(view).expect("the strategies are valid");
+    let plan = fleet
+        .partitioning_of(view)
+        .expect("the strategies are valid");
     let ledger = BundleLedger::new(&plan, &fleet.by_name, view, true);
-    let mut scan = Scan { plan: &plan, flags: (0..CLUSTERS as u32).map(|index| ledger.flags(index)).collect() };
+    let mut scan = Scan {
+        plan: &plan,
+        flags: (0..CLUSTERS as u32)
+            .map(|index| ledger.flags(index))
+            .collect(),
+    };
     let mut pass = BundlePass::new(&plan, &mut scan, ledger.unavailable);
     fleet.decide(&mut pass);
-    (pass.actions, pass.status.partitions, pass.status.unavailable_partitions)
+    (
+        pass.actions,
+        pass.status.partitions,
+        pass.status.unavailable_partitions,
+    )
 }
 
 /// Two schedulers over one view: one looks at all clusters in every pass, one at those that changed.
@@ -86,12 +99,17 @@ impl Twins {
         match event {
             Event::Replace(at, cluster) => self.view.clusters[*at] = *cluster,
             Event::Apply(at, is_ready) => {
-                let Some(deployment) = self.view.clusters[*at].deployment.as_mut() else { return };
+                let Some(deployment) = self.view.clusters[*at].deployment.as_mut() else {
+                    return;
+                };
                 (deployment.applied, deployment.ready) = (deployment.deployed, *is_ready);
             }
             Event::Pause(is_paused) => self.view.paused = *is_paused,
             Event::Release(revision) => {
-                self.view.clusters.iter_mut().for_each(|cluster| cluster.wanted = *revision);
+                self.view
+                    .clusters
+                    .iter_mut()
+                    .for_each(|cluster| cluster.wanted = *revision);
                 self.changed.insert_all();
             }
             Event::Strategy(text) => {
@@ -108,17 +126,33 @@ impl Twins {
     /// Both make a pass, which is stored unless it is lost. Panics when they differ.
     fn pass(&mut self, is_stored: bool) {
         let full = self.full.reconcile(SimTime::ZERO, &self.view);
-        let quick = self.quick.reconcile_changed(SimTime::ZERO, &self.view, &self.changed);
+        let quick = self
+            .quick
+            .reconcile_changed(SimTime::ZERO, &self.view, &self.changed);
         assert_eq!(quick, full);
         assert_eq!(self.quick.plan, self.full.plan);
         let (actions, partitions, unavailable_partitions) = scanned(&self.full, &self.view);
-        let removals = full.actions.iter().copied().filter(|action| matches!(action, BundleAction::Delete(_)));
-        assert_eq!(actions.into_iter().chain(removals).collect::<Vec<_>>(), full.actions);
-        assert_eq!((partitions, unavailable_partitions), (full.status.partitions, full.status.unavailable_partitions));
+        let removals = full
+            .actions
+            .iter()
+            .copied()
+            .filter(|action| matches!(action, BundleAction::Delete(_)));
+        assert_eq!(
+            actions.into_iter().chain(removals).collect::<Vec<_>>(),
+            full.actions
+        );
+        assert_eq!(
+            (partitions, unavailable_partitions),
+            (full.status.partitions, full.status.unavailable_partitions)
+        );
         self.changed.clear();
         if is_stored {
             self.view.store(&quick);
-            quick.status.stored.iter().for_each(|index| _ = self.changed.insert(*index));
+            quick
+                .status
+                .stored
+                .iter()
+                .for_each(|index| _ = self.changed.insert(*index));
         }
     }
 }
@@ -147,16 +181,41 @@ proptest! {
 
 #[test]
 fn a_change_that_is_not_named_is_not_seen() {
-    let full = RancherFleet::new(RolloutStrategy::default(), RuleSet::Shipped, fleet_of(CLUSTERS));
-    let view = BundleView { paused: false, clusters: vec![ClusterView::settled(OLD); CLUSTERS] };
+    let full = RancherFleet::new(
+        RolloutStrategy::default(),
+        RuleSet::Shipped,
+        fleet_of(CLUSTERS),
+    );
+    let view = BundleView {
+        paused: false,
+        clusters: vec![ClusterView::settled(OLD); CLUSTERS],
+    };
     let mut quick = full;
     let none = TargetSet::new(CLUSTERS);
-    assert!(quick.reconcile_changed(SimTime::ZERO, &view, &none).actions.is_empty(), "the first pass looks at all");
+    assert!(
+        quick
+            .reconcile_changed(SimTime::ZERO, &view, &none)
+            .actions
+            .is_empty(),
+        "the first pass looks at all"
+    );
     let mut later = view;
     later.clusters[3].wanted = NEW;
-    assert!(quick.reconcile_changed(SimTime::ZERO, &later, &none).actions.is_empty(), "the test above can fail");
+    assert!(
+        quick
+            .reconcile_changed(SimTime::ZERO, &later, &none)
+            .actions
+            .is_empty(),
+        "the test above can fail"
+    );
     let mut named = none;
     named.insert(3);
     let pass = quick.reconcile_changed(SimTime::ZERO, &later, &named);
-    assert_eq!(pass.actions, [BundleAction::Stage(TargetId(3)), BundleAction::Deploy(TargetId(3))]);
+    assert_eq!(
+        pass.actions,
+        [
+            BundleAction::Stage(TargetId(3)),
+            BundleAction::Deploy(TargetId(3))
+        ]
+    );
 }

@@ -8,21 +8,56 @@ use super::*;
 #[test]
 fn partitions_have_the_documented_sizes() {
     let cases: [(&str, usize, &[usize], &str); 8] = [
-        ("{autoPartitionSize: 25%}", 230, &[57, 57, 57, 57, 2], "four partitions of 57 clusters, one of 2"),
-        ("{autoPartitionSize: 25%}", 200, &[50; 4], "200 clusters and 25 %: four partitions of 50"),
+        (
+            "{autoPartitionSize: 25%}",
+            230,
+            &[57, 57, 57, 57, 2],
+            "four partitions of 57 clusters, one of 2",
+        ),
+        (
+            "{autoPartitionSize: 25%}",
+            200,
+            &[50; 4],
+            "200 clusters and 25 %: four partitions of 50",
+        ),
         ("{}", 200, &[50; 4], "the same by default"),
         ("{}", 199, &[199], "fewer than 200: a single partition"),
-        ("{}", 50, &[50], "50 clusters would be in a single partition"),
-        ("{autoPartitionThreshold: 50, autoPartitionSize: 50%}", 50, &[25; 2], "unless the threshold is 50"),
-        ("{autoPartitionThreshold: 0}", 500, &[500], "0 forces all clusters into a single partition"),
-        ("{maxUnavailablePartitions: 1, autoPartitionSize: 10%}", 200, &[20; 10], "ten partitions of 20"),
+        (
+            "{}",
+            50,
+            &[50],
+            "50 clusters would be in a single partition",
+        ),
+        (
+            "{autoPartitionThreshold: 50, autoPartitionSize: 50%}",
+            50,
+            &[25; 2],
+            "unless the threshold is 50",
+        ),
+        (
+            "{autoPartitionThreshold: 0}",
+            500,
+            &[500],
+            "0 forces all clusters into a single partition",
+        ),
+        (
+            "{maxUnavailablePartitions: 1, autoPartitionSize: 10%}",
+            200,
+            &[20; 10],
+            "ten partitions of 20",
+        ),
     ];
     for (yaml, count, sizes, statement) in cases {
         for rules in [RuleSet::Documented, RuleSet::Shipped] {
             let strategy = serde_saphyr::from_str(yaml).expect(yaml);
             let found = explain(&strategy, rules, &clusters(&[("", count)])).expect(yaml);
             assert_eq!(
-                found.plan.partitions.iter().map(|p| p.members.len()).collect::<Vec<_>>(),
+                found
+                    .plan
+                    .partitions
+                    .iter()
+                    .map(|p| p.members.len())
+                    .collect::<Vec<_>>(),
                 sizes,
                 "{statement}, {rules:?}"
             );
@@ -44,7 +79,12 @@ const STAGING_PROD: &str = "{partitions: [
     {name: stable, maxUnavailable: 5%, clusterSelector: {matchLabels: {stage: prod}}}]}";
 
 /// A statement, its strategy, the clusters by their label `stage`, and the expected story.
-type ExampleRow = (&'static str, &'static str, &'static [(&'static str, usize)], &'static str);
+type ExampleRow = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, usize)],
+    &'static str,
+);
 
 #[test]
 fn every_numeric_statement_of_the_document_holds() {
@@ -166,7 +206,11 @@ ready 0-1 => hold partitions",
     for (statement, yaml, stages, story) in cases {
         for release in [Release::Initial, Release::Update] {
             let title = format!("{release:?}: {statement}");
-            BundleStory::new(yaml, RuleSet::Documented, release, clusters(stages)).plays(Show::Starts, &title, story);
+            BundleStory::new(yaml, RuleSet::Documented, release, clusters(stages)).plays(
+                Show::Starts,
+                &title,
+                story,
+            );
         }
     }
 }
@@ -205,7 +249,10 @@ fn the_remaining_clusters_of_an_update_are_out_of_sync() {
     let pass = story.fleet.reconcile(SimTime::ZERO, &story.view);
     story.view.store(&pass);
     let summary = BundleSummary::of_git_repo(&story.view);
-    assert_eq!((summary.count(WaitApplied), summary.count(OutOfSync)), (20, 180));
+    assert_eq!(
+        (summary.count(WaitApplied), summary.count(OutOfSync)),
+        (20, 180)
+    );
 }
 
 #[test]

@@ -52,16 +52,31 @@ pub(super) fn fleet_of(count: usize) -> Vec<FleetCluster> {
 /// The shipped pass on the stored objects themselves, step by step. Returns the bundle after the pass is stored.
 fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleView) -> BundleView {
     let names = by_name(clusters, |cluster| &cluster.name);
-    let targets: Vec<u32> = names.into_iter().filter(|target| view.clusters[*target as usize].targeted).collect();
+    let targets: Vec<u32> = names
+        .into_iter()
+        .filter(|target| view.clusters[*target as usize].targeted)
+        .collect();
     let plan = Partitioning::new(strategy, clusters, &targets).expect("the strategies are valid");
-    let mut now: Vec<Option<BundleDeployment>> =
-        view.clusters.iter().map(|c| c.deployment.filter(|_| c.targeted && c.registered)).collect();
-    let is_unavailable = |deployment: &Option<BundleDeployment>| deployment.is_some_and(|d| d.is_unavailable());
-    let mut bundle = now.iter().filter(|deployment| is_unavailable(deployment)).count() as i64;
+    let mut now: Vec<Option<BundleDeployment>> = view
+        .clusters
+        .iter()
+        .map(|c| c.deployment.filter(|_| c.targeted && c.registered))
+        .collect();
+    let is_unavailable =
+        |deployment: &Option<BundleDeployment>| deployment.is_some_and(|d| d.is_unavailable());
+    let mut bundle = now
+        .iter()
+        .filter(|deployment| is_unavailable(deployment))
+        .count() as i64;
     let before: Vec<i64> = plan
         .partitions
         .iter()
-        .map(|p| p.members.iter().filter(|member| is_unavailable(&now[**member as usize])).count() as i64)
+        .map(|p| {
+            p.members
+                .iter()
+                .filter(|member| is_unavailable(&now[**member as usize]))
+                .count() as i64
+        })
         .collect();
     let (mut created, mut unavailable_partitions) = (0, 0);
     for (partition, mut unavailable) in plan.partitions.iter().zip(before) {
@@ -76,13 +91,17 @@ fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleVie
             }
         }
         for &member in &partition.members {
-            let Some(deployment) = &mut now[member as usize] else { continue };
+            let Some(deployment) = &mut now[member as usize] else {
+                continue;
+            };
             let is_paused = view.paused || view.clusters[member as usize].paused;
-            if is_paused || deployment.staged.is_none() || deployment.staged == deployment.deployed {
+            if is_paused || deployment.staged.is_none() || deployment.staged == deployment.deployed
+            {
                 continue;
             }
             let exempt = deployment.is_unavailable();
-            if exempt || (bundle < plan.max_unavailable && unavailable < partition.max_unavailable) {
+            if exempt || (bundle < plan.max_unavailable && unavailable < partition.max_unavailable)
+            {
                 deployment.deployed = deployment.staged;
                 bundle += i64::from(!exempt);
                 unavailable += i64::from(!exempt);
@@ -90,8 +109,12 @@ fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleVie
         }
         let is_behind = |member: &&u32| {
             let wanted = Some(view.clusters[**member as usize].wanted);
-            now[**member as usize]
-                .is_none_or(|d| d.staged != wanted || d.deployed != wanted || d.applied != wanted || d.is_unavailable())
+            now[**member as usize].is_none_or(|d| {
+                d.staged != wanted
+                    || d.deployed != wanted
+                    || d.applied != wanted
+                    || d.is_unavailable()
+            })
         };
         let behind = partition.members.iter().filter(is_behind).count() as i64;
         unavailable_partitions += i64::from(behind > partition.max_unavailable);

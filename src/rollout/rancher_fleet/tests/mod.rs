@@ -42,10 +42,17 @@ pub(super) enum Show {
 
 /// This many clusters `c000`, `c001`, …, with a label `stage` if it is not empty.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<FleetCluster> {
-    let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
+    let stages = stages
+        .iter()
+        .flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
     let cluster = |(index, stage): (usize, &str)| FleetCluster {
         name: format!("c{index:03}"),
-        labels: Arc::new((!stage.is_empty()).then(|| ("stage".to_owned(), stage.to_owned())).into_iter().collect()),
+        labels: Arc::new(
+            (!stage.is_empty())
+                .then(|| ("stage".to_owned(), stage.to_owned()))
+                .into_iter()
+                .collect(),
+        ),
         groups: Vec::new(),
     };
     stages.enumerate().map(cluster).collect()
@@ -57,14 +64,25 @@ pub(super) struct BundleStory {
 }
 
 impl BundleStory {
-    pub(super) fn new(yaml: &str, rules: RuleSet, release: Release, clusters: Vec<FleetCluster>) -> Self {
+    pub(super) fn new(
+        yaml: &str,
+        rules: RuleSet,
+        release: Release,
+        clusters: Vec<FleetCluster>,
+    ) -> Self {
         let mut cluster = match release {
             Release::Initial => ClusterView::new(NEW),
             Release::Update => ClusterView::settled(OLD),
         };
         cluster.wanted = NEW;
-        let view = BundleView { paused: false, clusters: vec![cluster; clusters.len()] };
-        Self { fleet: RancherFleet::new(serde_saphyr::from_str(yaml).expect(yaml), rules, clusters), view }
+        let view = BundleView {
+            paused: false,
+            clusters: vec![cluster; clusters.len()],
+        };
+        Self {
+            fleet: RancherFleet::new(serde_saphyr::from_str(yaml).expect(yaml), rules, clusters),
+            view,
+        }
     }
 
     /// Plays the events of `story` and compares the outcomes.
@@ -75,14 +93,21 @@ impl BundleStory {
             self.event(event.trim());
             writeln!(played, "{event}=> {}", self.pass(show)).expect("memory takes all");
         }
-        let story: Vec<&str> = story.lines().filter(|line| !line.trim().is_empty()).collect();
+        let story: Vec<&str> = story
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
         assert_eq!(played.trim_end(), story.join("\n"), "{title}");
     }
 
     fn event(&mut self, event: &str) {
         let mut words = event.split(' ');
         let name = words.next().unwrap_or_default();
-        let version = if name == "version" { words.next().and_then(|word| word.parse().ok()) } else { None };
+        let version = if name == "version" {
+            words.next().and_then(|word| word.parse().ok())
+        } else {
+            None
+        };
         for index in ranges(words.next().unwrap_or_default()) {
             let cluster = &mut self.view.clusters[index as usize];
             match (name, &mut cluster.deployment) {
@@ -112,19 +137,33 @@ impl BundleStory {
         let moves = !promoted.is_empty() || !created.is_empty();
         // The hold is computed before the pass is stored, and must not contradict it.
         let hold = self.fleet.hold(&self.view);
-        assert!(!moves || hold.is_none(), "{hold:?} in a pass that moves on: {:?}", pass.actions);
+        assert!(
+            !moves || hold.is_none(),
+            "{hold:?} in a pass that moves on: {:?}",
+            pass.actions
+        );
         self.view.store(&pass);
         match (show, hold) {
             (_, None) if !moves && self.view.is_done() => "done".to_owned(),
             (Show::All, Some(hold)) => format!("hold {hold}"),
             (Show::Starts, Some(hold)) => format!("hold {}", hold.rule),
             (Show::Starts, None) => format!("start {}", print_ranges(&promoted)),
-            (Show::All, None) if created.is_empty() => format!("deploy {}", print_ranges(&promoted)),
-            (Show::All, None) => format!("create {}, deploy {}", print_ranges(&created), print_ranges(&promoted)),
+            (Show::All, None) if created.is_empty() => {
+                format!("deploy {}", print_ranges(&promoted))
+            }
+            (Show::All, None) => format!(
+                "create {}, deploy {}",
+                print_ranges(&created),
+                print_ranges(&promoted)
+            ),
         }
     }
 }
 
 pub(super) fn print_ranges(list: &[u32]) -> String {
-    if list.is_empty() { "nobody".to_owned() } else { testing::print_ranges(list) }
+    if list.is_empty() {
+        "nobody".to_owned()
+    } else {
+        testing::print_ranges(list)
+    }
 }

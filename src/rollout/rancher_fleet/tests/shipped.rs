@@ -4,7 +4,11 @@
 use super::*;
 
 fn play(yaml: &str, release: Release, stages: &[(&str, usize)], story: &str) {
-    BundleStory::new(yaml, RuleSet::Shipped, release, clusters(stages)).plays(Show::All, yaml, story);
+    BundleStory::new(yaml, RuleSet::Shipped, release, clusters(stages)).plays(
+        Show::All,
+        yaml,
+        story,
+    );
 }
 
 #[test]
@@ -50,7 +54,12 @@ fn the_number_0_blocks_and_0_percent_updates_one_by_one() {
 pass => hold maxUnavailable: maxUnavailable is 0 in the bundle, so no available cluster is ever updated; 3 clusters (c000, c001, c002) wait
 unready 1 => deploy 1",
     );
-    play("{maxUnavailable: 0%}", Release::Update, &[("", 3)], "\npass => deploy 0\nready 0 => deploy 1");
+    play(
+        "{maxUnavailable: 0%}",
+        Release::Update,
+        &[("", 3)],
+        "\npass => deploy 0\nready 0 => deploy 1",
+    );
 }
 
 #[test]
@@ -107,7 +116,12 @@ pass => hold maxUnavailable: in partition `a`, 1 cluster (c000) of 3 is unavaila
 
 #[test]
 fn unregistered_clusters_use_up_max_new_in_every_pass() {
-    let mut story = BundleStory::new("{maxNew: 2}", RuleSet::Shipped, Release::Initial, clusters(&[("", 4)]));
+    let mut story = BundleStory::new(
+        "{maxNew: 2}",
+        RuleSet::Shipped,
+        Release::Initial,
+        clusters(&[("", 4)]),
+    );
     story.view.clusters[0].registered = false;
     story.view.clusters[1].registered = false;
     story.plays(
@@ -123,7 +137,8 @@ pass => create 3, deploy 3",
 
 #[test]
 fn a_hold_names_the_unregistered_last_and_does_not_count_them_as_unavailable() {
-    let yaml = "{partitions: [{name: a, maxUnavailable: 1, clusterSelector: {matchLabels: {stage: a}}}]}";
+    let yaml =
+        "{partitions: [{name: a, maxUnavailable: 1, clusterSelector: {matchLabels: {stage: a}}}]}";
     let fleet = clusters(&[("a", 4), ("", 1)]);
     let mut story = BundleStory::new(yaml, RuleSet::Shipped, Release::Update, fleet);
     story.view.clusters[0].registered = false;
@@ -147,7 +162,12 @@ fn max_new_of_zero_creates_nothing_but_still_updates() {
         &[("", 2)],
         "\npass => hold maxNew: maxNew is 0, so no deployment is ever created; 2 clusters (c000, c001) wait",
     );
-    play("{maxNew: 0}", Release::Update, &[("", 2)], "\npass => deploy 0-1\nready 0-1 => done");
+    play(
+        "{maxNew: 0}",
+        Release::Update,
+        &[("", 2)],
+        "\npass => deploy 0-1\nready 0-1 => done",
+    );
 }
 
 #[test]
@@ -182,9 +202,18 @@ ready 0 => done",
 
 #[test]
 fn a_paused_bundle_and_an_invalid_strategy_are_reported() {
-    let mut story = BundleStory::new("{}", RuleSet::Shipped, Release::Update, clusters(&[("", 2)]));
+    let mut story = BundleStory::new(
+        "{}",
+        RuleSet::Shipped,
+        Release::Update,
+        clusters(&[("", 2)]),
+    );
     story.view.paused = true;
-    story.plays(Show::All, "paused", "\npass => hold paused: the bundle is paused; 2 clusters (c000, c001) wait");
+    story.plays(
+        Show::All,
+        "paused",
+        "\npass => hold paused: the bundle is paused; 2 clusters (c000, c001) wait",
+    );
     play(
         "{maxUnavailable: half}",
         Release::Update,
@@ -199,7 +228,12 @@ fn the_document_is_wrong_about_two_hundred_clusters_in_partitions_of_ten_percent
     // The document: "limits the amount of image pulls to up to ~40". The default maxUnavailable of 100 % never makes a
     // partition unavailable.
     let yaml = "{maxUnavailablePartitions: 1, autoPartitionSize: 10%}";
-    play(yaml, Release::Update, &[("", 200)], "\npass => deploy 0-199");
+    play(
+        yaml,
+        Release::Update,
+        &[("", 200)],
+        "\npass => deploy 0-199",
+    );
     play(
         yaml,
         Release::Initial,
@@ -214,7 +248,12 @@ pass => create 150-199, deploy 150-199",
 
 #[test]
 fn stored_flags_follow_the_clusters() {
-    let mut story = BundleStory::new("{maxUnavailable: 0}", RuleSet::Shipped, Release::Update, clusters(&[("", 4)]));
+    let mut story = BundleStory::new(
+        "{maxUnavailable: 0}",
+        RuleSet::Shipped,
+        Release::Update,
+        clusters(&[("", 4)]),
+    );
     for (index, change) in [
         (0, (|cluster| cluster.paused = true) as fn(&mut ClusterView)),
         (1, |cluster| cluster.off_schedule = true),
@@ -230,15 +269,37 @@ fn stored_flags_follow_the_clusters() {
     pass(&mut story);
     let stored = |story: &BundleStory| {
         let flags = |deployment: BundleDeployment| (deployment.paused, deployment.off_schedule);
-        story.view.clusters.iter().map(|cluster| cluster.deployment.map(flags)).collect::<Vec<_>>()
+        story
+            .view
+            .clusters
+            .iter()
+            .map(|cluster| cluster.deployment.map(flags))
+            .collect::<Vec<_>>()
     };
-    let expected = [Some((true, false)), Some((false, true)), None, Some((false, false))];
-    assert_eq!(stored(&story), expected, "the deployment of an unregistered cluster is deleted");
+    let expected = [
+        Some((true, false)),
+        Some((false, true)),
+        None,
+        Some((false, false)),
+    ];
+    assert_eq!(
+        stored(&story),
+        expected,
+        "the deployment of an unregistered cluster is deleted"
+    );
 
-    story.view.clusters.iter_mut().for_each(|cluster| cluster.targeted = false);
+    story
+        .view
+        .clusters
+        .iter_mut()
+        .for_each(|cluster| cluster.targeted = false);
     story.view.clusters[1].off_schedule = false;
     let deleted = pass(&mut story);
     assert_eq!(deleted.actions.len(), 2, "{:?}", deleted.actions);
     let expected = [None, Some((false, true)), None, None];
-    assert_eq!(stored(&story), expected, "all are orphans; one was last stored as off schedule, and stays");
+    assert_eq!(
+        stored(&story),
+        expected,
+        "all are orphans; one was last stored as off schedule, and stays"
+    );
 }

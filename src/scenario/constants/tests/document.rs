@@ -8,74 +8,286 @@ use super::*;
 
 /// Numbers in the code of world, products and rules that are no settings: the file, the name, and why it is fixed.
 const FIXED: &[(&str, &str, &str)] = &[
-    ("products/argo_cd/controller/mod.rs", "ROW_MOVES", "the steps of an application's row, in the product's source"),
-    ("products/argo_cd/controller/pass.rs", "APPLICATIONS", "the number of a kind of object"),
-    ("products/argo_cd/controller/pass.rs", "SET", "the number of a kind of object"),
-    ("products/argo_cd/refresh.rs", "WARM_UP", "numerical: refreshes are in a steady state at the release"),
+    (
+        "products/argo_cd/controller/mod.rs",
+        "ROW_MOVES",
+        "the steps of an application's row, in the product's source",
+    ),
+    (
+        "products/argo_cd/controller/pass.rs",
+        "APPLICATIONS",
+        "the number of a kind of object",
+    ),
+    (
+        "products/argo_cd/controller/pass.rs",
+        "SET",
+        "the number of a kind of object",
+    ),
+    (
+        "products/argo_cd/refresh.rs",
+        "WARM_UP",
+        "numerical: refreshes are in a steady state at the release",
+    ),
     (
         "products/cloud_foundry/adapter.rs",
         "QUERIES_OF_A_PASS",
         "counted in the product's source; `controller.request` scales it",
     ),
-    ("products/cloud_foundry/adapter.rs", "QUERIES_OF_A_WRITE", "as above"),
-    ("products/external/session.rs", "LEAST_PROGRESS", "a limit on processes that let no time pass"),
-    ("products/external/session.rs", "LONGEST_TEXT", "length of a text"),
-    ("products/external/session.rs", "MOST_ANSWERS", "a limit on processes that let no time pass"),
-    ("products/external/session.rs", "PROTOCOL", "version of a protocol"),
-    ("products/kubefleet/staged_run.rs", "REQUESTS_OF_A_NEW_RUN", "counted in the product's source"),
-    ("products/kubefleet/work_generator.rs", "APPROVALS", "the number of a kind of object"),
-    ("products/kubefleet/work_generator.rs", "BINDINGS", "the number of a kind of object"),
-    ("products/kubefleet/work_generator.rs", "CACHE_POLL", "client-go's `syncedPollPeriod`"),
-    ("products/kubefleet/work_generator.rs", "REMOVAL_WAIT", "how often runs look; no figure of the product's agent"),
-    ("products/kubefleet/work_generator.rs", "RUNS", "the number of a kind of object"),
-    ("products/kubefleet/work_generator.rs", "WORKERS", "the product's default number of workers"),
-    ("products/kubefleet/work_generator.rs", "WORKS", "the number of a kind of object"),
-    ("products/rancher_fleet/controller.rs", "DISPLAY_WORKERS", "the product's default number of workers"),
-    ("products/rancher_fleet/controller/writes.rs", "EARLY_END_WAIT", "the product's source"),
-    ("products/rancher_fleet/controller/writes.rs", "FINALIZER_REQUESTS", "counted in the product's source"),
-    ("products/upstream.rs", "TIMEOUT", "real time, not simulated"),
-    ("products/words.rs", "LARGEST_OBJECT", "etcd's limit of a request"),
-    ("rollout/argo_cd/config.rs", "LONG", "the requeue periods of the product's generators"),
+    (
+        "products/cloud_foundry/adapter.rs",
+        "QUERIES_OF_A_WRITE",
+        "as above",
+    ),
+    (
+        "products/external/session.rs",
+        "LEAST_PROGRESS",
+        "a limit on processes that let no time pass",
+    ),
+    (
+        "products/external/session.rs",
+        "LONGEST_TEXT",
+        "length of a text",
+    ),
+    (
+        "products/external/session.rs",
+        "MOST_ANSWERS",
+        "a limit on processes that let no time pass",
+    ),
+    (
+        "products/external/session.rs",
+        "PROTOCOL",
+        "version of a protocol",
+    ),
+    (
+        "products/kubefleet/staged_run.rs",
+        "REQUESTS_OF_A_NEW_RUN",
+        "counted in the product's source",
+    ),
+    (
+        "products/kubefleet/work_generator.rs",
+        "APPROVALS",
+        "the number of a kind of object",
+    ),
+    (
+        "products/kubefleet/work_generator.rs",
+        "BINDINGS",
+        "the number of a kind of object",
+    ),
+    (
+        "products/kubefleet/work_generator.rs",
+        "CACHE_POLL",
+        "client-go's `syncedPollPeriod`",
+    ),
+    (
+        "products/kubefleet/work_generator.rs",
+        "REMOVAL_WAIT",
+        "how often runs look; no figure of the product's agent",
+    ),
+    (
+        "products/kubefleet/work_generator.rs",
+        "RUNS",
+        "the number of a kind of object",
+    ),
+    (
+        "products/kubefleet/work_generator.rs",
+        "WORKERS",
+        "the product's default number of workers",
+    ),
+    (
+        "products/kubefleet/work_generator.rs",
+        "WORKS",
+        "the number of a kind of object",
+    ),
+    (
+        "products/rancher_fleet/controller.rs",
+        "DISPLAY_WORKERS",
+        "the product's default number of workers",
+    ),
+    (
+        "products/rancher_fleet/controller/writes.rs",
+        "EARLY_END_WAIT",
+        "the product's source",
+    ),
+    (
+        "products/rancher_fleet/controller/writes.rs",
+        "FINALIZER_REQUESTS",
+        "counted in the product's source",
+    ),
+    (
+        "products/upstream.rs",
+        "TIMEOUT",
+        "real time, not simulated",
+    ),
+    (
+        "products/words.rs",
+        "LARGEST_OBJECT",
+        "etcd's limit of a request",
+    ),
+    (
+        "rollout/argo_cd/config.rs",
+        "LONG",
+        "the requeue periods of the product's generators",
+    ),
     ("rollout/argo_cd/config.rs", "SHORT", "as above"),
-    ("rollout/argo_cd/deletion.rs", "PATIENCE", "the product's source"),
-    ("rollout/argo_cd/retry.rs", "RETRY_FACTOR", "the product's source; `retry.backoff` of a template replaces it"),
-    ("rollout/argo_cd/retry.rs", "RETRY_FIRST", "the product's source; `retry.backoff` of a template replaces it"),
-    ("rollout/argo_cd/retry.rs", "RETRY_LIMIT", "as above, `retry.limit`"),
+    (
+        "rollout/argo_cd/deletion.rs",
+        "PATIENCE",
+        "the product's source",
+    ),
+    (
+        "rollout/argo_cd/retry.rs",
+        "RETRY_FACTOR",
+        "the product's source; `retry.backoff` of a template replaces it",
+    ),
+    (
+        "rollout/argo_cd/retry.rs",
+        "RETRY_FIRST",
+        "the product's source; `retry.backoff` of a template replaces it",
+    ),
+    (
+        "rollout/argo_cd/retry.rs",
+        "RETRY_LIMIT",
+        "as above, `retry.limit`",
+    ),
     ("rollout/argo_cd/retry.rs", "RETRY_MAX", "as above"),
-    ("rollout/argo_cd/triggers.rs", "DELETION_REQUEUE", "the product's source"),
-    ("rollout/argo_cd/triggers.rs", "ERROR_REQUEUE", "the product's source"),
-    ("rollout/back_off.rs", "FIRST", "controller-runtime's default rate limiter"),
+    (
+        "rollout/argo_cd/triggers.rs",
+        "DELETION_REQUEUE",
+        "the product's source",
+    ),
+    (
+        "rollout/argo_cd/triggers.rs",
+        "ERROR_REQUEUE",
+        "the product's source",
+    ),
+    (
+        "rollout/back_off.rs",
+        "FIRST",
+        "controller-runtime's default rate limiter",
+    ),
     ("rollout/back_off.rs", "LONGEST", "as above"),
-    ("rollout/cloud_foundry/control_loop.rs", "CRASH_BACKOFF_MAX", "Diego's source; `node.crashBackoff` replaces it"),
-    ("rollout/cloud_foundry/control_loop.rs", "CRASH_BACKOFF_MIN", "as above"),
-    ("rollout/cloud_foundry/control_loop.rs", "CRASH_RESET", "as above"),
-    ("rollout/cloud_foundry/control_loop.rs", "GRACEFUL_SHUTDOWN", "Diego's source"),
-    ("rollout/cloud_foundry/control_loop.rs", "IMMEDIATE_RESTARTS", "Diego's source; `node.crashBackoff` replaces it"),
-    ("rollout/cloud_foundry/control_loop.rs", "MAX_CRASHES", "Diego's source"),
-    ("rollout/cloud_foundry/control_loop.rs", "UPDATE_FREQUENCY", "the default of capi-release"),
-    ("rollout/cloud_foundry/view.rs", "DEFAULT_MEMORY_IN_MB", "the product's default; only quotas use it"),
-    ("rollout/kubefleet/binding/list.rs", "PART", "length of a name"),
-    ("rollout/kubefleet/control_loop.rs", "CLEAN_UP_WAIT", "the product's source"),
-    ("rollout/kubefleet/control_loop.rs", "CLUSTER_UPDATING_WAIT", "the product's source"),
-    ("rollout/kubefleet/control_loop.rs", "STAGE_WAIT", "the product's source"),
-    ("products/kubefleet/config.rs", "PLACEMENT_DELAY", "the default of `placementDelay`"),
-    ("products/kubefleet/config.rs", "SNAPSHOT_DELAY", "the default of `snapshotDelay`"),
-    ("rollout/kubefleet/control_loop.rs", "STUCK_AFTER", "the product's source"),
+    (
+        "rollout/cloud_foundry/control_loop.rs",
+        "CRASH_BACKOFF_MAX",
+        "Diego's source; `node.crashBackoff` replaces it",
+    ),
+    (
+        "rollout/cloud_foundry/control_loop.rs",
+        "CRASH_BACKOFF_MIN",
+        "as above",
+    ),
+    (
+        "rollout/cloud_foundry/control_loop.rs",
+        "CRASH_RESET",
+        "as above",
+    ),
+    (
+        "rollout/cloud_foundry/control_loop.rs",
+        "GRACEFUL_SHUTDOWN",
+        "Diego's source",
+    ),
+    (
+        "rollout/cloud_foundry/control_loop.rs",
+        "IMMEDIATE_RESTARTS",
+        "Diego's source; `node.crashBackoff` replaces it",
+    ),
+    (
+        "rollout/cloud_foundry/control_loop.rs",
+        "MAX_CRASHES",
+        "Diego's source",
+    ),
+    (
+        "rollout/cloud_foundry/control_loop.rs",
+        "UPDATE_FREQUENCY",
+        "the default of capi-release",
+    ),
+    (
+        "rollout/cloud_foundry/view.rs",
+        "DEFAULT_MEMORY_IN_MB",
+        "the product's default; only quotas use it",
+    ),
+    (
+        "rollout/kubefleet/binding/list.rs",
+        "PART",
+        "length of a name",
+    ),
+    (
+        "rollout/kubefleet/control_loop.rs",
+        "CLEAN_UP_WAIT",
+        "the product's source",
+    ),
+    (
+        "rollout/kubefleet/control_loop.rs",
+        "CLUSTER_UPDATING_WAIT",
+        "the product's source",
+    ),
+    (
+        "rollout/kubefleet/control_loop.rs",
+        "STAGE_WAIT",
+        "the product's source",
+    ),
+    (
+        "products/kubefleet/config.rs",
+        "PLACEMENT_DELAY",
+        "the default of `placementDelay`",
+    ),
+    (
+        "products/kubefleet/config.rs",
+        "SNAPSHOT_DELAY",
+        "the default of `snapshotDelay`",
+    ),
+    (
+        "rollout/kubefleet/control_loop.rs",
+        "STUCK_AFTER",
+        "the product's source",
+    ),
     (
         "rollout/kubefleet/rolling/mod.rs",
         "PERIOD_SECONDS",
         "the product's default; `unavailablePeriodSeconds` replaces it",
     ),
-    ("rollout/kubefleet/validate.rs", "STAGES", "the product's limit"),
-    ("rollout/rancher_fleet/documented.rs", "BATCH", "the product's documentation"),
-    ("rollout/rancher_fleet/ledger.rs", "LISTED", "length of a text"),
-    ("rollout/rancher_fleet/partition.rs", "THRESHOLD", "the product's default; `autoPartitionThreshold` replaces it"),
-    ("rollout/rancher_fleet/pass.rs", "MAX_NEW", "the product's default; `maxNew` replaces it"),
+    (
+        "rollout/kubefleet/validate.rs",
+        "STAGES",
+        "the product's limit",
+    ),
+    (
+        "rollout/rancher_fleet/documented.rs",
+        "BATCH",
+        "the product's documentation",
+    ),
+    (
+        "rollout/rancher_fleet/ledger.rs",
+        "LISTED",
+        "length of a text",
+    ),
+    (
+        "rollout/rancher_fleet/partition.rs",
+        "THRESHOLD",
+        "the product's default; `autoPartitionThreshold` replaces it",
+    ),
+    (
+        "rollout/rancher_fleet/pass.rs",
+        "MAX_NEW",
+        "the product's default; `maxNew` replaces it",
+    ),
     ("rollout/target_set.rs", "BITS", "bits of a word"),
-    ("rollout/target_set.rs", "BLOCK", "indices that are counted together; no result depends on it"),
-    ("world/clusters/progress_deadline.rs", "LOOK_AGAIN", "kubernetes/kubernetes, `requeueStuckDeployment`"),
+    (
+        "rollout/target_set.rs",
+        "BLOCK",
+        "indices that are counted together; no result depends on it",
+    ),
+    (
+        "world/clusters/progress_deadline.rs",
+        "LOOK_AGAIN",
+        "kubernetes/kubernetes, `requeueStuckDeployment`",
+    ),
     ("world/clusters/spec.rs", "MOST_NODES", "bound of a setting"),
-    ("world/faults/cut.rs", "RETRANSMISSION_MAX", "the kernel's limit, `TCP_RTO_MAX`"),
+    (
+        "world/faults/cut.rs",
+        "RETRANSMISSION_MAX",
+        "the kernel's limit, `TCP_RTO_MAX`",
+    ),
     (
         "world/faults/pulls.rs",
         "CONNECTIONS",
@@ -83,33 +295,85 @@ const FIXED: &[(&str, &str, &str)] = &[
     ),
     ("world/faults/pulls.rs", "REQUESTS", "as above"),
     ("world/faults/pulls.rs", "ROUND_TRIPS", "as above"),
-    ("world/faults/renewal.rs", "WARM_UP", "numerical: failures are in a steady state at the release"),
-    ("world/faults/slow.rs", "MOST", "numerical bound of a drawn factor"),
-    ("world/faults/strata.rs", "CANDIDATES", "numerical: strata of the runs of a study"),
+    (
+        "world/faults/renewal.rs",
+        "WARM_UP",
+        "numerical: failures are in a steady state at the release",
+    ),
+    (
+        "world/faults/slow.rs",
+        "MOST",
+        "numerical bound of a drawn factor",
+    ),
+    (
+        "world/faults/strata.rs",
+        "CANDIDATES",
+        "numerical: strata of the runs of a study",
+    ),
     ("world/meter/mod.rs", "CLASSES", "resolution of a record"),
     ("world/meter/mod.rs", "HOUR", "definition of a measure"),
     ("world/meter/mod.rs", "MAX_BINS", "resolution of a record"),
     ("world/meter/mod.rs", "MINUTE", "definition of a measure"),
     ("world/meter/mod.rs", "PHASES", "definition of a measure"),
     ("world/meter/mod.rs", "SECOND", "definition of a measure"),
-    ("world/nodes/catalog.rs", "MOST_BYTES", "numerical bound of a drawn size"),
-    ("world/nodes/disk.rs", "DIRTY_EXPIRE", "the kernel's default, `vm.dirty_expire_centisecs`"),
-    ("world/nodes/spec.rs", "UNLIMITED", "a rate that stands for no limit"),
-    ("world/nodes/node.rs", "MOST", "numerical: contents that are compared, so that equal ones share memory"),
-    ("world/nodes/runtime/request.rs", "FIRST_RETRANSMISSION", "RFC 6298, as Linux has it"),
-    ("world/nodes/runtime/spec.rs", "MAX_ATTEMPTS", "bound of a setting"),
-    ("world/quantity/measured.rs", "MOST_VALUES", "bound of a file"),
-    ("world/quantity/mod.rs", "FEWEST", "numerical: draws whose sum is drawn at once"),
+    (
+        "world/nodes/catalog.rs",
+        "MOST_BYTES",
+        "numerical bound of a drawn size",
+    ),
+    (
+        "world/nodes/disk.rs",
+        "DIRTY_EXPIRE",
+        "the kernel's default, `vm.dirty_expire_centisecs`",
+    ),
+    (
+        "world/nodes/spec.rs",
+        "UNLIMITED",
+        "a rate that stands for no limit",
+    ),
+    (
+        "world/nodes/node.rs",
+        "MOST",
+        "numerical: contents that are compared, so that equal ones share memory",
+    ),
+    (
+        "world/nodes/runtime/request.rs",
+        "FIRST_RETRANSMISSION",
+        "RFC 6298, as Linux has it",
+    ),
+    (
+        "world/nodes/runtime/spec.rs",
+        "MAX_ATTEMPTS",
+        "bound of a setting",
+    ),
+    (
+        "world/quantity/measured.rs",
+        "MOST_VALUES",
+        "bound of a file",
+    ),
+    (
+        "world/quantity/mod.rs",
+        "FEWEST",
+        "numerical: draws whose sum is drawn at once",
+    ),
     ("world/quantity/mod.rs", "WIDEST", "as above"),
     ("world/registry/burst.rs", "NOTHING", "numerical: a byte"),
     ("world/registry/other_load.rs", "MIB", "a unit"),
-    ("world/registry/other_load.rs", "PARTS", "numerical: steps of a sum"),
+    (
+        "world/registry/other_load.rs",
+        "PARTS",
+        "numerical: steps of a sum",
+    ),
     ("world/registry/tcp.rs", "INITIAL_SEGMENTS", "RFC 6928"),
     ("world/registry/tcp.rs", "MATHIS", "Mathis et al. (1997)"),
 ];
 
 /// Files whose constants are the defaults of settings.
-const DEFAULTS: &[&str] = &["world/calibration.rs", "control_plane/settings.rs", "world/clusters/agent_spec.rs"];
+const DEFAULTS: &[&str] = &[
+    "world/calibration.rs",
+    "control_plane/settings.rs",
+    "world/clusters/agent_spec.rs",
+];
 
 /// Constants of numbers in the code, without tests and without bounds of texts and records: file, name, value.
 fn in_code() -> BTreeMap<(String, String), String> {
@@ -117,19 +381,52 @@ fn in_code() -> BTreeMap<(String, String), String> {
     let mut found = BTreeMap::new();
     for room in ["world", "products", "rollout"] {
         files(&src.join(room), &mut |path, text| {
-            let name = path.strip_prefix(&src).expect("below src").display().to_string();
+            let name = path
+                .strip_prefix(&src)
+                .expect("below src")
+                .display()
+                .to_string();
             if name.contains("tests") || DEFAULTS.contains(&name.as_str()) {
                 return;
             }
-            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            for line in code.lines().filter_map(|line| line.split_once("const ").map(|(_, rest)| rest)) {
-                let Some((name_of, rest)) = line.split_once(": ") else { continue };
-                let Some((kind, value)) = rest.split_once(" = ") else { continue };
-                let is_number = ["SimDuration", "Bytes", "BytesPerSec", "f64", "u32", "u64", "usize", "i64"];
-                let is_bound = kind == "usize" && ["MAX", "SHOWN", "NAMED"].iter().any(|end| name_of.ends_with(end));
-                let is_name = !is_bound && name_of.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-                if is_name && is_number.contains(&kind) && !value.contains("MAX;") && name_of != "COUNT" {
-                    let value = value.trim_end_matches(';').replace("SimDuration::from_", "");
+            let code = text
+                .split("#[cfg(test)]\nmod tests {")
+                .next()
+                .unwrap_or_default();
+            for line in code
+                .lines()
+                .filter_map(|line| line.split_once("const ").map(|(_, rest)| rest))
+            {
+                let Some((name_of, rest)) = line.split_once(": ") else {
+                    continue;
+                };
+                let Some((kind, value)) = rest.split_once(" = ") else {
+                    continue;
+                };
+                let is_number = [
+                    "SimDuration",
+                    "Bytes",
+                    "BytesPerSec",
+                    "f64",
+                    "u32",
+                    "u64",
+                    "usize",
+                    "i64",
+                ];
+                let is_bound = kind == "usize"
+                    && ["MAX", "SHOWN", "NAMED"]
+                        .iter()
+                        .any(|end| name_of.ends_with(end));
+                let is_name =
+                    !is_bound && name_of.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+                if is_name
+                    && is_number.contains(&kind)
+                    && !value.contains("MAX;")
+                    && name_of != "COUNT"
+                {
+                    let value = value
+                        .trim_end_matches(';')
+                        .replace("SimDuration::from_", "");
                     found.insert((name.clone(), name_of.to_owned()), value);
                 }
             }
@@ -152,10 +449,19 @@ fn files(folder: &Path, see: &mut impl FnMut(&Path, &str)) {
 #[test]
 fn every_number_fixed_in_the_code_has_a_reason() {
     let found = in_code();
-    let listed: Vec<(String, String)> = FIXED.iter().map(|(file, name, _)| ((*file).into(), (*name).into())).collect();
+    let listed: Vec<(String, String)> = FIXED
+        .iter()
+        .map(|(file, name, _)| ((*file).into(), (*name).into()))
+        .collect();
     let unlisted: Vec<_> = found.keys().filter(|key| !listed.contains(key)).collect();
-    assert!(unlisted.is_empty(), "make each a setting, or list it with its reason: {unlisted:#?}");
-    let gone: Vec<_> = listed.iter().filter(|key| !found.contains_key(key)).collect();
+    assert!(
+        unlisted.is_empty(),
+        "make each a setting, or list it with its reason: {unlisted:#?}"
+    );
+    let gone: Vec<_> = listed
+        .iter()
+        .filter(|key| !found.contains_key(key))
+        .collect();
     assert!(gone.is_empty(), "no longer in the code: {gone:#?}");
 }
 
@@ -191,38 +497,65 @@ fn page() -> String {
         count(Basis::Documented),
         count(Basis::Guess),
     ));
-    let begins =
-        |place: &str| rows.iter().position(|row| row.places[0] == place).expect("a subject has a first constant");
+    let begins = |place: &str| {
+        rows.iter()
+            .position(|row| row.places[0] == place)
+            .expect("a subject has a first constant")
+    };
     let (registries, agents) = (begins("|registry.perConnection"), begins("|agent.apply"));
     for (title, constants) in [
         ("Sites, nodes and workloads", &rows[..registries]),
-        ("Registries, images and their distribution", &rows[registries..agents]),
+        (
+            "Registries, images and their distribution",
+            &rows[registries..agents],
+        ),
         ("Agents and controllers of the products", &rows[agents..]),
     ] {
         text += &format!("\n## {title}\n\n{}", table(constants));
     }
     text += "\n## Settings that are not varied\n\n";
     for choice in CHOICES {
-        let paths: Vec<String> =
-            choice.paths.iter().map(|path| format!("`{}`", path.trim_end_matches(".**"))).collect();
-        text += &item(&format!("{}: {}.", capital(choice.reason), paths.join(", ")));
+        let paths: Vec<String> = choice
+            .paths
+            .iter()
+            .map(|path| format!("`{}`", path.trim_end_matches(".**")))
+            .collect();
+        text += &item(&format!(
+            "{}: {}.",
+            capital(choice.reason),
+            paths.join(", ")
+        ));
     }
     text += "\n## Numbers fixed in the code\n\n| number | value | reason |\n|---|---|---|\n";
     let values = in_code();
     for (file, name, reason) in FIXED {
-        let value = values.get(&((*file).to_owned(), (*name).to_owned())).map_or("", String::as_str);
+        let value = values
+            .get(&((*file).to_owned(), (*name).to_owned()))
+            .map_or("", String::as_str);
         text += &format!("| `{file}`: `{name}` | `{value}` | {reason} |\n");
     }
     text
 }
 
 fn table(constants: &[&Constant]) -> String {
-    let mut text = String::from("| constant | of | value | range | shape | basis |\n|---|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| constant | of | value | range | shape | basis |\n|---|---|---|---|---|---|\n",
+    );
     let mut sources = String::new();
     for row in constants {
-        let of = if row.products.is_empty() || row.products.len() > 6 { "all" } else { &row.products[0] };
-        let of = if row.products.len() == 6 { "rancherFleet and baselines" } else { of };
-        let value = row.default_value().map_or_else(|| "none".to_owned(), |value| row.text(value));
+        let of = if row.products.is_empty() || row.products.len() > 6 {
+            "all"
+        } else {
+            &row.products[0]
+        };
+        let of = if row.products.len() == 6 {
+            "rancherFleet and baselines"
+        } else {
+            of
+        };
+        let value = row
+            .default_value()
+            .map_or_else(|| "none".to_owned(), |value| row.text(value));
         let absolute = if row.is_absolute { ", absolute" } else { "" };
         text += &format!(
             "| `{}` | {of} | {value} | {} to {} | {}{absolute} | {} |\n",
@@ -232,15 +565,26 @@ fn table(constants: &[&Constant]) -> String {
             row.shape.word(),
             row.basis.word()
         );
-        let whom = if of == "all" { String::new() } else { format!(" ({of})") };
-        sources += &item(&format!("`{}`{whom}, {}: {}.", row.name(), row.basis.word(), row.source));
+        let whom = if of == "all" {
+            String::new()
+        } else {
+            format!(" ({of})")
+        };
+        sources += &item(&format!(
+            "`{}`{whom}, {}: {}.",
+            row.name(),
+            row.basis.word(),
+            row.source
+        ));
     }
     format!("{text}\n{sources}")
 }
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 fn item(text: &str) -> String {
@@ -248,7 +592,10 @@ fn item(text: &str) -> String {
 }
 
 fn wrapped(text: &str) -> String {
-    let paragraphs: Vec<String> = text.split("\n\n").map(|paragraph| lines(paragraph, "")).collect();
+    let paragraphs: Vec<String> = text
+        .split("\n\n")
+        .map(|paragraph| lines(paragraph, ""))
+        .collect();
     paragraphs.join("\n")
 }
 

@@ -38,7 +38,10 @@ fn name(schema: &Json) -> Option<&str> {
 }
 
 fn alternatives(schema: &'static Json) -> impl Iterator<Item = &'static Json> {
-    ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema.get(*key)?.as_array()).flatten()
+    ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .filter_map(|key| schema.get(*key)?.as_array())
+        .flatten()
 }
 
 fn is_number(schema: &'static Json) -> bool {
@@ -52,9 +55,16 @@ fn is_number(schema: &'static Json) -> bool {
 }
 
 /// The settings with numbers at and below a schema: by identity, with one of their paths.
-fn numbers(schema: &'static Json, path: &str, around: &[&str], found: &mut BTreeMap<usize, String>) {
+fn numbers(
+    schema: &'static Json,
+    path: &str,
+    around: &[&str],
+    found: &mut BTreeMap<usize, String>,
+) {
     if is_number(schema) {
-        found.entry(std::ptr::from_ref(schema) as usize).or_insert_with(|| path.to_owned());
+        found
+            .entry(std::ptr::from_ref(schema) as usize)
+            .or_insert_with(|| path.to_owned());
         return;
     }
     if name(schema).is_some_and(|name| around.contains(&name)) {
@@ -62,14 +72,26 @@ fn numbers(schema: &'static Json, path: &str, around: &[&str], found: &mut BTree
     }
     let around: Vec<&str> = around.iter().copied().chain(name(schema)).collect();
     let target = places::resolved(places::whole(), schema);
-    for (key, below) in target.get("properties").and_then(Json::as_object).into_iter().flatten() {
-        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+    for (key, below) in target
+        .get("properties")
+        .and_then(Json::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let path = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
         numbers(below, &path, &around, found);
     }
     if let Some(below) = target.get("items").filter(|below| below.is_object()) {
         numbers(below, &format!("{path}[*]"), &around, found);
     }
-    if let Some(below) = target.get("additionalProperties").filter(|below| below.is_object()) {
+    if let Some(below) = target
+        .get("additionalProperties")
+        .filter(|below| below.is_object())
+    {
         numbers(below, &format!("{path}.*"), &around, found);
     }
     for alternative in alternatives(target) {
@@ -83,11 +105,15 @@ fn listed(path: &str) -> BTreeMap<usize, String> {
         Some(path) => (path, true),
         None => (path, false),
     };
-    let schema = places::setting(&places::steps(path)).unwrap_or_else(|| panic!("the schema has no `{path}`"));
+    let schema = places::setting(&places::steps(path))
+        .unwrap_or_else(|| panic!("the schema has no `{path}`"));
     let mut found = BTreeMap::new();
     numbers(schema, path, &[], &mut found);
     assert!(!found.is_empty(), "`{path}` has no number");
-    assert!(is_tree || found.len() == 1, "`{path}` has settings below it; write `{path}.**`");
+    assert!(
+        is_tree || found.len() == 1,
+        "`{path}` has settings below it; write `{path}.**`"
+    );
     found
 }
 
@@ -105,16 +131,24 @@ fn every_number_of_an_experiment_is_a_constant_or_a_choice_with_a_reason() {
     assert!(settings.len() > 150, "{} settings", settings.len());
     settings.retain(|identity, _| !known.contains_key(identity));
     let unknown: Vec<String> = settings.into_values().collect();
-    assert_eq!(unknown, [""; 0], "add each to the constants, or to the choices with a reason");
+    assert_eq!(
+        unknown, [""; 0],
+        "add each to the constants, or to the choices with a reason"
+    );
 }
 
 #[test]
 fn no_constant_is_a_choice() {
-    let choices: BTreeMap<usize, String> =
-        CHOICES.iter().flat_map(|choice| choice.paths).flat_map(|path| listed(path)).collect();
+    let choices: BTreeMap<usize, String> = CHOICES
+        .iter()
+        .flat_map(|choice| choice.paths)
+        .flat_map(|path| listed(path))
+        .collect();
     for place in all().flat_map(|constant| &constant.places) {
-        let both: Vec<String> =
-            listed(&places::plain(place)).into_keys().filter_map(|key| choices.get(&key).cloned()).collect();
+        let both: Vec<String> = listed(&places::plain(place))
+            .into_keys()
+            .filter_map(|key| choices.get(&key).cloned())
+            .collect();
         assert_eq!(both, [""; 0], "{place}");
     }
 }
@@ -122,7 +156,12 @@ fn no_constant_is_a_choice() {
 #[test]
 fn ranges_hold_the_values_that_they_are_about() {
     for constant in all() {
-        assert!(lay::fits(constant), "{}: {:?}", constant.name(), constant.range);
+        assert!(
+            lay::fits(constant),
+            "{}: {:?}",
+            constant.name(),
+            constant.range
+        );
         let [low, high] = constant.ends();
         match constant.default_value() {
             Some(value) => assert!(
@@ -141,8 +180,17 @@ fn ranges_hold_the_values_that_they_are_about() {
 fn a_constant_of_a_product_is_listed_once_for_each_product() {
     for factor in factors() {
         for product in PRODUCTS {
-            let rows = factor.rows.iter().filter(|row| row.is_of(product.key)).count();
-            assert!(rows <= 1, "{} has {rows} ranges for {}", factor.name, product.key);
+            let rows = factor
+                .rows
+                .iter()
+                .filter(|row| row.is_of(product.key))
+                .count();
+            assert!(
+                rows <= 1,
+                "{} has {rows} ranges for {}",
+                factor.name,
+                product.key
+            );
         }
     }
 }
@@ -152,20 +200,46 @@ fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
     let mut tree = tree::parse(&source(text)).expect("YAML");
     let product = crate::products::find("rancherFleet").expect("a product");
     let factor = &factors()[factor(name).expect("a factor")];
-    let laid = lay(&mut tree, ("a", product), factor, level, &StatedRanges::new());
-    (tree.short_text(), laid.iter().map(|laid| (laid.from, laid.to)).collect())
+    let laid = lay(
+        &mut tree,
+        ("a", product),
+        factor,
+        level,
+        &StatedRanges::new(),
+    );
+    (
+        tree.short_text(),
+        laid.iter().map(|laid| (laid.from, laid.to)).collect(),
+    )
 }
 
 #[test]
 fn a_value_is_laid_into_the_document_by_its_path() {
-    let (tree, laid_in) = laid("fleet: [{name: a}]", "node.startOverhead", Level::Toward(1.0));
+    let (tree, laid_in) = laid(
+        "fleet: [{name: a}]",
+        "node.startOverhead",
+        Level::Toward(1.0),
+    );
     // The default has a median of 0.6 s, and the high end is 2 s.
-    assert!(tree.contains("node: {startOverhead: {median: 2 s, sigma: 0.5}}"), "{tree}");
+    assert!(
+        tree.contains("node: {startOverhead: {median: 2 s, sigma: 0.5}}"),
+        "{tree}"
+    );
     assert_eq!(laid_in.len(), 1);
-    let (_, none) = laid("fleet: [{name: a}]", "distribution.cache.rtt", Level::Toward(1.0));
-    assert!(none.is_empty(), "an experiment without a cache has no such constant");
-    let (tree, _) =
-        laid("fleet: [{name: a, nodes: {median: 3, sigma: 0.5}}]", "fleet[*].nodes.sigma", Level::Toward(1.0));
+    let (_, none) = laid(
+        "fleet: [{name: a}]",
+        "distribution.cache.rtt",
+        Level::Toward(1.0),
+    );
+    assert!(
+        none.is_empty(),
+        "an experiment without a cache has no such constant"
+    );
+    let (tree, _) = laid(
+        "fleet: [{name: a, nodes: {median: 3, sigma: 0.5}}]",
+        "fleet[*].nodes.sigma",
+        Level::Toward(1.0),
+    );
     assert!(tree.contains("nodes: {median: 3, sigma: 1}"), "{tree}");
     let via = "distribution: {prePull: {via: {cache: {per: cluster}}}}";
     let (tree, _) = laid(via, "distribution.cache.rtt", Level::Toward(1.0));
@@ -177,13 +251,26 @@ fn a_value_of_the_experiments_own_moves_its_range_in_proportion() {
     let text = "fleet: [{name: a, downlink: 50 Mbit/s}, {name: b}]";
     let (tree, laid_in) = laid(text, "fleet[*].downlink", Level::Toward(-1.0));
     // A fifth: 10 Mbit/s of 50, and 20 Mbit/s of the default of 100.
-    assert!(tree.contains("downlink: 10 Mbit/s") && tree.contains("downlink: 20 Mbit/s"), "{tree}");
+    assert!(
+        tree.contains("downlink: 10 Mbit/s") && tree.contains("downlink: 20 Mbit/s"),
+        "{tree}"
+    );
     let bytes: Vec<(f64, f64)> = vec![(6.25e6, 1.25e6), (12.5e6, 2.5e6)];
     for ((from, to), (was, is)) in laid_in.iter().zip(bytes) {
-        assert!((from - was).abs() < 1.0 && (to - is).abs() < 1.0, "{from} {to}");
+        assert!(
+            (from - was).abs() < 1.0 && (to - is).abs() < 1.0,
+            "{from} {to}"
+        );
     }
-    let (tree, _) = laid("inventory: clusters.json", "fleet[*].downlink", Level::Toward(1.0));
-    assert_eq!(tree, "{inventory: {file: clusters.json, default: {downlink: 500 Mbit/s}}}");
+    let (tree, _) = laid(
+        "inventory: clusters.json",
+        "fleet[*].downlink",
+        Level::Toward(1.0),
+    );
+    assert_eq!(
+        tree,
+        "{inventory: {file: clusters.json, default: {downlink: 500 Mbit/s}}}"
+    );
 }
 
 #[test]
@@ -195,7 +282,13 @@ fn what_the_user_measured_is_not_varied() {
 #[test]
 fn a_defect_that_is_never_a_crash_has_no_time_until_it() {
     let of = |defect: &str| {
-        laid(&format!("faults: {{defect: {defect}}}"), "faults.defect.crashAfter", Level::Toward(1.0)).1.len()
+        laid(
+            &format!("faults: {{defect: {defect}}}"),
+            "faults.defect.crashAfter",
+            Level::Toward(1.0),
+        )
+        .1
+        .len()
     };
     assert_eq!(of("{share: 10%, kind: crashes}"), 1);
     assert_eq!(of("{share: 10%, kind: unready}"), 0);
@@ -204,8 +297,23 @@ fn a_defect_that_is_never_a_crash_has_no_time_until_it() {
 
 #[test]
 fn nodes_without_a_disk_have_no_rate_of_one() {
-    let of = |disk: &str| laid(&format!("node: {{disk: {disk}}}"), "node.disk.rate", Level::Toward(1.0)).1.len();
-    assert_eq!((of("{class: gp3}"), of("{class: none}"), of("{class: none, rate: 9 MB/s}")), (1, 0, 1));
+    let of = |disk: &str| {
+        laid(
+            &format!("node: {{disk: {disk}}}"),
+            "node.disk.rate",
+            Level::Toward(1.0),
+        )
+        .1
+        .len()
+    };
+    assert_eq!(
+        (
+            of("{class: gp3}"),
+            of("{class: none}"),
+            of("{class: none, rate: 9 MB/s}")
+        ),
+        (1, 0, 1)
+    );
 }
 
 #[test]
@@ -214,11 +322,22 @@ fn levels_follow_the_shape_of_the_range() {
     assert!((RangeShape::LogUniform.quantile(0.5, range) - 10.0).abs() < 1e-9);
     assert!((RangeShape::Uniform.quantile(0.5, range) - 50.5).abs() < 1e-9);
     assert!((RangeShape::LogUniform.toward(4.0, 1.0, 0.5) - 2.0).abs() < 1e-9);
-    assert!((RangeShape::LogUniform.toward(0.0, 1.0, 0.5) - 0.5).abs() < 1e-9, "from zero there is no factor");
+    assert!(
+        (RangeShape::LogUniform.toward(0.0, 1.0, 0.5) - 0.5).abs() < 1e-9,
+        "from zero there is no factor"
+    );
 }
 
 #[test]
 fn a_path_names_its_setting() {
-    assert_eq!(places::plain("strategies.*.argoCd|applicationController.comparison").split('.').count(), 5);
-    assert_eq!(Path::parse("node.nic").map(|path| path.to_string()), Ok(places::plain("|node.nic")));
+    assert_eq!(
+        places::plain("strategies.*.argoCd|applicationController.comparison")
+            .split('.')
+            .count(),
+        5
+    );
+    assert_eq!(
+        Path::parse("node.nic").map(|path| path.to_string()),
+        Ok(places::plain("|node.nic"))
+    );
 }

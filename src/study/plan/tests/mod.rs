@@ -20,7 +20,11 @@ fn rules(demands: Vec<Statistic>) -> RaceRules {
 }
 
 const fn takes(mean: f64) -> Truth {
-    Truth { beyond: 0.0, stalls: 0.0, shape: TimesOf::Normal { mean, own: 10.0 } }
+    Truth {
+        beyond: 0.0,
+        stalls: 0.0,
+        shape: TimesOf::Normal { mean, own: 10.0 },
+    }
 }
 
 /// A race that so many candidates have entered.
@@ -31,27 +35,53 @@ fn entered(candidates: usize, rules: RaceRules) -> Race {
 }
 
 /// Runs a race to its end. Returns the winner, the runs it took, and all states.
-fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize, Vec<CandidateStatus>) {
+fn race(
+    truths: &[Truth],
+    rules: &RaceRules,
+    seed: u64,
+) -> (Option<usize>, usize, Vec<CandidateStatus>) {
     let race = raced(entered(truths.len(), rules.clone()), truths, seed);
     let states = race.states();
     let spent = (0..truths.len()).map(|at| race.runs(at)).sum();
-    (states.iter().position(|state| *state == CandidateStatus::Best), spent, states)
+    (
+        states
+            .iter()
+            .position(|state| *state == CandidateStatus::Best),
+        spent,
+        states,
+    )
 }
 
 #[test]
 fn distinct_settings_take_ten_runs_each() {
     // 30% apart, each with a spread of its own of 1%, behind a shared one of 5%.
-    let truths: Vec<Truth> = (0..6).map(|at| takes(1000.0 * libm::pow(1.3, f64::from((at * 5) % 6)))).collect();
+    let truths: Vec<Truth> = (0..6)
+        .map(|at| takes(1000.0 * libm::pow(1.3, f64::from((at * 5) % 6))))
+        .collect();
     let (winner, spent, states) = race(&truths, &rules(Vec::new()), 1);
     assert_eq!(winner, Some(0));
-    assert_eq!(states.iter().filter(|state| **state == CandidateStatus::Slower).count(), 5, "{states:?}");
-    assert_eq!(spent, 6 * 10, "no comparison rests on fewer than ten runs, and these need no more");
+    assert_eq!(
+        states
+            .iter()
+            .filter(|state| **state == CandidateStatus::Slower)
+            .count(),
+        5,
+        "{states:?}"
+    );
+    assert_eq!(
+        spent,
+        6 * 10,
+        "no comparison rests on fewer than ten runs, and these need no more"
+    );
 }
 
 #[test]
 fn pairs_decide_where_the_shared_noise_is_greater_than_the_difference() {
     let truths = [takes(1000.0), takes(1040.0)];
-    let exactly = RaceRules { indifference: 0.0, ..rules(Vec::new()) };
+    let exactly = RaceRules {
+        indifference: 0.0,
+        ..rules(Vec::new())
+    };
     let (winner, spent, states) = race(&truths, &exactly, 2);
     assert_eq!((winner, states[1]), (Some(0), CandidateStatus::Slower));
     assert!(spent < 2 * 137, "{spent}: before the last look");
@@ -60,26 +90,53 @@ fn pairs_decide_where_the_shared_noise_is_greater_than_the_difference() {
 #[test]
 fn one_run_beyond_a_limit_of_every_run_is_enough() {
     let mut truths = vec![takes(2000.0)];
-    truths.extend((1..10).map(|at| Truth { beyond: 1.0, ..takes(2000.0 - 100.0 * f64::from(at)) }));
+    truths.extend((1..10).map(|at| Truth {
+        beyond: 1.0,
+        ..takes(2000.0 - 100.0 * f64::from(at))
+    }));
     let (winner, spent, states) = race(&truths, &rules(vec![Statistic::Every]), 1);
     assert_eq!(winner, Some(0));
-    assert!(states[1..].iter().all(|state| *state == CandidateStatus::Breaks));
-    assert_eq!(spent, 9 + 10, "one run each of those that are out, and ten to confirm the one that is left");
+    assert!(
+        states[1..]
+            .iter()
+            .all(|state| *state == CandidateStatus::Breaks)
+    );
+    assert_eq!(
+        spent,
+        9 + 10,
+        "one run each of those that are out, and ten to confirm the one that is left"
+    );
 }
 
 #[test]
 fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
     let needs = |objective: Statistic, candidates: usize| {
-        RaceRules { objective, ..rules(Vec::new()) }.runs_for_bounds(candidates).0
+        RaceRules {
+            objective,
+            ..rules(Vec::new())
+        }
+        .runs_for_bounds(candidates)
+        .0
     };
     assert_eq!(needs(Statistic::Quantile(0.5), 2), 10);
     // By hand: 0.95^n must be below a quarter of 5%, of which the tenth look has 10/11: 0.0114, less than 0.95^87.
     assert_eq!(needs(Statistic::Quantile(0.95), 2), 109);
-    assert_eq!(needs(Statistic::Quantile(0.99), 2), 215, "at most; 0.99^215 = 0.115");
+    assert_eq!(
+        needs(Statistic::Quantile(0.99), 2),
+        215,
+        "at most; 0.99^215 = 0.115"
+    );
     // 0.95^n below half of a quarter of 5%: n = 99.
     assert_eq!(needs(Statistic::Mean, 2), 109);
-    let limited = RaceRules { demands: vec![Statistic::Quantile(0.95)], ..rules(Vec::new()) };
-    assert_eq!(limited.runs_for_bounds(1).1, 69, "0.95^69 = 0.029 < 0.05 * 9/10, and 0.95^55 = 0.0595");
+    let limited = RaceRules {
+        demands: vec![Statistic::Quantile(0.95)],
+        ..rules(Vec::new())
+    };
+    assert_eq!(
+        limited.runs_for_bounds(1).1,
+        69,
+        "0.95^69 = 0.029 < 0.05 * 9/10, and 0.95^55 = 0.0595"
+    );
 }
 
 #[test]
@@ -87,13 +144,29 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
     let state = |demand: Statistic, beyond: usize, runs: usize| {
         let mut race = entered(2, rules(vec![demand]));
         for run in 0..runs {
-            race.add(0, Sample { value: 1.0, excess: vec![if run < beyond { 1.0 } else { -1.0 }] });
+            race.add(
+                0,
+                Sample {
+                    value: 1.0,
+                    excess: vec![if run < beyond { 1.0 } else { -1.0 }],
+                },
+            );
         }
-        race.add(1, Sample { value: 1.0, excess: vec![-1.0] });
+        race.add(
+            1,
+            Sample {
+                value: 1.0,
+                excess: vec![-1.0],
+            },
+        );
         (race.broken(0).is_some(), race.unshown(0).is_none())
     };
     let (broken, shown, open) = ((true, false), (false, true), (false, false));
-    assert_eq!(state(Statistic::Quantile(0.95), 9, 9), open, "nine runs are no look");
+    assert_eq!(
+        state(Statistic::Quantile(0.95), 9, 9),
+        open,
+        "nine runs are no look"
+    );
     assert_eq!(state(Statistic::Quantile(0.95), 10, 10), broken);
     // P(X >= 3 | 10, 0.05) = 0.0115, and the first look has half of 0.025; P(X >= 2) = 0.086.
     assert_eq!(state(Statistic::Quantile(0.95), 3, 10), broken);
@@ -101,9 +174,21 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
     // The error of two candidates is 0.025 each: 0.95^69 = 0.029, 0.95^87 = 0.012.
     assert_eq!(state(Statistic::Quantile(0.95), 0, 69), open);
     assert_eq!(state(Statistic::Quantile(0.95), 0, 87), shown);
-    assert_eq!(state(Statistic::Quantile(0.5), 0, 10), shown, "0.5^10 = 0.001");
-    assert_eq!(state(Statistic::Every, 1, 50), broken, "every run must meet it");
-    assert_eq!(state(Statistic::Mean, 10, 10), open, "ten runs show no rare event");
+    assert_eq!(
+        state(Statistic::Quantile(0.5), 0, 10),
+        shown,
+        "0.5^10 = 0.001"
+    );
+    assert_eq!(
+        state(Statistic::Every, 1, 50),
+        broken,
+        "every run must meet it"
+    );
+    assert_eq!(
+        state(Statistic::Mean, 10, 10),
+        open,
+        "ten runs show no rare event"
+    );
     assert_eq!(state(Statistic::Mean, 137, 137), broken);
     assert_eq!(state(Statistic::Mean, 0, 137), shown);
 }
@@ -111,20 +196,39 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 #[test]
 fn what_is_not_shown_to_meet_a_limit_stays_undecided_and_is_no_answer() {
     // The 95th percentile of 30 runs cannot be shown; the slower one never exceeds the limit either.
-    let rules = RaceRules { most: 30, most_compared: 30, ..rules(vec![Statistic::Quantile(0.95)]) };
+    let rules = RaceRules {
+        most: 30,
+        most_compared: 30,
+        ..rules(vec![Statistic::Quantile(0.95)])
+    };
     let (winner, _, states) = race(&[takes(1000.0), takes(2000.0)], &rules, 3);
-    assert_eq!((winner, states), (None, vec![CandidateStatus::Undecided; 2]));
+    assert_eq!(
+        (winner, states),
+        (None, vec![CandidateStatus::Undecided; 2])
+    );
 }
 
 #[test]
 fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
-    let truths = [Truth { stalls: 1.0, ..takes(100.0) }, takes(1000.0)];
+    let truths = [
+        Truth {
+            stalls: 1.0,
+            ..takes(100.0)
+        },
+        takes(1000.0),
+    ];
     let (winner, _, states) = race(&truths, &rules(vec![Statistic::Every]), 3);
     assert_eq!((winner, states[0]), (Some(1), CandidateStatus::Unfinished));
 
     let mut race = entered(3, rules(vec![Statistic::Every]));
     for (candidate, excess) in [(0, 50.0), (1, 3.0), (2, 20.0)] {
-        race.add(candidate, Sample { value: 1.0, excess: vec![excess] });
+        race.add(
+            candidate,
+            Sample {
+                value: 1.0,
+                excess: vec![excess],
+            },
+        );
     }
     assert!(race.next().is_empty(), "there is nothing left to look for");
     assert_eq!(race.closest(&[10.0]), Some(1));
@@ -133,36 +237,70 @@ fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
 #[test]
 fn no_order_is_assumed() {
     // Both ends meet the limit and the middle does not; the fast end is the answer.
-    let truths =
-        [takes(5000.0), Truth { beyond: 1.0, ..takes(3000.0) }, Truth { beyond: 1.0, ..takes(2000.0) }, takes(1000.0)];
+    let truths = [
+        takes(5000.0),
+        Truth {
+            beyond: 1.0,
+            ..takes(3000.0)
+        },
+        Truth {
+            beyond: 1.0,
+            ..takes(2000.0)
+        },
+        takes(1000.0),
+    ];
     assert_eq!(race(&truths, &rules(vec![Statistic::Every]), 5).0, Some(3));
 }
 
 #[test]
 fn the_best_value_of_a_setting_that_meets_the_limits_is_the_answer() {
     // Of the values 1 to 5, those below 3 exceed the limit; times do not matter.
-    let truths: Vec<Truth> =
-        (1..=5).map(|value| Truth { beyond: if value < 3 { 1.0 } else { 0.0 }, ..takes(f64::from(value)) }).collect();
+    let truths: Vec<Truth> = (1..=5)
+        .map(|value| Truth {
+            beyond: if value < 3 { 1.0 } else { 0.0 },
+            ..takes(f64::from(value))
+        })
+        .collect();
     let mut race = Race::new(5, false, rules(vec![Statistic::Every]));
-    [1.0, 2.0, 3.0, 4.0, 5.0].into_iter().for_each(|value| race.enter(Some(value)));
+    [1.0, 2.0, 3.0, 4.0, 5.0]
+        .into_iter()
+        .for_each(|value| race.enter(Some(value)));
     let found = raced(race, &truths, 1);
     use CandidateStatus::{Best, Breaks, Slower};
     assert_eq!(found.states(), [Breaks, Breaks, Best, Slower, Slower]);
-    assert_eq!((0..5).map(|at| found.runs(at)).collect::<Vec<_>>(), [1, 1, 10, 1, 1]);
+    assert_eq!(
+        (0..5).map(|at| found.runs(at)).collect::<Vec<_>>(),
+        [1, 1, 10, 1, 1]
+    );
 }
 
 #[test]
 fn settings_with_the_same_runs_are_equal_where_candidates_enter_one_by_one() {
     let state = |mut race: Race, runs: usize| {
-        for (candidate, run) in (0..2).flat_map(|candidate| (0..runs).map(move |run| (candidate, run))) {
-            race.add(candidate, Sample { value: 100.0 + 7.0 * (run % 5) as f64, excess: Vec::new() });
+        for (candidate, run) in
+            (0..2).flat_map(|candidate| (0..runs).map(move |run| (candidate, run)))
+        {
+            race.add(
+                candidate,
+                Sample {
+                    value: 100.0 + 7.0 * (run % 5) as f64,
+                    excess: Vec::new(),
+                },
+            );
         }
         race.states()[1]
     };
-    let rules = RaceRules { indifference: 0.0, ..rules(Vec::new()) };
+    let rules = RaceRules {
+        indifference: 0.0,
+        ..rules(Vec::new())
+    };
     let (all, mut tuned) = (entered(2, rules.clone()), Race::new(2, true, rules));
     (0..2).for_each(|_| tuned.enter(None));
     assert_eq!(state(tuned.clone(), 10), CandidateStatus::Equal);
-    assert_eq!(state(tuned, 9), CandidateStatus::Undecided, "fewer than ten runs show nothing");
+    assert_eq!(
+        state(tuned, 9),
+        CandidateStatus::Undecided,
+        "fewer than ten runs show nothing"
+    );
     assert_eq!(state(all, 10), CandidateStatus::Undecided);
 }

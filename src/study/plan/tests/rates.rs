@@ -4,7 +4,10 @@
 //! on: 500 s more in a tenth of the runs, 100 s more in a fifth, 90 or 130 s, and limits that a tenth or a fifth of
 //! the runs exceed. A race is wrong when it rules out a candidate that is better than the leader by more than the zone
 //! of indifference, or when its confirmed answer exceeds the limits in more runs than it states.
-#![expect(clippy::print_stdout, reason = "`--nocapture` prints the numbers of docs/plan.md")]
+#![expect(
+    clippy::print_stdout,
+    reason = "`--nocapture` prints the numbers of docs/plan.md"
+)]
 
 use super::*;
 use crate::results::{CandidateStatus, Statistic};
@@ -31,7 +34,11 @@ pub(super) struct Truth {
 
 impl Truth {
     const fn rare(base: f64, by: f64, share: f64) -> Self {
-        Self { shape: TimesOf::Rare { base, by, share }, beyond: 0.0, stalls: 0.0 }
+        Self {
+            shape: TimesOf::Rare { base, by, share },
+            beyond: 0.0,
+            stalls: 0.0,
+        }
     }
 
     /// The true value of the objective.
@@ -75,16 +82,37 @@ fn raced_within(mut race: Race, truths: &[Truth], seed: u64, budget: usize) -> R
                     return race;
                 }
                 spent += 1;
-                let Truth { shape, beyond, stalls } = truths[candidate];
+                let Truth {
+                    shape,
+                    beyond,
+                    stalls,
+                } = truths[candidate];
                 let shared = 50.0 * Draws::new(seed.wrapping_mul(7919) + replicate as u64).normal();
-                let mut own = Draws::new(seed.wrapping_mul(104_729) ^ ((candidate as u64) << 40) ^ replicate as u64);
+                let mut own = Draws::new(
+                    seed.wrapping_mul(104_729) ^ ((candidate as u64) << 40) ^ replicate as u64,
+                );
                 let value = match shape {
-                    TimesOf::Normal { mean, own: deviation } => mean + shared + deviation * own.normal(),
-                    TimesOf::Rare { base, by, share } => base + if own.unit() < share { by } else { 0.0 },
+                    TimesOf::Normal {
+                        mean,
+                        own: deviation,
+                    } => mean + shared + deviation * own.normal(),
+                    TimesOf::Rare { base, by, share } => {
+                        base + if own.unit() < share { by } else { 0.0 }
+                    }
                 };
-                let value = if own.unit() < stalls { f64::INFINITY } else { value };
+                let value = if own.unit() < stalls {
+                    f64::INFINITY
+                } else {
+                    value
+                };
                 let excess = if own.unit() < beyond { 1.0 } else { -1.0 };
-                race.add(candidate, Sample { value, excess: vec![excess; race.limits()] });
+                race.add(
+                    candidate,
+                    Sample {
+                        value,
+                        excess: vec![excess; race.limits()],
+                    },
+                );
             }
         }
     }
@@ -102,30 +130,92 @@ const MEDIAN: Statistic = Statistic::Quantile(0.5);
 const P95: Statistic = Statistic::Quantile(0.95);
 
 fn cases() -> Vec<Case> {
-    let case = |name, truths, demands, objectives| Case { name, truths, demands, objectives };
+    let case = |name, truths, demands, objectives| Case {
+        name,
+        truths,
+        demands,
+        objectives,
+    };
     let every = || vec![Statistic::Mean, P95, MEDIAN];
-    let normal = |mean| Truth { shape: TimesOf::Normal { mean, own: 10.0 }, beyond: 0.0, stalls: 0.0 };
+    let normal = |mean| Truth {
+        shape: TimesOf::Normal { mean, own: 10.0 },
+        beyond: 0.0,
+        stalls: 0.0,
+    };
     let constant = Truth::rare(100.0, 0.0, 0.0);
-    let exceeds = |base: f64, share: f64| Truth { beyond: share, ..Truth::rare(base, 0.0, 0.0) };
+    let exceeds = |base: f64, share: f64| Truth {
+        beyond: share,
+        ..Truth::rare(base, 0.0, 0.0)
+    };
     let limited = vec![exceeds(90.0, 0.1), exceeds(95.0, 0.2), constant];
     vec![
         // Not visible in so many runs: the statement is about events in at least 5% of them.
-        case("3,000 s later in 3% of the runs", vec![constant, Truth::rare(95.0, 3000.0, 0.03)], vec![], every()),
-        case("500 s later in a tenth of the runs", vec![constant, Truth::rare(95.0, 500.0, 0.1)], vec![], every()),
-        case("100 s later in a fifth of the runs", vec![Truth::rare(85.0, 100.0, 0.2), constant], vec![], every()),
-        case("90 or 130 s", vec![Truth::rare(90.0, 40.0, 0.5), Truth::rare(105.0, 0.0, 0.0)], vec![], every()),
-        case("90 or 130 s, more often 90 s", vec![Truth::rare(90.0, 40.0, 0.4), constant], vec![], every()),
-        case("both 90 or 130 s", vec![Truth::rare(90.0, 40.0, 0.4), Truth::rare(90.0, 40.0, 0.6)], vec![], every()),
-        case("equal ones", vec![Truth::rare(90.0, 40.0, 0.45); 3], vec![], every()),
+        case(
+            "3,000 s later in 3% of the runs",
+            vec![constant, Truth::rare(95.0, 3000.0, 0.03)],
+            vec![],
+            every(),
+        ),
+        case(
+            "500 s later in a tenth of the runs",
+            vec![constant, Truth::rare(95.0, 500.0, 0.1)],
+            vec![],
+            every(),
+        ),
+        case(
+            "100 s later in a fifth of the runs",
+            vec![Truth::rare(85.0, 100.0, 0.2), constant],
+            vec![],
+            every(),
+        ),
+        case(
+            "90 or 130 s",
+            vec![Truth::rare(90.0, 40.0, 0.5), Truth::rare(105.0, 0.0, 0.0)],
+            vec![],
+            every(),
+        ),
+        case(
+            "90 or 130 s, more often 90 s",
+            vec![Truth::rare(90.0, 40.0, 0.4), constant],
+            vec![],
+            every(),
+        ),
+        case(
+            "both 90 or 130 s",
+            vec![Truth::rare(90.0, 40.0, 0.4), Truth::rare(90.0, 40.0, 0.6)],
+            vec![],
+            every(),
+        ),
+        case(
+            "equal ones",
+            vec![Truth::rare(90.0, 40.0, 0.45); 3],
+            vec![],
+            every(),
+        ),
         case(
             "3% apart, with shared noise of 5%",
             vec![normal(1000.0), normal(1030.0), normal(1060.0)],
             vec![],
             every(),
         ),
-        case("a limit on every run", limited.clone(), vec![Statistic::Every], vec![MEDIAN]),
-        case("a limit on the 95th percentile", limited.clone(), vec![P95], vec![MEDIAN]),
-        case("a limit on the 85th percentile", limited, vec![Statistic::Quantile(0.85)], vec![MEDIAN, P95]),
+        case(
+            "a limit on every run",
+            limited.clone(),
+            vec![Statistic::Every],
+            vec![MEDIAN],
+        ),
+        case(
+            "a limit on the 95th percentile",
+            limited.clone(),
+            vec![P95],
+            vec![MEDIAN],
+        ),
+        case(
+            "a limit on the 85th percentile",
+            limited,
+            vec![Statistic::Quantile(0.85)],
+            vec![MEDIAN, P95],
+        ),
     ]
 }
 
@@ -152,27 +242,43 @@ fn rate(case: &Case, objective: Statistic, races: u64, budget: usize) -> (u64, u
     };
     let (compared, limits) = rules.runs_for_bounds(case.truths.len());
     let most_compared = rules.most.max(compared);
-    let rules = RaceRules { most: most_compared.max(limits), most_compared, ..rules };
+    let rules = RaceRules {
+        most: most_compared.max(limits),
+        most_compared,
+        ..rules
+    };
     let start = super::entered(case.truths.len(), rules.clone());
     let (mut wrong, mut decided, mut runs) = (0, 0, 0);
     for seed in 0..races {
         let race = raced_within(start.clone(), &case.truths, seed, budget);
         let states = race.states();
         runs += (0..states.len()).map(|at| race.runs(at)).sum::<usize>();
-        let leader = states.iter().position(|state| *state == CandidateStatus::Best);
+        let leader = states
+            .iter()
+            .position(|state| *state == CandidateStatus::Best);
         let is_below = |of: fn(Truth, Statistic) -> f64, truth: &Truth| {
-            let of_leader = leader.map_or(f64::INFINITY, |leader| of(case.truths[leader], objective));
+            let of_leader =
+                leader.map_or(f64::INFINITY, |leader| of(case.truths[leader], objective));
             of(*truth, objective) < of_leader * (1.0 - rules.indifference)
         };
         let is_better = |truth: &Truth| {
             let visibly = objective != Statistic::Mean || is_below(Truth::visible, truth);
             meets(*truth, &case.demands) && is_below(Truth::of, truth) && visibly
         };
-        let excluded = |state: &CandidateStatus| !matches!(state, CandidateStatus::Undecided | CandidateStatus::Best);
-        let loses_the_best = case.truths.iter().zip(&states).any(|(truth, state)| excluded(state) && is_better(truth));
+        let excluded = |state: &CandidateStatus| {
+            !matches!(state, CandidateStatus::Undecided | CandidateStatus::Best)
+        };
+        let loses_the_best = case
+            .truths
+            .iter()
+            .zip(&states)
+            .any(|(truth, state)| excluded(state) && is_better(truth));
         let confirmed = leader.filter(|leader| race.is_confirmed(*leader));
         let exceeds = confirmed.is_some_and(|leader| !meets(case.truths[leader], &case.demands));
-        let is_certain = confirmed.is_some() && states.iter().all(|state| *state != CandidateStatus::Undecided);
+        let is_certain = confirmed.is_some()
+            && states
+                .iter()
+                .all(|state| *state != CandidateStatus::Undecided);
         wrong += u64::from((loses_the_best || exceeds) && (is_certain || budget == usize::MAX));
         decided += u64::from(is_certain);
     }
@@ -183,10 +289,17 @@ fn check(races: u64, budget: usize) {
     for case in cases() {
         for &objective in &case.objectives {
             let (wrong, decided, runs) = rate(&case, objective, races, budget);
-            println!("{}, {objective:?}: {wrong} of {races} wrong, {decided} decided, {runs:.0} runs", case.name);
+            println!(
+                "{}, {objective:?}: {wrong} of {races} wrong, {decided} decided, {runs:.0} runs",
+                case.name
+            );
             // The stated error, and three standard deviations of such a count.
             let most = 0.05 * races as f64 + 3.0 * (0.05 * 0.95 * races as f64).sqrt();
-            assert!((wrong as f64) < most, "{}, {objective:?}: {wrong} of {races} races are wrong", case.name);
+            assert!(
+                (wrong as f64) < most,
+                "{}, {objective:?}: {wrong} of {races} races are wrong",
+                case.name
+            );
         }
     }
 }

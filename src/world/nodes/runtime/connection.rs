@@ -12,12 +12,15 @@ impl World<'_> {
     }
 
     fn cluster_of(&self, pull: PullId) -> usize {
-        self.nodes[self.pulls[pull.index()].node.index()].cluster.index()
+        self.nodes[self.pulls[pull.index()].node.index()]
+            .cluster
+            .index()
     }
 
     /// Whether requests of a pull reach its registry.
     pub(crate) fn is_reachable(&self, pull: PullId) -> bool {
-        !self.registries[self.registry_of(pull)].down && self.clusters[self.cluster_of(pull)].cuts.has_network()
+        !self.registries[self.registry_of(pull)].down
+            && self.clusters[self.cluster_of(pull)].cuts.has_network()
     }
 
     pub(crate) fn rtt(&self, pull: PullId) -> SimDuration {
@@ -40,8 +43,15 @@ impl World<'_> {
         }
         let cluster = &self.clusters[self.cluster_of(pull)];
         let card = self.transfers.links.card(self.pulls[pull.index()].node);
-        let links = self.transfers.links.data(cluster.downlink).get().min(self.transfers.network.capacity(card).get());
-        let rate = self.connection_cap(pull, None).map_or(links, |cap| cap.get().min(links));
+        let links = self
+            .transfers
+            .links
+            .data(cluster.downlink)
+            .get()
+            .min(self.transfers.network.capacity(card).get());
+        let rate = self
+            .connection_cap(pull, None)
+            .map_or(links, |cap| cap.get().min(links));
         tcp::slow_start_delay(tcp, cluster.rtt, rate, size)
     }
 }

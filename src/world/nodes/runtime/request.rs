@@ -27,40 +27,64 @@ use crate::world::transfers::payload::{BlobSource, Payload, Routing};
 const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
 
 impl World<'_> {
-    pub(crate) fn handle_request(&mut self, pull: PullId, request: Request, event: RequestEvent, queue: &mut Queue) {
+    pub(crate) fn handle_request(
+        &mut self,
+        pull: PullId,
+        request: Request,
+        event: RequestEvent,
+        queue: &mut Queue,
+    ) {
         match event {
             // A pull that has ended still holds a place in a host.
             RequestEvent::Served(host) => self.served(pull, request, host, queue),
-            RequestEvent::Response(host, response) => self.response_arrives(pull, request, host, response, queue),
+            RequestEvent::Response(host, response) => {
+                self.response_arrives(pull, request, host, response, queue)
+            }
             RequestEvent::RampedUp => self.ramped_up(pull, request, queue),
             _ if self.pulls[pull.index()].ended => {}
             RequestEvent::Arrives(host) => self.request_arrives(pull, request, host, queue),
             RequestEvent::Retry => self.send(pull, request, queue),
             RequestEvent::Redial { host, since } => self.redial(pull, request, host, since, queue),
             RequestEvent::Upstream => self.contact_host(pull, request, request.first_host(), queue),
-            RequestEvent::NearbyResponse(response) => self.nearby_response(pull, request, response, queue),
+            RequestEvent::NearbyResponse(response) => {
+                self.nearby_response(pull, request, response, queue)
+            }
         }
     }
 
     /// Sends a request to its first host; the response comes as an event.
     pub(crate) fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
         let (after, response) = match self.route_request(pull, request, queue.now()) {
-            Routing::Upstream { detour: SimDuration::ZERO } => {
+            Routing::Upstream {
+                detour: SimDuration::ZERO,
+            } => {
                 return self.contact_host(pull, request, request.first_host(), queue);
             }
             Routing::Upstream { detour } => {
-                queue.schedule_in(detour, Event::Request(pull, request, RequestEvent::Upstream));
+                queue.schedule_in(
+                    detour,
+                    Event::Request(pull, request, RequestEvent::Upstream),
+                );
                 return;
             }
             Routing::Nearby { wait } => (wait, Response::Ok),
             Routing::Refused { wait } => (wait, Response::TooManyRequests),
             Routing::Waits => return,
         };
-        queue.schedule_in(after, Event::Request(pull, request, RequestEvent::NearbyResponse(response)));
+        queue.schedule_in(
+            after,
+            Event::Request(pull, request, RequestEvent::NearbyResponse(response)),
+        );
     }
 
     /// A cache, a mirror or a peer has responded.
-    fn nearby_response(&mut self, id: PullId, request: Request, response: Response, queue: &mut Queue) {
+    fn nearby_response(
+        &mut self,
+        id: PullId,
+        request: Request,
+        response: Response,
+        queue: &mut Queue,
+    ) {
         if response == Response::Ok {
             self.proceed(id, request, queue);
         } else {
@@ -79,37 +103,56 @@ impl World<'_> {
         let from = self.registry_of(pull);
         let registry = self.registries[from].spec;
         let is_new = match (host, request) {
-            (HostRole::Blobs, _) => !std::mem::replace(&mut self.pulls[pull.index()].blob_host_known, true),
+            (HostRole::Blobs, _) => {
+                !std::mem::replace(&mut self.pulls[pull.index()].blob_host_known, true)
+            }
             (_, Request::Challenge) => true,
             (_, request) => request == Request::Token && registry.tokens,
         };
-        let handshake = if is_new { tcp::handshake(registry, rtt) } else { SimDuration::ZERO };
+        let handshake = if is_new {
+            tcp::handshake(registry, rtt)
+        } else {
+            SimDuration::ZERO
+        };
         let is_needed = registry.tokens || !matches!(request, Request::Challenge | Request::Token);
         let (after, event) = if is_needed && self.registries[from].is_limited(host) {
             (rtt.mul_f64(0.5), RequestEvent::Arrives(host))
         } else if is_needed {
             // Without a limit the order of arrival has no effect, so one event replaces two.
             self.registries[from].count(host);
-            (rtt + self.service_time(pull, request, host), RequestEvent::Response(host, Response::Ok))
+            (
+                rtt + self.service_time(pull, request, host),
+                RequestEvent::Response(host, Response::Ok),
+            )
         } else {
-            (SimDuration::ZERO, RequestEvent::Response(host, Response::Ok))
+            (
+                SimDuration::ZERO,
+                RequestEvent::Response(host, Response::Ok),
+            )
         };
         queue.schedule_in(handshake + after, Event::Request(pull, request, event));
     }
 
-    fn request_arrives(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
+    fn request_arrives(
+        &mut self,
+        pull: PullId,
+        request: Request,
+        host: HostRole,
+        queue: &mut Queue,
+    ) {
         if !self.is_reachable(pull) {
             self.dial(pull, request, host, queue);
             return;
         }
         let cluster = self.nodes[self.pulls[pull.index()].node.index()].cluster;
         let from = self.registry_of(pull);
-        let response = match self.registries[from].arrives(host, (pull, request), cluster, queue.now()) {
-            Admission::Serve => return self.serve(pull, request, host, queue),
-            Admission::Wait => return,
-            Admission::TooMany => Response::TooManyRequests,
-            Admission::Unavailable => Response::Unavailable,
-        };
+        let response =
+            match self.registries[from].arrives(host, (pull, request), cluster, queue.now()) {
+                Admission::Serve => return self.serve(pull, request, host, queue),
+                Admission::Wait => return,
+                Admission::TooMany => Response::TooManyRequests,
+                Admission::Unavailable => Response::Unavailable,
+            };
         queue.schedule_in(
             self.rtt(pull).mul_f64(0.5),
             Event::Request(pull, request, RequestEvent::Response(host, response)),
@@ -121,10 +164,16 @@ impl World<'_> {
         let service = self.service_time(pull, request, host);
         let from = self.registry_of(pull);
         if self.registries[from].host(host).holds_requests() {
-            queue.schedule_in(service, Event::Request(pull, request, RequestEvent::Served(host)));
+            queue.schedule_in(
+                service,
+                Event::Request(pull, request, RequestEvent::Served(host)),
+            );
         } else {
             let back = self.rtt(pull).mul_f64(0.5) + service;
-            queue.schedule_in(back, Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)));
+            queue.schedule_in(
+                back,
+                Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)),
+            );
         }
     }
 
@@ -132,7 +181,9 @@ impl World<'_> {
     fn served(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let from = self.registry_of(pull);
         let pulls = &self.pulls;
-        let next = self.registries[from].host(host).worker_freed(|pull| !pulls[pull.index()].ended);
+        let next = self.registries[from]
+            .host(host)
+            .worker_freed(|pull| !pulls[pull.index()].ended);
         if let Some((next, request)) = next {
             self.serve(next, request, host, queue);
         }
@@ -144,7 +195,10 @@ impl World<'_> {
         self.admit_waiting(queue);
         if answers {
             let back = self.rtt(pull).mul_f64(0.5);
-            queue.schedule_in(back, Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)));
+            queue.schedule_in(
+                back,
+                Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)),
+            );
         } else if is_waited_for {
             self.dial(pull, request, host, queue);
         }
@@ -156,7 +210,9 @@ impl World<'_> {
             loop {
                 let pulls = &self.pulls;
                 let next = self.registries[from].next_admitted(|pull| !pulls[pull.index()].ended);
-                let Some((host, (pull, request))) = next else { break };
+                let Some((host, (pull, request))) = next else {
+                    break;
+                };
                 self.serve(pull, request, host, queue);
             }
         }
@@ -167,12 +223,18 @@ impl World<'_> {
         let is_cold = match request {
             Request::Layer(layer) if self.registries[from].sends_bytes(request, host) => {
                 let image = self.catalog.image(self.pulls[pull.index()].image);
-                !self.transfers.is_warm(image.layers[usize::from(layer)].blob)
+                !self
+                    .transfers
+                    .is_warm(image.layers[usize::from(layer)].blob)
             }
             _ => false,
         };
         let node = &mut self.nodes[self.pulls[pull.index()].node.index()];
-        let requests = if host == HostRole::Blobs { &mut node.blob_requests } else { &mut node.requests };
+        let requests = if host == HostRole::Blobs {
+            &mut node.blob_requests
+        } else {
+            &mut node.requests
+        };
         let nth = *requests;
         *requests += 1;
         self.registries[from].service_time(host, is_cold, &self.streams, node.key, nth)
@@ -224,7 +286,9 @@ impl World<'_> {
             Request::Token => self.send(id, Request::Resolve, queue),
             // Manifests in the content store are not requested again.
             Request::Resolve if known => self.plan_layers(id, queue),
-            Request::Resolve if self.spec.images[pull.image.index()].index => self.send(id, Request::Index, queue),
+            Request::Resolve if self.spec.images[pull.image.index()].index => {
+                self.send(id, Request::Index, queue)
+            }
             Request::Resolve => self.send(id, Request::Manifest, queue),
             Request::Index => self.send(id, Request::Manifest, queue),
             Request::Manifest => self.send(id, Request::Config, queue),
@@ -278,8 +342,10 @@ impl World<'_> {
         if let Request::Layer(layer) = request {
             let pull = &mut self.pulls[id.index()];
             pull.fetches[usize::from(layer)] = Fetch::Downloading(transfer);
-            if let Some(disk) =
-                self.nodes[pull.node.index()].disk.as_mut().filter(|_| self.spec.distribution.lazy.is_none())
+            if let Some(disk) = self.nodes[pull.node.index()]
+                .disk
+                .as_mut()
+                .filter(|_| self.spec.distribution.lazy.is_none())
             {
                 disk.download_begins(queue.now(), id, layer);
             }
@@ -308,13 +374,29 @@ impl World<'_> {
     }
 
     /// A host does not respond: the kernel keeps trying to connect.
-    pub(crate) fn dial(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
+    pub(crate) fn dial(
+        &mut self,
+        pull: PullId,
+        request: Request,
+        host: HostRole,
+        queue: &mut Queue,
+    ) {
         let since = queue.now();
         let first = FIRST_RETRANSMISSION.min(self.spec.node.runtime.dial_timeout);
-        queue.schedule_in(first, Event::Request(pull, request, RequestEvent::Redial { host, since }));
+        queue.schedule_in(
+            first,
+            Event::Request(pull, request, RequestEvent::Redial { host, since }),
+        );
     }
 
-    fn redial(&mut self, pull: PullId, request: Request, host: HostRole, since: SimTime, queue: &mut Queue) {
+    fn redial(
+        &mut self,
+        pull: PullId,
+        request: Request,
+        host: HostRole,
+        since: SimTime,
+        queue: &mut Queue,
+    ) {
         let timeout = self.spec.node.runtime.dial_timeout;
         let waited = queue.now() - since;
         if waited >= timeout {
@@ -326,7 +408,10 @@ impl World<'_> {
             self.contact_host(pull, request, host, queue);
         } else {
             let next = (waited * 2 + FIRST_RETRANSMISSION).min(timeout);
-            queue.schedule(since + next, Event::Request(pull, request, RequestEvent::Redial { host, since }));
+            queue.schedule(
+                since + next,
+                Event::Request(pull, request, RequestEvent::Redial { host, since }),
+            );
         }
     }
 }

@@ -19,7 +19,10 @@ pub(crate) struct Tries {
 
 impl Tries {
     /// No tries so far.
-    pub(crate) const NONE: Self = Self { failed: 0, unavailable: 0 };
+    pub(crate) const NONE: Self = Self {
+        failed: 0,
+        unavailable: 0,
+    };
 }
 
 /// The next step.
@@ -33,7 +36,11 @@ pub(super) enum Next {
 
 impl Tries {
     /// 429 or 408.
-    pub(super) fn too_many(&mut self, runtime: &RuntimeSpec, retry_after: Option<SimDuration>) -> Next {
+    pub(super) fn too_many(
+        &mut self,
+        runtime: &RuntimeSpec,
+        retry_after: Option<SimDuration>,
+    ) -> Next {
         self.unavailable = 0;
         self.next(runtime.retry_429, retry_after, PullError::TooManyRequests)
     }
@@ -44,7 +51,11 @@ impl Tries {
         if self.unavailable > runtime.retry_5xx {
             return Next::GiveUp(PullError::Unavailable);
         }
-        self.next(RetrySpec::every(runtime.retry_429.attempts, SimDuration::ZERO), None, PullError::Unavailable)
+        self.next(
+            RetrySpec::every(runtime.retry_429.attempts, SimDuration::ZERO),
+            None,
+            PullError::Unavailable,
+        )
     }
 
     /// No response.
@@ -53,7 +64,12 @@ impl Tries {
         self.next(runtime.retry_transport, None, PullError::Unreachable)
     }
 
-    fn next(&mut self, retry: RetrySpec, retry_after: Option<SimDuration>, error: PullError) -> Next {
+    fn next(
+        &mut self,
+        retry: RetrySpec,
+        retry_after: Option<SimDuration>,
+        error: PullError,
+    ) -> Next {
         self.failed += 1;
         if self.failed >= retry.attempts {
             return Next::GiveUp(error);
@@ -81,17 +97,44 @@ mod tests {
         let at_once = again(0);
         let six = [at_once, at_once, at_once, at_once, at_once, give_up];
         let cases: [(RuntimeSpec, Option<u64>, &[Next], &str); 6] = [
-            (RuntimeSpec::CONTAINERD_2_4, None, &six[1..], "five requests in all"),
-            (RuntimeSpec::CONTAINERD_2_4, Some(30), &six[1..], "Retry-After is not looked at"),
+            (
+                RuntimeSpec::CONTAINERD_2_4,
+                None,
+                &six[1..],
+                "five requests in all",
+            ),
+            (
+                RuntimeSpec::CONTAINERD_2_4,
+                Some(30),
+                &six[1..],
+                "Retry-After is not looked at",
+            ),
             (RuntimeSpec::CONTAINERD_1_7, None, &six, "six before v2.4"),
-            (RuntimeSpec::CRI_O, None, &[again(2), again(4), again(8), again(16), give_up], "2 s, doubling"),
-            (RuntimeSpec::CRI_O, Some(30), &[again(30), again(30), again(30), again(30), give_up], "as long as asked"),
-            (RuntimeSpec::CRI_O, Some(90), &[again(60), again(60), again(60), again(60), give_up], "a minute at most"),
+            (
+                RuntimeSpec::CRI_O,
+                None,
+                &[again(2), again(4), again(8), again(16), give_up],
+                "2 s, doubling",
+            ),
+            (
+                RuntimeSpec::CRI_O,
+                Some(30),
+                &[again(30), again(30), again(30), again(30), give_up],
+                "as long as asked",
+            ),
+            (
+                RuntimeSpec::CRI_O,
+                Some(90),
+                &[again(60), again(60), again(60), again(60), give_up],
+                "a minute at most",
+            ),
         ];
         for (runtime, retry_after, expected, why) in cases {
             let mut tries = Tries::default();
-            let next: Vec<Next> =
-                expected.iter().map(|_| tries.too_many(&runtime, retry_after.map(SimDuration::from_secs))).collect();
+            let next: Vec<Next> = expected
+                .iter()
+                .map(|_| tries.too_many(&runtime, retry_after.map(SimDuration::from_secs)))
+                .collect();
             assert_eq!(next, expected, "{why}");
         }
     }
@@ -101,22 +144,40 @@ mod tests {
         let runtime = RuntimeSpec::CONTAINERD_2_4;
         let mut tries = Tries::default();
         assert_eq!(tries.unavailable(&runtime), again(0));
-        assert_eq!(tries.unavailable(&runtime), Next::GiveUp(PullError::Unavailable));
+        assert_eq!(
+            tries.unavailable(&runtime),
+            Next::GiveUp(PullError::Unavailable)
+        );
         let mut mixed = Tries::default();
         assert_eq!(mixed.unavailable(&runtime), again(0));
         assert_eq!(mixed.too_many(&runtime, None), again(0));
-        assert_eq!(mixed.unavailable(&runtime), again(0), "the one before was another code");
-        assert_eq!(Tries::default().unavailable(&RuntimeSpec::CONTAINERD_2_0), Next::GiveUp(PullError::Unavailable));
+        assert_eq!(
+            mixed.unavailable(&runtime),
+            again(0),
+            "the one before was another code"
+        );
+        assert_eq!(
+            Tries::default().unavailable(&RuntimeSpec::CONTAINERD_2_0),
+            Next::GiveUp(PullError::Unavailable)
+        );
     }
 
     #[test]
     fn a_missing_response_is_tried_five_times_since_containerd_2_4_and_once_before() {
         let mut tries = Tries::default();
         let wait = Next::Again(SimDuration::from_millis(50));
-        let next: Vec<Next> = (0..5).map(|_| tries.silence(&RuntimeSpec::CONTAINERD_2_4)).collect();
-        assert_eq!(next, [wait, wait, wait, wait, Next::GiveUp(PullError::Unreachable)]);
+        let next: Vec<Next> = (0..5)
+            .map(|_| tries.silence(&RuntimeSpec::CONTAINERD_2_4))
+            .collect();
+        assert_eq!(
+            next,
+            [wait, wait, wait, wait, Next::GiveUp(PullError::Unreachable)]
+        );
         for older in [RuntimeSpec::CONTAINERD_2_1, RuntimeSpec::CRI_O] {
-            assert_eq!(Tries::default().silence(&older), Next::GiveUp(PullError::Unreachable));
+            assert_eq!(
+                Tries::default().silence(&older),
+                Next::GiveUp(PullError::Unreachable)
+            );
         }
     }
 }

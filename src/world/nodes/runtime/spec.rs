@@ -137,14 +137,21 @@ fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error>
     if attempts <= MAX_ATTEMPTS {
         return Ok(attempts);
     }
-    Err(de::Error::custom(format!("must be at most {MAX_ATTEMPTS}, not {attempts}")))
+    Err(de::Error::custom(format!(
+        "must be at most {MAX_ATTEMPTS}, not {attempts}"
+    )))
 }
 
 impl RetrySpec {
     /// So many requests in all, with the same wait between any two.
     #[must_use]
     pub const fn every(attempts: u32, delay: SimDuration) -> Self {
-        Self { attempts, delay, delay_max: delay, honours_retry_after: false }
+        Self {
+            attempts,
+            delay,
+            delay_max: delay,
+            honours_retry_after: false,
+        }
     }
 
     /// One request, and no other.
@@ -179,11 +186,17 @@ impl RuntimeSpec {
     };
 
     /// containerd v2.0: the download slots are per image, and 5xx are not repeated.
-    pub const CONTAINERD_2_0: Self = Self { slot_scope: SlotScope::Image, retry_5xx: 0, ..Self::CONTAINERD_2_1 };
+    pub const CONTAINERD_2_0: Self = Self {
+        slot_scope: SlotScope::Image,
+        retry_5xx: 0,
+        ..Self::CONTAINERD_2_1
+    };
 
     /// containerd v1.7: one minute without a byte cancels a pull (v1.7.0; later patch releases differ).
-    pub const CONTAINERD_1_7: Self =
-        Self { no_progress_timeout: Some(SimDuration::from_mins(1)), ..Self::CONTAINERD_2_0 };
+    pub const CONTAINERD_1_7: Self = Self {
+        no_progress_timeout: Some(SimDuration::from_mins(1)),
+        ..Self::CONTAINERD_2_0
+    };
 
     /// CRI-O with containers/image: six blobs of an image at once; a 429 is tried five times, 2 s doubling to 60 s, or
     /// as long as `Retry-After` says; other errors are not repeated; no no-progress timeout; identical concurrent

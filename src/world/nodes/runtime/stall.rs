@@ -22,7 +22,9 @@ use crate::world::nodes::pull_progress::Fetch;
 impl World<'_> {
     /// Starts or stops the timeout of a pull, according to whether its transfers stall.
     pub(crate) fn check_stall(&mut self, id: PullId, queue: &mut Queue) {
-        let Some(timeout) = self.spec.node.runtime.no_progress_timeout else { return };
+        let Some(timeout) = self.spec.node.runtime.no_progress_timeout else {
+            return;
+        };
         let waits = self.pulls[id.index()].stall_timeout.is_some();
         if !self.transfers.has_dead_links() && !waits {
             return;
@@ -30,7 +32,8 @@ impl World<'_> {
         let is_stalled = self.is_stalled(id);
         let pull = &mut self.pulls[id.index()];
         if is_stalled && !waits {
-            pull.stall_timeout = Some(queue.schedule_in(timeout, Event::Pull(id, PullEvent::Stalled)));
+            pull.stall_timeout =
+                Some(queue.schedule_in(timeout, Event::Pull(id, PullEvent::Stalled)));
         } else if let Some(event) = pull.stall_timeout.take_if(|_| !is_stalled) {
             queue.cancel(event);
         }
@@ -52,7 +55,10 @@ impl World<'_> {
                 self.check_stall(self.nodes[node].pulls[at], queue);
             }
         }
-        debug_assert!(self.stalls_are_known(), "a link concerns nodes that are not behind it");
+        debug_assert!(
+            self.stalls_are_known(),
+            "a link concerns nodes that are not behind it"
+        );
     }
 
     /// Whether every pull that stalls waits for its timeout, and no other does.
@@ -67,11 +73,13 @@ impl World<'_> {
     /// Whether a pull has transfers in progress and none of them moves.
     pub(crate) fn is_stalled(&self, id: PullId) -> bool {
         let pull = &self.pulls[id.index()];
-        let layers = (0..).zip(&pull.fetches).filter_map(|(layer, fetch)| match fetch {
-            Fetch::Downloading(transfer) => Some(*transfer),
-            Fetch::Settling(_) => self.awaited_fill(id, layer),
-            _ => None,
-        });
+        let layers = (0..)
+            .zip(&pull.fetches)
+            .filter_map(|(layer, fetch)| match fetch {
+                Fetch::Downloading(transfer) => Some(*transfer),
+                Fetch::Settling(_) => self.awaited_fill(id, layer),
+                _ => None,
+            });
         let mut transfers = layers.chain(pull.config).peekable();
         transfers.peek().is_some() && transfers.all(|transfer| !self.transfers.is_moving(transfer))
     }

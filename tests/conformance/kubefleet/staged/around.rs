@@ -6,7 +6,8 @@ use fleetsim::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedUpdateRun, StagedView,
 };
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, RuleSet, RunState, StrategySpec,
+    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, RuleSet,
+    RunState, StrategySpec,
 };
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::{Pass, Revision, TargetId};
@@ -74,10 +75,21 @@ pub struct Around {
 
 impl Around {
     pub fn new(config: &Config) -> Self {
-        let member = |c: &ConfigCluster| MemberCluster { name: c.name.clone(), labels: c.labels.clone(), left: false };
+        let member = |c: &ConfigCluster| MemberCluster {
+            name: c.name.clone(),
+            labels: c.labels.clone(),
+            left: false,
+        };
         let snapshot = config.resource_snapshot_index.clone();
         let (newest, bugs) = (String::new(), KubeFleetBugs::ALL);
-        let none = StagedUpdateRun::new(String::new(), newest, None, RuleSet::Shipped, bugs, Vec::new());
+        let none = StagedUpdateRun::new(
+            String::new(),
+            newest,
+            None,
+            RuleSet::Shipped,
+            bugs,
+            Vec::new(),
+        );
         let mut around = Self {
             run: none.clone(),
             quick: none,
@@ -90,7 +102,11 @@ impl Around {
                 policy: PolicySnapshot {
                     index: POLICY,
                     scheduled: !config.policy_not_scheduled,
-                    requested: requested(&config.placement_type, config.number_of_clusters, &config.fixed_clusters),
+                    requested: requested(
+                        &config.placement_type,
+                        config.number_of_clusters,
+                        &config.fixed_clusters,
+                    ),
                 },
                 resource_snapshots: (0..=3).map(Revision).collect(),
                 bindings: Bindings::default(),
@@ -100,23 +116,42 @@ impl Around {
             has_defaults: !config.no_admission_defaults,
             scheduled: 0,
         };
-        let bindings: Vec<Binding> = config.bindings.iter().map(|stored| around.binding(stored)).collect();
+        let bindings: Vec<Binding> = config
+            .bindings
+            .iter()
+            .map(|stored| around.binding(stored))
+            .collect();
         around.view.bindings = bindings.into_iter().collect();
         let strategy = (!config.strategy_missing).then(|| around.admitted(config.strategy.clone()));
         let clusters = around.clusters.clone();
-        around.run =
-            StagedUpdateRun::new("run".to_owned(), snapshot, strategy, RuleSet::Shipped, KubeFleetBugs::ALL, clusters);
+        around.run = StagedUpdateRun::new(
+            "run".to_owned(),
+            snapshot,
+            strategy,
+            RuleSet::Shipped,
+            KubeFleetBugs::ALL,
+            clusters,
+        );
         around.quick = around.run.clone();
         around
     }
 
     fn admitted(&self, strategy: StrategySpec) -> StrategySpec {
-        if self.has_defaults { strategy.with_defaults() } else { strategy }
+        if self.has_defaults {
+            strategy.with_defaults()
+        } else {
+            strategy
+        }
     }
 
     fn binding(&mut self, stored: &ConfigBinding) -> Binding {
-        let policy = if stored.policy == "old" { POLICY - 1 } else { POLICY };
-        let mut binding = Binding::scheduled(stored.cluster.clone(), self.target(&stored.cluster), policy);
+        let policy = if stored.policy == "old" {
+            POLICY - 1
+        } else {
+            POLICY
+        };
+        let mut binding =
+            Binding::scheduled(stored.cluster.clone(), self.target(&stored.cluster), policy);
         binding.state = binding_state(&stored.state);
         binding.snapshot = u32::try_from(stored.snapshot).ok().map(Revision);
         binding.apply_strategy = Some(ApplyStrategy(0));
@@ -133,7 +168,11 @@ impl Around {
         let found = self.clusters.iter().position(|known| known.name == cluster);
         let index = found.unwrap_or_else(|| {
             let (name, labels) = (cluster.to_owned(), Labels::new());
-            self.clusters.push(MemberCluster { name, labels, left: true });
+            self.clusters.push(MemberCluster {
+                name,
+                labels,
+                left: true,
+            });
             self.clusters.len() - 1
         });
         TargetId(index as u32)
@@ -152,7 +191,11 @@ impl Around {
 
     fn remove(&mut self, cluster: &str, test: impl Fn(&Binding) -> bool) {
         let target = self.target(cluster);
-        let found = self.view.bindings.iter().find(|binding| binding.target == target && test(binding));
+        let found = self
+            .view
+            .bindings
+            .iter()
+            .find(|binding| binding.target == target && test(binding));
         if let Some(name) = found.map(|binding| binding.name.clone()) {
             remove(&mut self.view.bindings, &name);
         }
@@ -167,11 +210,13 @@ impl Around {
             }
             "approve" => {
                 let request = self.view.approval_requests.get_mut(text(event, "request"));
-                return request.is_some_and(|request| !std::mem::replace(&mut request.approved, true));
+                return request
+                    .is_some_and(|request| !std::mem::replace(&mut request.approved, true));
             }
             "unapprove" => {
                 let request = self.view.approval_requests.get_mut(text(event, "request"));
-                return request.is_some_and(|request| std::mem::replace(&mut request.approved, false));
+                return request
+                    .is_some_and(|request| std::mem::replace(&mut request.approved, false));
             }
             "delete_approval" => {
                 let removed = self.view.approval_requests.remove(text(event, "request"));
@@ -186,7 +231,10 @@ impl Around {
             "unschedule" => self.change(text(event, "cluster"), Binding::unschedule),
             "schedule" => self.schedule(text(event, "cluster")),
             "concurrent_run_rolls" => {
-                let snapshot = event["snapshot"].as_u64().and_then(|n| u32::try_from(n).ok()).expect("a snapshot");
+                let snapshot = event["snapshot"]
+                    .as_u64()
+                    .and_then(|n| u32::try_from(n).ok())
+                    .expect("a snapshot");
                 self.change(text(event, "cluster"), |binding| {
                     binding.snapshot = Some(Revision(snapshot));
                     binding.generation += 1;
@@ -217,7 +265,12 @@ impl Around {
                 self.view.placement.as_mut().expect("a placement").external = false;
             }
             "change_apply_strategy" => {
-                self.view.placement.as_mut().expect("a placement").apply_strategy.0 += 1;
+                self.view
+                    .placement
+                    .as_mut()
+                    .expect("a placement")
+                    .apply_strategy
+                    .0 += 1;
             }
             "new_policy_snapshot" => self.view.policy.index += 1,
             other => panic!("unknown event `{other}`"),
@@ -231,21 +284,31 @@ impl Around {
 
     fn schedule(&mut self, cluster: &str) {
         let target = self.target(cluster);
-        let is_live = |binding: &Binding| binding.target == target && binding.state != BindingState::Unscheduled;
+        let is_live = |binding: &Binding| {
+            binding.target == target && binding.state != BindingState::Unscheduled
+        };
         if self.view.bindings.iter().any(is_live) {
             return;
         }
         self.scheduled += 1;
         let name = format!("{cluster}-n{}", self.scheduled);
-        insert(&mut self.view.bindings, Binding::scheduled(name, target, self.view.policy.index));
+        insert(
+            &mut self.view.bindings,
+            Binding::scheduled(name, target, self.view.policy.index),
+        );
     }
 
     /// One pass, stored, and what changed in the run.
     pub fn pass(&mut self, now: SimTime) -> (Pass<StagedAction, StagedStatus>, Change) {
         let before = self.run.run().clone();
         let pass = self.run.reconcile(now, &self.view);
-        let quick = self.quick.reconcile_changed(now, &self.view, self.view.bindings.changed());
-        assert_eq!(quick, pass, "a pass over what changed decides as one over all");
+        let quick = self
+            .quick
+            .reconcile_changed(now, &self.view, self.view.bindings.changed());
+        assert_eq!(
+            quick, pass,
+            "a pass over what changed decides as one over all"
+        );
         assert_eq!(self.quick.run(), self.run.run());
         self.view.bindings.clear_changed();
         self.view.store(&pass);

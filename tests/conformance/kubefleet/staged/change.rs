@@ -1,7 +1,9 @@
 //! What one pass changed in a run, in the record's words.
 
 use fleetsim::rollout::Pass;
-use fleetsim::rollout::kubefleet::staged::{RunError, RunReason, RunStatus, StageStatus, StagedAction, StagedStatus};
+use fleetsim::rollout::kubefleet::staged::{
+    RunError, RunReason, RunStatus, StageStatus, StagedAction, StagedStatus,
+};
 use fleetsim::rollout::kubefleet::{ConditionStatus, ScaledValueError};
 
 use super::around::Around;
@@ -27,7 +29,11 @@ pub type Progress = (&'static str, String, &'static str);
 pub type RunText = (Progress, &'static str, String);
 
 impl Change {
-    pub fn new(around: &Around, before: &RunStatus, pass: &Pass<StagedAction, StagedStatus>) -> Self {
+    pub fn new(
+        around: &Around,
+        before: &RunStatus,
+        pass: &Pass<StagedAction, StagedStatus>,
+    ) -> Self {
         let mut change = Self::default();
         for action in &pass.actions {
             match action {
@@ -40,9 +46,16 @@ impl Change {
         change.accepted.clone_from(&pass.status.accepted);
         let after = around.run.run();
         let nothing = StageStatus::default();
-        let stages =
-            after.stages.iter().enumerate().map(|(index, stage)| (before.stages.get(index), stage, stage.name.clone()));
-        let deletion = (Some(&before.deletion), &after.deletion, "__delete__".to_owned());
+        let stages = after
+            .stages
+            .iter()
+            .enumerate()
+            .map(|(index, stage)| (before.stages.get(index), stage, stage.name.clone()));
+        let deletion = (
+            Some(&before.deletion),
+            &after.deletion,
+            "__delete__".to_owned(),
+        );
         for (old, new, name) in stages.chain([deletion]) {
             let old = old.unwrap_or(&nothing);
             for (index, cluster) in new.clusters.iter().enumerate() {
@@ -52,11 +65,16 @@ impl Change {
                     change.started.push(entry.clone());
                 }
                 if cluster.succeeded != was.and_then(|was| was.succeeded) {
-                    let list = if cluster.succeeded == Some(true) { &mut change.succeeded } else { &mut change.failed };
+                    let list = if cluster.succeeded == Some(true) {
+                        &mut change.succeeded
+                    } else {
+                        &mut change.failed
+                    };
                     list.push(entry);
                 }
             }
-            let has_elapsed = |stage: &StageStatus| stage.after_tasks.iter().filter(|task| task.elapsed).count();
+            let has_elapsed =
+                |stage: &StageStatus| stage.after_tasks.iter().filter(|task| task.elapsed).count();
             if has_elapsed(new) > has_elapsed(old) {
                 change.elapsed.push(name.clone());
             }
@@ -78,22 +96,38 @@ impl Change {
 pub fn stage_text(stage: &StageStatus) -> Progress {
     match stage.progressing {
         None => ("", String::new(), tri(stage.succeeded())),
-        Some(progress) => {
-            (status(progress.reason.status()), format!("StageUpdating{:?}", progress.reason), tri(stage.succeeded()))
-        }
+        Some(progress) => (
+            status(progress.reason.status()),
+            format!("StageUpdating{:?}", progress.reason),
+            tri(stage.succeeded()),
+        ),
     }
 }
 
 pub fn run_text(around: &Around, run: &RunStatus) -> RunText {
     let progress = match run.progressing {
         None => ("", String::new(), tri(run.succeeded())),
-        Some(progress) => {
-            (status(progress.reason.status()), format!("UpdateRun{:?}", progress.reason), tri(run.succeeded()))
-        }
+        Some(progress) => (
+            status(progress.reason.status()),
+            format!("UpdateRun{:?}", progress.reason),
+            tri(run.succeeded()),
+        ),
     };
-    let stuck = if run.progressing.is_some_and(|progress| progress.reason == RunReason::Stuck) {
-        let names: Vec<String> = run.stuck.iter().take(3).map(|target| around.name(*target)).collect();
-        format!("{}{}", names.join(", "), if run.stuck.len() > 3 { "..." } else { "" })
+    let stuck = if run
+        .progressing
+        .is_some_and(|progress| progress.reason == RunReason::Stuck)
+    {
+        let names: Vec<String> = run
+            .stuck
+            .iter()
+            .take(3)
+            .map(|target| around.name(*target))
+            .collect();
+        format!(
+            "{}{}",
+            names.join(", "),
+            if run.stuck.len() > 3 { "..." } else { "" }
+        )
     } else {
         String::new()
     };

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::{External, Loop, Next, Phases, Started, at, by_name, differ, remove, work_state};
+use super::super::{
+    External, Loop, Next, Phases, Started, at, by_name, differ, remove, work_state,
+};
 use super::around::{Around, Config};
 use super::change::{Change, run_error};
 use crate::suite::parse;
@@ -22,8 +24,14 @@ struct LoopCase {
 
 enum Event {
     External(Value),
-    Status { binding: String, generation: u64, status: String },
-    Gone { binding: String },
+    Status {
+        binding: String,
+        generation: u64,
+        status: String,
+    },
+    Gone {
+        binding: String,
+    },
 }
 
 pub fn check_loop(case: &Value) -> Result<(), String> {
@@ -31,7 +39,11 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
     let mut around = Around::new(&read.config);
     let mut clock = Loop::new(read.horizon_ms);
     let mut started = Started::default();
-    around.view.bindings.iter().for_each(|binding| _ = started.is_new(binding));
+    around
+        .view
+        .bindings
+        .iter()
+        .for_each(|binding| _ = started.is_new(binding));
     for external in read.externals {
         clock.schedule(external.at_ms, Event::External(external.event));
     }
@@ -44,7 +56,11 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 clock.is_ready |= wakes;
             }
             Next::Event(Event::Gone { binding }) => remove(&mut around.view.bindings, &binding),
-            Next::Event(Event::Status { binding, generation, status }) => {
+            Next::Event(Event::Status {
+                binding,
+                generation,
+                status,
+            }) => {
                 let found = by_name(&mut around.view.bindings, &binding);
                 if let Some(binding) = found.filter(|binding| binding.generation == generation) {
                     binding.report(at(clock.now), work_state(&status));
@@ -61,10 +77,20 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 clock.pass_ends(pass.status.next);
                 for binding in around.view.bindings.iter() {
                     if started.is_new(binding) {
-                        for phase in read.phases.of(&around.clusters[binding.target.index()].name) {
+                        for phase in read
+                            .phases
+                            .of(&around.clusters[binding.target.index()].name)
+                        {
                             let (binding, generation) = (binding.name.clone(), binding.generation);
                             let status = phase.status.clone();
-                            clock.schedule(clock.now + phase.after_ms, Event::Status { binding, generation, status });
+                            clock.schedule(
+                                clock.now + phase.after_ms,
+                                Event::Status {
+                                    binding,
+                                    generation,
+                                    status,
+                                },
+                            );
                         }
                     }
                 }
@@ -83,22 +109,47 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
             }
         }
     };
-    differ("timeline", &lines(&case["timeline"]), &lines(&json!(timeline)))?;
-    differ("reconcile_times_ms", &case["reconcile_times_ms"], &json!(times))?;
+    differ(
+        "timeline",
+        &lines(&case["timeline"]),
+        &lines(&json!(timeline)),
+    )?;
+    differ(
+        "reconcile_times_ms",
+        &case["reconcile_times_ms"],
+        &json!(times),
+    )?;
     differ("reconcile_count", &case["reconcile_count"], &json!(passes))?;
     differ("ended", &case["ended"], &json!(ended))
 }
 
 fn names_of_deleting(around: &Around) -> Vec<String> {
-    around.view.bindings.iter().filter(|binding| binding.deleting).map(|binding| binding.name.clone()).collect()
+    around
+        .view
+        .bindings
+        .iter()
+        .filter(|binding| binding.deleting)
+        .map(|binding| binding.name.clone())
+        .collect()
 }
 
 /// Adds what a pass changed to the timeline.
-fn note(timeline: &mut Vec<Value>, now: u64, around: &Around, initialized: Option<bool>, change: &Change) {
+fn note(
+    timeline: &mut Vec<Value>,
+    now: u64,
+    around: &Around,
+    initialized: Option<bool>,
+    change: &Change,
+) {
     let mut add = |kind: &str, stage: &str, cluster: &str, detail: &str| {
         let mut entry: Map<String, Value> = Map::new();
         entry.insert("t_ms".to_owned(), json!(now));
-        for (key, value) in [("type", kind), ("stage", stage), ("cluster", cluster), ("detail", detail)] {
+        for (key, value) in [
+            ("type", kind),
+            ("stage", stage),
+            ("cluster", cluster),
+            ("detail", detail),
+        ] {
             entry.insert(key.to_owned(), json!(value));
         }
         timeline.push(Value::Object(entry));
@@ -107,7 +158,12 @@ fn note(timeline: &mut Vec<Value>, now: u64, around: &Around, initialized: Optio
     if run.initialized != initialized {
         match run.initialized {
             Some(true) => add("run_initialized", "", "", ""),
-            _ => add("run_init_failed", "", "", run.failure.as_ref().map_or("", run_error)),
+            _ => add(
+                "run_init_failed",
+                "",
+                "",
+                run.failure.as_ref().map_or("", run_error),
+            ),
         }
     }
     for (kind, list) in [
@@ -115,13 +171,28 @@ fn note(timeline: &mut Vec<Value>, now: u64, around: &Around, initialized: Optio
         ("cluster_failed", &change.failed),
         ("cluster_started", &change.started),
     ] {
-        list.iter().for_each(|(stage, cluster)| add(kind, stage, cluster, ""));
+        list.iter()
+            .for_each(|(stage, cluster)| add(kind, stage, cluster, ""));
     }
-    change.requested.iter().for_each(|request| add("approval_requested", "", "", request));
-    change.accepted.iter().for_each(|request| add("approval_accepted", "", "", request));
-    change.elapsed.iter().for_each(|stage| add("timed_wait_elapsed", stage, "", ""));
+    change
+        .requested
+        .iter()
+        .for_each(|request| add("approval_requested", "", "", request));
+    change
+        .accepted
+        .iter()
+        .for_each(|request| add("approval_accepted", "", "", request));
+    change
+        .elapsed
+        .iter()
+        .for_each(|stage| add("timed_wait_elapsed", stage, "", ""));
     for (stage, (progressing, reason, succeeded)) in &change.stages {
-        add("stage", stage, "", &format!("{progressing}/{reason}/{succeeded}"));
+        add(
+            "stage",
+            stage,
+            "",
+            &format!("{progressing}/{reason}/{succeeded}"),
+        );
     }
     if let Some(((progressing, reason, succeeded), code, stuck)) =
         change.run.as_ref().filter(|((p, ..), ..)| !p.is_empty())
@@ -140,8 +211,28 @@ fn note(timeline: &mut Vec<Value>, now: u64, around: &Around, initialized: Optio
 /// The timeline as text, so that a disagreement can be read.
 fn lines(timeline: &Value) -> Value {
     let line = |entry: &Value| {
-        let field = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        format!("\n{} {} {} {} {}", entry["t_ms"], field("type"), field("stage"), field("cluster"), field("detail"))
+        let field = |key: &str| {
+            entry
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        format!(
+            "\n{} {} {} {} {}",
+            entry["t_ms"],
+            field("type"),
+            field("stage"),
+            field("cluster"),
+            field("detail")
+        )
     };
-    Value::String(timeline.as_array().expect("a list").iter().map(line).collect())
+    Value::String(
+        timeline
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(line)
+            .collect(),
+    )
 }
