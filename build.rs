@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Everything that is compiled in.
-const SOURCES: [&str; 5] = ["src", "assets", "build.rs", "Cargo.toml", "Cargo.lock"];
+const SOURCES: [&str; 5] = ["src", "crates", "build.rs", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
     let of_cargo = |name: &str| std::env::var(name).unwrap_or_default();

@@ -112,7 +112,7 @@ def document():
         crates = textwrap.fill(f"{licence}: {', '.join(sorted(names))}", 100, break_on_hyphens=False)
         parts.append(f"{crates}\n\n{text}")
     for what, path in assets.items():
-        parts.append(f"The {what}\n\n{(ROOT / 'assets' / path).read_text(encoding='utf-8').strip()}")
+        parts.append(f"The {what}\n\n{(ROOT / 'crates/report/assets' / path).read_text(encoding='utf-8').strip()}")
     return ("\n\n" + "=" * 80 + "\n").join(parts) + "\n"
 
 

@@ -25,6 +25,7 @@
 //! | [`world`] | the simulated truth: clusters, nodes, pulls, registries and faults |
 //! | [`process`] | processes that take part in a run, and the protocol with them |
 //! | [`results`] | the records of runs, and how they are stored |
+//! | [`build_info`] | the source that this program was built from |
 //! | [`control_plane`] | a management cluster as far as rollouts feel it: clients, work queues, timers |
 //! | [`products`] | one folder per product: its configuration, its controller, its explanation |
 //! | [`scenario`] | experiments: reading and checking what users write |
@@ -62,26 +63,23 @@
 // A page in a browser has no charts and no files, so that parts are not used there.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
+pub mod build_info;
 #[cfg(not(target_family = "wasm"))]
 pub mod calibrate;
 pub mod control_plane;
-pub mod document;
-pub mod engine;
 pub mod explore;
-pub mod flow;
 #[cfg(not(target_family = "wasm"))]
 pub mod forecast;
 #[cfg(not(target_family = "wasm"))]
 pub mod import;
-pub mod io;
 pub mod process;
 pub mod products;
-pub mod report;
-pub mod results;
-pub mod rollout;
 pub mod scenario;
 pub mod sim;
-pub mod stats;
 pub mod study;
-pub mod units;
-pub mod world;
+
+pub use fleetsim_report::{report, results};
+pub use fleetsim_rollout as rollout;
+pub use fleetsim_units as units;
+pub use fleetsim_units::{io, stats};
+pub use fleetsim_world::{document, engine, flow, world};

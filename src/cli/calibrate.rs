@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fleetsim::build_info::build_info;
 use fleetsim::calibrate::{CalibrationInputs, calibrate as fit};
 use fleetsim::report;
 use fleetsim::results::{CALIBRATION_FILE, Provenance, Publication, SNIPPET_FILE, to_json};
@@ -62,6 +63,7 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         .clone()
         .unwrap_or_else(|| Path::new(OUT).to_owned());
     let mut provenance = Provenance::new("calibration", "", args.inputs.seed, 1);
+    provenance.build = build_info();
     provenance.command = quoted(
         ["fleetsim", "calibrate"]
             .into_iter()

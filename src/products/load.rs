@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::described::Described;
 use super::{Fleet, Strategy};
 use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
-use crate::document::described::Described;
 use crate::document::path::Path;
 use crate::document::problem::any_of;
 use crate::document::reader::{Kind, ReadError};

@@ -17,6 +17,7 @@ pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
 mod delay;
+mod described;
 mod entry;
 pub mod external;
 mod fleet;

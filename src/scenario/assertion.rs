@@ -39,11 +39,9 @@ pub(crate) struct AssertionFields {
 
 /// One entry of `assert`: a limit, or one for a single strategy.
 impl FromText for AssertionFields {
-    #[cfg(test)]
     const NAME: &'static str = "Assertion";
     const EXPECTING: &'static str =
         "a limit such as `completion_p95 < 4h`, or `{strategy: careful, limit: failed_pulls == 0}`";
-    #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &["completion_p95 < 4h"];
 
     fn of_text(limit: &str) -> Result<Self, String> {

@@ -65,10 +65,8 @@ const fn draws() -> u32 {
 }
 
 impl FromText for UncertaintyFields {
-    #[cfg(test)]
     const NAME: &'static str = "Uncertainty";
     const EXPECTING: &'static str = "`constants`, or `{draws: 39, known: [fleet[*].downlink]}`";
-    #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &["constants"];
 
     fn of_text(text: &str) -> Result<Self, String> {

@@ -73,7 +73,6 @@ pub(crate) struct ClusterGroupFile {
 }
 
 impl FromText for InventoryFields {
-    #[cfg(test)]
     const NAME: &'static str = "Inventory";
     const EXPECTING: &'static str =
         "the path of a JSON or CSV file, or `{file: clusters.json, links: […]}`";

@@ -38,6 +38,7 @@ mod world;
 
 use std::sync::Arc;
 
+use crate::build_info::build_info;
 use crate::control_plane::{Change, ControlLoop};
 use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
 use crate::results::{Provenance, Setting, VariantInfo};
@@ -105,6 +106,7 @@ impl Experiment {
                 .flat_map(|plan| &plan.limits)
                 .map(ToString::to_string)
                 .collect(),
+            build: build_info(),
             variants: self.variants.iter().map(Variant::info).collect(),
             limits: self.assertions.iter().map(Assertion::info).collect(),
             ..Provenance::new(&self.name, &self.question, self.seed, self.replicates)

@@ -184,7 +184,8 @@ fn range(node: &Node) -> Result<Node, (String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::tree::{self, tests::source};
+    use crate::document::testing::source;
+    use crate::document::tree;
 
     fn candidates(range: &str) -> Result<String, String> {
         let text = format!(

@@ -86,11 +86,9 @@ impl Checker<'_> {
 
 /// `5%`, or a map where there is more to say.
 impl FromText for PrecisionFields {
-    #[cfg(test)]
     const NAME: &'static str = "Precision";
     const EXPECTING: &'static str =
         "a share such as `5%`, or `{to: 5%, of: [reachable_ready, peak_pulls], max: 200}`";
-    #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &["5%"];
 
     fn of_text(text: &str) -> Result<Self, String> {

@@ -99,7 +99,6 @@ const fn config() -> SizeModel {
 
 /// A manifest in a file of its own, or its layers in place.
 impl FromText for InlineManifest {
-    #[cfg(test)]
     const NAME: &'static str = "Manifest";
     const EXPECTING: &'static str = "the path of a manifest, or `{layers: [{size: 30 MB}]}`";
 

@@ -201,7 +201,8 @@ pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, (
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::tree::{self, tests::source};
+    use crate::document::testing::source;
+    use crate::document::tree;
 
     fn axes_of(text: &str) -> (Vec<Axis>, Vec<String>) {
         let tree = tree::parse(&source(text)).expect("YAML");

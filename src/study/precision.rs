@@ -125,7 +125,7 @@ impl Looks {
 mod tests {
     use super::*;
     use crate::stats::bootstrap_interval;
-    use crate::stats::tests::Draws;
+    use crate::stats::draws::Draws;
 
     /// Runs the procedure on draws of a population. How many draws it took, and the interval at its end.
     fn stopped(to: f64, max: u32, mut draw: impl FnMut() -> f64) -> (u32, crate::stats::Interval) {

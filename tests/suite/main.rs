@@ -12,7 +12,6 @@ mod cloud_foundry;
 mod committed_results;
 mod common;
 mod compare;
-mod conformance_runner;
 mod console_pages;
 mod displayed_run;
 mod documented_examples;

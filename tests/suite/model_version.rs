@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use fleetsim::results::{BuildInfo, MODEL_VERSION};
+use fleetsim::build_info::build_info;
+use fleetsim::results::MODEL_VERSION;
 use sha2::{Digest, Sha256};
 
 use super::failures::run_all_with;
@@ -45,7 +46,7 @@ fn results_change_only_with_the_model_version() {
 
 #[test]
 fn a_program_knows_its_dependencies_and_its_target() {
-    let build = BuildInfo::of_this_program();
+    let build = build_info();
     assert_eq!(build.cargo_lock_sha256.len(), 64);
     assert!(build.target.split('-').count() >= 3, "{}", build.target);
     assert_eq!(build.commit.is_some(), build.modified.is_some());

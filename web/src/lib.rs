@@ -1,4 +1,4 @@
-//! Questions about an experiment in a page: the functions that the worker of `assets/page/explore.js` calls.
+//! Questions about an experiment in a page: the functions that the worker of `crates/report/assets/page/explore.js` calls.
 //!
 //! Texts are handed over in the module's memory. The page writes one where [`room`] says, and reads an answer where
 //! [`answer_at`] says. One [`step`] simulates one run, so that the worker can take a newer question in between.

@@ -4,7 +4,7 @@
 //! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). A pass that begins before the cache has
 //! the status of the last one compares with an older status. A field that is back at its older value is then in no
 //! patch, and the bundle keeps showing the value in between until another pass writes the field. The recorded rollouts
-//! in `tests/conformance/closed-loop/fleet` show this.
+//! in `tests/closed-loop/fleet` show this.
 
 use crate::rollout::ObjectCondition;
 use crate::units::{SimDuration, SimTime};

@@ -1,6 +1,6 @@
 //! Whole rollouts of the products' own controllers, replayed by the native ones.
 //!
-//! Each recording of `tests/conformance/closed-loop` is played with its own strategy file and its own scripted fleet
+//! Each recording of `tests/closed-loop` is played with its own strategy file and its own scripted fleet
 //! through the same control loop as a simulated world. All must agree as [`agreement`] says.
 
 #![expect(

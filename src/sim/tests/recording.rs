@@ -188,7 +188,7 @@ pub(super) fn are_all() -> bool {
 
 /// All recordings of a product, by name.
 pub(super) fn recordings(product: &str) -> Vec<Recording> {
-    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/closed-loop");
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/closed-loop");
     let folder = std::env::var_os("RECORDINGS")
         .map_or_else(own, PathBuf::from)
         .join(product);

@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn pairs_show_a_difference_that_is_small_beside_the_noise_of_both() {
-        let mut draws = crate::stats::tests::Draws::new(4);
+        let mut draws = crate::stats::draws::Draws::new(4);
         let base: Vec<f64> = (0..109).map(|_| 1000.0 + 50.0 * draws.normal()).collect();
         let other: Vec<f64> = base
             .iter()
@@ -274,7 +274,7 @@ mod tests {
     fn equal_quantiles_of_paired_runs_are_rarely_called_different() {
         // Both have the median 90: one always, the other with 90 or 130 at equal chances.
         const ROUNDS: u32 = 400;
-        let mut draws = crate::stats::tests::Draws::new(5);
+        let mut draws = crate::stats::draws::Draws::new(5);
         let (mut wrong, paired) = (0, paired_ranks(0.5, 0.05, 55));
         for _ in 0..ROUNDS {
             let base: Vec<f64> = (0..55)

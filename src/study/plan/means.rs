@@ -112,7 +112,7 @@ fn log_mean(logs: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::Draws;
+    use crate::stats::draws::Draws;
 
     #[test]
     fn bounds_enclose_the_mean_of_skewed_times() {

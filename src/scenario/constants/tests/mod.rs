@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 use self::choices::CHOICES;
 use super::*;
 use crate::document::path::Path;
-use crate::document::tree::{self, tests::source};
+use crate::document::testing::source;
+use crate::document::tree;
 
 /// Schemas of quantities.
 const QUANTITIES: &[&str] = &[

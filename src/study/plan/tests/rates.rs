@@ -11,7 +11,7 @@
 
 use super::*;
 use crate::results::{CandidateStatus, Statistic};
-use crate::stats::tests::Draws;
+use crate::stats::draws::Draws;
 
 /// A distribution of times.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,12 @@
+//! What fleetsim records of simulated rollouts, and what it draws from these records.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`results`] | the records of runs, and how they are stored |
+//! | [`report`] | charts, tables and pages, from recorded results alone |
+
+// A page in a browser has no charts and no files, so that parts are not used there.
+#![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
+
+pub mod report;
+pub mod results;

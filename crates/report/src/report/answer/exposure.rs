@@ -1,0 +1,355 @@
+//! The answer where a defective revision was rolled out: which variant exposes the fewest clusters, and which the
+//! most.
+//!
+//! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
+
+use super::certainty::fewest_in_draws;
+use super::groups::{Best, Named};
+use super::sentence::{completion, may_be_too, quoted, some_of};
+use crate::report::axis::span;
+use crate::report::data::VariantResults;
+use crate::report::format::count;
+use crate::results::{RunRow, contenders};
+use fleetsim_units::counted;
+
+/// A variant's exposure.
+struct Exposed<'v, 'r> {
+    at: usize,
+    label: &'v str,
+    variant: &'v VariantResults<'r>,
+    median: f64,
+}
+
+/// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
+/// fewest exposed clusters.
+pub(super) fn sentences<'v>(
+    all: &[Named<'v, '_>],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> (Best, Vec<&'v str>) {
+    let exposed: Vec<Exposed<'_, '_>> = all
+        .iter()
+        .filter_map(|&(at, label, variant)| {
+            Some(Exposed {
+                at,
+                label,
+                variant,
+                median: variant.median("exposed_targets")?,
+            })
+        })
+        .collect();
+    let by_median = |a: &&Exposed<'_, '_>, b: &&Exposed<'_, '_>| a.median.total_cmp(&b.median);
+    let Some((least, most)) = exposed
+        .iter()
+        .min_by(by_median)
+        .zip(exposed.iter().rev().max_by(by_median))
+    else {
+        return (Best::default(), Vec::new());
+    };
+    let same = |median: f64| -> Vec<&Exposed<'_, '_>> {
+        exposed
+            .iter()
+            .filter(|other| other.median.total_cmp(&median).is_eq())
+            .collect()
+    };
+    let (fewest, worst) = (same(least.median), same(most.median));
+    let verb = |some: &[&Exposed<'_, '_>]| if some.len() == 1 { "exposes" } else { "expose" };
+    if exposed.len() == 1 {
+        sentences.push(format!(
+            "`{}` exposes {} clusters to the defective revision.",
+            least.label,
+            clusters(&fewest)
+        ));
+    } else if fewest.len() == exposed.len() {
+        let all = if fewest.len() == 2 { "Both" } else { "All" };
+        sentences.push(format!(
+            "{all} variants expose the same median number of clusters to the defective revision: {}.",
+            clusters(&fewest)
+        ));
+    } else {
+        sentences.push(format!(
+            "{} {} the fewest clusters to the defective revision: {}. {} {} the most: {}.",
+            names(&fewest),
+            verb(&fewest),
+            clusters(&fewest),
+            names(&worst),
+            verb(&worst),
+            clusters(&worst)
+        ));
+        sentences.extend(equally_exposed(&exposed, least.median, seed));
+    }
+    let everyone: Vec<&VariantResults<'_>> = exposed.iter().map(|one| one.variant).collect();
+    // Of several, none is the answer.
+    if let [only] = fewest[..] {
+        sentences.extend(fewest_in_draws(only.label, only.variant, &everyone));
+    }
+    sentences.push(completing(&exposed));
+    let best = Best {
+        least_exposed: fewest.iter().map(|exposed| exposed.at).collect(),
+        most_exposed: Some(most.at),
+        ..Best::default()
+    };
+    (best, fewest.iter().map(|exposed| exposed.label).collect())
+}
+
+/// The variants that may expose as few clusters, compared for all together.
+fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option<String> {
+    let runs: Vec<Vec<&RunRow>> = exposed.iter().map(|one| one.variant.runs.clone()).collect();
+    let (_, contenders) = contenders(&runs, |run| Some(run.exposed_targets as f64), seed);
+    let ties = exposed.iter().zip(contenders).filter(|(one, contender)| {
+        one.median > least && contender.is_some_and(|contender| contender.may_be_best)
+    });
+    may_be_too(
+        &quoted(ties.map(|(one, _)| one.label)),
+        "may expose as few",
+        exposed.len(),
+    )
+}
+
+/// The variants of which runs complete nevertheless, or that none does.
+fn completing(exposed: &[Exposed<'_, '_>]) -> String {
+    let complete: Vec<String> = exposed
+        .iter()
+        .filter(|one| one.variant.finished() > 0)
+        .map(|one| match one.variant.ready_time() {
+            Some(median) => format!("`{}` after {}", one.label, completion(one.variant, median)),
+            None => {
+                let runs = counted(one.variant.runs.len(), "run");
+                format!("`{}` in {} of {runs}", one.label, one.variant.finished())
+            }
+        })
+        .collect();
+    match (complete.is_empty(), exposed.len()) {
+        (true, 1) => "No run completes.".to_owned(),
+        (true, all) => {
+            format!("None of the {all} variants completes; the blocking rules are listed below.")
+        }
+        (false, _) => format!("Complete nevertheless: {}.", some_of(&complete)),
+    }
+}
+
+fn names(some: &[&Exposed<'_, '_>]) -> String {
+    some_of(&quoted(some.iter().map(|one| one.label)))
+}
+
+/// `1 of 200 in every run`, `38 of 200 (median of 20 runs, 95% CI 37–38, range 37–38)`.
+fn clusters(some: &[&Exposed<'_, '_>]) -> String {
+    let runs = || some.iter().flat_map(|one| &one.variant.runs);
+    let targets = runs().map(|run| run.targets).max().unwrap_or(0);
+    let (low, high) = span(
+        &runs()
+            .map(|run| run.exposed_targets as f64)
+            .collect::<Vec<f64>>(),
+    );
+    let middle = format!("{} of {}", count(some[0].median), count(targets as f64));
+    let each = some[0].variant.runs.len();
+    if low.total_cmp(&high).is_eq() {
+        return match each {
+            1 => middle,
+            _ => format!("{middle} in every run"),
+        };
+    }
+    let bounds: Vec<f64> = some
+        .iter()
+        .filter_map(|one| one.variant.summary("exposed_targets"))
+        .flat_map(|row| [row.median_ci95_low, row.median_ci95_high])
+        .flatten()
+        .collect();
+    let interval = match span(&bounds) {
+        (low, high) if low < high => format!("95% CI {}–{}, ", count(low), count(high)),
+        _ => String::new(),
+    };
+    format!(
+        "{middle} (median of {each} runs, {interval}range {}–{})",
+        count(low),
+        count(high)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::groups::groups;
+    use super::super::{PageAnswer, answer};
+    use super::*;
+    use crate::report::Results;
+    use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
+    use crate::results::UncertaintyRow;
+
+    /// A wave of a defective revision that stops after this number of clusters. `None`: a good revision.
+    fn wave(name: &str, defect: Option<u64>) -> Wave {
+        Wave {
+            strategy: name.to_owned(),
+            defect,
+            ..Wave::new(name, 50, 0)
+        }
+    }
+
+    fn answered(waves: Vec<Wave>) -> PageAnswer {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        Fleet {
+            clusters: 200,
+            waves,
+            replicates: 6,
+            ..six_settings()
+        }
+        .publish(&home.path().join("results"));
+        let results = Results::read(&home.path().join("results")).expect("readable");
+        let variants = results.variants();
+        answer(&variants, &groups(&variants), &[], 42)
+    }
+
+    #[test]
+    fn with_a_defect_the_variants_that_expose_the_fewest_come_first_and_ties_are_named() {
+        let waves = vec![
+            wave("default", Some(200)),
+            wave("canary", Some(1)),
+            wave("ring", Some(1)),
+            wave("ten", Some(40)),
+        ];
+        let answer = answered(waves);
+        let text = &answer.parts[0].1;
+        assert!(
+            text.starts_with(
+                "`canary` and `ring` expose the fewest clusters to the defective revision: 1 of 200 in every run. `default` exposes the most: 200 of 200 in every run."
+            ),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(
+                "None of the 4 variants completes; the blocking rules are listed below."
+            ),
+            "{text}"
+        );
+        assert!(
+            !text.contains("completes first") && !text.contains("peak"),
+            "{text}"
+        );
+        let best = Best {
+            least_exposed: vec![1, 2],
+            most_exposed: Some(0),
+            ..Best::default()
+        };
+        assert_eq!(answer.best, [best]);
+    }
+
+    #[test]
+    fn exposure_that_differs_between_runs_has_its_interval_and_completing_variants_are_named() {
+        // 40 clusters and 4 more in each run that follows: 40 to 60, the median between 48 and 52.
+        let answer = answered(vec![wave("ten", Some(40)), wave("more", Some(100))]);
+        let text = &answer.parts[0].1;
+        assert!(
+            text.starts_with(
+                "`ten` exposes the fewest clusters to the defective revision: 50 of 200 (median of 6 runs, 95% CI 40–60, range 40–60). `more` exposes the most: 125 of 200 ("
+            ),
+            "{text}"
+        );
+        let answer = answered(vec![wave("good", None), wave("held", Some(10))]);
+        let text = &answer.parts[0].1;
+        assert!(
+            text.contains(" Complete nevertheless: `good` after ") && text.contains(" min ("),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_lead_names_the_variant_that_exposes_the_fewest_clusters_everywhere() {
+        let path = "release.defect";
+        let comparisons = |defects: &[u64]| {
+            let strategies = ["careful", "bold", "calm"]
+                .map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
+            let defect = |(wave, defect): (Wave, &u64)| Wave {
+                defect: Some(*defect),
+                ..wave
+            };
+            answered(
+                strategies
+                    .concat()
+                    .into_iter()
+                    .zip(defects)
+                    .map(defect)
+                    .collect(),
+            )
+        };
+        let lead = comparisons(&[1, 1, 50, 50]).lead;
+        assert_eq!(
+            lead,
+            "`careful` exposes the fewest clusters in both comparisons."
+        );
+        let lead = comparisons(&[60, 1, 50, 50]).lead;
+        assert_eq!(
+            lead,
+            "The variant that exposes the fewest clusters depends on defect."
+        );
+        let lead = comparisons(&[60, 1, 60, 50]).lead;
+        assert_eq!(
+            lead,
+            "`careful` exposes the fewest clusters in both comparisons."
+        );
+        let lead = comparisons(&[1, 1, 50, 50, 1, 1]).lead;
+        assert_eq!(
+            lead,
+            "`careful` and `calm` expose the fewest clusters in both comparisons."
+        );
+        let equal = comparisons(&[1, 1, 1, 1]);
+        assert_eq!(equal.lead, "");
+        let same = "Both variants expose the same median number of clusters to the defective revision: 1 of 200 in \
+                    every run.";
+        assert!(equal.parts[0].1.starts_with(same), "{:?}", equal.parts);
+    }
+
+    #[test]
+    fn drawn_constants_say_in_how_many_draws_the_fewest_are_the_fewest() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let path = "release.defect";
+        let strategies =
+            ["careful", "bold"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
+        let waves = strategies.concat().into_iter().zip([1, 1, 50, 50]);
+        let waves = waves
+            .map(|(wave, defect)| Wave {
+                defect: Some(defect),
+                ..wave
+            })
+            .collect();
+        let fleet = Fleet {
+            clusters: 200,
+            waves,
+            replicates: 6,
+            ..six_settings()
+        };
+        fleet.publish(&home.path().join("results"));
+        let mut results = Results::read(&home.path().join("results")).expect("readable");
+        results.draws = results.tables.runs.clone();
+        // In two of six draws, `careful` exposes more for one defect, and in another one for the other defect.
+        for run in results
+            .draws
+            .iter_mut()
+            .filter(|run| run.variant.starts_with("careful"))
+        {
+            let is_late = run.setting.contains("late");
+            if (is_late && run.replicate < 2) || (!is_late && run.replicate == 5) {
+                run.exposed_targets = 190;
+            }
+        }
+        let row = |run: &RunRow| UncertaintyRow {
+            variant: run.variant.clone(),
+            measure: "exposed_targets".to_owned(),
+            total_median: Some(1.0),
+            total_low: Some(1.0),
+            total_high: Some(190.0),
+            total_level: Some(0.95),
+            ..UncertaintyRow::default()
+        };
+        results.uncertainty = results
+            .draws
+            .iter()
+            .filter(|run| run.replicate == 0)
+            .map(row)
+            .collect();
+        let variants = results.variants();
+        let answer = answer(&variants, &groups(&variants), &[], 42);
+        let lead = "`careful` exposes the fewest clusters in both comparisons, and in all of them in 3 of 6 draws of the constants.";
+        assert_eq!(answer.lead, lead);
+        let told = "With the constants of the model drawn from their ranges, `careful` exposes the fewest clusters in 4 of 6 draws, 1 in the median (1–190 in 95% of rollouts).";
+        assert!(answer.parts[0].1.contains(told), "{:?}", answer.parts);
+    }
+}

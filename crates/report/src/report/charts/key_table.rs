@@ -1,0 +1,125 @@
+//! The key of a plot with too many variants for their names: number, name, completion time and peak of each.
+
+use crate::report::names;
+use crate::report::prelude::*;
+use fleetsim_units::stats::in_turn;
+
+const ROW: f64 = 19.0;
+const HEADING: f64 = 24.0;
+/// Distance of the two columns.
+const GAP: f64 = 36.0;
+/// Room for a number and its mark, and for the two values.
+const NUMBER: f64 = 46.0;
+const VALUES: f64 = 138.0;
+
+/// The number of each variant, from 1 in the order of completion times and peaks; variants without a median time come
+/// last.
+pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
+    let key = |at: &usize| {
+        [READY_TIME, "peak_pulls"]
+            .map(|measure| variants[*at].median(measure).unwrap_or(f64::INFINITY))
+    };
+    let order = (0..variants.len()).sorted_by(|a, b| in_turn(key(a), key(b)));
+    let mut numbers = vec![0; variants.len()];
+    for (number, at) in (1..).zip(order) {
+        numbers[at] = number;
+    }
+    numbers
+}
+
+/// Two columns where the page has room for them.
+fn columns(sheet: Sheet<'_>) -> usize {
+    if sheet.is_narrow() { 1 } else { 2 }
+}
+
+/// The height of the table.
+pub(super) fn height(sheet: Sheet<'_>, variants: usize) -> f64 {
+    HEADING + ROW * variants.div_ceil(columns(sheet)) as f64 + 14.0
+}
+
+/// Draws the table with its upper end at `top`.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    sheet: Sheet<'_>,
+    variants: &[VariantResults<'_>],
+    top: f64,
+) {
+    let width = (sheet.inner() - GAP * (columns(sheet) - 1) as f64) / columns(sheet) as f64;
+    let mut rows: Vec<(usize, usize)> = numbers(variants).into_iter().zip(0..).collect();
+    rows.sort_unstable();
+    let in_column = rows.len().div_ceil(columns(sheet)).max(1);
+    let names = names::within(variants, SMALL, Weight::Regular, width - NUMBER - VALUES);
+    for (place, (number, at)) in rows.into_iter().enumerate() {
+        let variant = &variants[at];
+        let left = MARGIN + (width + GAP) * (place / in_column) as f64;
+        let right = left + width;
+        if place % in_column == 0 {
+            write(
+                canvas,
+                "completion",
+                (right - 58.0, top + 12.0),
+                SMALL,
+                MUTED,
+                Align::Right,
+            );
+            write(
+                canvas,
+                "peak",
+                (right, top + 12.0),
+                SMALL,
+                MUTED,
+                Align::Right,
+            );
+            let y = top + HEADING - 6.0;
+            canvas.line(
+                (left, y),
+                (right, y),
+                crate::report::canvas::Stroke::solid(AXIS, 0.8),
+            );
+        }
+        let baseline = top + HEADING + ROW * (place % in_column) as f64 + 11.0;
+        let completion = variant.ready_time();
+        canvas.dot(
+            (left + 6.0, baseline - 4.3),
+            5.0,
+            variant.style.colour(),
+            1.0,
+        );
+        if completion.is_none() {
+            canvas.dot((left + 6.0, baseline - 4.3), 2.8, WHITE, 1.0);
+        }
+        write_bold(
+            canvas,
+            &number.to_string(),
+            (left + 18.0, baseline),
+            LABEL,
+            INK,
+        );
+        write(
+            canvas,
+            &names[at],
+            (left + NUMBER, baseline),
+            SMALL,
+            INK,
+            Align::Left,
+        );
+        let finished = variant.finished();
+        let end = match completion {
+            None => "unfinished".to_owned(),
+            Some(end) if finished < variant.runs.len() => {
+                format!("{} ({finished}/{})", time(end), variant.runs.len())
+            }
+            Some(end) => time(end),
+        };
+        write(
+            canvas,
+            &end,
+            (right - 58.0, baseline),
+            SMALL,
+            INK,
+            Align::Right,
+        );
+        let peak = variant.median("peak_pulls").map_or_else(String::new, count);
+        write(canvas, &peak, (right, baseline), SMALL, INK, Align::Right);
+    }
+}

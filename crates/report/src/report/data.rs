@@ -1,0 +1,500 @@
+//! The recorded results of an experiment, arranged by variant for charts and tables.
+
+use std::path::Path;
+
+use itertools::Itertools;
+
+use super::format::{count, time_with_interval};
+use super::sheet::{ChartWidth, Sheet};
+use super::style::CurveStyle;
+use crate::results::{
+    ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange,
+    ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo,
+    compared, grouped, read_draws, read_uncertainty,
+};
+use fleetsim_units::io::read_below;
+use fleetsim_units::stats;
+
+/// Everything that a report reads: the files of one results folder.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// The provenance of the results.
+    pub provenance: Provenance,
+    /// The tables.
+    pub tables: Tables,
+    /// `uncertainty.csv`; empty where constants were not drawn.
+    pub uncertainty: Vec<UncertaintyRow>,
+    /// `draws.csv`: the runs with drawn constants.
+    pub draws: Vec<RunRow>,
+    /// `constants.csv`: the constants of each draw.
+    pub constants: Vec<DrawnConstant>,
+    /// Settings that are guesses, by `resolved.yaml`; empty where it is missing.
+    pub guesses: Vec<String>,
+    /// The width that charts are drawn for.
+    pub width: ChartWidth,
+}
+
+/// One variant's part of the results.
+#[derive(Clone, Debug)]
+pub(super) struct VariantResults<'r> {
+    /// Its place in the experiment.
+    pub(super) index: usize,
+    pub(super) style: CurveStyle,
+    pub(super) info: &'r VariantInfo,
+    pub(super) runs: Vec<&'r RunRow>,
+    /// Its runs with drawn constants, in the order of the draws.
+    pub(super) draws: Vec<&'r RunRow>,
+    pub(super) timeline: Vec<&'r TimelineRow>,
+    pub(super) clusters: Vec<&'r ClusterRow>,
+    /// The run that its curve and its fleet show.
+    pub(super) displayed: Option<&'r RunRow>,
+    summary: Vec<&'r SummaryRow>,
+    uncertain: Vec<&'r UncertaintyRow>,
+}
+
+impl Results {
+    /// Reads a results folder.
+    ///
+    /// # Errors
+    /// When the folder is not a results folder, or a file in it is missing or damaged.
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
+        // Of a folder without results, this is the error to report.
+        Provenance::of_results(folder)?;
+        Self::of(folder, Tables::read(folder)?)
+    }
+
+    /// The results of a folder whose tables were just written from these: reading them takes as long as writing them.
+    ///
+    /// # Errors
+    /// When the folder has no provenance, or a file in it is damaged.
+    pub fn of(folder: &Path, tables: Tables) -> Result<Self, ResultsError> {
+        let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
+        let (draws, constants) = read_draws(folder)?;
+        Ok(Self {
+            provenance: Provenance::of_results(folder)?,
+            tables,
+            uncertainty: read_uncertainty(folder)?,
+            draws,
+            constants,
+            guesses: guesses_of(&String::from_utf8_lossy(&resolved)),
+            width: ChartWidth::default(),
+        })
+    }
+
+    /// Results that are in no folder: without drawn constants, and without settings that are guesses.
+    #[must_use]
+    pub fn in_memory(provenance: Provenance, tables: Tables) -> Self {
+        Self {
+            provenance,
+            tables,
+            ..Self::default()
+        }
+    }
+
+    /// The page of a chart.
+    pub(super) const fn sheet(&self) -> Sheet<'_> {
+        Sheet {
+            provenance: &self.provenance,
+            width: self.width,
+        }
+    }
+
+    /// The moment that times of series and clusters count from.
+    pub(super) fn start(&self) -> &'static str {
+        let pre_pull = self.tables.runs.iter().any(|run| run.release_s > 0.0);
+        if pre_pull {
+            "the run started (including the pre-pull)"
+        } else {
+            "the rollout started"
+        }
+    }
+
+    /// `; line: replicate 3`, of what shows the displayed run; empty without one.
+    pub(super) fn replicate_of(&self, what: &str) -> String {
+        self.displayed().map_or_else(String::new, |run| {
+            format!("; {what}: replicate {}", run.replicate)
+        })
+    }
+
+    /// The run that curves and fleets show. `None` without one.
+    pub(super) fn displayed(&self) -> Option<DisplayedRun> {
+        let clusters = &self.tables.clusters;
+        let replicate = clusters.first()?.0.replicate;
+        let variants = grouped(
+            clusters
+                .iter()
+                .map(|(key, row)| (key.variant.as_str(), row)),
+        );
+        let range = |of: fn(&ClusterRow) -> bool| {
+            let counts = variants
+                .iter()
+                .map(|(_, rows)| rows.iter().filter(|row| of(row)).count() as u64);
+            counts.minmax().into_option().unwrap_or_default()
+        };
+        Some(DisplayedRun {
+            replicate,
+            target: target_of(&self.provenance.variants).to_owned(),
+            clusters: variants
+                .iter()
+                .map(|(_, rows)| rows.len() as u64)
+                .minmax()
+                .into_option()
+                .unwrap_or_default(),
+            offline: range(|row| row.offline),
+            defective: range(|row| row.defective),
+        })
+    }
+
+    /// The standing of a variant among those that it is compared with, where less of the measure is better: `best`
+    /// where it has the least with 95% confidence for all of them together, `may be best` where it cannot be excluded.
+    pub(super) fn standing(
+        &self,
+        variant: &VariantResults<'_>,
+        measure: &str,
+        best: &str,
+    ) -> Option<String> {
+        let is_own = |row: &&ComparisonRow| row.variant == variant.name() && row.measure == measure;
+        let row = self
+            .tables
+            .comparison
+            .iter()
+            .find(is_own)
+            .filter(|row| row.may_be_best)?;
+        let alone = row.behind_high.is_some_and(|high| high < 0.0);
+        Some(if alone {
+            best.to_owned()
+        } else {
+            format!("may be {best}")
+        })
+    }
+
+    /// The variants that have runs, in the experiment's order.
+    pub(super) fn variants<'r>(&'r self) -> Vec<VariantResults<'r>> {
+        let Tables {
+            runs,
+            summary,
+            timeline,
+            clusters,
+            ..
+        } = &self.tables;
+        let replicate = self.tables.clusters.first().map(|(key, _)| key.replicate);
+        let is_displayed = |run: &RunRow, info: &VariantInfo| {
+            run.variant == info.variant && Some(run.replicate) == replicate
+        };
+        let settings: Vec<&[Setting]> = self
+            .provenance
+            .variants
+            .iter()
+            .map(|variant| variant.settings.as_slice())
+            .collect();
+        let product = |info: &'r VariantInfo| (info.product.as_str(), info.is_bound);
+        let products: Vec<(&str, bool)> = self.provenance.variants.iter().map(product).collect();
+        let styles = CurveStyle::of(&compared(&settings), &products);
+        let of = |(index, info): (usize, &'r VariantInfo)| VariantResults {
+            style: styles[index],
+            displayed: runs.iter().find(|run| is_displayed(run, info)),
+            index,
+            info,
+            runs: runs
+                .iter()
+                .filter(|run| run.variant == info.variant)
+                .collect(),
+            draws: self
+                .draws
+                .iter()
+                .filter(|run| run.variant == info.variant)
+                .collect(),
+            timeline: timeline
+                .iter()
+                .filter(|row| row.variant == info.variant)
+                .collect(),
+            clusters: clusters
+                .iter()
+                .filter(|(key, _)| key.variant == info.variant)
+                .map(|(_, row)| row)
+                .collect(),
+            summary: summary
+                .iter()
+                .filter(|row| row.variant == info.variant)
+                .collect(),
+            uncertain: self
+                .uncertainty
+                .iter()
+                .filter(|row| row.variant == info.variant)
+                .collect(),
+        };
+        self.provenance
+            .variants
+            .iter()
+            .enumerate()
+            .map(of)
+            .filter(|variant| !variant.runs.is_empty())
+            .collect()
+    }
+}
+
+/// The replicate that curves and fleets show, the same in all variants. Counts are the least and the greatest of the
+/// variants, which differ between worlds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DisplayedRun {
+    pub(super) replicate: u32,
+    target: String,
+    clusters: (u64, u64),
+    offline: (u64, u64),
+    defective: (u64, u64),
+}
+
+impl DisplayedRun {
+    /// `5 of 200 clusters offline at its start, defective release in 0`.
+    pub(super) fn conditions(&self) -> String {
+        let s = if self.clusters == (1, 1) { "" } else { "s" };
+        format!(
+            "{} of {} {}{s} offline at its start, defective release in {}",
+            range_of(self.offline),
+            range_of(self.clusters),
+            self.target,
+            range_of(self.defective)
+        )
+    }
+}
+
+impl ReachRange {
+    /// `297 of 301`.
+    pub(super) fn of_all(&self) -> String {
+        format!("{} of {}", range_of(self.reachable), range_of(self.targets))
+    }
+
+    /// `4 cannot be updated: 2 paused, 1 without agent, 1 offline`.
+    pub(super) fn missing(&self) -> String {
+        let obstacles = [
+            (self.paused, "paused"),
+            (self.agentless, "without agent"),
+            (self.offline, "offline"),
+        ];
+        let some = obstacles.iter().filter(|((_, high), _)| *high > 0);
+        let reasons = some
+            .map(|(range, reason)| format!("{} {reason}", range_of(*range)))
+            .join(", ");
+        format!("{} cannot be updated: {reasons}", range_of(self.missing))
+    }
+
+    /// The same as a further sentence; empty where all can be updated.
+    pub(super) fn note(&self) -> String {
+        if self.is_whole() {
+            String::new()
+        } else {
+            format!(" {}.", self.missing())
+        }
+    }
+}
+
+/// `5`, or `3–7`.
+pub(super) fn range_of((low, high): (u64, u64)) -> String {
+    let from = if low < high {
+        format!("{}–", count(low as f64))
+    } else {
+        String::new()
+    };
+    format!("{from}{}", count(high as f64))
+}
+
+impl<'r> VariantResults<'r> {
+    /// A variant without any results.
+    #[cfg(test)]
+    pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
+        let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (style, draws, uncertain) = (CurveStyle::default(), Vec::new(), Vec::new());
+        Self {
+            index,
+            style,
+            info,
+            runs,
+            draws,
+            timeline,
+            clusters,
+            displayed: None,
+            summary,
+            uncertain,
+        }
+    }
+
+    /// The name of its product, and whether it is a bound.
+    pub(super) fn product(&self) -> (&'r str, bool) {
+        (&self.info.product, self.info.is_bound)
+    }
+
+    /// The name to show.
+    pub(super) fn name(&self) -> &'r str {
+        &self.info.variant
+    }
+
+    /// The summary of one measure. `None` when the results do not have it.
+    pub(super) fn summary(&self, measure: &str) -> Option<&'r SummaryRow> {
+        self.summary
+            .iter()
+            .find(|row| row.measure == measure)
+            .copied()
+    }
+
+    /// The intervals of one measure with drawn constants. `None` where constants were not drawn.
+    pub(super) fn uncertain(&self, measure: &str) -> Option<&'r UncertaintyRow> {
+        self.uncertain
+            .iter()
+            .find(|row| row.measure == measure)
+            .copied()
+    }
+
+    /// The median of one measure over the runs that have it.
+    pub(super) fn median(&self, measure: &str) -> Option<f64> {
+        self.summary(measure)?.median
+    }
+
+    /// The 95% interval of the median of one measure; its upper end is infinite where it lies behind every finished
+    /// run. `None` without a measure or with too few runs.
+    pub(super) fn median_interval(&self, measure: &str) -> Option<(f64, f64)> {
+        median_interval(self.summary(measure)?)
+    }
+
+    /// The median time until all reachable targets were ready.
+    pub(super) fn ready_time(&self) -> Option<f64> {
+        self.median(READY_TIME)
+    }
+
+    /// The same with its interval: `12.3 min [11.9–12.8]`.
+    pub(super) fn ready_text(&self) -> Option<String> {
+        let median = self.ready_time()?;
+        let (low, high) = self.median_interval(READY_TIME).unwrap_or((median, median));
+        Some(time_with_interval(median, low, high))
+    }
+
+    /// Runs in which all reachable targets were ready.
+    pub(super) fn finished(&self) -> usize {
+        self.runs.iter().filter(|run| run.is_done()).count()
+    }
+
+    /// Whether every run finished.
+    pub(super) fn is_whole(&self) -> bool {
+        self.finished() == self.runs.len()
+    }
+
+    /// The share of all possible runs that finish, with its exact 95% interval.
+    pub(super) fn finishing_share(&self) -> Option<stats::Interval> {
+        stats::share_interval(self.finished() as f64, self.runs.len(), 0.95)
+    }
+
+    /// The targets of its runs that could be updated, and those that could not.
+    pub(super) fn reach(&self) -> ReachRange {
+        ReachRange::of(&self.runs)
+    }
+
+    /// Whether any run rolled out a revision to a target where it is defective.
+    pub(super) fn exposed(&self) -> bool {
+        self.runs.iter().any(|run| run.exposed_targets > 0)
+    }
+
+    /// A run with the most frequent end of unfinished ones: outcome and rule that blocked it. `None` when all runs
+    /// finished.
+    pub(super) fn unfinished(&self) -> Option<&'r RunRow> {
+        let unfinished = self.runs.iter().filter(|run| !run.is_done());
+        let ends =
+            grouped(unfinished.map(|&run| ((run.outcome, &run.held_by, &run.held_detail), run)));
+        // `max_by_key` returns the last of equals, hence the reversed order.
+        ends.into_iter()
+            .rev()
+            .max_by_key(|(_, runs)| runs.len())
+            .map(|(_, runs)| runs[0])
+    }
+
+    /// The unfinished runs by outcome and rule that blocked them, the most frequent first.
+    pub(super) fn ends(&self) -> Vec<Vec<&'r RunRow>> {
+        let unfinished = self.runs.iter().filter(|run| !run.is_done());
+        let ends = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by), run)));
+        ends.into_iter()
+            .map(|(_, runs)| runs)
+            .sorted_by_key(|runs| std::cmp::Reverse(runs.len()))
+            .collect()
+    }
+
+    /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.
+    /// 0 without a timeline.
+    pub(super) fn active_until(
+        &self,
+        value: fn(&TimelineRow) -> f64,
+        band: fn(&TimelineRow) -> (f64, f64),
+    ) -> f64 {
+        let last = self
+            .timeline
+            .iter()
+            .rposition(|row| value(row) > 0.0 || band(row).1 > 0.0)
+            .unwrap_or(0);
+        self.timeline
+            .get(last)
+            .map_or(0.0, |row| row.t_s + row.bin_s)
+    }
+}
+
+/// The paths of settings that `resolved.yaml` marks as guesses, each once.
+pub(super) fn guesses_of(resolved: &str) -> Vec<String> {
+    let lines = resolved
+        .lines()
+        .filter(|line| line.ends_with(": guess") && !line.starts_with('#'));
+    lines
+        .filter_map(|line| Some(line.trim_start().split_once(": ")?.0.to_owned()))
+        .unique()
+        .collect()
+}
+
+/// The 95% interval of a median; its upper end may be infinite. `None` with too few runs.
+pub(super) fn median_interval(row: &SummaryRow) -> Option<(f64, f64)> {
+    row.median_ci95_low
+        .map(|low| (low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
+}
+
+/// The word for an entry of the fleet, which is a cluster or an instance.
+pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>) -> &'i str {
+    let mut words = variants.into_iter().map(|info| info.target.as_str());
+    words
+        .all_equal_value()
+        .ok()
+        .filter(|word| !word.is_empty())
+        .unwrap_or("cluster")
+}
+
+/// The distinct capacities of the registry's link, the least first.
+pub(super) fn links<'v, 'r: 'v>(
+    variants: impl IntoIterator<Item = &'v VariantResults<'r>>,
+) -> Vec<f64> {
+    let links = variants
+        .into_iter()
+        .filter_map(|variant| variant.info.registry_egress_bytes_per_s);
+    links.sorted_by(f64::total_cmp).dedup().collect()
+}
+
+/// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range. `297 of 301 clusters reachable`
+/// where some cannot be updated.
+pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
+    let of = |numbers: &mut dyn Iterator<Item = u64>, what: &str| {
+        let (low, high) = numbers.minmax().into_option().unwrap_or_default();
+        format!(
+            "{} {what}{}",
+            range_of((low, high)),
+            if high == 1 { "" } else { "s" }
+        )
+    };
+    let all: Vec<&RunRow> = variants
+        .iter()
+        .flat_map(|variant| variant.runs.iter().copied())
+        .collect();
+    let reach = ReachRange::of(&all);
+    let target = target_of(variants.iter().map(|variant| variant.info));
+    let clusters = if reach.is_whole() {
+        of(&mut all.iter().map(|run| run.targets), target)
+    } else {
+        format!("{} {target}s reachable", reach.of_all())
+    };
+    let runs = of(
+        &mut variants.iter().map(|variant| variant.runs.len() as u64),
+        "run",
+    );
+    format!("{clusters}, {runs}")
+}

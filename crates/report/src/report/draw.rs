@@ -1,0 +1,197 @@
+//! Draws the charts of a results folder and writes them, with the page or the plan's text, into it.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::calibration::{self, calibration_text};
+use super::canvas::Canvas;
+use super::charts::{
+    completion, exposure, front, heat, load, multiples, over_time, path, ready, stages, states,
+    sweep, tradeoff,
+};
+use super::data::Results;
+use super::html::{self, PAGE_FILE};
+use super::plan::plan_text;
+use super::raster::Raster;
+use super::sensitivity::{self, sensitivity_text};
+use super::sheet::{ChartWidth, Sheet};
+use crate::results::{CalibrationRecord, PlanRecord, Provenance, ResultsError, SensitivityRecord};
+use fleetsim_units::io::create;
+
+/// The folder of the charts in a results folder.
+pub const CHARTS_FOLDER: &str = "charts";
+/// The file that holds [`plan_text`] in a plan's folder.
+const PLAN_TEXT_FILE: &str = "plan.txt";
+/// The file that holds [`sensitivity_text`] in the folder of an analysis.
+const SENSITIVITY_TEXT_FILE: &str = "sensitivity.txt";
+/// The file that holds [`calibration_text`] in the folder of a calibration.
+const CALIBRATION_TEXT_FILE: &str = "calibration.txt";
+/// Width of these files' lines.
+const PLAN_TEXT_WIDTH: usize = 100;
+
+/// Draws all charts of a results folder into its folder `charts`, and writes its page, as [`draw_all`]. Returns the
+/// results.
+///
+/// # Errors
+/// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be
+/// written.
+pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsError> {
+    let results = Results {
+        width,
+        ..Results::read(folder)?
+    };
+    draw_all(folder, &results, |_| {})?;
+    Ok(results)
+}
+
+/// Draws all charts of these results into the folder `charts` of their folder, and writes its page. `begins` is called
+/// before each of them with its name.
+///
+/// # Errors
+/// When a chart or the page cannot be written.
+pub fn draw_all(
+    folder: &Path,
+    results: &Results,
+    mut begins: impl FnMut(&str),
+) -> Result<(), ResultsError> {
+    let charts = folder.join(CHARTS_FOLDER);
+    let mut raster = Raster::default();
+    let mut names = Vec::new();
+    for (name, canvas) in charts_of(results) {
+        begins(&name);
+        write_chart(&charts, &name, &canvas, &mut raster)?;
+        names.push(name);
+    }
+    drop(raster);
+    begins("page");
+    write(&folder.join(PAGE_FILE), html::page(results, &names))
+}
+
+/// Draws the chart of a plan's folder, and writes the plan in words beside it.
+///
+/// # Errors
+/// When the folder has no plan, or the file system fails.
+pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, ResultsError> {
+    draw_record(
+        folder,
+        width,
+        PlanRecord::read(folder)?,
+        front::charts,
+        PLAN_TEXT_FILE,
+        plan_text,
+    )
+}
+
+/// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
+///
+/// # Errors
+/// When the folder has no such analysis, or the file system fails.
+pub fn draw_sensitivity(
+    folder: &Path,
+    width: ChartWidth,
+) -> Result<SensitivityRecord, ResultsError> {
+    let record = SensitivityRecord::read(folder)?;
+    draw_record(
+        folder,
+        width,
+        record,
+        sensitivity::charts,
+        SENSITIVITY_TEXT_FILE,
+        sensitivity_text,
+    )
+}
+
+/// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
+///
+/// # Errors
+/// When the folder has no calibration, or the file system fails.
+pub fn draw_calibration(
+    folder: &Path,
+    width: ChartWidth,
+) -> Result<CalibrationRecord, ResultsError> {
+    let record = CalibrationRecord::read(folder)?;
+    draw_record(
+        folder,
+        width,
+        record,
+        calibration::charts,
+        CALIBRATION_TEXT_FILE,
+        calibration_text,
+    )
+}
+
+/// Draws the charts of a record, and writes it in words to a file. Returns the record.
+fn draw_record<Record>(
+    folder: &Path,
+    width: ChartWidth,
+    record: Record,
+    charts: impl Fn(&Record, Sheet<'_>) -> Vec<(String, Canvas)>,
+    file: &str,
+    text: impl Fn(&Record, usize) -> String,
+) -> Result<Record, ResultsError> {
+    let (charts_folder, mut raster) = (folder.join(CHARTS_FOLDER), Raster::default());
+    let provenance = &Provenance::of_results(folder)?;
+    for (name, canvas) in charts(&record, Sheet { provenance, width }) {
+        write_chart(&charts_folder, &name, &canvas, &mut raster)?;
+    }
+    write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
+    Ok(record)
+}
+
+fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
+    create(path)
+        .and_then(|mut file| file.write_all(bytes.as_ref()))
+        .map_err(ResultsError::io("write", path))
+}
+
+/// Writes one chart as SVG and as PNG, drawn by `raster`.
+fn write_chart(
+    charts: &Path,
+    name: &str,
+    canvas: &Canvas,
+    raster: &mut Raster,
+) -> Result<(), ResultsError> {
+    write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
+    write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
+}
+
+/// Variants beyond which a stack of states for each is a page that nobody reads.
+const STATES_MAX: usize = 24;
+
+/// The charts with the names of their files. Some need more than every experiment has, and some add nothing to another
+/// one: the same curves on the same axes, or the same dots.
+pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
+    let (multiples, front) = (multiples::draw(results), front::of_results(results));
+    let is_small = results.variants().len() <= STATES_MAX;
+    let always = [
+        ("egress", over_time::egress(results)),
+        ("ready", ready::draw(results)),
+        ("completion", completion::draw(results)),
+    ];
+    let sometimes = [
+        ("tradeoff", front.is_none().then(|| tradeoff::draw(results))),
+        (
+            "pulls",
+            multiples.is_none().then(|| over_time::pulls(results)),
+        ),
+        ("states", is_small.then(|| states::draw(results))),
+        ("heat", heat::draw(results)),
+        ("exposure", exposure::draw(results)),
+        ("exposure-over-time", exposure::over_time(results)),
+        ("load", load::draw(results)),
+        ("multiples", multiples),
+        ("front", front),
+        ("path", path::draw(results)),
+        ("stages", stages::draw(results)),
+    ];
+    let mut charts: Vec<(String, Canvas)> = always
+        .map(|(name, canvas)| (name.to_owned(), canvas))
+        .into();
+    charts.extend(sweep::draw_all(results));
+    charts.extend(
+        sometimes
+            .into_iter()
+            .filter_map(|(name, canvas)| Some((name.to_owned(), canvas?))),
+    );
+    charts
+}

@@ -1,0 +1,159 @@
+//! A forecast in words: when the rollout is done, what is next, what holds it, and the load to come.
+
+use std::fmt::Write;
+
+use super::answer::sentence::{listed, quoted};
+use super::format::{count, in_unit, number, percent, rate, time};
+use super::wrap::wrapped;
+use crate::results::{ForecastEstimate, ForecastRecord, ForecastSpan, ForecastTime};
+use fleetsim_units::counted;
+
+/// The text for a terminal.
+#[must_use]
+pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
+    let mut lines = vec![done(forecast), seen(forecast)];
+    if let Some(next) = &forecast.next {
+        let what = if next.stage.is_empty() {
+            format!("`{}` is the next {}", next.first, forecast.target)
+        } else {
+            format!("`{}` begins, with `{}`", next.stage, next.first)
+        };
+        lines.push(format!(
+            "Next: {what}, at {}.",
+            span(&next.begins, forecast)
+        ));
+    }
+    if let [first, ..] = &forecast.slow[..] {
+        let verb = if forecast.slow.len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
+        lines.push(format!(
+            "Slow: {} {verb} not ready; the first has been updating for {}, longer than {} of the updates.",
+            listed(&quoted(forecast.slow.iter().map(|slow| slow.name.as_str()))),
+            time(first.for_s),
+            percent((first.longer_than * 1000.0).floor() / 1000.0)
+        ));
+    }
+    lines.extend(
+        forecast
+            .hold
+            .iter()
+            .map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)),
+    );
+    if forecast.seen.failed > 0 {
+        lines.push(format!(
+            "Failed: {}. The forecast takes them to stay failed, and counts the others.",
+            counted(forecast.seen.failed, &forecast.target)
+        ));
+    }
+    if is_over(forecast) {
+        return lines
+            .iter()
+            .map(|line| wrapped(line, width, "  "))
+            .collect();
+    }
+    let ForecastEstimate { median, low, high } = forecast.egress_peak_bytes_per_s;
+    lines.push(format!(
+        "Load to come: {} from the registry, with a peak of {} ({} to {}).",
+        in_unit(forecast.egress_bytes.median, "bytes"),
+        rate(median),
+        rate(low),
+        rate(high)
+    ));
+    lines.push(if forecast.is_conditioned {
+        format!(
+            "Based on {} draws of the constants that fit the updates so far.",
+            count(f64::from(forecast.draws))
+        )
+    } else {
+        let target = &forecast.target;
+        format!(
+            "No {target} has finished, so this is the unconditioned forecast of {} draws.",
+            forecast.draws
+        )
+    });
+    lines
+        .iter()
+        .map(|line| wrapped(line, width, "  "))
+        .collect()
+}
+
+fn done(forecast: &ForecastRecord) -> String {
+    let Some(median) = &forecast.done.median else {
+        return format!(
+            "Not done before the horizon: {} of the draws do not finish.",
+            percent((forecast.unfinished * 1000.0).round() / 1000.0)
+        );
+    };
+    if is_over(forecast) {
+        let is_whole = forecast.seen.failed == 0;
+        let what = if is_whole {
+            "It is done".to_owned()
+        } else {
+            format!("No {} is left to update", forecast.target)
+        };
+        return format!(
+            "{what}, since {} UTC at the latest.",
+            clock(median, &forecast.now)
+        );
+    }
+    let left = time((median.s - forecast.now.s).max(0.0));
+    format!(
+        "Done at {}, in about {left}.",
+        span(&forecast.done, forecast)
+    )
+}
+
+/// Returns true if no target is left to update.
+const fn is_over(forecast: &ForecastRecord) -> bool {
+    forecast.seen.updating + forecast.seen.waiting == 0
+}
+
+fn seen(forecast: &ForecastRecord) -> String {
+    let seen = &forecast.seen;
+    let mut text = format!(
+        "At {}, {} after the start: {} of {} ready",
+        clock(&forecast.now, &forecast.released),
+        time(forecast.now.s),
+        count(seen.ready as f64),
+        counted(seen.targets, &forecast.target)
+    );
+    for (number, what) in [
+        (seen.updating, "updating"),
+        (seen.waiting, "waiting"),
+        (seen.failed, "failed"),
+    ] {
+        if number > 0 {
+            _ = write!(text, ", {} {what}", count(number as f64));
+        }
+    }
+    text + "."
+}
+
+/// `16:40 UTC (90%: 16:25 to 17:30)`
+fn span(span: &ForecastSpan, forecast: &ForecastRecord) -> String {
+    let at = |time: &Option<ForecastTime>| {
+        time.as_ref()
+            .map_or_else(|| "never".to_owned(), |time| clock(time, &forecast.now))
+    };
+    let level = number(forecast.level * 100.0);
+    format!(
+        "{} UTC ({level}%: {} to {})",
+        at(&span.median),
+        at(&span.low),
+        at(&span.high)
+    )
+}
+
+/// The time of day, with the date where that is another than that of `near`.
+fn clock(time: &ForecastTime, near: &ForecastTime) -> String {
+    let (day, clock) = time.at.split_once('T').unwrap_or((&time.at, ""));
+    let clock = clock.trim_end_matches('Z');
+    if near.at.starts_with(day) {
+        clock.to_owned()
+    } else {
+        format!("{day} {clock}")
+    }
+}

@@ -1,0 +1,288 @@
+//! The number of settings in force that are guesses, and the constants that decide the time to completion.
+//!
+//! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the
+//! time over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not
+//! monotone; `fleetsim sensitivity` finds those.
+
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
+
+use super::answer::PageAnswer;
+use super::answer::sentence::some_of;
+use super::data::{Results, VariantResults};
+use crate::results::{ConstantRange, DecisionEnd, DecisionRecord, SensitivityRecord};
+use fleetsim_units::stats::t_quantile;
+
+/// Most names in one sentence.
+const NAMED: usize = 3;
+/// A constant with a smaller correlation is not said to matter, nor one with a correlation that chance reaches, for any
+/// of the constants, in this share of analyses.
+const MATTERS: f64 = 0.4;
+const BY_CHANCE: f64 = 0.05;
+
+/// The sentences; empty where nothing is known of the settings.
+pub(super) fn sentences(
+    results: &Results,
+    variants: &[VariantResults<'_>],
+    answer: &PageAnswer,
+) -> String {
+    let guesses = &results.guesses;
+    if guesses.is_empty() {
+        return String::new();
+    }
+    // A setting of several places, such as the sites of each kind, counts once.
+    let names: Vec<String> = guesses
+        .iter()
+        .map(|guess| format!("`{}`", anywhere(guess)))
+        .unique()
+        .collect();
+    let (s, those) = if names.len() == 1 {
+        ("", "is a guess")
+    } else {
+        ("s", "are guesses")
+    };
+    let count = format!(
+        "{} setting{s} in force {those} without a source: {}.",
+        names.len(),
+        some_of(&names)
+    );
+    let count = std::iter::once(count);
+    let count = count
+        .chain(results.provenance.defaults.iter().cloned())
+        .join(" ");
+    let best = answer.best.first();
+    let at = best.and_then(|best| {
+        best.compromise
+            .or(best.fastest)
+            .or_else(|| best.least_exposed.first().copied())
+    });
+    let Some(variant) = at
+        .and_then(|at| variants.get(at))
+        .filter(|variant| !variant.draws.is_empty())
+    else {
+        return format!(
+            "{count} `fleetsim sensitivity` says which of them matter, and `uncertainty: constants` in the experiment \
+             gives intervals that include them."
+        );
+    };
+    let mattering = mattering(results, variant);
+    if mattering.is_empty() {
+        return format!(
+            "{count} No single constant decides the completion of `{}`.",
+            variant.name()
+        );
+    }
+    let names = mattering.iter().take(NAMED).map(|(name, correlation)| {
+        let is_guess = guesses
+            .iter()
+            .any(|guess| anywhere(guess) == anywhere(name));
+        let guess = if is_guess { ", a guess" } else { "" };
+        format!("`{name}`{guess} (rank correlation {correlation:.2})")
+    });
+    format!(
+        "{count} Over {} draws of the constants, the completion of `{}` follows {}. Your own values for these narrow the \
+         total interval.",
+        variant.draws.len(),
+        variant.name(),
+        names.collect::<Vec<String>>().join(", ")
+    )
+}
+
+/// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
+#[must_use]
+pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
+    let ends = record
+        .decisions
+        .iter()
+        .flat_map(|decision| decision.ends.iter().map(move |end| (decision, end)));
+    let sentence = |(decision, end): (&DecisionRecord, &DecisionEnd)| {
+        let (question, there) = (&decision.decision, &end.answer);
+        let what = match decision.answer.as_str() {
+            "holds" | "is exceeded" => format!("{question} {there}"),
+            answer => format!("`{there}` has the {question}, not `{answer}`"),
+        };
+        format!(
+            "`{}` is a guess and decides here: at {}, {what}.",
+            end.constant, end.end
+        )
+    };
+    let mut sentences: Vec<String> = ends
+        .filter(|(_, end)| end.changes.is_some())
+        .map(sentence)
+        .collect();
+    if sentences.is_empty() && !record.constants.is_empty() {
+        let range = |range: &ConstantRange| {
+            format!("`{}` from {} to {}", range.constant, range.low, range.high)
+        };
+        let ranges = record.constants.iter().map(range).join(" and ");
+        sentences.push(format!(
+            "The answer stays the same for {ranges}, which nobody stated (one run each)."
+        ));
+    }
+    sentences
+}
+
+/// A path with `*` for each index, as constants have it.
+fn anywhere(path: &str) -> String {
+    path.split('[')
+        .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
+        .join("[*]")
+}
+
+/// The constants whose drawn values the completion follows, the most important first.
+fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<(String, f64)> {
+    let time: BTreeMap<u32, f64> = variant
+        .draws
+        .iter()
+        .map(|run| {
+            (
+                run.replicate,
+                run.reachable_ready_s.unwrap_or(f64::INFINITY),
+            )
+        })
+        .collect();
+    let constants = results
+        .constants
+        .iter()
+        .map(|drawn| (drawn.constant.as_str(), drawn))
+        .into_group_map();
+    let matters = least_correlation(variant.draws.len(), constants.len());
+    let found = constants.into_iter().filter_map(|(name, drawn)| {
+        // Values of groups or products move together: one of a draw stands for all.
+        let own = drawn.iter().unique_by(|drawn| drawn.draw);
+        let pairs: Vec<(f64, f64)> = own
+            .filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?)))
+            .collect();
+        Some((name.to_owned(), spearman(&pairs)?))
+            .filter(|(_, correlation)| correlation.abs() >= matters)
+    });
+    found
+        .sorted_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)))
+        .collect()
+}
+
+/// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a
+/// rank correlation).
+fn least_correlation(draws: usize, constants: usize) -> f64 {
+    let degrees = u32::try_from(draws.saturating_sub(2).max(1)).unwrap_or(u32::MAX);
+    let t = t_quantile(1.0 - BY_CHANCE / (2.0 * constants.max(1) as f64), degrees);
+    (t / (f64::from(degrees) + t * t).sqrt()).max(MATTERS)
+}
+
+/// The rank correlation of pairs; equal values have their mean rank. `None` where one side is constant.
+fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
+    let ranks = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
+        let rank = |own: &(f64, f64)| {
+            let below = pairs.iter().filter(|other| of(other) < of(own)).count() as f64;
+            let equal = pairs
+                .iter()
+                .filter(|other| of(other).total_cmp(&of(own)).is_eq())
+                .count() as f64;
+            below + (equal - 1.0) / 2.0
+        };
+        pairs.iter().map(rank).collect()
+    };
+    let (x, y) = (ranks(|pair| pair.0), ranks(|pair| pair.1));
+    let middle = (pairs.len() as f64 - 1.0) / 2.0;
+    let product = |a: &[f64], b: &[f64]| {
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| (a - middle) * (b - middle))
+            .sum::<f64>()
+    };
+    let scale = (product(&x, &x) * product(&y, &y)).sqrt();
+    (scale > 0.0).then(|| product(&x, &y) / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answer::groups::Best;
+    use super::super::data::guesses_of;
+    use super::super::synthetic::{Fleet, Wave, six_settings};
+    use super::super::tests::readable_quietly;
+    use super::*;
+    use crate::results::{DrawnConstant, RunRow};
+
+    const RESOLVED: &str = "# A default is measured or a guess; others are limits.\neverywhere:\n  node.nic: 10 Gbit/s  # \
+                            default: guess\n  fleet[0].rtt: 30 ms  # default: guess\n  seed: 1  # line 2\nstrategies:\n  \
+                            it:\n    node.nic: 10 Gbit/s  # default: guess\n";
+
+    #[test]
+    fn guesses_are_counted_once() {
+        assert_eq!(guesses_of(RESOLVED), ["node.nic", "fleet[0].rtt"]);
+        assert_eq!(
+            ["fleet[0].rtt", "fleet[*].rtt", "seed"].map(anywhere),
+            ["fleet[*].rtt", "fleet[*].rtt", "seed"]
+        );
+    }
+
+    #[test]
+    fn ranks_are_correlated_as_by_hand() {
+        // d = 0, 1, 1, 0: 1 - 6 · 2 / (4 · 15) = 0.8.
+        let pairs = [(1.0, 10.0), (2.0, 30.0), (3.0, 20.0), (4.0, f64::INFINITY)];
+        assert!((spearman(&pairs).expect("both vary") - 0.8).abs() < 1e-12);
+        assert_eq!(spearman(&[(1.0, 1.0), (1.0, 2.0)]), None);
+    }
+
+    #[test]
+    fn more_constants_and_fewer_draws_need_a_higher_correlation() {
+        // One constant, 39 draws: t of 37 degrees is 2.026, and 2.026 / sqrt(37 + 2.026²) = 0.316, below 0.4.
+        for (draws, constants) in [(39, 1), (1000, 40)] {
+            assert!((least_correlation(draws, constants) - MATTERS).abs() < 1e-12);
+        }
+        // Of 40 constants, t = 3.49 with 37 degrees: 0.4976.
+        assert!(
+            (0.49..0.51).contains(&least_correlation(39, 40)),
+            "{}",
+            least_correlation(39, 40)
+        );
+    }
+
+    #[test]
+    fn the_text_names_the_constants_that_decide() {
+        let waves = vec![Wave::new("all", 100, 0)];
+        let mut results = readable_quietly(&Fleet {
+            replicates: 6,
+            waves,
+            ..six_settings()
+        });
+        results.guesses = guesses_of(RESOLVED);
+        let best = vec![Best {
+            fastest: Some(0),
+            ..Best::default()
+        }];
+        let answer = PageAnswer {
+            best,
+            ..PageAnswer::default()
+        };
+        let text = |results: &Results| sentences(results, &results.variants(), &answer);
+        assert!(
+            text(&results).starts_with(
+                "2 settings in force are guesses without a source: `node.nic` and `fleet[*].rtt`. `fleetsim sensitivity`"
+            ),
+            "{}",
+            text(&results)
+        );
+        let runs: Vec<RunRow> = results.tables.runs.clone();
+        results.draws = runs;
+        let mut order: Vec<(f64, u32)> = results
+            .draws
+            .iter()
+            .map(|run| (run.reachable_ready_s.expect("complete"), run.replicate))
+            .collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let constant = |(rank, (_, draw)): (usize, &(f64, u32))| DrawnConstant {
+            draw: *draw,
+            constant: "fleet[*].rtt".to_owned(),
+            drawn: rank as f64,
+            ..DrawnConstant::default()
+        };
+        results.constants = order.iter().enumerate().map(constant).collect();
+        let text = text(&results);
+        assert!(
+            text.contains("follows `fleet[*].rtt`, a guess (rank correlation -"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,281 @@
+//! Whether results meet the limits that the experiment asserts.
+
+use super::answer::sentence::listed;
+use super::data::{Results, VariantResults};
+use super::format::in_unit;
+use super::wrap::letters;
+use crate::results::{Limit, RunRow, ShareVerdict, Verdict};
+use fleetsim_units::counted;
+
+/// A limit that the experiment asserts.
+#[derive(Clone, Debug)]
+pub(super) struct AssertedLimit {
+    pub(super) limit: Limit,
+    /// The strategy that it applies to. `None`: all strategies.
+    pub(super) strategy: Option<String>,
+}
+
+impl AssertedLimit {
+    /// The limits that the answer is about: those that the experiment asserts, or else those of its plan.
+    pub(super) fn of_answer(results: &Results) -> Vec<Self> {
+        let asserted = Self::all(results);
+        if !asserted.is_empty() {
+            return asserted;
+        }
+        let aims = results.provenance.aims.iter();
+        aims.filter_map(|limit| {
+            Some(Self {
+                limit: Limit::parse(limit).ok()?,
+                strategy: None,
+            })
+        })
+        .collect()
+    }
+
+    /// All limits of the experiment. A limit written by another build that this one cannot read is left out.
+    pub(super) fn all(results: &Results) -> Vec<Self> {
+        let infos = results.provenance.limits.iter();
+        infos
+            .filter_map(|info| {
+                Some(Self {
+                    limit: Limit::parse(&info.limit).ok()?,
+                    strategy: info.strategy.clone(),
+                })
+            })
+            .collect()
+    }
+
+    /// Whether it applies to this variant.
+    pub(super) fn applies_to(&self, variant: &VariantResults<'_>) -> bool {
+        self.strategy
+            .as_deref()
+            .is_none_or(|strategy| variant.info.strategy == strategy)
+    }
+
+    /// Compares a variant's runs with the limit. `None` when the limit is for another strategy.
+    pub(super) fn judge(&self, variant: &VariantResults<'_>) -> Option<Verdict> {
+        self.applies_to(variant)
+            .then(|| self.limit.judge(&variant.runs))
+    }
+
+    /// Whether a single run of a variant meets the limit; true where it is for another strategy.
+    pub(super) fn holds_in(&self, variant: &VariantResults<'_>, run: &RunRow) -> bool {
+        !self.applies_to(variant) || self.limit.excess(run) <= 0.0
+    }
+
+    /// A judged value with its unit.
+    pub(super) fn value(&self, verdict: Verdict) -> String {
+        in_unit(verdict.value, self.limit.measure().unit)
+    }
+}
+
+/// A limit with the verdict on each variant that it applies to.
+pub(super) struct JudgedLimit<'v, 'r> {
+    pub(super) asserted: AssertedLimit,
+    pub(super) verdicts: Vec<(&'v VariantResults<'r>, Verdict)>,
+}
+
+impl<'v, 'r> JudgedLimit<'v, 'r> {
+    /// All limits of the experiment.
+    pub(super) fn all(results: &Results, variants: &'v [VariantResults<'r>]) -> Vec<Self> {
+        let judged = |asserted: AssertedLimit| {
+            let judge = |variant: &'v VariantResults<'r>| Some((variant, asserted.judge(variant)?));
+            let verdicts = variants.iter().filter_map(judge).collect();
+            Self { asserted, verdicts }
+        };
+        AssertedLimit::all(results)
+            .into_iter()
+            .map(judged)
+            .collect()
+    }
+
+    /// Whether all these variants meet it.
+    pub(super) fn holds(&self) -> bool {
+        self.verdicts.iter().all(|(_, verdict)| verdict.holds)
+    }
+
+    /// `40.0 min; 3 of 20 runs outside the limit`, and what the runs show of a share of all runs.
+    pub(super) fn in_words(
+        &self,
+        variant: &VariantResults<'_>,
+        verdict: Verdict,
+    ) -> (String, Option<String>) {
+        let value = self.asserted.value(verdict);
+        let (outside, runs) = (verdict.runs_beyond, variant.runs.len());
+        let share = verdict.share.map(
+            |ShareVerdict {
+                 share, runs_needed, ..
+             }| {
+                let needed = runs_needed.map_or_else(String::new, |runs| {
+                    format!("; {runs} runs show that it holds if no further one is outside")
+                });
+                format!(
+                    "of all runs, {}–{} meet the limit{needed}",
+                    percent_down(share.low),
+                    percent_up(share.high)
+                )
+            },
+        );
+        (
+            format!(
+                "{value}; {outside} of {} outside the limit",
+                counted(runs, "run")
+            ),
+            share,
+        )
+    }
+}
+
+/// A percentage with one decimal that is at most the share.
+fn percent_down(share: f64) -> String {
+    format!("{}%", (share * 1000.0 + 1e-9).floor() / 10.0)
+}
+
+/// A percentage with one decimal that is at least the share.
+fn percent_up(share: f64) -> String {
+    format!("{}%", (share * 1000.0 - 1e-9).ceil() / 10.0)
+}
+
+/// The limits that single runs are compared with: `all`, or each of them where some are on a share of all runs, which a
+/// single run cannot meet.
+pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
+    let singles: Vec<Option<String>> = limits.iter().map(|limit| limit.of_single_run()).collect();
+    if singles.iter().all(Option::is_none) {
+        return all.to_owned();
+    }
+    let texts = singles
+        .into_iter()
+        .zip(limits)
+        .map(|(single, limit)| single.unwrap_or_else(|| limit.to_string()));
+    listed(&texts.collect::<Vec<_>>())
+}
+
+/// Number of limits that a variant exceeds, or for which its runs are too few to tell.
+pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
+    limits
+        .iter()
+        .filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds))
+        .count()
+}
+
+/// Returns true if the runs of a variant show that it misses a limit, however few they are.
+pub(super) fn fails(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
+    let missed = |verdict: Verdict| !verdict.holds && !verdict.is_undecided();
+    limits
+        .iter()
+        .any(|limit| limit.judge(variant).is_some_and(missed))
+}
+
+/// The mark of a limit that holds, is undecided, or fails.
+pub(super) const fn mark<T: Copy>(
+    holds: bool,
+    is_undecided: bool,
+    [held, undecided, failed]: [T; 3],
+) -> T {
+    match (holds, is_undecided) {
+        (true, _) => held,
+        (false, true) => undecided,
+        (false, false) => failed,
+    }
+}
+
+/// Whether all asserted limits are met, and a report for each limit and variant; empty without limits.
+#[must_use]
+pub fn verdicts(results: &Results) -> (bool, String) {
+    let variants = results.variants();
+    let judged = JudgedLimit::all(results, &variants);
+    let mut text = String::new();
+    for limit in &judged {
+        let fails = limit
+            .verdicts
+            .iter()
+            .any(|(_, verdict)| !verdict.holds && !verdict.is_undecided());
+        let holds = mark(limit.holds(), !fails, ["holds", "UNDECIDED", "FAILS"]);
+        text.push_str(&format!("\nassert {}: {holds}\n", limit.asserted.limit));
+        let width = limit
+            .verdicts
+            .iter()
+            .map(|(variant, _)| letters(variant.name()))
+            .max()
+            .unwrap_or(0);
+        for &(variant, verdict) in &limit.verdicts {
+            let mark = mark(
+                verdict.holds,
+                verdict.is_undecided(),
+                ["ok  ", "?   ", "FAIL"],
+            );
+            let (words, why) = limit.in_words(variant, verdict);
+            text.push_str(&format!("  {mark}  {:width$}  {words}\n", variant.name()));
+            text.extend(why.map(|why| format!("        {why}\n")));
+        }
+    }
+    (judged.iter().all(JudgedLimit::holds), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic;
+    use super::*;
+    use crate::results::LimitInfo;
+
+    #[test]
+    fn what_a_single_run_cannot_meet_is_not_said_of_it() {
+        let of = |limits: &[&str]| {
+            let limits: Vec<Limit> = limits
+                .iter()
+                .map(|limit| Limit::parse(limit).expect("a limit"))
+                .collect();
+            of_single_runs(&limits.iter().collect::<Vec<_>>(), "all limits")
+        };
+        assert_eq!(of(&["peak_pulls < 5", "completion_p95 < 1h"]), "all limits");
+        assert_eq!(
+            of(&["peak_pulls < 5", "P(completion < 1h) >= 50%"]),
+            "peak_pulls < 5 and completion < 1h"
+        );
+    }
+
+    #[test]
+    fn each_variant_is_judged_and_one_that_fails_fails_the_whole() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        synthetic::six_settings().publish(&home.path().join("results"));
+        let mut results = Results::read(&home.path().join("results")).expect("readable");
+        let (first, strategy) = {
+            let variants = results.variants();
+            (
+                variants[0].name().to_owned(),
+                variants[0].info.strategy.clone(),
+            )
+        };
+        let mut verdicts_of = |limits: &[(&str, Option<&String>)]| {
+            let info = |(limit, strategy): &(&str, Option<&String>)| LimitInfo {
+                limit: (*limit).to_owned(),
+                strategy: strategy.cloned(),
+            };
+            results.provenance.limits = limits.iter().map(info).collect();
+            verdicts(&results)
+        };
+        assert_eq!(verdicts_of(&[]), (true, String::new()));
+        let (all, text) = verdicts_of(&[("peak_pulls >= 0", None)]);
+        assert!(
+            all && text.starts_with("\nassert peak_pulls >= 0: holds\n  ok    "),
+            "{text}"
+        );
+        let (all, text) = verdicts_of(&[("P(peak_pulls >= 0) >= 95%", Some(&strategy))]);
+        assert!(
+            !all && text.contains("assert P(peak_pulls >= 0) >= 95%: UNDECIDED\n  ?   "),
+            "{text}"
+        );
+        assert!(
+            text.contains("–100% meet the limit; 59 runs show that it holds"),
+            "{text}"
+        );
+        let (all, text) = verdicts_of(&[
+            ("peak_pulls >= 0", None),
+            ("peak_pulls < 0", Some(&strategy)),
+        ]);
+        assert!(
+            !all && text.contains(&format!("assert peak_pulls < 0: FAILS\n  FAIL  {first}")),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,477 @@
+//! A plan in words: the answer for each world with its confidence, every candidate, and the settings to paste.
+
+mod front;
+mod snippets;
+mod table;
+
+pub(in crate::report) use front::headings;
+
+use itertools::Itertools;
+
+use super::format::{count, in_unit, percent, time};
+use super::limits::of_single_runs;
+use super::wrap::wrapped;
+use crate::results::{
+    Candidate, CandidateStatus, ExhaustiveSearch, Limit, PlanRecord, Question, Statistic,
+    StrategyAnswer,
+};
+use fleetsim_units::counted;
+
+/// Most candidates with unfinished runs that are listed.
+const LOSING_MAX: usize = 12;
+
+/// The plan in words: for each world the answer with its confidence and all candidates, then the settings to paste.
+#[must_use]
+pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
+    let mut text = head(plan, width);
+    for question in &plan.questions {
+        text.push('\n');
+        if !question.world.is_empty() {
+            text.push_str(&format!("{}\n", question.world));
+        }
+        text.push_str(&answers(plan, question, width));
+        text.push('\n');
+        match &plan.tuned {
+            Some(tuned) => text.push_str(&front::front(plan, tuned, question, width)),
+            None => {
+                text.push_str(&table::candidates(plan, question));
+                text.push_str(&losing(question, width));
+            }
+        }
+    }
+    text.push('\n');
+    text.push_str(&how_sure(plan, width));
+    text.push_str(&effort(plan, width));
+    text.push_str(&snippets::snippets(plan, width));
+    text
+}
+
+fn head(plan: &PlanRecord, width: usize) -> String {
+    let limits: Vec<String> = plan
+        .limits
+        .iter()
+        .enumerate()
+        .map(|(at, limit)| format!("[{}] {limit}", at + 1))
+        .collect();
+    let limits = if limits.is_empty() {
+        "No limits.".to_owned()
+    } else {
+        format!("Limits: {}.", limits.join(", "))
+    };
+    let verb = if plan.is_maximised {
+        "Maximise"
+    } else {
+        "Minimise"
+    };
+    wrapped(&format!("{verb} {}. {limits}", plan.objective), width, "  ")
+}
+
+/// The best setting of each strategy, with a mark on the best overall.
+fn answers(plan: &PlanRecord, question: &Question, width: usize) -> String {
+    let several = question.answers.len() > 1;
+    let mut text = String::new();
+    for answer in &question.answers {
+        let is_best = several && answer.variant.is_some() && answer.variant == question.best;
+        let mark = match (is_best, question.is_best_shown) {
+            (false, _) => "",
+            (true, true) => " (best overall)",
+            (true, false) => " (best overall by its estimate, not certain)",
+        };
+        text.push_str(&wrapped(
+            &sentence(plan, question, answer, mark),
+            width,
+            "  ",
+        ));
+    }
+    text
+}
+
+fn candidate<'q>(question: &'q Question, variant: &str) -> Option<&'q Candidate> {
+    question
+        .candidates
+        .iter()
+        .find(|candidate| candidate.variant == variant)
+}
+
+/// A candidate's name below the heading of its world.
+fn name(candidate: &Candidate) -> String {
+    let setting = match candidate.front {
+        Some(_) => front::setting(candidate),
+        None => candidate.setting(),
+    };
+    format!("{} {setting}", candidate.strategy)
+        .trim_end()
+        .to_owned()
+}
+
+fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mark: &str) -> String {
+    let Some((found, kept)) = answer
+        .variant
+        .as_ref()
+        .and_then(|variant| candidate(question, variant))
+        .zip(answer.kept)
+    else {
+        return nothing_found(plan, question, answer);
+    };
+    let at = found.time.map(|span| time(span.value)).unwrap_or_default();
+    let objective = match (plan.unit.as_str(), found.value) {
+        ("s", _) => format!("{} {at}", plan.objective),
+        (unit, Some(value)) => format!(
+            "{} {}, ready in {at} (median)",
+            plan.objective,
+            in_unit(value.value, unit)
+        ),
+        (_, None) => format!("ready in {at} (median)"),
+    };
+    let mut text = if answer.is_decided {
+        format!("{}{mark}: {objective}.", name(found))
+    } else {
+        let runs: u64 = of_strategy(question, answer)
+            .map(|candidate| candidate.runs)
+            .sum();
+        let (strategy, runs) = (&answer.strategy, counted(runs, "run"));
+        format!(
+            "{strategy}: not certain after {runs}. The best estimate is {}{mark}: {objective}.",
+            name(found)
+        )
+    };
+    if !plan.limits.is_empty() {
+        let limits: Vec<Limit> = plan
+            .limits
+            .iter()
+            .filter_map(|limit| Limit::parse(limit).ok())
+            .collect();
+        let which = of_single_runs(&limits.iter().collect::<Vec<_>>(), "all limits");
+        text.push_str(&format!(
+            " It met {which} in {} of {}; with {} confidence, at least {} of all runs do.",
+            kept.kept,
+            counted(kept.runs, "run"),
+            percent(plan.confidence),
+            percent_down(kept.share_at_least),
+        ));
+    }
+    text + &answer.reach.note() + &doubts(plan, question, answer)
+}
+
+/// The candidates of a strategy.
+fn of_strategy<'q>(
+    question: &'q Question,
+    answer: &StrategyAnswer,
+) -> impl Iterator<Item = &'q Candidate> {
+    question
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.strategy == answer.strategy)
+}
+
+/// The doubts that make an answer uncertain.
+fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
+    let is_open = |candidate: &&Candidate| candidate.standing == CandidateStatus::Undecided;
+    let open: Vec<String> = of_strategy(question, answer)
+        .filter(is_open)
+        .map(name)
+        .collect();
+    let mut doubts = Vec::new();
+    if !answer.is_confirmed {
+        doubts.push("its runs do not show yet that it meets all limits".to_owned());
+    }
+    match open.as_slice() {
+        [] => {}
+        [first, second, _, more @ ..] if !more.is_empty() => {
+            doubts.push(format!(
+                "{first}, {second} and {} others may be better",
+                more.len() + 1
+            ));
+        }
+        all => doubts.push(format!("{} may be better", all.join(", "))),
+    }
+    if doubts.is_empty() {
+        return String::new();
+    }
+    format!(
+        " With {} confidence, {}.",
+        percent(plan.confidence),
+        doubts.join(", and ")
+    )
+}
+
+/// Why a strategy has no answer.
+fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
+    let tried: Vec<&Candidate> = of_strategy(question, answer).collect();
+    let setting = if plan.tuned.is_some() {
+        "setting that was tried"
+    } else {
+        "setting"
+    };
+    if let [only] = tried[..] {
+        let colon = if only.standing == CandidateStatus::Unfinished {
+            ":"
+        } else {
+            ""
+        };
+        return format!("{}{colon} {}.", name(only), failing(plan, only));
+    }
+    if tried
+        .iter()
+        .all(|candidate| candidate.standing == CandidateStatus::Unfinished)
+    {
+        let rules = tried
+            .iter()
+            .map(|candidate| candidate.reason.as_str())
+            .filter(|rule| !rule.is_empty());
+        let rules = rules.sorted().dedup().join(" or ");
+        return format!(
+            "{}: no {setting} finishes in every run{}.",
+            answer.strategy,
+            blocked_by(&rules)
+        );
+    }
+    let closest = answer
+        .closest
+        .as_ref()
+        .and_then(|variant| candidate(question, variant));
+    let closest = closest.map(|closest| {
+        format!(
+            "; the closest, {}, {}",
+            name(closest),
+            failing(plan, closest)
+        )
+    });
+    let is_open = tried
+        .iter()
+        .any(|candidate| candidate.standing == CandidateStatus::Undecided);
+    let meets = if is_open { "is shown to meet" } else { "meets" };
+    format!(
+        "{}: no {setting} {meets} all limits{}.",
+        answer.strategy,
+        closest.unwrap_or_default()
+    )
+}
+
+fn blocked_by(rules: &str) -> String {
+    if rules.is_empty() {
+        String::new()
+    } else {
+        format!(", blocked by {rules}")
+    }
+}
+
+/// `2 of 10 runs did not finish, blocked by maxUnavailable`. `None`: all of them finished.
+fn unfinished(candidate: &Candidate) -> Option<String> {
+    let runs: u64 = candidate.unfinished.iter().map(|(_, runs)| runs).sum();
+    let rules: Vec<&str> = candidate
+        .unfinished
+        .iter()
+        .map(|(rule, _)| rule.as_str())
+        .collect();
+    let rules = rules
+        .into_iter()
+        .filter(|rule| !rule.is_empty())
+        .join(" or ");
+    (runs > 0).then(|| {
+        format!(
+            "{runs} of {} did not finish{}",
+            counted(candidate.runs, "run"),
+            blocked_by(&rules)
+        )
+    })
+}
+
+/// Why a candidate is out, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212 pulls; 3 of
+/// 10 runs exceed it)`.
+fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
+    let unfinished = unfinished(candidate);
+    if candidate.standing == CandidateStatus::Unfinished {
+        let rule = blocked_by(&candidate.reason);
+        return unfinished.unwrap_or_else(|| format!("did not finish in a run{rule}"));
+    }
+    let verb = if candidate.standing == CandidateStatus::Undecided {
+        "is not shown to meet"
+    } else {
+        "exceeds"
+    };
+    let limit = plan
+        .limits
+        .iter()
+        .position(|limit| *limit == candidate.reason);
+    let facts = limit.and_then(|at| {
+        let (value, beyond) = *candidate.limits.get(at)?;
+        let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit;
+        let value = value.map_or_else(|| "never reached".to_owned(), |value| in_unit(value, unit));
+        let rest = unfinished.filter(|_| unit == "s");
+        let runs = rest
+            .unwrap_or_else(|| format!("{beyond} of {} exceed it", counted(candidate.runs, "run")));
+        Some(format!(" ({value}; {runs})"))
+    });
+    format!("{verb} {}{}", candidate.reason, facts.unwrap_or_default())
+}
+
+/// Candidates with unfinished runs: the rules that blocked them, and in how many runs.
+fn losing(question: &Question, width: usize) -> String {
+    let line =
+        |candidate: &Candidate| Some(format!("{}: {}.", name(candidate), unfinished(candidate)?));
+    let lines: Vec<String> = question.candidates.iter().filter_map(line).collect();
+    let mut text: String = lines
+        .iter()
+        .take(LOSING_MAX)
+        .map(|line| wrapped(line, width, "  "))
+        .collect();
+    if lines.len() > LOSING_MAX {
+        text.push_str(&format!(
+            "{} more candidates have unfinished runs; see plan.json.\n",
+            lines.len() - LOSING_MAX
+        ));
+    }
+    text
+}
+
+/// A whole percentage that is at most the share.
+fn percent_down(share: f64) -> String {
+    format!("{:.0}%", (share * 100.0).floor())
+}
+
+/// The guarantee of the answers, and the limits of few runs.
+fn how_sure(plan: &PlanRecord, width: usize) -> String {
+    let confidence = percent(plan.confidence);
+    let found = || {
+        plan.questions
+            .iter()
+            .flat_map(|question| &question.answers)
+            .filter(|a| a.variant.is_some())
+    };
+    let mut text = String::new();
+    if found().any(|answer| answer.is_decided) {
+        let whose = if found().all(|answer| answer.is_decided) {
+            "each answer"
+        } else {
+            "each certain answer"
+        };
+        let zone = percent(plan.indifference);
+        let meets = match (plan.tuned.is_some(), plan.limits.is_empty()) {
+            (false, true) => "",
+            (false, false) => " that meets the limits",
+            (true, true) => " of those tried",
+            (true, false) => " of those tried that meets the limits",
+        };
+        let better = match (plan.unit.as_str(), plan.is_maximised) {
+            ("s", _) => format!("is faster than the best by more than {zone}"),
+            ("", false) => format!("has a smaller `{}`", plan.objective),
+            ("", true) => format!("has a greater `{}`", plan.objective),
+            _ => format!("has a {} that is lower by more than {zone}", plan.objective),
+        };
+        // Rare events do not move other statistics.
+        let rare = if plan.objective.ends_with("_mean") {
+            RARE_EVENTS
+        } else {
+            ""
+        };
+        let promise =
+            format!("With {confidence} confidence in {whose}, no setting{meets} {better}{rare}.");
+        text.push_str(&wrapped(&promise, width, ""));
+    }
+    let difference = "difference from the best setting over the same replicates, with the range of single replicates. ";
+    let difference = match plan.unit.as_str() {
+        _ if plan.tuned.is_some() => String::new(),
+        "" => String::new(),
+        "s" => format!("Slower by: {difference}"),
+        _ => format!("Worse by: {difference}"),
+    };
+    let columns = format!("{difference}Times and loads are estimates from few runs.");
+    text.push_str(&wrapped(&columns, width, ""));
+    let demands: Vec<Statistic> = plan
+        .limits
+        .iter()
+        .filter_map(|limit| Limit::parse(limit).ok()?.demand())
+        .collect();
+    if demands.iter().any(|demand| *demand != Statistic::Every) {
+        let rare = if demands.contains(&Statistic::Mean) {
+            RARE_EVENTS
+        } else {
+            ""
+        };
+        let note = format!(
+            "An answer is confirmed when its runs show with {confidence} confidence that it meets the limits on means \
+             and percentiles{rare}."
+        );
+        text.push_str(&wrapped(&note, width, ""));
+    }
+    text
+}
+
+/// The statement on a mean is about what so many runs can show.
+const RARE_EVENTS: &str =
+    ", as far as events in at least 5% of the runs decide it; rarer ones may not have occurred";
+
+fn effort(plan: &PlanRecord, width: usize) -> String {
+    let times = plan.exhaustive_runs as f64 / plan.runs.max(1) as f64;
+    let mut text = format!(
+        "{}. An exhaustive search with {} of each candidate takes {}, {times:.1} times as many.",
+        counted(plan.runs, "run"),
+        counted(plan.replicates, "replicate"),
+        counted(plan.exhaustive_runs, "run"),
+    );
+    let stop = |most| {
+        format!(
+            " The search stopped at its budget of {} runs.",
+            count(most as f64)
+        )
+    };
+    text.extend(plan.stopped_at.map(stop));
+    let is_open = |question: &Question| question.best.is_some() && !question.is_decided();
+    if let Some(tuned) = &plan.tuned {
+        let tried: usize = plan
+            .questions
+            .iter()
+            .map(|question| question.candidates.len())
+            .sum();
+        text.push_str(&format!(
+            " {} of {} settings were tried; for more raise `plan.tries`.",
+            count(tried as f64),
+            count(tuned.settings as f64)
+        ));
+    } else if plan.questions.iter().any(is_open) {
+        let more = if plan.stopped_at.is_some() {
+            "raise `plan.runs`"
+        } else {
+            "raise `--replicates`"
+        };
+        text.push_str(&format!(
+            " An answer that is not certain is not offered for pasting; for more runs {more}, or raise \
+             `plan.indifference` if the difference does not matter."
+        ));
+    }
+    text.extend(plan.exhaustive.iter().map(|found| agreement(plan, found)));
+    wrapped(&text, width, "")
+}
+
+/// The choices of the exhaustive search beside those of the plan.
+fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
+    let agreed = exhaustive
+        .answers
+        .iter()
+        .filter(|(_, agrees)| *agrees)
+        .count();
+    let mut text = format!(
+        " The exhaustive search ({}) agrees on {agreed} of {} answers",
+        counted(exhaustive.runs, "run"),
+        exhaustive.answers.len()
+    );
+    let found = plan.questions.iter().flat_map(|question| &question.answers);
+    for (answer, (chosen, agrees)) in found.zip(&exhaustive.answers) {
+        let shown =
+            |variant: &Option<String>| variant.clone().unwrap_or_else(|| "no setting".to_owned());
+        if answer.variant != *chosen {
+            let how = if *agrees {
+                "equally good"
+            } else {
+                "NOT equivalent"
+            };
+            text.push_str(&format!(
+                "; instead of {} it chose {} ({how})",
+                shown(&answer.variant),
+                shown(chosen)
+            ));
+        }
+    }
+    text + "."
+}

@@ -1,0 +1,255 @@
+//! A review: the differences that a change of an experiment makes for the fleet, variant by variant.
+//!
+//! Two versions of an experiment are simulated with the same seed, so replicate 7 of both has the same fleet, delays
+//! and failures. Differences are paired within replicates, as in `summary.csv`. The cause is the part of the critical
+//! path that takes more or less time; the settings that differ are compared in the form in which they are in force.
+//!
+//! Left out: constants of the model that are drawn (`uncertainty`). A difference has the interval of its runs alone.
+
+mod pairs;
+mod settings;
+mod text;
+
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
+use serde::Serialize;
+
+use super::answer::path::{PARTS, PathPart};
+use super::answer::sentence::{differences_of, mean_of};
+use super::columns::{Column, FilledColumn};
+use super::data::{Results, VariantResults};
+use crate::results::READY_TIME;
+use fleetsim_units::stats;
+use pairs::Paired;
+pub use settings::SettingChange;
+pub use text::{review_markdown, review_text};
+
+/// The version of the JSON form; raised when a field changes its name or meaning.
+const SCHEMA_VERSION: u32 = 1;
+
+/// One version of an experiment.
+#[derive(Clone, Debug)]
+pub struct ReviewSide {
+    /// The name that the reader gave it.
+    pub name: String,
+    /// Its results. Of the tables, `runs` and `clusters` are read.
+    pub results: Results,
+    /// Every setting in force, as `resolved.yaml` has them; empty when unknown.
+    pub resolved: String,
+    /// The files that it was read from, by name: the experiment and what it refers to.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+/// The differences between two versions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Review {
+    schema_version: u32,
+    /// The name of the old version.
+    old: String,
+    /// The name of the new version.
+    new: String,
+    seed: u64,
+    /// Settings that differ, and input files with other contents.
+    settings: Vec<SettingChange>,
+    /// Variants of both versions, in the order of the new one.
+    variants: Vec<VariantReview>,
+    /// Variants that the new version does not have.
+    only_old: Vec<String>,
+    /// Variants that the old version does not have.
+    only_new: Vec<String>,
+}
+
+/// One variant before and after.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct VariantReview {
+    /// Its name in the new version.
+    variant: String,
+    /// Replicates that both versions have.
+    pairs: u64,
+    /// Stages, partitions or steps that its clusters are in.
+    stages: [u64; 2],
+    /// Runs in which all reachable clusters became ready.
+    finished: [u64; 2],
+    /// The rule that blocked unfinished runs of the new version, where the old one has fewer of them.
+    held_by: Option<String>,
+    measures: Vec<MeasureReview>,
+    /// Mean paired differences of the parts of the critical path, the largest first.
+    causes: Vec<CauseReview>,
+}
+
+/// One measure before and after: medians over runs, and the mean paired difference with its 95% interval. `None` for a
+/// time that is not reached; without an interval, for fewer than two pairs or an unfinished run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct MeasureReview {
+    measure: &'static str,
+    /// Its words in tables.
+    heading: &'static str,
+    unit: &'static str,
+    old: Option<f64>,
+    new: Option<f64>,
+    difference: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// Whether every pair of runs has the same value.
+    is_same: bool,
+}
+
+/// A part of the critical path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct CauseReview {
+    part: &'static str,
+    difference_s: f64,
+}
+
+impl Review {
+    /// Compares two versions.
+    ///
+    /// # Errors
+    /// When their runs cannot be paired, because they have other random numbers; in words.
+    pub fn of(old: &ReviewSide, new: &ReviewSide) -> Result<Self, String> {
+        let [seed, other] = [new, old].map(|side| side.results.provenance.seed);
+        if seed != other {
+            return Err(format!(
+                "both versions must use the same random numbers: {} has seed {other}, {} has seed {seed}; compare the \
+                 experiments instead of results, or run one of them again with `--seed`",
+                old.name, new.name
+            ));
+        }
+        let [olds, news] = [old, new].map(|side| side.results.variants());
+        let Paired {
+            pairs,
+            only_old,
+            only_new,
+        } = pairs::paired(&olds, &news);
+        if pairs.is_empty() {
+            return Err(format!(
+                "the versions have no variant in common: {} has {}, {} has {}; give the strategy the same name in both",
+                old.name,
+                only_old.join(", "),
+                new.name,
+                only_new.join(", ")
+            ));
+        }
+        Ok(Self {
+            schema_version: SCHEMA_VERSION,
+            old: old.name.clone(),
+            new: new.name.clone(),
+            seed,
+            settings: settings::changes(old, new),
+            variants: pairs
+                .iter()
+                .map(|&(old, new)| VariantReview::of(old, new, seed))
+                .collect(),
+            only_old,
+            only_new,
+        })
+    }
+
+    /// Whether no measure of any variant differs.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        let is_same =
+            |variant: &VariantReview| variant.measures.iter().all(|measure| measure.is_same);
+        self.variants.iter().all(is_same) && self.only_old.is_empty() && self.only_new.is_empty()
+    }
+}
+
+impl VariantReview {
+    fn of(old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
+        // One version may have more runs: what it says is about those that both have.
+        let both = [in_both(old, new), in_both(new, old)];
+        let [old, new] = &both;
+        let columns = FilledColumn::shown(&both);
+        let measures: Vec<_> = columns
+            .map(|column| MeasureReview::of(column, old, new, seed))
+            .collect();
+        let part = |part: &PathPart| {
+            let differences = differences_of(old, new, part.of);
+            let mean = mean_of(&differences, seed)
+                .map(|mean| mean.estimate)
+                .or_else(|| differences.first().copied());
+            let (_, part) = part.texts(old.runs.iter().chain(&new.runs).copied());
+            mean.filter(|mean| mean.is_finite())
+                .map(|difference_s| CauseReview { part, difference_s })
+        };
+        let mut causes: Vec<CauseReview> = PARTS.iter().filter_map(part).collect();
+        causes.sort_by(|a, b| b.difference_s.abs().total_cmp(&a.difference_s.abs()));
+        let finished = [old, new].map(|variant| variant.finished() as u64);
+        let blocks = new.unfinished().filter(|_| new.finished() < old.finished());
+        Self {
+            variant: new.name().to_owned(),
+            pairs: new.runs.len() as u64,
+            stages: [old, new].map(stages),
+            finished,
+            held_by: blocks.map(crate::results::RunRow::held),
+            measures,
+            causes,
+        }
+    }
+
+    fn measure(&self, name: &str) -> Option<&MeasureReview> {
+        self.measures.iter().find(|measure| measure.measure == name)
+    }
+
+    fn time(&self) -> Option<&MeasureReview> {
+        self.measure(READY_TIME)
+    }
+}
+
+/// A variant with those of its runs whose replicate the other one has, too.
+fn in_both<'r>(variant: &VariantResults<'r>, other: &VariantResults<'_>) -> VariantResults<'r> {
+    let mut shared = variant.clone();
+    shared.runs.retain(|run| {
+        other
+            .runs
+            .iter()
+            .any(|other| other.replicate == run.replicate)
+    });
+    shared
+}
+
+/// Number of stages of the displayed run.
+fn stages(variant: &VariantResults<'_>) -> u64 {
+    variant
+        .clusters
+        .iter()
+        .map(|cluster| &cluster.stage)
+        .filter(|stage| !stage.is_empty())
+        .unique()
+        .count() as u64
+}
+
+impl MeasureReview {
+    fn of(
+        column: &'static Column,
+        old: &VariantResults<'_>,
+        new: &VariantResults<'_>,
+        seed: u64,
+    ) -> Self {
+        let measure = column.defined();
+        let value =
+            |run: &_| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
+        let median = |variant: &VariantResults<'_>| {
+            let values: Vec<f64> = variant.runs.iter().filter_map(|run| value(run)).collect();
+            stats::quantile_of_sorted(&stats::ordered(&values), 0.5)
+                .filter(|median| median.is_finite())
+        };
+        let differences = differences_of(old, new, value);
+        let mean = mean_of(&differences, seed);
+        let single = (differences.len() == 1)
+            .then(|| differences[0])
+            .filter(|only| only.is_finite());
+        Self {
+            measure: column.measure,
+            heading: column.heading,
+            unit: measure.unit,
+            old: median(old),
+            new: median(new),
+            difference: mean.map(|mean| mean.estimate).or(single),
+            low: mean.map(|mean| mean.low),
+            high: mean.map(|mean| mean.high),
+            is_same: differences.iter().all(|difference| *difference == 0.0),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The settings of two versions that differ, in the form in which they are in force.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::ReviewSide;
+use crate::report::format::number;
+use fleetsim_units::counted;
+
+/// A setting that differs, or a file with other contents.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SettingChange {
+    /// Its path in the experiment, or the name of the file.
+    pub setting: String,
+    /// Its value in the old version. `None`: it has none.
+    pub old: Option<String>,
+    /// Its value in the new version. `None`: it has none.
+    pub new: Option<String>,
+}
+
+/// Settings that decide no result.
+const NAMES: [&str; 4] = ["name", "question", "replicates", "seed"];
+
+/// The changes, by path; those of files last.
+pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
+    let [before, after] = [old, new].map(|side| settings(&side.resolved));
+    let mut changes = differing("", &before, &after);
+    changes.extend(files(old, new));
+    changes
+}
+
+/// The values that differ between files of one name. The experiment itself, the first file, is compared by its
+/// settings.
+fn files(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
+    let experiment = new
+        .results
+        .provenance
+        .inputs
+        .first()
+        .map(|input| &input.path);
+    let names = new.files.keys().filter(|name| Some(*name) != experiment);
+    let pairs = names.filter_map(|name| Some((name, old.files.get(name)?, &new.files[name])));
+    pairs
+        .flat_map(|(name, before, after)| file(name, before, after))
+        .collect()
+}
+
+/// The values that differ between two versions of a file, or that it differs at all.
+fn file(name: &str, before: &[u8], after: &[u8]) -> Vec<SettingChange> {
+    if before == after {
+        return Vec::new();
+    }
+    let whole = |old: String, new: String| SettingChange {
+        setting: name.to_owned(),
+        old: Some(old),
+        new: Some(new),
+    };
+    let [Some(old), Some(new)] = [before, after].map(values) else {
+        return vec![whole("earlier contents".into(), "other contents".into())];
+    };
+    if let [Some(old), Some(new)] = [&old, &new].map(image) {
+        return if old == new {
+            Vec::new()
+        } else {
+            vec![whole(old, new)]
+        };
+    }
+    let [mut before, mut after] = [BTreeMap::new(), BTreeMap::new()];
+    leaves(&old, String::new(), &mut before);
+    leaves(&new, String::new(), &mut after);
+    differing(&format!("{name}: "), &before, &after)
+}
+
+/// The contents of a YAML or JSON file.
+fn values(bytes: &[u8]) -> Option<Value> {
+    serde_saphyr::from_str(str::from_utf8(bytes).ok()?).ok()
+}
+
+/// Size and layers, of an image manifest.
+fn image(manifest: &Value) -> Option<String> {
+    let layers = manifest.get("layers")?.as_array()?;
+    let bytes: u64 = layers
+        .iter()
+        .filter_map(|layer| layer.get("size")?.as_u64())
+        .sum();
+    Some(format!(
+        "{} MB in {}",
+        number(bytes as f64 / 1e6),
+        counted(layers.len(), "layer")
+    ))
+}
+
+/// Every scalar of a document by its path.
+fn leaves(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            fields
+                .iter()
+                .for_each(|(name, value)| leaves(value, format!("{path}{dot}{name}"), found));
+        }
+        Value::Array(items) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(at, value)| leaves(value, format!("{path}[{at}]"), found));
+        }
+        Value::String(text) => _ = found.insert(path, text.clone()),
+        other => _ = found.insert(path, other.to_string()),
+    }
+}
+
+/// The entries that differ, their keys after the name of what they are of.
+fn differing(
+    of: &str,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<SettingChange> {
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let [old, new] = [before, after].map(|side| move |key: &String| side.get(key).cloned());
+    let entry = |key: &String| SettingChange {
+        setting: format!("{of}{key}"),
+        old: old(key),
+        new: new(key),
+    };
+    keys.into_iter()
+        .map(entry)
+        .filter(|change| change.old != change.new)
+        .collect()
+}
+
+/// The settings of a `resolved.yaml` by their paths, without their origins. Those of a product's agents and controller
+/// come after the name of the strategy. Before model version 10, each strategy repeats what holds for all.
+fn settings(resolved: &str) -> BTreeMap<String, String> {
+    let mut strategy = None;
+    let mut settings = BTreeMap::new();
+    for line in resolved.lines().filter(|line| line.starts_with("  ")) {
+        let Some((path, value)) = line.trim_start().split_once(':') else {
+            continue;
+        };
+        let value = value
+            .rsplit_once("  # ")
+            .map_or(value, |(value, _)| value)
+            .trim()
+            .trim_matches('"');
+        if value.is_empty() && !line.starts_with("   ") {
+            strategy = Some(path.trim_matches('"'));
+            continue;
+        }
+        if NAMES.contains(&path) || strategy.is_some() && settings.contains_key(path) {
+            continue;
+        }
+        let place = strategy
+            .filter(|_| !path.starts_with("strategies."))
+            .map(|name| format!("{name}: "));
+        settings.insert(place.unwrap_or_default() + path, value.to_owned());
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_without_their_origin() {
+        let text = "# Every setting\neverywhere:\n  seed: 1  # line 5\n  a.b: \"{c: 1}\"  # default: guess\n  e: off\n\
+                    strategies:\n  x:  # rancherFleet\n    a.b: \"{c: 1}\"\n    strategies.x.d: 5%\n    \
+                    agent.wait: true\n  y:  # allAtOnce\n    agent.wait: false\n";
+        let found: Vec<(String, String)> = settings(text).into_iter().collect();
+        let expected = [
+            ("a.b", "{c: 1}"),
+            ("e", "off"),
+            ("strategies.x.d", "5%"),
+            ("x: agent.wait", "true"),
+            ("y: agent.wait", "false"),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(path, value)| (path.to_owned(), value.to_owned()))
+        );
+    }
+
+    #[test]
+    fn files_are_compared_by_their_values_and_manifests_by_their_size() {
+        let of = |old: &str, new: &str| -> Vec<String> {
+            let words = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+            let line = |change: SettingChange| {
+                format!(
+                    "{} {} > {}",
+                    change.setting,
+                    words(change.old),
+                    words(change.new)
+                )
+            };
+            file("f", old.as_bytes(), new.as_bytes())
+                .into_iter()
+                .map(line)
+                .collect()
+        };
+        let strategy = |limit: &str, more: &str| {
+            format!(
+                "# comment {limit}\nrolloutStrategy:\n  maxUnavailable: {limit}\n  partitions: [{{name: a}}{more}]\n"
+            )
+        };
+        assert_eq!(
+            of(&strategy("10%", ""), &strategy("25%", ", {name: b}")),
+            [
+                "f: rolloutStrategy.maxUnavailable 10% > 25%",
+                "f: rolloutStrategy.partitions[1].name - > b"
+            ]
+        );
+        assert!(
+            of("a: 1 # x\n", "a: 1\n").is_empty(),
+            "comments change nothing"
+        );
+        let manifest =
+            |size: u64| format!("{{\"layers\": [{{\"size\": {size}}}, {{\"size\": 1000000}}]}}");
+        assert_eq!(
+            of(&manifest(99_000_000), &manifest(399_000_000)),
+            ["f 100 MB in 2 layers > 400 MB in 2 layers"]
+        );
+        assert_eq!(of("a,b", "\u{0}"), ["f earlier contents > other contents"]);
+    }
+}

@@ -1,0 +1,369 @@
+//! A review as text for a terminal, and as Markdown for a pull request.
+//!
+//! Both begin with the change of the completion time and its cause. Measures that do not differ share one line, and
+//! nothing but numbers depends on the run, so that two reviews of the same change are the same text.
+
+use itertools::Itertools;
+
+use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview};
+use crate::report::answer::sentence::listed;
+use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
+use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
+use fleetsim_units::counted;
+
+/// Least share of the change of the time that is named as a cause.
+const NAMED: f64 = 0.1;
+/// Most settings that are listed.
+const SETTINGS_MAX: usize = 12;
+/// Most variants whose measures are listed in a terminal.
+const VARIANTS_MAX: usize = 6;
+
+impl MeasureReview {
+    /// `24.3 min`; `never` for a time that is not reached.
+    fn value(&self, value: Option<f64>) -> String {
+        match (value, self.unit) {
+            (Some(value), _) => with_unit(value, self.unit),
+            (None, "s") => in_unit(f64::INFINITY, self.unit),
+            (None, _) => "–".to_owned(),
+        }
+    }
+
+    /// Whether the interval of the difference shows a change.
+    fn is_clear(&self) -> bool {
+        self.low
+            .zip(self.high)
+            .is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    }
+
+    /// `−10.2 min [−10.5 to −9.9]`; empty when it is not known.
+    fn change(&self) -> String {
+        let Some(difference) = self.difference else {
+            return String::new();
+        };
+        let sign = |text: String| match text.strip_prefix('-') {
+            Some(size) if size.chars().any(|digit| ('1'..='9').contains(&digit)) => {
+                format!("−{size}")
+            }
+            Some(size) => size.to_owned(),
+            None if text.chars().any(|digit| ('1'..='9').contains(&digit)) => format!("+{text}"),
+            None => text,
+        };
+        let size = with_unit(difference.abs(), self.unit);
+        let text = sign(if difference < 0.0 {
+            format!("-{size}")
+        } else {
+            size
+        });
+        match self.low.zip(self.high) {
+            Some((low, high)) if low < high => {
+                let [_, low, high] = in_one_unit([difference, low, high], self.unit).map(sign);
+                if low == high {
+                    text
+                } else {
+                    format!("{text} [{low} to {high}]")
+                }
+            }
+            _ => text,
+        }
+    }
+}
+
+/// A value with its unit. Counts have none, because their heading says what is counted.
+fn with_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "s" | "bytes" | "bytes/s" | "1" => in_unit(value, unit),
+        // Of many, whole ones and halves.
+        _ if value.abs() >= 99.95 => count(value),
+        _ => number(value),
+    }
+}
+
+/// Numbers that are read together, in the unit of the first and without it.
+fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
+    let scaled = |size: f64| values.map(|value| value / size);
+    match unit {
+        "s" => apart(scaled(TimeUnit::for_span(values[0].abs()).seconds)),
+        "bytes/s" => scaled(RateUnit::for_max(values[0].abs()).bytes_per_s).map(number),
+        "bytes" => scaled(1e9).map(number),
+        "1" => scaled(0.01).map(number),
+        _ => values.map(number),
+    }
+}
+
+impl VariantReview {
+    /// `completes in 14.1 min instead of 24.3 min`.
+    fn headline(&self) -> String {
+        let Some(time) = self.time() else {
+            return "no completion time".to_owned();
+        };
+        match (time.old, time.new) {
+            (None, None) => "completes in neither version".to_owned(),
+            (Some(_), None) => format!("no longer completes (before: {})", time.value(time.old)),
+            (None, Some(_)) => format!(
+                "completes in {}; before, it did not complete",
+                time.value(time.new)
+            ),
+            _ if time.is_same => format!("completes in {} as before", time.value(time.new)),
+            _ if !time.is_clear() && time.low.is_some() => {
+                format!(
+                    "completes in {}; the change is within chance",
+                    time.value(time.new)
+                )
+            }
+            _ => format!(
+                "completes in {} instead of {}",
+                time.value(time.new),
+                time.value(time.old)
+            ),
+        }
+    }
+
+    /// Sentences on the cause of the change; empty where the time does not change.
+    fn cause(&self) -> String {
+        let mut sentences = Vec::new();
+        let total = self
+            .time()
+            .and_then(|time| time.difference)
+            .unwrap_or(0.0)
+            .abs();
+        let named = |cause: &&CauseReview| total > 0.0 && cause.difference_s.abs() >= NAMED * total;
+        let part = |cause: &CauseReview| {
+            let direction = if cause.difference_s < 0.0 {
+                "less"
+            } else {
+                "more"
+            };
+            format!(
+                "{} {direction} {}",
+                in_unit(cause.difference_s.abs(), "s"),
+                cause.part
+            )
+        };
+        let parts: Vec<String> = self.causes.iter().filter(named).map(part).collect();
+        if !parts.is_empty() {
+            sentences.push(format!("On the critical path: {}.", listed(&parts)));
+        }
+        let [before, after] = self.stages;
+        if before != after {
+            sentences.push(format!("Stages: {before} → {after}."));
+        }
+        let [old, new] = self.finished;
+        if let Some(rule) = self.held_by.as_ref().filter(|rule| !rule.is_empty()) {
+            sentences.push(format!(
+                "{new} of {} runs complete (before: {old}), blocked by {rule}.",
+                self.pairs
+            ));
+        }
+        sentences.join(" ")
+    }
+
+    /// The rows of its table, and the line on measures that do not differ.
+    fn rows(&self) -> (Vec<[String; 4]>, String) {
+        let (same, other): (Vec<&MeasureReview>, Vec<_>) =
+            self.measures.iter().partition(|measure| measure.is_same);
+        let row = |measure: &MeasureReview| {
+            let difference = match measure.change() {
+                text if measure.is_clear() || measure.low.is_none() => text,
+                text => format!("{text} (within chance)"),
+            };
+            [
+                measure.heading.to_owned(),
+                measure.value(measure.old),
+                measure.value(measure.new),
+                difference,
+            ]
+        };
+        let unchanged = same
+            .iter()
+            .map(|measure| format!("{} {}", measure.heading, measure.value(measure.new)));
+        let unchanged = if same.is_empty() {
+            String::new()
+        } else {
+            format!("Unchanged: {}.", unchanged.format(", "))
+        };
+        (other.into_iter().map(row).collect(), unchanged)
+    }
+}
+
+impl Review {
+    /// The settings that differ, one in a line.
+    fn setting_lines(&self) -> Vec<String> {
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(none)".to_owned());
+        let line = |change: &SettingChange| {
+            format!(
+                "{}: {} → {}",
+                change.setting,
+                value(&change.old),
+                value(&change.new)
+            )
+        };
+        let mut lines: Vec<String> = self.settings.iter().take(SETTINGS_MAX).map(line).collect();
+        let more = self
+            .settings
+            .len()
+            .checked_sub(SETTINGS_MAX)
+            .filter(|more| *more > 0);
+        lines.extend(more.map(|more| format!("{more} more settings")));
+        lines
+    }
+
+    /// Sentences on variants that only one version has; empty without any.
+    fn one_sided(&self) -> String {
+        let of = |words: &str, names: &[String]| match names {
+            [] => None,
+            names => Some(format!("{words}: {}.", names.join(", "))),
+        };
+        of("Only before", &self.only_old)
+            .into_iter()
+            .chain(of("Only after", &self.only_new))
+            .join(" ")
+    }
+
+    /// `20 replicates with the same random numbers`.
+    fn basis(&self) -> String {
+        let pairs = self
+            .variants
+            .iter()
+            .map(|variant| variant.pairs)
+            .min()
+            .unwrap_or(0);
+        format!(
+            "Medians over {} with the same random numbers (seed {}); differences are means of pairs with their 95% \
+             interval.",
+            counted(pairs, "replicate"),
+            self.seed
+        )
+    }
+}
+
+/// The review for a terminal that is `width` characters wide.
+#[must_use]
+pub fn review_text(review: &Review, width: usize) -> String {
+    let mut text = format!("{} → {}\n\n", review.old, review.new);
+    for variant in &review.variants {
+        let cause = variant.cause();
+        let sentence = format!("`{}` {}. {cause}", variant.variant, variant.headline());
+        text.push_str(&wrapped(sentence.trim_end(), width, ""));
+        if review.variants.len() > VARIANTS_MAX {
+            continue;
+        }
+        let (rows, unchanged) = variant.rows();
+        if !rows.is_empty() {
+            let heads = ["", "before", "after", "difference [95% CI]"];
+            let columns = [0, 1, 2, 3].map(|at| column(heads[at], &rows, |row| row[at].clone()));
+            text.extend(
+                side_by_side(&columns, 1)
+                    .iter()
+                    .map(|line| format!("  {}\n", line.trim_end())),
+            );
+        }
+        if !unchanged.is_empty() {
+            text.push_str(&format!(
+                "  {}",
+                wrapped(&unchanged, width.saturating_sub(2), "  ")
+            ));
+        }
+        text.push('\n');
+    }
+    if review.variants.len() > VARIANTS_MAX {
+        text.push('\n');
+    }
+    text.push_str(&paragraph(&review.one_sided(), width));
+    match review.setting_lines() {
+        lines if lines.is_empty() => text.push_str("No setting differs.\n"),
+        lines => {
+            text.push_str("Settings that differ:\n");
+            lines.iter().for_each(|line| {
+                text.push_str(&format!(
+                    "  {}",
+                    wrapped(line, width.saturating_sub(2), "    ")
+                ))
+            });
+        }
+    }
+    text.push_str(&wrapped(&review.basis(), width, ""));
+    text
+}
+
+/// The review as a comment on a pull request. `verdicts`: the limits that the new version asserts, as text.
+#[must_use]
+pub fn review_markdown(review: &Review, verdicts: &str) -> String {
+    let mut text = String::new();
+    let head = match review.variants.as_slice() {
+        _ if review.is_same() => "no measure of the rollout changes".to_owned(),
+        [only] => format!("{} {}", code(&only.variant), only.headline()),
+        several => {
+            let changed = several
+                .iter()
+                .filter(|variant| variant.time().is_some_and(MeasureReview::is_clear))
+                .count();
+            format!("{changed} of {} rollouts take another time", several.len())
+        }
+    };
+    text.push_str(&format!("### fleetsim: {head}\n"));
+    for variant in &review.variants {
+        let (rows, unchanged) = variant.rows();
+        if review.variants.len() > 1 {
+            text.push_str(&format!(
+                "\n**{}** {}\n",
+                code(&variant.variant),
+                variant.headline()
+            ));
+        }
+        let cause = variant.cause();
+        if !cause.is_empty() {
+            text.push_str(&format!("\n{cause}\n"));
+        }
+        if !rows.is_empty() {
+            text.push_str("\n| | before | after | difference [95% CI] |\n|---|---:|---:|---:|\n");
+            rows.iter().for_each(|row| {
+                text.push_str(&format!(
+                    "| {} |\n",
+                    row.iter().map(|cell| cell_of(cell)).format(" | ")
+                ));
+            });
+        }
+        if !unchanged.is_empty() {
+            text.push_str(&format!("\n{unchanged}\n"));
+        }
+    }
+    if !review.one_sided().is_empty() {
+        text.push_str(&format!("\n{}\n", review.one_sided()));
+    }
+    if !verdicts.is_empty() {
+        text.push_str(&format!("\n```text\n{}\n```\n", verdicts.trim()));
+    }
+    let lines = review.setting_lines();
+    let summary = match review.settings.len() {
+        0 => "No setting differs".to_owned(),
+        1 => "1 setting differs".to_owned(),
+        several => format!("{several} settings differ"),
+    };
+    text.push_str(&format!("\n<details><summary>{summary}</summary>\n\n"));
+    lines
+        .iter()
+        .for_each(|line| text.push_str(&format!("- {}\n", code(line))));
+    text.push_str(&format!("\n{}\n\n</details>\n", review.basis()));
+    text
+}
+
+/// A text of the experiment, which may be a stranger's, as code that it cannot end.
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('`', "'"))
+}
+
+/// A cell of a Markdown table.
+fn cell_of(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_keep_their_half() {
+        let texts = [52.5, 105.5, 1_234.0, 123.4].map(|value| with_unit(value, "pulls"));
+        assert_eq!(texts, ["52.5", "105.5", "1,234", "123"]);
+    }
+}

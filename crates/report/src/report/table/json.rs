@@ -1,0 +1,157 @@
+//! The comparison as JSON, for programs.
+
+use serde::Serialize;
+
+use crate::report::data::{Results, VariantResults};
+use crate::report::limits::{AssertedLimit, JudgedLimit};
+use crate::results::{READY_TIME, SummaryRow, UncertaintyRow, Verdict};
+use fleetsim_units::serial::Ordered;
+
+/// The version of the JSON form; raised when a field changes its name or meaning.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// The measures whose medians it has.
+const MEDIANS: [&str; 14] = [
+    READY_TIME,
+    "completion_s",
+    "targets",
+    "reachable_targets",
+    "paused_targets",
+    "agentless_targets",
+    "offline_targets",
+    "peak_pulls",
+    "egress_peak_1s_bytes_per_s",
+    "egress_busy_share",
+    "egress_bytes",
+    "failed_pulls",
+    "responses_429",
+    "peak_not_ready",
+];
+
+/// A value of a row.
+type SummaryValue = fn(&SummaryRow) -> Option<f64>;
+
+/// The ends of their ranges: the measure, the name, and the value.
+const ENDS: [(&str, &str, SummaryValue); 4] = [
+    (READY_TIME, "reachable_ready_median_ci95_low_s", |row| {
+        row.median_ci95_low
+    }),
+    (READY_TIME, "reachable_ready_median_ci95_high_s", |row| {
+        row.median_ci95_high
+    }),
+    ("peak_pulls", "peak_pulls_p5", |row| row.p5),
+    ("peak_pulls", "peak_pulls_p95", |row| row.p95),
+];
+
+/// The JSON form of the comparison.
+#[derive(Debug, Serialize)]
+struct ComparisonJson<'r> {
+    schema_version: u32,
+    experiment: &'r str,
+    seed: u64,
+    command: &'r str,
+    variants: Vec<VariantJson<'r>>,
+    /// Both kinds of interval; left out where constants were not drawn.
+    #[serde(skip_serializing_if = "<[UncertaintyRow]>::is_empty")]
+    uncertainty: &'r [UncertaintyRow],
+    assertions: Vec<AssertionJson>,
+}
+
+/// An asserted limit in the JSON form.
+#[derive(Debug, Serialize)]
+struct AssertionJson {
+    limit: String,
+    /// `null`: all strategies.
+    strategy: Option<String>,
+    holds: bool,
+    variants: Vec<VerdictJson>,
+}
+
+/// The verdict on one variant in the JSON form.
+#[derive(Debug, Serialize)]
+struct VerdictJson {
+    variant: String,
+    holds: bool,
+    /// The value that was compared; `null` for a time that was never reached.
+    value: Option<f64>,
+    unit: &'static str,
+    runs: usize,
+    runs_outside: usize,
+}
+
+/// One variant in the JSON form: medians over runs; `null` where no run has the measure.
+#[derive(Debug, Serialize)]
+struct VariantJson<'r> {
+    variant: &'r str,
+    strategy: &'r str,
+    setting: &'r str,
+    runs: usize,
+    finished: usize,
+    held_by: Option<&'r str>,
+    held_detail: Option<&'r str>,
+    /// By their names.
+    #[serde(flatten)]
+    measures: Ordered<Option<f64>>,
+}
+
+/// The comparison as JSON: `schema_version`, the experiment, and one object a variant.
+#[must_use]
+pub fn json(results: &Results) -> String {
+    let variants = results.variants();
+    let comparison = ComparisonJson {
+        schema_version: SCHEMA_VERSION,
+        experiment: &results.provenance.experiment,
+        seed: results.provenance.seed,
+        command: &results.provenance.command,
+        variants: variants.iter().map(row).collect(),
+        assertions: JudgedLimit::all(results, &variants)
+            .iter()
+            .map(assertion)
+            .collect(),
+        uncertainty: &results.uncertainty,
+    };
+    let mut text = serde_json::to_string_pretty(&comparison)
+        .expect("plain fields with text keys are always JSON");
+    text.push('\n');
+    text
+}
+
+fn assertion(judged: &JudgedLimit<'_, '_>) -> AssertionJson {
+    let AssertedLimit { limit, strategy } = &judged.asserted;
+    let verdict = |&(variant, verdict): &(&VariantResults<'_>, Verdict)| VerdictJson {
+        variant: variant.name().to_owned(),
+        holds: verdict.holds,
+        value: verdict.value.is_finite().then_some(verdict.value),
+        unit: limit.measure().unit,
+        runs: variant.runs.len(),
+        runs_outside: verdict.runs_beyond,
+    };
+    AssertionJson {
+        limit: limit.to_string(),
+        strategy: strategy.clone(),
+        holds: judged.holds(),
+        variants: judged.verdicts.iter().map(verdict).collect(),
+    }
+}
+
+fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
+    let info = variant.info;
+    let mut measures: Vec<(String, Option<f64>)> = Vec::new();
+    for name in MEDIANS {
+        measures.push((name.to_owned(), variant.median(name)));
+        let ends = ENDS.iter().filter(|(measure, ..)| *measure == name);
+        measures.extend(
+            ends.map(|(_, end, of)| ((*end).to_owned(), variant.summary(name).and_then(of))),
+        );
+    }
+    VariantJson {
+        variant: &info.variant,
+        strategy: &info.strategy,
+        setting: &info.setting,
+        runs: variant.runs.len(),
+        finished: variant.finished(),
+        held_by: variant.unfinished().map(|run| run.held_by.as_str()),
+        held_detail: variant.unfinished().map(|run| run.held_detail.as_str()),
+        measures: Ordered(measures),
+    }
+}

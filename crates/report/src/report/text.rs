@@ -1,0 +1,246 @@
+//! Texts measured and cut to the room they have, with the font that the charts are set in.
+
+use ab_glyph::{Font, FontRef, GlyphId};
+
+use super::style::{BOLD, REGULAR};
+use fleetsim_units::io::printable;
+
+/// `text` as it may stand in HTML and in its attributes.
+pub(super) fn escaped(text: &str) -> String {
+    // The letter of all escapes comes first.
+    let escapes = [
+        ('&', "&amp;"),
+        ('<', "&lt;"),
+        ('>', "&gt;"),
+        ('"', "&quot;"),
+        ('\'', "&#39;"),
+    ];
+    escapes
+        .iter()
+        .fold(printable(text).into_owned(), |text, (letter, escape)| {
+            text.replace(*letter, escape)
+        })
+}
+
+/// The weight of a text.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Weight {
+    Regular,
+    Bold,
+}
+
+/// The width of `text` in logical pixels, with kerning.
+pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
+    lay_out(text, size, weight).1
+}
+
+/// The width of the widest text; 0 without one.
+pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weight: Weight) -> f64 {
+    texts
+        .into_iter()
+        .map(|text| text_width(text.as_ref(), size, weight))
+        .fold(0.0, f64::max)
+}
+
+/// The glyphs of `text` with the distance of each from the left end, and the whole width.
+pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
+    let (font, scale) = (face(weight), glyph_scale(size, weight));
+    let mut at = 0.0;
+    let mut glyphs: Vec<(GlyphId, f64)> = Vec::with_capacity(text.len());
+    for letter in text.chars() {
+        let glyph = font.glyph_id(letter);
+        if let Some(&(before, _)) = glyphs.last() {
+            at += scale * f64::from(font.kern_unscaled(before, glyph));
+        }
+        glyphs.push((glyph, at));
+        at += scale * f64::from(font.h_advance_unscaled(glyph));
+    }
+    (glyphs, at)
+}
+
+/// The font of a weight.
+pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
+    match weight {
+        Weight::Regular => &REGULAR,
+        Weight::Bold => &BOLD,
+    }
+}
+
+/// Logical pixels of a unit of the font, in a text of this size.
+pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
+    size / f64::from(
+        face(weight)
+            .units_per_em()
+            .expect("a scalable font says its em"),
+    )
+}
+
+/// `text`, cut with an ellipsis where it is wider than `width`.
+pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> String {
+    let letters = text.chars().count();
+    let cut = |kept: usize| {
+        format!(
+            "{}…",
+            text.chars().take(kept).collect::<String>().trim_end()
+        )
+    };
+    shortest_cut(text, letters, cut, |text| {
+        text_width(text, size, weight) <= width
+    })
+}
+
+/// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis where it is too wide.
+pub(super) fn in_lines(
+    text: &str,
+    size: f64,
+    weight: Weight,
+    width: f64,
+    most: usize,
+) -> Vec<String> {
+    let fits = |line: &str| text_width(line, size, weight) <= width;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let free = lines.len() < most;
+        match lines.last_mut() {
+            Some(line) if !free || fits(&format!("{line} {word}")) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+        .iter()
+        .map(|line| fitted(line, size, weight, width))
+        .collect()
+}
+
+/// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
+pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let cut = |kept: usize| {
+        let (head, tail) = (kept - kept * 2 / 3, kept * 2 / 3);
+        letters[..head]
+            .iter()
+            .chain(&['…'])
+            .chain(&letters[letters.len() - tail..])
+            .collect()
+    };
+    shortest_cut(name, letters.len(), cut, |text| {
+        text_width(text, size, weight) <= width
+    })
+}
+
+/// Length in bytes of the whole words that all names start with, including the space, if each name continues after it.
+pub(super) fn common_start(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return 0;
+    };
+    let spaces = first.match_indices(' ').map(|(at, _)| at + 1);
+    let common = |&end: &usize| {
+        let goes_on = |name: &str| name.len() > end && name.starts_with(&first[..end]);
+        goes_on(first) && others.iter().all(|name| goes_on(name))
+    };
+    spaces.take_while(common).last().unwrap_or(0)
+}
+
+fn shortest_cut(
+    text: &str,
+    letters: usize,
+    cut: impl Fn(usize) -> String,
+    fits: impl Fn(&str) -> bool,
+) -> String {
+    if fits(text) {
+        return text.to_owned();
+    }
+    (1..letters)
+        .rev()
+        .map(cut)
+        .find(|shorter| fits(shorter))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LABEL_SIZE: f64 = 13.0;
+
+    #[test]
+    fn a_text_that_is_too_wide_ends_in_an_ellipsis() {
+        assert_eq!(
+            fitted("maxUnavailable", LABEL_SIZE, Weight::Regular, 500.0),
+            "maxUnavailable"
+        );
+        let cut = fitted(
+            "maxUnavailable 100 percent",
+            LABEL_SIZE,
+            Weight::Regular,
+            80.0,
+        );
+        assert!(cut.ends_with('…') && cut.len() > 6, "{cut}");
+        assert!(text_width(&cut, LABEL_SIZE, Weight::Regular) <= 80.0);
+    }
+
+    #[test]
+    fn a_long_text_takes_more_lines_and_only_the_last_is_cut() {
+        let in_two = |text: &str| in_lines(text, LABEL_SIZE, Weight::Regular, 100.0, 2);
+        assert_eq!(in_two("one"), ["one"]);
+        assert_eq!(
+            in_two("maxUnavailable 5 percent"),
+            ["maxUnavailable", "5 percent"]
+        );
+        let cut = in_two("maxUnavailable of five percent, or of every cluster at once");
+        assert!(
+            cut.len() == 2 && cut[0] == "maxUnavailable" && cut[1].ends_with('…'),
+            "{cut:?}"
+        );
+    }
+
+    #[test]
+    fn the_common_start_of_names_is_of_whole_words_and_leaves_something_of_each() {
+        let cases = [
+            (
+                &["from git max=5%", "from git max=10%"][..],
+                "from git ",
+                "settings differ",
+            ),
+            (&["max=5%", "max=10%"], "", "half a word is none"),
+            (&["fleet a", "all at once"], "", "nothing in common"),
+            (
+                &["fleet a", "fleet a b"],
+                "fleet ",
+                "the shorter name stays",
+            ),
+            (
+                &["fleet ", "fleet b"],
+                "",
+                "nothing would be left of the first",
+            ),
+            (
+                &["alone in the world"],
+                "",
+                "a single name has no common start",
+            ),
+            (&[], "", "no name"),
+        ];
+        for (names, expected, reason) in cases {
+            assert_eq!(common_start(names), expected.len(), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_too_wide_keeps_its_setting() {
+        let cut = fitted_name(
+            "a strategy with a long name, maxUnavailable=25%",
+            LABEL_SIZE,
+            Weight::Bold,
+            160.0,
+        );
+        assert!(
+            cut.starts_with('a') && cut.contains('…') && cut.ends_with("=25%"),
+            "{cut}"
+        );
+        assert!(text_width(&cut, LABEL_SIZE, Weight::Bold) <= 160.0);
+    }
+}

@@ -1,0 +1,225 @@
+//! `comparison.csv`: which variants may be the best of those that are compared, by measures of which less is better.
+//!
+//! The comparisons of one measure hold together, at 95% (see `stats::with_the_best`). Different measures and different
+//! worlds are different questions, each with its own 95%.
+//!
+//! A variant without a value in a replicate has no mean, so it is not the best if another variant has all. Only the
+//! replicates that all variants have are compared.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{MEASURES, READY_TIME, RunRow, Setting, VariantRecord, compared};
+use fleetsim_units::stats::{self, Contender};
+
+/// The measures that are compared.
+const COMPARED: [&str; 8] = [
+    READY_TIME,
+    "completion_s",
+    "peak_pulls",
+    "egress_peak_60s_bytes_per_s",
+    "failed_pulls",
+    "peak_not_ready",
+    "not_ready_cluster_hours",
+    "exposed_targets",
+];
+/// Resamples of the critical values.
+const RESAMPLES: usize = 999;
+/// The level of all statements on one measure in one world together.
+const LEVEL: f64 = 0.95;
+
+/// `comparison.csv`: one measure of one variant, beside the other variants of its world.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ComparisonRow {
+    /// The variant.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings.
+    pub setting: String,
+    /// The measure: a column of `runs.csv`.
+    pub measure: String,
+    /// The measure's unit.
+    pub unit: String,
+    /// Number of variants that are compared.
+    pub compared: u64,
+    /// Replicates that all of them have.
+    pub pairs: u64,
+    /// Whether its mean may be the smallest.
+    pub may_be_best: bool,
+    /// Difference of its mean from the smallest mean of the others; empty without a mean.
+    pub behind: Option<f64>,
+    /// Lower end of the simultaneous 95% interval of that.
+    pub behind_low: Option<f64>,
+    /// Upper end of the simultaneous 95% interval of that.
+    pub behind_high: Option<f64>,
+}
+
+/// The comparisons of all variants with runs; none of a variant that is alone in its world.
+pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<ComparisonRow> {
+    let variants: Vec<&VariantRecord> = variants
+        .iter()
+        .filter(|variant| !variant.runs.is_empty())
+        .collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.settings.as_slice())
+        .collect();
+    let mut rows = Vec::new();
+    for group in compared(&settings).iter().filter(|group| group.len() > 1) {
+        let runs = |at: &usize| {
+            variants[*at]
+                .runs
+                .iter()
+                .map(|run| &run.run)
+                .collect::<Vec<&RunRow>>()
+        };
+        let runs: Vec<Vec<&RunRow>> = group.iter().map(runs).collect();
+        for name in COMPARED {
+            let measure = MEASURES
+                .iter()
+                .find(|measure| measure.name == name)
+                .expect("a column of the table");
+            let (pairs, found) = contenders(&runs, measure.of, seed);
+            rows.extend(group.iter().zip(found).map(|(&at, found)| ComparisonRow {
+                variant: variants[at].variant.clone(),
+                strategy: variants[at].strategy.clone(),
+                setting: variants[at].setting.clone(),
+                measure: measure.name.to_owned(),
+                unit: measure.unit.to_owned(),
+                compared: group.len() as u64,
+                pairs: pairs as u64,
+                may_be_best: found.is_some_and(|found| found.may_be_best),
+                behind: found.map(|found| found.behind.estimate),
+                behind_low: found.map(|found| found.behind.low),
+                behind_high: found.map(|found| found.behind.high),
+            }));
+        }
+    }
+    rows
+}
+
+/// Compares one measure of several variants over the replicates that all of them have, whose number is the first part.
+/// `None` for a variant without a value in one of them, and for all where fewer than two variants or replicates can be
+/// compared.
+#[must_use]
+pub fn contenders<'r>(
+    variants: &[Vec<&'r RunRow>],
+    of: impl Fn(&RunRow) -> Option<f64>,
+    seed: u64,
+) -> (usize, Vec<Option<Contender>>) {
+    let by_replicate =
+        |runs: &Vec<&'r RunRow>| runs.iter().map(|run| (run.replicate, *run)).collect();
+    let by_replicate: Vec<BTreeMap<u32, &RunRow>> = variants.iter().map(by_replicate).collect();
+    let first = variants
+        .first()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+        .map(|run| run.replicate);
+    let common: Vec<u32> = first
+        .filter(|run| by_replicate.iter().all(|runs| runs.contains_key(run)))
+        .collect();
+    let values = |runs: &BTreeMap<u32, &RunRow>| {
+        common.iter().map(|replicate| of(runs[replicate])).collect()
+    };
+    let values: Vec<Option<Vec<f64>>> = by_replicate.iter().map(values).collect();
+    let complete: Vec<Vec<f64>> = values.iter().flatten().cloned().collect();
+    let found = stats::with_the_best(&complete, LEVEL, RESAMPLES, seed);
+    let mut found = found.into_iter().flatten();
+    let of_each = values
+        .iter()
+        .map(|values| values.as_ref().and_then(|_| found.next()))
+        .collect();
+    (common.len(), of_each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{run_record, variant};
+    use super::*;
+    use crate::results::RunRecord;
+
+    fn of_times(name: &str, times: &[Option<f64>]) -> VariantRecord {
+        let run = |(replicate, &reachable_ready_s): (u32, &Option<f64>)| {
+            let record = run_record(replicate, 10);
+            RunRecord {
+                run: RunRow {
+                    reachable_ready_s,
+                    ..record.run
+                },
+                ..record
+            }
+        };
+        variant(name, (0..).zip(times).map(run).collect())
+    }
+
+    fn times(base: f64, step: f64) -> Vec<Option<f64>> {
+        (0..12)
+            .map(|run| Some(base + 10.0 * f64::from(run * 7 % 12) + step * f64::from(run % 3)))
+            .collect()
+    }
+
+    #[test]
+    fn every_variant_that_may_be_the_fastest_is_marked() {
+        let mut stuck = times(90.0, 0.0);
+        stuck[5] = None;
+        let all = [
+            of_times("a", &times(100.0, 0.0)),
+            of_times("b", &times(99.9, 0.1)),
+            of_times("c", &times(130.0, 0.3)),
+            of_times("stuck", &stuck),
+        ];
+        let rows = comparisons(&all, 1);
+        let of = |name: &str| {
+            let found = rows
+                .iter()
+                .find(|row| row.variant == name && row.measure == READY_TIME);
+            found.expect("a row for each measure and variant").clone()
+        };
+        assert_eq!(
+            (
+                of("a").may_be_best,
+                of("b").may_be_best,
+                of("c").may_be_best
+            ),
+            (true, true, false)
+        );
+        assert_eq!((of("a").compared, of("a").pairs), (4, 12));
+        assert!(
+            of("c").behind_low >= Some(0.0) && of("c").behind.expect("a mean") > 29.0,
+            "{:?}",
+            of("c")
+        );
+        assert_eq!(
+            (of("stuck").may_be_best, of("stuck").behind),
+            (false, None),
+            "it has no mean"
+        );
+        // Equal everywhere: all of them may have the lowest peak.
+        assert!(
+            rows.iter()
+                .filter(|row| row.measure == "peak_pulls")
+                .all(|row| row.may_be_best)
+        );
+        assert!(
+            comparisons(&all[..1], 1).is_empty(),
+            "nothing to compare with"
+        );
+    }
+
+    #[test]
+    fn variants_are_compared_over_the_replicates_that_all_have() {
+        let all = [
+            of_times("a", &times(100.0, 0.0)),
+            of_times("b", &times(101.0, 0.0)[..4]),
+        ];
+        let rows = comparisons(&all, 1);
+        assert_eq!(
+            (rows[0].pairs, rows[0].may_be_best, rows[1].may_be_best),
+            (4, true, false),
+            "always 1 s later"
+        );
+    }
+}

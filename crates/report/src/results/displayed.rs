@@ -1,0 +1,193 @@
+//! The displayed replicate: the one run of every variant that curves, fleets and single times show.
+//!
+//! All variants show the same replicate, so that they have the same offline clusters, delays and failures. A chart
+//! shows the variants of all worlds side by side, so worlds share the replicate too. It is the replicate that is
+//! closest to the medians of all variants: with the smallest sum of rank distances, over the variants and over two
+//! measures, the time until all reachable targets are ready and the peak of pulls; among equals the first. A run that
+//! did not get there ranks behind all that did. Ranks and not values, because one slow variant would outweigh all
+//! others.
+
+use std::collections::BTreeMap;
+
+use super::{RunRow, VariantRecord};
+use fleetsim_units::stats::ordered;
+
+/// One rank; a multiple of most numbers of runs, so that equal distances stay equal when divided.
+const RANK: u64 = 5_354_228_880;
+
+/// The replicate that all `variants` with runs show. `None` without runs, or without a replicate that all of them have.
+#[must_use]
+pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
+    let with_runs = variants.iter().filter(|variant| !variant.runs.is_empty());
+    let in_both = |common: BTreeMap<u32, u64>, own: BTreeMap<u32, u64>| {
+        common
+            .into_iter()
+            .filter_map(|(replicate, sum)| Some((replicate, sum + own.get(&replicate)?)))
+            .collect()
+    };
+    let common = with_runs.map(distances).reduce(in_both)?;
+    common
+        .into_iter()
+        .min_by_key(|&(replicate, sum)| (sum, replicate))
+        .map(|(replicate, _)| replicate)
+}
+
+/// Each replicate of a variant with the distance of its ranks from the median rank.
+fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
+    let of = |measure: fn(&RunRow) -> f64| {
+        rank_distances(
+            &variant
+                .runs
+                .iter()
+                .map(|run| measure(&run.run))
+                .collect::<Vec<f64>>(),
+        )
+    };
+    let ready = of(|run| run.reachable_ready_s.unwrap_or(f64::INFINITY));
+    let sums = ready
+        .into_iter()
+        .zip(of(|run| run.peak_pulls as f64))
+        .map(|(ready, pulls)| ready + pulls);
+    variant
+        .runs
+        .iter()
+        .map(|run| run.run.replicate)
+        .zip(sums)
+        .collect()
+}
+
+/// The distance of each value's rank from the middle, as a share of all ranks, in units of 1/(2 [`RANK`]). Equal values
+/// share the mean of their ranks.
+fn rank_distances(values: &[f64]) -> Vec<u64> {
+    let sorted = ordered(values);
+    let runs = values.len() as u64;
+    let distance = |value: &f64| {
+        let below = sorted.partition_point(|other| other.total_cmp(value).is_lt()) as u64;
+        let upto = sorted.partition_point(|other| other.total_cmp(value).is_le()) as u64;
+        // Twice the mean rank is below + upto + 1, and twice the middle one runs + 1.
+        (below + upto).abs_diff(runs) * RANK / runs
+    };
+    values.iter().map(distance).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RunRecord;
+    use super::super::testing::{run_record, variant};
+    use super::*;
+
+    /// Runs with these times (`None`: unfinished) and peaks.
+    fn of(runs: &[(Option<f64>, u64)]) -> VariantRecord {
+        let run = |(replicate, &(reachable_ready_s, peak)): (u32, &(Option<f64>, u64))| {
+            let record = run_record(replicate, peak);
+            RunRecord {
+                run: RunRow {
+                    reachable_ready_s,
+                    ..record.run
+                },
+                ..record
+            }
+        };
+        variant("v", (0..).zip(runs).map(run).collect())
+    }
+
+    #[test]
+    fn ranks_count_from_the_middle_and_equal_values_share_theirs() {
+        let in_ranks = |values: &[f64]| -> Vec<u64> {
+            rank_distances(values)
+                .iter()
+                .map(|distance| distance * values.len() as u64 / RANK)
+                .collect()
+        };
+        // Ranks 1 to 3 around 2, in half ranks.
+        assert_eq!(in_ranks(&[7.0, 9.0, 8.0]), [2, 2, 0]);
+        // Ranks 1, 2, 3, 4 around 2.5.
+        assert_eq!(in_ranks(&[4.0, 1.0, 3.0, f64::INFINITY]), [1, 3, 1, 3]);
+        // The two unfinished share 3.5.
+        assert_eq!(
+            in_ranks(&[4.0, f64::INFINITY, f64::INFINITY, 1.0]),
+            [1, 2, 2, 3]
+        );
+        assert_eq!(in_ranks(&[5.0; 3]), [0; 3]);
+    }
+
+    #[test]
+    fn all_variants_show_the_replicate_closest_to_all_medians() {
+        // Ranks 5 3 2 4 1: distances 4 0 2 2 4 in half ranks, for times and for peaks.
+        let one = of(&[
+            (Some(30.0), 30),
+            (Some(20.0), 20),
+            (Some(10.0), 10),
+            (Some(25.0), 25),
+            (Some(5.0), 5),
+        ]);
+        // Ranks 1 5 3 2 4: distances 4 4 0 2 2. Sums of both: 8 4 2 4 6.
+        let two = of(&[
+            (Some(10.0), 10),
+            (Some(50.0), 50),
+            (Some(30.0), 30),
+            (Some(20.0), 20),
+            (Some(40.0), 40),
+        ]);
+        assert_eq!(displayed_replicate(std::slice::from_ref(&one)), Some(1));
+        assert_eq!(displayed_replicate(std::slice::from_ref(&two)), Some(2));
+        assert_eq!(displayed_replicate(&[one, two]), Some(2));
+    }
+
+    #[test]
+    fn unfinished_runs_are_late_and_ties_go_to_the_first() {
+        let mostly_stalled = of(&[(Some(9.0), 4), (None, 4), (None, 4)]);
+        assert_eq!(
+            displayed_replicate(&[mostly_stalled]),
+            Some(1),
+            "the median run is unfinished"
+        );
+        assert_eq!(
+            displayed_replicate(&[of(&[(Some(1.0), 5), (Some(1.0), 5)])]),
+            Some(0)
+        );
+        assert_eq!(
+            displayed_replicate(&[of(&[]), of(&[(None, 1)])]),
+            Some(0),
+            "a variant without runs shows nothing"
+        );
+        assert_eq!(displayed_replicate(&[]), None);
+    }
+
+    /// A search of each replicate among all would take 10^10 steps for each pair.
+    #[test]
+    fn a_hundred_thousand_replicates_take_a_moment() {
+        let began = std::time::Instant::now();
+        let runs: Vec<(Option<f64>, u64)> = (0..100_000)
+            .map(|at| (Some(f64::from(at * 7919 % 99_991)), 1))
+            .collect();
+        let all = [of(&runs), of(&runs), of(&runs)];
+        assert!(displayed_replicate(&all).is_some());
+        let rows = |variant: &VariantRecord| {
+            variant
+                .runs
+                .iter()
+                .map(|run| run.run.clone())
+                .collect::<Vec<_>>()
+        };
+        let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
+        let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
+        // Without values the means are not compared, and pairing is all that is left.
+        assert_eq!(crate::results::contenders(&rows, |_| None, 1).0, 100_000);
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn variants_with_more_runs_show_one_that_all_have() {
+        let few = of(&[(Some(1.0), 1), (Some(3.0), 3)]);
+        let many = of(&[
+            (Some(9.0), 9),
+            (Some(8.0), 8),
+            (Some(5.0), 5),
+            (Some(1.0), 1),
+            (Some(2.0), 2),
+        ]);
+        // Distances of the five: 4/5, 2/5, 0, … and of the two 1/2 each, all twice.
+        assert_eq!(displayed_replicate(&[few, many]), Some(1));
+    }
+}

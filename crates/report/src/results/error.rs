@@ -1,0 +1,162 @@
+//! Why results could not be written or read. Each message names the path and a fix.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use fleetsim_units::counted;
+
+/// Why results could not be written or read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ResultsError {
+    /// The file system refused.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// The attempted operation.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The file system's error.
+        source: std::io::Error,
+    },
+    /// A path that cannot be a results folder: a file, a dangling link, or a path without a name.
+    #[error("{} is not a folder; choose another output folder", .0.display())]
+    NotAFolder(PathBuf),
+    /// A folder that cannot be renamed, such as a mount point.
+    #[error("cannot replace the folder {}: {}; use a new folder in it, e.g. `{}`", .0.display(), .1, .0.join("results").display())]
+    Fixed(PathBuf, #[source] std::io::Error),
+    /// A folder without results, or without a plan.
+    #[error(
+        "{} is not a results folder: {file} is missing, damaged or not written by fleetsim; name a folder that \
+         `fleetsim run` wrote",
+        folder.display()
+    )]
+    NoResults {
+        /// The folder.
+        folder: PathBuf,
+        /// The missing file.
+        file: &'static str,
+    },
+    /// A folder that fleetsim did not write.
+    #[error(
+        "{} exists but has no fleetsim results; remove it or choose another output folder",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    /// Results of another experiment.
+    #[error(
+        "{} has results of the experiment `{found}`, not of `{wanted}`; remove it or choose another output folder",
+        path.display()
+    )]
+    OtherExperiment {
+        /// The folder.
+        path: PathBuf,
+        /// The experiment whose results it has.
+        found: String,
+        /// The experiment to write.
+        wanted: String,
+    },
+    /// A finished study that a smaller or another one, asked for on the command line, would replace.
+    #[error(
+        "{} has the results of `{found}`, with {} and seed {seed}; add `--out DIR` to keep them, or \
+         `--replace` to replace them",
+        path.display(), counted(*replicates, "replicate")
+    )]
+    Finished {
+        /// The folder.
+        path: PathBuf,
+        /// The command that made the results.
+        found: String,
+        /// Its number of replicates.
+        replicates: u32,
+        /// Its seed.
+        seed: u64,
+    },
+    /// A file in a results folder that fleetsim did not write. Replacing the folder would delete it.
+    #[error("{} was not written by fleetsim and would be lost; move it out of the results folder", .0.display())]
+    UnlistedFile(PathBuf),
+    /// Results that another process is writing.
+    #[error("another fleetsim process is writing to {}; wait for it or choose another folder", .0.display())]
+    Busy(PathBuf),
+    /// A table that was modified after fleetsim wrote it.
+    #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", .0.display())]
+    Changed(PathBuf),
+    /// A table without a hash, so that nobody can tell whether it was modified.
+    #[error("{} is not listed in provenance.json, so it may be modified; run the experiment again", .0.display())]
+    Unlisted(PathBuf),
+    /// A table that is listed but not there.
+    #[error("{} is missing; run `fleetsim reproduce {}` to create it again", path.display(), folder.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The results folder.
+        folder: PathBuf,
+    },
+    /// An invalid table.
+    #[error("{} is not a valid results table: {}; run the experiment again", .0.display(), .1)]
+    Table(PathBuf, String),
+    /// An invalid provenance file.
+    #[error("{} is not a valid provenance file: {}; run the experiment again", .0.display(), .1)]
+    Provenance(PathBuf, #[source] serde_json::Error),
+    /// An invalid record of a plan, an analysis or a calibration.
+    #[error("{} is not valid: {source}; run `fleetsim {command}` again", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The command that writes it.
+        command: &'static str,
+        /// Its error.
+        source: serde_json::Error,
+    },
+    /// Results of another version of the format.
+    #[error("{} has format version {found}, but this program reads version {expected}; remove the folder and run the experiment again", path.display())]
+    SchemaVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format that this program reads.
+        expected: u32,
+    },
+}
+
+impl ResultsError {
+    /// Whether results that were to be read are not there, damaged or modified, rather than the output failed.
+    #[must_use]
+    pub const fn is_of_input(&self) -> bool {
+        match self {
+            Self::Io { doing, .. } => matches!(doing.as_bytes(), b"read"),
+            Self::NoResults { .. }
+            | Self::Changed(_)
+            | Self::Unlisted(_)
+            | Self::Missing { .. } => true,
+            Self::Table(..)
+            | Self::Provenance(..)
+            | Self::Record { .. }
+            | Self::SchemaVersion { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// The same error of the file in `target` that was copied to `folder`.
+    #[must_use]
+    pub fn of_original(mut self, folder: &Path, target: &Path) -> Self {
+        if let Self::Io { path, .. } | Self::Table(path, _) | Self::Record { path, .. } = &mut self
+            && let Ok(name) = path.strip_prefix(folder)
+        {
+            *path = target.join(name);
+        }
+        self
+    }
+
+    /// Wraps a file system error about `path`.
+    pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            doing,
+            path,
+            source,
+        }
+    }
+}

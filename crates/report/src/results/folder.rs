@@ -1,0 +1,334 @@
+//! Publishes a results folder as a whole or not at all.
+//!
+//! New results are staged beside the target ([`super::staging`]). Earlier results of the same experiment are replaced;
+//! anything else with the target's name is left untouched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::journal::Journal;
+use super::provenance::{sha256, to_json};
+use super::staging::{StagedFolder, files_below, is_empty};
+use super::uncertainty::UNCERTAINTY_FILES;
+use super::{
+    BuildInfo, CALIBRATION_FILE, FileDigest, INPUTS_FOLDER, PLAN_FILE, PROVENANCE_FILE, Provenance,
+    RESOLVED_FILE, ResultsError, SENSITIVITY_FILE, SNIPPET_FILE, Tables,
+};
+use fleetsim_units::io::{create, read_below};
+
+/// The files of results that are not tables, but as good as these.
+const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE];
+
+/// A results folder that is being written. Dropped without [`Publication::publish`], it leaves nothing behind.
+#[derive(Debug)]
+pub struct Publication {
+    staging: StagedFolder,
+    provenance: Provenance,
+    /// Copies of inputs that renewed results list and do not have.
+    left_out: Vec<FileDigest>,
+}
+
+/// Comparison of published results to those that they replaced.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Published {
+    /// There were no earlier results.
+    New,
+    /// They are identical byte by byte.
+    Reproduced,
+    /// They differ.
+    Differs {
+        /// The files that differ or exist on one side only, relative to the folder, sorted.
+        files: Vec<String>,
+    },
+}
+
+impl Publication {
+    /// Starts a folder that will become `target`, after checking that it may.
+    ///
+    /// # Errors
+    /// When `target` exists and is not a folder with earlier results of the same experiment, or when no folder can be
+    /// created beside it.
+    pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
+        let check = |target: &Path| check_replaceable(target, &provenance.experiment);
+        Ok(Self {
+            staging: StagedFolder::begin(resolve(target)?, check)?,
+            provenance,
+            left_out: Vec::new(),
+        })
+    }
+
+    /// Starts a folder that will replace the results in `target`, with the same tables, to redraw what is derived from
+    /// them.
+    ///
+    /// # Errors
+    /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system
+    /// fails.
+    pub fn renew(target: &Path) -> Result<Self, ResultsError> {
+        let provenance = Provenance::of_results(target)?;
+        // All that the folder has of the inputs stays. Copies are often left out of what is shared.
+        let is_copy =
+            |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
+        let inputs: Vec<String> = files_below(target)?
+            .keys()
+            .filter(is_copy)
+            .cloned()
+            .collect();
+        let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
+        let listed = provenance
+            .files
+            .iter()
+            .filter(|file| is_copy(&&file.path) && !inputs.contains(&file.path));
+        let left_out = listed.cloned().collect();
+        let renewed = Self {
+            left_out,
+            ..Self::begin(target, provenance)?
+        };
+        for copy in inputs {
+            renewed.write(&copy, &read(target, &copy)?)?;
+        }
+        for table in tables {
+            renewed.write(&table.path, &unchanged(target, &table)?)?;
+        }
+        Ok(renewed)
+    }
+
+    /// The folder to replace or create, with links resolved.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        self.staging.target()
+    }
+
+    /// The folder that is being written: all files in it get published.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.staging.folder()
+    }
+
+    /// The provenance, to be completed before the folder is published.
+    pub const fn provenance_mut(&mut self) -> &mut Provenance {
+        &mut self.provenance
+    }
+
+    /// Writes one file, and the provenance beside it, so that the folder can be read as results from then on.
+    ///
+    /// # Errors
+    /// When the file system fails.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
+        self.write_with(name, |out| out.write_all(bytes))
+    }
+
+    /// Writes a file piece by piece.
+    ///
+    /// # Errors
+    /// When the file system fails.
+    pub fn write_with(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), ResultsError> {
+        let path = self.folder().join(name);
+        let file = create(&path).map_err(ResultsError::io("write", &path))?;
+        let mut out = BufWriter::new(file);
+        write(&mut out)
+            .and_then(|()| out.flush())
+            .map_err(ResultsError::io("write", &path))?;
+        self::write(
+            &self.folder().join(PROVENANCE_FILE),
+            &to_json(&self.provenance),
+        )
+    }
+
+    /// Lists all files in the provenance, syncs them to disk, and renames the folder to the target.
+    ///
+    /// # Errors
+    /// When the file system fails, or `target` has changed in the meantime. Earlier results then stay unchanged.
+    pub fn publish(self) -> Result<Published, ResultsError> {
+        self.publish_study(false, None)
+    }
+
+    /// As [`Publication::publish`]; then removes the journal of a study. No signal comes in between. If it `only_adds`,
+    /// it adds missing files to earlier results, and these stay as they are when any file differs from what they hold
+    /// or list.
+    ///
+    /// # Errors
+    /// As for [`Publication::publish`].
+    pub fn publish_study(
+        mut self,
+        only_adds: bool,
+        journal: Option<Journal>,
+    ) -> Result<Published, ResultsError> {
+        let then = || journal.map_or(Ok(()), Journal::finish);
+        let published = self.complete()?;
+        if !only_adds || published == Published::Reproduced {
+            self.staging.publish(published != Published::New, then)?;
+        } else {
+            then()?;
+        }
+        Ok(published)
+    }
+
+    /// Lists all files in the provenance, writes them to disk, and compares them with earlier results.
+    fn complete(&mut self) -> Result<Published, ResultsError> {
+        self.provenance.files.clear();
+        for path in files_below(self.folder())?
+            .into_keys()
+            .filter(|path| path != PROVENANCE_FILE)
+        {
+            let sha256 = sha256(&read(self.folder(), &path)?);
+            self.provenance.files.push(FileDigest { path, sha256 });
+        }
+        self.provenance.files.append(&mut self.left_out);
+        self.provenance.files.sort_by(|a, b| a.path.cmp(&b.path));
+        write(
+            &self.folder().join(PROVENANCE_FILE),
+            &to_json(&self.provenance),
+        )?;
+        check_replaceable(self.target(), &self.provenance.experiment)?;
+        match self.staging.replaces() {
+            true => compare(self.target(), self.folder()),
+            false => Ok(Published::New),
+        }
+    }
+}
+
+/// Checks that fleetsim wrote the tables of a results folder as they are.
+///
+/// # Errors
+/// When a table is missing or was modified, or there are no results.
+pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
+    let provenance = Provenance::of_results(folder)?;
+    listed_tables(folder, &provenance)?.try_for_each(|table| unchanged(folder, table).map(drop))
+}
+
+/// The tables of a results folder that its provenance lists, which are all that fleetsim reads.
+fn listed_tables<'p>(
+    folder: &Path,
+    provenance: &'p Provenance,
+) -> Result<impl Iterator<Item = &'p FileDigest>, ResultsError> {
+    let tables = Tables::FILES
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(UNCERTAINTY_FILES)
+        .chain(RECORDS);
+    let is_listed = |name: &str| provenance.files.iter().any(|file| file.path == name);
+    match tables
+        .map(|name| (name, folder.join(name)))
+        .find(|(name, path)| !is_listed(name) && path.exists())
+    {
+        Some((_, path)) => Err(ResultsError::Unlisted(path)),
+        None => Ok(provenance.files.iter().filter(is_table)),
+    }
+}
+
+fn is_table(file: &&FileDigest) -> bool {
+    RECORDS.contains(&file.path.as_str())
+        || [".csv", ".parquet"]
+            .iter()
+            .any(|kind| file.path.ends_with(kind))
+}
+
+/// The bytes of a table, as fleetsim wrote them.
+fn unchanged(folder: &Path, table: &FileDigest) -> Result<Vec<u8>, ResultsError> {
+    let path = folder.join(&table.path);
+    if !path.exists() {
+        return Err(ResultsError::Missing {
+            path,
+            folder: folder.to_owned(),
+        });
+    }
+    let bytes = read(folder, &table.path)?;
+    if sha256(&bytes) == table.sha256 {
+        Ok(bytes)
+    } else {
+        Err(ResultsError::Changed(path))
+    }
+}
+
+/// Resolves links, so that the new folder is created on the file system of the old one.
+fn resolve(target: &Path) -> Result<PathBuf, ResultsError> {
+    match fs::symlink_metadata(target) {
+        Ok(_) => fs::canonicalize(target).map_err(|_| ResultsError::NotAFolder(target.to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(target.to_owned()),
+        Err(error) => Err(ResultsError::io("access", target)(error)),
+    }
+}
+
+/// Refuses to replace anything but earlier results of `experiment`, or a folder with unlisted files.
+fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError> {
+    if !target.exists() {
+        return Ok(());
+    }
+    if !target.is_dir() {
+        return Err(ResultsError::NotAFolder(target.to_owned()));
+    }
+    if is_empty(target) {
+        return Ok(());
+    }
+    let earlier =
+        Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
+    if earlier.experiment != experiment {
+        return Err(ResultsError::OtherExperiment {
+            path: target.to_owned(),
+            found: earlier.experiment,
+            wanted: experiment.to_owned(),
+        });
+    }
+    for (path, file) in files_below(target)? {
+        if path != PROVENANCE_FILE && earlier.files.iter().all(|listed| listed.path != path) {
+            return Err(ResultsError::UnlistedFile(file));
+        }
+    }
+    Ok(())
+}
+
+fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
+    let (old, new) = (checksums(old)?, checksums(new)?);
+    let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let files: Vec<String> = all
+        .into_iter()
+        .filter(|path| old.get(*path) != new.get(*path))
+        .cloned()
+        .collect();
+    Ok(if files.is_empty() {
+        Published::Reproduced
+    } else {
+        Published::Differs { files }
+    })
+}
+
+/// The checksum of every file of a results folder; that of the provenance without the build. A file that is not there
+/// counts as the provenance lists it, because bulky files are often left out of what is shared.
+fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
+    let known = Provenance::read(folder)?;
+    let listed = known.iter().flat_map(|provenance| &provenance.files);
+    let mut checksums: BTreeMap<String, String> = listed
+        .map(|file| (file.path.clone(), file.sha256.clone()))
+        .collect();
+    for path in files_below(folder)?.into_keys() {
+        let bytes = match &known {
+            // Another build may give the same results.
+            Some(known) if path == PROVENANCE_FILE => to_json(&Provenance {
+                build: BuildInfo::default(),
+                ..known.clone()
+            }),
+            _ => read(folder, &path)?,
+        };
+        checksums.insert(path, sha256(&bytes));
+    }
+    Ok(checksums)
+}
+
+fn read(folder: &Path, name: &str) -> Result<Vec<u8>, ResultsError> {
+    read_below(folder, name).map_err(ResultsError::io("read", &folder.join(name)))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
+    create(path)
+        .and_then(|mut file| file.write_all(bytes))
+        .map_err(ResultsError::io("write", path))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,595 @@
+//! Limits that a user states for measures, such as `completion_p95 < 4h`, and whether results meet them.
+//!
+//! A limit is a measure, how its values over the runs become one number, a comparison, and a value with a unit:
+//!
+//! - The measure is a column of `runs.csv`, with or without its unit (`completion` is `completion_s`), or one of a few
+//!   shorter names ([`SHORT_NAMES`]).
+//! - `_mean`, `_median`, `_min`, `_max` or a percentile (`_p95`) takes that statistic over the runs. Without one, every
+//!   run must meet the limit.
+//! - A count of targets or clusters may be compared with a share of all targets: `exposed_targets < 5%`.
+//!
+//! `P(bad_release_exposure <= 20%) >= 95%` is a limit on the share of all possible runs, of which the simulated runs
+//! are a sample. It holds, or fails, or is undecided, by the exact interval of the share (Clopper, Pearson). Its
+//! confidence is 95%, or as written: `… >= 95% with 99% confidence`.
+//!
+//! Behind a duration may stand in brackets the time of day that it was written as: `completion < 8h (06:00)`.
+//!
+//! A time that a run did not reach counts as later than every other. A limit applies to the simulated runs, not to all
+//! possible runs.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::fmt;
+
+use itertools::Itertools;
+
+use super::RunRow;
+use super::measures::{MEASURES, Measure, READY_TIME};
+use fleetsim_units::stats::{self, Interval};
+use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
+
+/// Shorter names of measures, with the column that each stands for. The time of completion leaves out targets that
+/// cannot be updated, in limits and objectives as in the tables: otherwise one paused cluster exceeds every limit.
+pub const SHORT_NAMES: [(&str, &str); 5] = [
+    ("registry.egress", "egress_peak_1s_bytes_per_s"),
+    ("registry.total", "total_egress_peak_1s_bytes_per_s"),
+    ("bad_release_exposure", "exposed_targets"),
+    ("completion", READY_TIME),
+    ("completion_s", READY_TIME),
+];
+
+/// One limit on one measure.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    text: String,
+    measure: &'static Measure,
+    over: Statistic,
+    /// One of [`COMPARISONS`].
+    allowed: &'static [Ordering],
+    bound: Bound,
+    /// The share of all runs that must meet it. `None`: the simulated runs must.
+    chance: Option<Chance>,
+}
+
+/// A share of all possible runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Chance {
+    at_least: f64,
+    confidence: f64,
+}
+
+/// The confidence of a limit on a share of all runs, if it has no other.
+const CONFIDENCE: f64 = 0.95;
+
+/// The reduction of the values of the runs to one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// None: each run is compared.
+    Every,
+    /// The arithmetic mean.
+    Mean,
+    /// A quantile, between 0 and 1.
+    Quantile(f64),
+}
+
+impl Statistic {
+    /// The statistic of values that may be infinite; for [`Statistic::Every`], the greatest.
+    ///
+    /// # Panics
+    /// Without values.
+    #[must_use]
+    pub fn of(self, values: &[f64]) -> f64 {
+        match self {
+            Self::Every => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Self::Quantile(p) => stats::quantile_of_sorted(&stats::ordered(values), p)
+                .expect("a limit is compared with values"),
+        }
+    }
+}
+
+/// The comparisons: how a value may stand to the bound.
+const COMPARISONS: [(&str, &[Ordering]); 6] = [
+    ("<", &[Less]),
+    ("<=", &[Less, Equal]),
+    (">", &[Greater]),
+    (">=", &[Greater, Equal]),
+    ("==", &[Equal]),
+    ("!=", &[Less, Greater]),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bound {
+    /// In the measure's unit.
+    Value(f64),
+    /// Of all targets.
+    ShareOfTargets(f64),
+}
+
+/// The result of comparing some runs with a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// Whether they meet it.
+    pub holds: bool,
+    /// The value compared, in the measure's unit: the statistic, or the value of the run that exceeds the limit most.
+    /// Infinite for a time that was not reached.
+    pub value: f64,
+    /// Number of single runs that do not meet the limit.
+    pub runs_beyond: usize,
+    /// For a limit on a share of all runs, what the runs show of that share.
+    pub share: Option<ShareVerdict>,
+}
+
+impl Verdict {
+    /// Whether the runs show neither that the limit holds nor that it fails; only for a limit on a share of all runs.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        self.share.is_some_and(|found| found.is_undecided)
+    }
+}
+
+/// The share of all runs that meet a limit, as far as the simulated ones show it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShareVerdict {
+    /// The share with its exact interval; each end holds with the limit's confidence.
+    pub share: Interval,
+    /// Whether the runs show neither that the limit holds nor that it fails.
+    pub is_undecided: bool,
+    /// If it is undecided, the number of runs that would show that it holds if no further run exceeds it.
+    pub runs_needed: Option<usize>,
+}
+
+impl Limit {
+    /// Reads a limit.
+    ///
+    /// # Errors
+    /// The error, with a fix.
+    pub fn parse(written: &str) -> Result<Self, MeasureError> {
+        match written.trim().strip_prefix("P(") {
+            Some(rest) => Self::parse_chance(rest),
+            None => Self::parse_limit(written),
+        }
+    }
+
+    /// Reads what follows `P(`.
+    fn parse_chance(rest: &str) -> Result<Self, MeasureError> {
+        let error = |message: String| MeasureError {
+            message,
+            help: "write e.g. `P(bad_release_exposure <= 20%) >= 95%`".to_owned(),
+        };
+        let (inner, demand) = rest
+            .rsplit_once(')')
+            .ok_or_else(|| error("`P(` has no `)`".to_owned()))?;
+        let limit = Self::parse_limit(inner)?;
+        if limit.over != Statistic::Every {
+            return Err(error(format!("`{limit}` is not a limit on single runs")));
+        }
+        let (demand, confidence) = match demand.split_once(" with ") {
+            Some((demand, text)) => {
+                let share = text
+                    .trim()
+                    .strip_suffix("confidence")
+                    .and_then(|text| Share::parse(text.trim()).ok());
+                let share = share
+                    .map(Share::get)
+                    .filter(|share| (0.5..1.0).contains(share));
+                let invalid = || {
+                    error(format!(
+                        "invalid confidence `{}`: use 50% to below 100%",
+                        text.trim()
+                    ))
+                };
+                (demand.trim(), share.ok_or_else(invalid)?)
+            }
+            None => (demand.trim(), CONFIDENCE),
+        };
+        let at = demand
+            .find(|c: char| !"<>=!".contains(c))
+            .unwrap_or(demand.len());
+        let (operator, value) = (&demand[..at], demand[at..].trim());
+        let share = Share::parse(value)
+            .map_err(|problem| error(problem.to_string()))?
+            .get();
+        let (allowed, at_least) = match operator {
+            ">=" => (limit.allowed, share),
+            "<=" => {
+                let is_rest = |allowed: &[Ordering]| {
+                    [Less, Equal, Greater]
+                        .iter()
+                        .all(|order| allowed.contains(order) != limit.allows(*order))
+                };
+                let rest = COMPARISONS.iter().find(|(_, allowed)| is_rest(allowed));
+                (
+                    rest.expect("every comparison has an opposite").1,
+                    1.0 - share,
+                )
+            }
+            _ => {
+                return Err(error(format!(
+                    "a share of all runs is compared with >= or <=, not `{operator}`"
+                )));
+            }
+        };
+        if at_least <= 0.0 || at_least >= 1.0 {
+            return Err(error(format!(
+                "a share of all runs must be between 0% and 100%, not {value}"
+            )));
+        }
+        let suffix = if (confidence - CONFIDENCE).abs() < 1e-12 {
+            String::new()
+        } else {
+            format!(" with {}% confidence", (confidence * 1e6).round() / 1e4)
+        };
+        let text = format!("P({limit}) {operator} {value}{suffix}");
+        Ok(Self {
+            text,
+            allowed,
+            chance: Some(Chance {
+                at_least,
+                confidence,
+            }),
+            ..limit
+        })
+    }
+
+    fn parse_limit(written: &str) -> Result<Self, MeasureError> {
+        let error = |message: String, help: &str| MeasureError {
+            message,
+            help: help.to_owned(),
+        };
+        let at = written.find(['<', '>', '=', '!']).ok_or_else(|| {
+            let help = "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`";
+            error(format!("`{written}` has no comparison"), help)
+        })?;
+        let (name, rest) = (written[..at].trim(), &written[at..]);
+        let (operator, value) = rest.split_at(
+            rest.find(|c: char| !"<>=!".contains(c))
+                .unwrap_or(rest.len()),
+        );
+        let value = value.trim();
+        let (_, allowed) = COMPARISONS
+            .iter()
+            .find(|(known, _)| *known == operator)
+            .ok_or_else(|| {
+                error(
+                    format!("invalid comparison `{operator}`"),
+                    "use <, <=, >, >=, == or !=",
+                )
+            })?;
+        let (measure, over) = find(name)?;
+        let bound = Bound::parse(value, measure).map_err(|message| {
+            error(
+                message,
+                &format!("`{name}` is in {}", unit_in_words(measure)),
+            )
+        })?;
+        let text = format!("{name} {operator} {value}");
+        Ok(Self {
+            text,
+            measure,
+            over,
+            allowed,
+            bound,
+            chance: None,
+        })
+    }
+
+    /// The measure that it applies to.
+    #[must_use]
+    pub const fn measure(&self) -> &'static Measure {
+        self.measure
+    }
+
+    /// Compares these runs, at least one, with it.
+    ///
+    /// # Panics
+    /// Without runs.
+    #[must_use]
+    pub fn judge(&self, runs: &[impl Borrow<RunRow>]) -> Verdict {
+        let bound = |at: usize| self.bound.of(runs[at].borrow());
+        let values = runs
+            .iter()
+            .map(|run| (self.measure.of)(run.borrow()).unwrap_or(f64::INFINITY));
+        let values: Vec<f64> = values.collect();
+        let beyond: Vec<usize> = (0..runs.len())
+            .filter(|&at| !self.holds(values[at], bound(at)))
+            .collect();
+        let bound = bound(0);
+        let share = self
+            .chance
+            .map(|chance| chance.judge(runs.len() - beyond.len(), runs.len()));
+        let (holds, value) = match self.over {
+            Statistic::Every => {
+                let worst = |at: &usize, other: &usize| {
+                    let distance = |at: usize| (values[at] - bound).abs();
+                    distance(*at)
+                        .total_cmp(&distance(*other))
+                        .then(other.cmp(at))
+                };
+                let shown = beyond
+                    .iter()
+                    .copied()
+                    .max_by(worst)
+                    .unwrap_or_else(|| self.nearest(&values));
+                (beyond.is_empty(), values[shown])
+            }
+            statistic => {
+                let value = statistic.of(&values);
+                (self.holds(value, bound), value)
+            }
+        };
+        let holds = self
+            .chance
+            .zip(share)
+            .map_or(holds, |(chance, found)| found.share.low >= chance.at_least);
+        Verdict {
+            holds,
+            value,
+            runs_beyond: beyond.len(),
+            share,
+        }
+    }
+
+    /// The limit on a single run, such as `completion < 1h` of `P(completion < 1h) >= 95%` and of `P(completion >= 1h)
+    /// <= 5%`. `None`: it is not a limit on a share of all runs.
+    #[must_use]
+    pub fn of_single_run(&self) -> Option<String> {
+        let (inner, _) = self.text.strip_prefix("P(")?.rsplit_once(')')?;
+        let (operator, _) = COMPARISONS
+            .iter()
+            .find(|(_, allowed)| *allowed == self.allowed)?;
+        let (name, rest) = inner.split_once(' ')?;
+        let (_, value) = rest.split_once(' ')?;
+        Some(format!("{name} {operator} {value}"))
+    }
+
+    /// By how much a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at most 0.
+    #[must_use]
+    pub fn excess(&self, run: &RunRow) -> f64 {
+        let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
+        let bound = self.bound.of(run);
+        let above = match (self.allows(Less), self.allows(Greater)) {
+            (true, false) => value - bound,
+            (false, true) => bound - value,
+            (false, false) => (value - bound).abs(),
+            (true, true) => 0.0,
+        };
+        match self.holds(value, bound) {
+            true => above.min(0.0),
+            // A run that equals a strict limit exceeds it as well.
+            false => above.max(f64::MIN_POSITIVE),
+        }
+    }
+
+    /// The statistic of the runs' [`Limit::excess`] that must be at most 0. `None` for a statistic that is compared by
+    /// `==` or `!=`, which the excess of single runs does not determine.
+    #[must_use]
+    pub fn demand(&self) -> Option<Statistic> {
+        if let Some(chance) = self.chance {
+            return Some(Statistic::Quantile(chance.at_least));
+        }
+        Some(match self.over {
+            Statistic::Every => Statistic::Every,
+            _ if self.allows(Less) == self.allows(Greater) => return None,
+            Statistic::Mean => Statistic::Mean,
+            Statistic::Quantile(p) => {
+                let p = if self.allows(Less) { p } else { 1.0 - p };
+                if p >= 1.0 {
+                    Statistic::Every
+                } else {
+                    Statistic::Quantile(p)
+                }
+            }
+        })
+    }
+
+    /// The greatest value that the limit allows, in the measure's unit. `None` when it is not an upper limit, or is a
+    /// share of the targets.
+    #[must_use]
+    pub fn at_most(&self) -> Option<f64> {
+        match self.bound {
+            Bound::Value(value) if !self.allows(Greater) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on progress.
+    #[must_use]
+    pub fn opposes_speed(&self) -> bool {
+        const PROGRESS: [&str; 5] = ["targets", "targets_done", "passes", "promotions", "events"];
+        self.measure.unit != "s" && !PROGRESS.contains(&self.measure.name)
+    }
+
+    /// Among runs that all meet the limit, the one closest to it.
+    fn nearest(&self, values: &[f64]) -> usize {
+        let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
+        let all = 0..values.len();
+        let is_lower = self.allows(Greater) && !self.allows(Less);
+        if is_lower {
+            all.min_by(order)
+        } else {
+            all.max_by(order)
+        }
+        .unwrap_or(0)
+    }
+
+    fn allows(&self, order: Ordering) -> bool {
+        self.allowed.contains(&order)
+    }
+
+    /// Equality is exact: it is meant for counts.
+    fn holds(&self, value: f64, bound: f64) -> bool {
+        value
+            .partial_cmp(&bound)
+            .is_some_and(|order| self.allows(order))
+    }
+}
+
+impl Chance {
+    /// The verdict on the limit when so many of these runs meet it.
+    fn judge(self, meeting: usize, runs: usize) -> ShareVerdict {
+        // Each end of the interval has the confidence, so the two together have less.
+        let level = 2.0 * self.confidence - 1.0;
+        let interval = |meeting: usize, runs: usize| {
+            // At a confidence of 50% the interval is hardly more than the share.
+            stats::share_interval(meeting as f64, runs, level.max(1e-9))
+                .expect("a limit is compared with runs")
+        };
+        let share = interval(meeting, runs);
+        let is_undecided = share.low < self.at_least && share.high >= self.at_least;
+        let is_enough = |more: &usize| interval(meeting + more, runs + more).low >= self.at_least;
+        // Doubling, then halving, finds the number.
+        let enough = || {
+            std::iter::successors(Some(1_usize), |more| Some(2 * more))
+                .take(20)
+                .find(is_enough)
+        };
+        let runs_needed = is_undecided.then(enough).flatten().map(|upper| {
+            let (mut low, mut high) = (upper / 2, upper);
+            while low + 1 < high {
+                let middle = usize::midpoint(low, high);
+                if is_enough(&middle) {
+                    high = middle
+                } else {
+                    low = middle
+                }
+            }
+            runs + high
+        });
+        ShareVerdict {
+            share,
+            is_undecided,
+            runs_needed,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Why a text is not a valid measure, limit or objective.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{message} (help: {help})")]
+pub struct MeasureError {
+    /// The error.
+    pub message: String,
+    /// The fix.
+    pub help: String,
+}
+
+/// The measure and the statistic of a name.
+pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
+    let unknown = match Measure::named(name) {
+        Ok(measure) => return Ok((measure, Statistic::Every)),
+        Err(unknown) => unknown,
+    };
+    let (start, statistic) = name.rsplit_once('_').ok_or_else(|| unknown.clone())?;
+    let measure = Measure::named(start).map_err(|_| unknown)?;
+    let over = match statistic {
+        "mean" => Statistic::Mean,
+        "median" => Statistic::Quantile(0.5),
+        "min" => Statistic::Quantile(0.0),
+        "max" => Statistic::Quantile(1.0),
+        _ => {
+            let percent = statistic
+                .strip_prefix('p')
+                .and_then(|number| number.parse::<f64>().ok());
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| MeasureError {
+                message: format!("unknown statistic `_{statistic}`"),
+                help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must \
+                       meet the limit"
+                    .to_owned(),
+            })?;
+            Statistic::Quantile(percent / 100.0)
+        }
+    };
+    Ok((measure, over))
+}
+
+impl Measure {
+    /// The measure called `name`: its column, with or without the unit at the end, or one of [`SHORT_NAMES`].
+    ///
+    /// # Errors
+    /// When there is none; the help lists all measures.
+    pub fn named(name: &str) -> Result<&'static Self, MeasureError> {
+        let column = SHORT_NAMES
+            .iter()
+            .find(|(short, _)| *short == name)
+            .map_or(name, |(_, column)| column);
+        let found = MEASURES
+            .iter()
+            .find(|measure| measure.name == column || bare(measure) == column);
+        found.ok_or_else(|| {
+            let names = SHORT_NAMES.iter().map(|(short, _)| *short).chain(MEASURES.iter().map(bare)).unique();
+            // The name of a registry, and what of it.
+            let help = if name.contains('.') {
+                "a limit applies to all registries together: `registry.egress` is the peak of their sum, and \
+                 `egress_busy_share` counts while any of them is at its capacity; registries.csv has the values of each"
+                    .to_owned()
+            } else {
+                format!("the measures are {}", names.format(", "))
+            };
+            MeasureError { message: format!("unknown measure `{name}`"), help }
+        })
+    }
+}
+
+/// A measure's name without its unit.
+fn bare(measure: &Measure) -> &'static str {
+    let name = measure.name;
+    ["_bytes_per_s", "_bytes", "_s"]
+        .iter()
+        .find_map(|unit| name.strip_suffix(unit))
+        .unwrap_or(name)
+}
+
+fn unit_in_words(measure: &Measure) -> String {
+    match measure.unit {
+        "s" => "time: write e.g. `90s` or `4h`".to_owned(),
+        "bytes" => "data: write e.g. `200 GB`".to_owned(),
+        "bytes/s" => "data per time: write e.g. `8 Gbit/s`".to_owned(),
+        "1" => "percent: write e.g. `80%`".to_owned(),
+        unit @ ("targets" | "clusters") => {
+            format!("{unit}: write a number, or a share of all targets such as `5%`")
+        }
+        unit => format!("{unit}: write a number"),
+    }
+}
+
+impl Bound {
+    /// In the measure's unit.
+    fn of(self, run: &RunRow) -> f64 {
+        match self {
+            Self::Value(value) => value,
+            Self::ShareOfTargets(share) => share * run.targets as f64,
+        }
+    }
+
+    fn parse(value: &str, measure: &Measure) -> Result<Self, String> {
+        let text_of = |error: fleetsim_units::UnitError| error.to_string();
+        Ok(match measure.unit {
+            "s" => {
+                let duration = value
+                    .split_once(" (")
+                    .map_or(value, |(duration, _)| duration);
+                Self::Value(SimDuration::parse(duration).map_err(text_of)?.as_secs_f64())
+            }
+            "bytes" => Self::Value(Bytes::parse(value).map_err(text_of)?.get() as f64),
+            "bytes/s" => Self::Value(BytesPerSec::parse(value).map_err(text_of)?.get()),
+            "1" => Self::Value(Share::parse(value).map_err(text_of)?.get()),
+            "targets" | "clusters" if value.ends_with('%') => {
+                Self::ShareOfTargets(Share::parse(value).map_err(text_of)?.get())
+            }
+            _ => match value.parse::<f64>() {
+                Ok(number) if number.is_finite() => Self::Value(number),
+                _ => return Err(format!("`{value}` is not a number")),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! The format of results: rows whose columns have units in their names, and the folder that contains them.
+//!
+//! A simulation fills the rows and reports read them; neither depends on the other. Every column is documented in
+//! `docs/results-format.md`, and a column's name ends in its unit.
+//!
+//! - [`RunRecord`] is the record of one run; [`VariantRecord`] holds the runs of one variant.
+//! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
+//! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
+//! - [`MEASURES`] defines each measure once: name, unit, meaning.
+//! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
+//! - [`Limit`] is a condition on a measure, [`Objective`] a duration to minimise, and [`PlanRecord`] the result of a
+//!   search for settings.
+//! - [`Journal`] saves the finished runs of a study until its results are published.
+//! - [`StudyShard`] is a share of a study's runs for one of several machines, and [`ShardSet`] all shares before
+//!   merging.
+
+mod best;
+mod calibration;
+mod comparison;
+mod displayed;
+mod error;
+mod folder;
+mod forecast;
+mod formulas;
+mod journal;
+mod limit;
+mod measures;
+mod objective;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod plan;
+mod provenance;
+mod reach;
+mod rows;
+mod sensitivity;
+mod shard;
+mod shard_set;
+mod staging;
+mod summary;
+mod tables;
+#[cfg(test)]
+mod testing;
+mod timeline;
+mod uncertainty;
+mod variants;
+
+pub use best::{ComparisonRow, contenders};
+pub use calibration::*;
+pub use comparison::{compared, distinct, grouped};
+pub use displayed::displayed_replicate;
+pub use error::ResultsError;
+pub use folder::{Publication, Published, check_tables};
+pub use forecast::*;
+pub use journal::Journal;
+pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
+pub use measures::{MEASURES, Measure, READY_TIME, RunOutcome, RunRow};
+pub use objective::{Objective, quantity};
+#[cfg(feature = "parquet")]
+pub use parquet::{SERIES_FILE, series_parquet};
+pub use plan::*;
+pub use provenance::*;
+pub use reach::ReachRange;
+pub use rows::*;
+pub use sensitivity::*;
+pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};
+pub use shard_set::{MOST_ROUNDS, SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
+pub use staging::StagedFolder;
+pub use staging::restore;
+pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below, share_below_at};
+pub use tables::{RunKey, TableWriter, Tables};
+pub use timeline::{BINS_MAX, TimelineRow};
+pub use uncertainty::{
+    DrawnConstant, UncertaintyRow, read_draws, read_uncertainty, uncertainty_tables,
+};

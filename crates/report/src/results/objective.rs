@@ -1,0 +1,218 @@
+//! The objective of a plan: a measure to minimise with its statistic over runs, such as `completion_p95`, or a setting
+//! to minimise or to maximise.
+//!
+//! A measure is written like the left side of a [`super::Limit`]. The default statistic is the median.
+
+use std::fmt;
+
+use super::limit::{Statistic, find};
+use super::{Measure, MeasureError, RunRow, Setting};
+use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit};
+
+/// The measure or setting of which the answer of a plan has the least or the most.
+#[derive(Clone, Debug)]
+pub struct Objective {
+    text: String,
+    /// With its statistic over the runs. `None`: a setting.
+    measure: Option<(&'static Measure, Statistic)>,
+    is_maximised: bool,
+}
+
+impl Objective {
+    /// Reads a measure with a statistic over the runs.
+    ///
+    /// # Errors
+    /// The error, with a fix.
+    pub fn parse(written: &str) -> Result<Self, MeasureError> {
+        let text = written.trim();
+        let (measure, over) = find(text)?;
+        let (text, over) = match over {
+            Statistic::Every => (format!("{text}_median"), Statistic::Quantile(0.5)),
+            over => (text.to_owned(), over),
+        };
+        Ok(Self {
+            text,
+            measure: Some((measure, over)),
+            is_maximised: false,
+        })
+    }
+
+    /// A setting to minimise or to maximise, by its path.
+    #[must_use]
+    pub const fn of_setting(path: String, is_maximised: bool) -> Self {
+        Self {
+            text: path,
+            measure: None,
+            is_maximised,
+        }
+    }
+
+    /// The measure of one run; infinite when the run does not have it. 0 for a setting.
+    #[must_use]
+    pub fn of(&self, run: &RunRow) -> f64 {
+        self.measure()
+            .map_or(0.0, |measure| (measure.of)(run).unwrap_or(f64::INFINITY))
+    }
+
+    /// The measure. `None` for a setting.
+    #[must_use]
+    pub fn measure(&self) -> Option<&'static Measure> {
+        self.measure.map(|(measure, _)| measure)
+    }
+
+    /// Whether it is a duration.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        self.measure().is_some_and(|measure| measure.unit == "s")
+    }
+
+    /// Whether more is better.
+    #[must_use]
+    pub const fn is_maximised(&self) -> bool {
+        self.is_maximised
+    }
+
+    /// Statistic over the values of the runs; never [`Statistic::Every`].
+    #[must_use]
+    pub fn over(&self) -> Statistic {
+        self.measure
+            .map_or(Statistic::Quantile(0.5), |(_, over)| over)
+    }
+
+    /// Whether it is this setting.
+    #[must_use]
+    pub fn is_setting(&self, setting: &Setting) -> bool {
+        self.measure().is_none() && setting.path == self.text
+    }
+
+    /// The number by which these settings compete: less is better. `None`: the objective is a measure, or the value
+    /// is not a number.
+    #[must_use]
+    pub fn rank(&self, settings: &[Setting]) -> Option<f64> {
+        let setting = settings.iter().find(|setting| self.is_setting(setting))?;
+        let (_, number) = quantity(&setting.value)?;
+        Some(if self.is_maximised { -number } else { number })
+    }
+
+    /// The kind of quantity that a value of the setting is. `None`: it has no order.
+    #[must_use]
+    pub fn kind_of(value: &str) -> Option<&'static str> {
+        quantity(value).map(|(kind, _)| kind)
+    }
+}
+
+/// The kind of quantity of a text, and its number.
+#[must_use]
+pub fn quantity(text: &str) -> Option<(&'static str, f64)> {
+    let text = text.trim();
+    let plain = || {
+        text.parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+            .map(|number| ("number", number))
+    };
+    let share = || Share::parse(text).ok().map(|share| ("share", share.get()));
+    let rate = || {
+        BytesPerSec::parse(text)
+            .ok()
+            .map(|rate| ("rate", rate.get()))
+    };
+    let frequency = || {
+        PerSecond::parse(text)
+            .ok()
+            .map(|frequency| ("frequency", frequency.get()))
+    };
+    let time = || {
+        SimDuration::parse(text)
+            .ok()
+            .map(|time| ("time", time.as_secs_f64()))
+    };
+    let size = || {
+        Bytes::parse(text)
+            .ok()
+            .map(|size| ("size", size.get() as f64))
+    };
+    plain()
+        .or_else(share)
+        .or_else(rate)
+        .or_else(frequency)
+        .or_else(time)
+        .or_else(size)
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_has_the_median_by_default() {
+        let parsed = |text: &str| {
+            Objective::parse(text).map(|aim| {
+                (
+                    aim.to_string(),
+                    aim.measure().map(|measure| measure.name),
+                    aim.over(),
+                )
+            })
+        };
+        assert_eq!(
+            parsed("completion"),
+            Ok((
+                "completion_median".to_owned(),
+                Some("reachable_ready_s"),
+                Statistic::Quantile(0.5)
+            ))
+        );
+        assert_eq!(
+            parsed("t99_s_p95"),
+            Ok((
+                "t99_s_p95".to_owned(),
+                Some("t99_s"),
+                Statistic::Quantile(0.95)
+            ))
+        );
+        assert_eq!(
+            parsed("completion_mean").map(|aim| aim.2),
+            Ok(Statistic::Mean)
+        );
+        assert!(Objective::parse("completion").expect("a time").is_time());
+        assert!(
+            !Objective::parse("peak_pulls_p95")
+                .expect("a measure")
+                .is_time()
+        );
+        assert!(Objective::parse("complexion").is_err());
+    }
+
+    #[test]
+    fn a_setting_competes_by_its_value() {
+        let settings = |value: &str| {
+            vec![Setting {
+                path: "registry.egress".to_owned(),
+                name: "egress".to_owned(),
+                value: value.to_owned(),
+            }]
+        };
+        let least = Objective::of_setting("registry.egress".to_owned(), false);
+        let most = Objective::of_setting("registry.egress".to_owned(), true);
+        let (slow, fast) = (settings("800 Mbit/s"), settings("1 Gbit/s"));
+        assert!(least.rank(&slow) < least.rank(&fast) && most.rank(&slow) > most.rank(&fast));
+        assert_eq!(least.rank(&settings("unlimited")), None);
+        assert_eq!(
+            Objective::of_setting("clusters".to_owned(), false).rank(&slow),
+            None
+        );
+        let kinds = ["7", "5%", "1 Gbit/s", "30/s", "90 s", "2 GB"]
+            .map(|value| Objective::kind_of(value).expect(value));
+        assert_eq!(
+            kinds,
+            ["number", "share", "rate", "frequency", "time", "size"]
+        );
+    }
+}

@@ -1,0 +1,454 @@
+//! The result of a search for settings: the question, the answer for each world and strategy, and every candidate with
+//! the runs spent on it. `plan.json` has all of it, `plan.csv` a row for each candidate.
+//!
+//! Times and loads are estimates from few runs, so each has the range of its runs.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::provenance::read_record;
+use super::tables::to_csv;
+use super::{ReachRange, ResultsError, RunRow, Setting};
+
+/// The name of the plan file. It distinguishes the folder of a plan from one of plain results.
+pub const PLAN_FILE: &str = "plan.json";
+
+/// The result of a search.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PlanRecord {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// The objective: a measure with its statistic, e.g. `completion_median`, or the path of a setting.
+    pub objective: String,
+    /// Its unit: `s` for a time. Empty for a setting.
+    pub unit: String,
+    /// Whether the greatest value is the best; only for a setting.
+    pub is_maximised: bool,
+    /// The limits, as written.
+    pub limits: Vec<String>,
+    /// Confidence of the comparisons, 0 to 1.
+    pub confidence: f64,
+    /// Values that differ by less than this share count as equal.
+    pub indifference: f64,
+    /// Runs in which the answer must have met the limits.
+    pub confirm: u32,
+    /// Runs of each candidate in an exhaustive search.
+    pub replicates: u32,
+    /// Runs that were simulated.
+    pub runs: u64,
+    /// Runs that an exhaustive search takes.
+    pub exhaustive_runs: u64,
+    /// The budget of runs, if the search stopped because of it.
+    pub stopped_at: Option<u64>,
+    /// The load that the chart shows.
+    pub load: LoadAxis,
+    /// One for each world, in the experiment's order.
+    pub questions: Vec<Question>,
+    /// The number of tries. `None`: every candidate ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<TunedPlan>,
+    /// The result of an exhaustive search, if requested.
+    pub exhaustive: Option<ExhaustiveSearch>,
+}
+
+/// The load that the chart shows.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct LoadAxis {
+    /// A column of `runs.csv`.
+    pub measure: String,
+    /// Its unit.
+    pub unit: String,
+    /// The greatest value that a limit allows, with the limit as written.
+    pub at_most: Option<(f64, String)>,
+    /// The same for the time.
+    pub time_at_most: Option<(f64, String)>,
+}
+
+/// One world: its candidates, and the answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Question {
+    /// The swept settings of the world, `name=value`, joined by `; `; empty when there is one world only.
+    pub world: String,
+    /// The best of each strategy, in the experiment's order.
+    pub answers: Vec<StrategyAnswer>,
+    /// The best variant of all strategies. `None`: no setting meets the limits.
+    pub best: Option<String>,
+    /// Whether the runs show that it is, with the plan's confidence.
+    #[serde(default)]
+    pub is_best_shown: bool,
+    /// In the experiment's order.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Question {
+    /// Whether the search finished for all strategies.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.answers.iter().all(|answer| answer.is_decided)
+    }
+}
+
+/// The best setting of one strategy in one world.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct StrategyAnswer {
+    /// The targets that its rollouts could update, and the others; empty without an answer.
+    #[serde(default)]
+    pub reach: ReachRange,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The answer. `None`: no setting meets the limits.
+    pub variant: Option<String>,
+    /// The closest variant, where none meets the limits.
+    pub closest: Option<String>,
+    /// Whether the search finished for this strategy: the others are slower, equal or out.
+    pub is_decided: bool,
+    /// Whether it met the limits in the required number of runs, and is shown to meet those on means and percentiles.
+    pub is_confirmed: bool,
+    /// The runs in which it met all limits. `None`: there is no answer.
+    pub kept: Option<WithinLimits>,
+    /// The snippet for the product's own file. `None`: there is no answer, the search did not decide, or no product
+    /// implements it.
+    pub snippet: Option<Snippet>,
+}
+
+/// The number of runs that met all limits, and the share of all possible runs that do.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct WithinLimits {
+    /// Runs that met all limits.
+    pub kept: u64,
+    /// All its runs.
+    pub runs: u64,
+    /// Lower confidence bound of the share of all runs that do, corrected for the choice among candidates.
+    pub share_at_least: f64,
+}
+
+/// A piece of a product's own file.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Snippet {
+    /// The product, and where the text belongs.
+    pub place: String,
+    /// The text.
+    pub text: String,
+}
+
+/// The result for a candidate.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CandidateStatus {
+    /// The best of its strategy that meets the limits.
+    Best,
+    /// As good as the best, within the zone of indifference.
+    Equal,
+    /// Slower than the best, or worse in another objective.
+    Slower,
+    /// Exceeds a limit.
+    Breaks,
+    /// A run did not finish.
+    Unfinished,
+    /// Not distinguishable from the best with its runs.
+    Undecided,
+}
+
+impl CandidateStatus {
+    /// The word for it, as the files have it.
+    #[must_use]
+    pub fn word(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+/// An estimate from few runs, with the least and greatest run.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// The least run.
+    pub low: f64,
+    /// The greatest run.
+    pub high: f64,
+}
+
+/// One candidate.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Strategy and setting in one short text.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The settings that were searched, without those of the world.
+    pub settings: Vec<Setting>,
+    /// Its result.
+    pub standing: CandidateStatus,
+    /// The limit that it exceeds or is not shown to meet, or the rule that blocked an unfinished run; otherwise empty.
+    pub reason: String,
+    /// Runs spent on it.
+    pub runs: u64,
+    /// The last round in which it ran, from 1.
+    pub round: u32,
+    /// The objective over its runs in seconds or, if it is no time, the median time until all reachable targets are
+    /// ready. `None` if a run did not finish.
+    pub time: Option<Estimate>,
+    /// The objective over its runs in its unit. `None` for a time or a setting.
+    pub value: Option<Estimate>,
+    /// Difference of the objective from the best over the same replicates, with the least and the greatest difference
+    /// in a replicate, in its unit. `None` for the best, and for a setting.
+    pub slower_by: Option<Estimate>,
+    /// The load: the median over its runs.
+    pub load: Estimate,
+    /// For each limit, the value compared and the number of runs that exceed it.
+    pub limits: Vec<(Option<f64>, u64)>,
+    /// The rules that blocked its unfinished runs, each with the number of runs; empty text for no rule.
+    #[serde(default)]
+    pub unfinished: Vec<(String, u64)>,
+    /// Its place beside the front. `None`: the plan tries all settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub front: Option<FrontPlace>,
+}
+
+/// The time, load and exposure of a setting in the runs that all tried settings share: medians, apart from the
+/// time, which has the statistic of the objective.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct FrontPlace {
+    /// As [`Candidate::time`], in seconds. `None` if a run did not finish.
+    pub time: Option<f64>,
+    /// The load, in its unit.
+    pub load: f64,
+    /// Targets that received a defective release or, without any, the most clusters that were not ready at a time.
+    pub exposure: f64,
+    /// Whether it is on the front.
+    pub is_optimal: bool,
+    /// Whether it is the setting as it stands in the experiment.
+    pub is_present: bool,
+}
+
+/// A search within a number of tries.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TunedPlan {
+    /// Most settings of each strategy and world that were tried.
+    pub tries: u64,
+    /// All combinations of values.
+    pub settings: u64,
+    /// The runs that all tried settings share.
+    pub runs_each: u64,
+    /// A column of `runs.csv`: the exposure.
+    pub exposure: String,
+}
+
+impl Candidate {
+    /// The searched settings in one text: `name=value`, joined by `; `.
+    #[must_use]
+    pub fn setting(&self) -> String {
+        Setting::in_short(&self.settings)
+    }
+}
+
+/// An exhaustive search of the same candidates.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ExhaustiveSearch {
+    /// Its number of runs.
+    pub runs: u64,
+    /// For each world and strategy: its choice, and whether the plan's answer is the same or equally fast.
+    pub answers: Vec<(Option<String>, bool)>,
+}
+
+impl PlanRecord {
+    /// The version of the format.
+    pub const SCHEMA_VERSION: u32 = 2;
+
+    /// Reads the plan of a results folder.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read, is damaged, or has another format.
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
+        read_record(
+            folder,
+            (PLAN_FILE, "plan"),
+            (|record: &Self| record.schema_version, Self::SCHEMA_VERSION),
+        )
+    }
+
+    /// Whether every question has an answer that the runs show.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.questions
+            .iter()
+            .all(|question| question.best.is_some() && question.is_decided())
+    }
+}
+
+const FRONT_HEADER: &str =
+    "variant,strategy,setting,world,standing,time_s,load,exposure,on_front,is_present";
+
+const PLAN_HEADER: &str = "variant,strategy,setting,world,standing,reason,runs,round,time_s,time_min_s,time_max_s,\
+slower_by,slower_by_low,slower_by_high,load,load_min,load_max,value,value_min,value_max";
+
+/// The tables of a plan with their names: `plan.csv` and `runs.csv`.
+#[must_use]
+pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec<u8>)> {
+    let ends = |estimate: Option<Estimate>| {
+        estimate.map_or([None; 3], |Estimate { value, low, high }| {
+            [value, low, high].map(Some)
+        })
+    };
+    let rows = plan.questions.iter().flat_map(|question| {
+        question.candidates.iter().map(move |candidate| {
+            let Candidate {
+                variant,
+                strategy,
+                standing,
+                reason,
+                runs,
+                round,
+                ..
+            } = candidate;
+            let estimates = [
+                candidate.time,
+                candidate.slower_by,
+                Some(candidate.load),
+                candidate.value,
+            ]
+            .map(ends);
+            (
+                variant,
+                strategy,
+                candidate.setting(),
+                &question.world,
+                standing,
+                reason,
+                runs,
+                round,
+                estimates,
+            )
+        })
+    });
+    let mut tables = vec![
+        ("plan.csv", to_csv(PLAN_HEADER, rows)),
+        ("runs.csv", to_csv("", runs)),
+    ];
+    if plan.tuned.is_some() {
+        let rows = plan.questions.iter().flat_map(|question| {
+            question.candidates.iter().filter_map(move |candidate| {
+                let Candidate {
+                    variant,
+                    strategy,
+                    standing,
+                    ..
+                } = candidate;
+                let FrontPlace {
+                    time,
+                    load,
+                    exposure,
+                    is_optimal,
+                    is_present,
+                } = candidate.front?;
+                let place = (time, load, exposure, is_optimal, is_present);
+                Some((
+                    variant,
+                    strategy,
+                    candidate.setting(),
+                    &question.world,
+                    standing,
+                    place,
+                ))
+            })
+        });
+        tables.push(("front.csv", to_csv(FRONT_HEADER, rows)));
+    }
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_documented, run_record};
+    use super::*;
+
+    #[test]
+    fn every_column_of_a_plan_is_documented() {
+        let span = Estimate {
+            value: 1.0,
+            low: 1.0,
+            high: 1.0,
+        };
+        let candidate = Candidate {
+            variant: "s clusters=9; limit=1".to_owned(),
+            strategy: "s".to_owned(),
+            settings: Vec::new(),
+            standing: CandidateStatus::Best,
+            reason: String::new(),
+            runs: 1,
+            round: 1,
+            time: Some(span),
+            value: None,
+            slower_by: None,
+            load: span,
+            limits: Vec::new(),
+            unfinished: Vec::new(),
+            front: Some(FrontPlace {
+                time: None,
+                load: 1.0,
+                exposure: 1.0,
+                is_optimal: true,
+                is_present: true,
+            }),
+        };
+        let question = Question {
+            world: "clusters=9".to_owned(),
+            answers: Vec::new(),
+            best: None,
+            is_best_shown: false,
+            candidates: vec![candidate],
+        };
+        let plan = PlanRecord {
+            schema_version: PlanRecord::SCHEMA_VERSION,
+            objective: "completion_median".to_owned(),
+            unit: "s".to_owned(),
+            is_maximised: false,
+            limits: Vec::new(),
+            confidence: 0.95,
+            indifference: 0.01,
+            confirm: 1,
+            replicates: 1,
+            runs: 1,
+            exhaustive_runs: 1,
+            stopped_at: None,
+            load: LoadAxis {
+                measure: "peak_pulls".to_owned(),
+                unit: "pulls".to_owned(),
+                at_most: None,
+                time_at_most: None,
+            },
+            questions: vec![question],
+            tuned: Some(TunedPlan {
+                tries: 1,
+                settings: 1,
+                runs_each: 5,
+                exposure: "peak_not_ready".to_owned(),
+            }),
+            exhaustive: None,
+        };
+        let tables = plan_tables(&plan, &[run_record(0, 1).run]);
+        assert_eq!(
+            tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["plan.csv", "runs.csv", "front.csv"]
+        );
+        for (name, bytes) in tables {
+            assert_documented(name, &bytes);
+        }
+        let documentation = include_str!("../../../../docs/results-format.md");
+        let standings = [
+            CandidateStatus::Best,
+            CandidateStatus::Equal,
+            CandidateStatus::Slower,
+            CandidateStatus::Breaks,
+            CandidateStatus::Unfinished,
+            CandidateStatus::Undecided,
+        ];
+        for standing in standings {
+            assert!(
+                documentation.contains(&format!("`{}`", standing.word())),
+                "{standing:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! `provenance.json`: where results come from, and how to reproduce them.
+//!
+//! It has no time stamp, host name, absolute path or thread count: the same experiment, seed and program give the same
+//! bytes everywhere. Two builds of one version may differ, so the program is identified by commit, dependencies and
+//! target, too. Of these, only [`MODEL_VERSION`] matters for the comparison of results.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use itertools::Itertools;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::ResultsError;
+use super::shard::ShardInfo;
+use fleetsim_units::io::read_below;
+
+/// The version of the results format; raised when a column changes its name or meaning.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// The version of the model: raised by every change after which an experiment has other results. Results of one model
+/// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results
+/// change and this does not.
+pub const MODEL_VERSION: u32 = 13;
+
+/// The file of a results folder with every setting in force.
+pub const RESOLVED_FILE: &str = "resolved.yaml";
+
+/// The folder of a results folder with a copy of every input.
+pub const INPUTS_FOLDER: &str = "inputs";
+
+/// The name of the provenance file in a results folder.
+pub const PROVENANCE_FILE: &str = "provenance.json";
+
+/// Marks a provenance file as ours.
+const PROGRAM: &str = "fleetsim";
+
+/// Where results come from.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Provenance {
+    /// The version of the results format.
+    pub schema_version: u32,
+    /// Always `fleetsim`.
+    pub program: String,
+    /// The version of fleetsim that simulated.
+    pub program_version: String,
+    /// [`MODEL_VERSION`] of the program that simulated.
+    #[serde(default)]
+    pub model_version: u32,
+    /// The source that the program was built from.
+    #[serde(default)]
+    pub build: BuildInfo,
+    /// The experiment's name.
+    pub experiment: String,
+    /// The experiment's question.
+    pub question: String,
+    /// Seed for all random numbers.
+    pub seed: u64,
+    /// Settings of the command line that took the place of those in the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// Runs of every variant; with a precision, the smallest number.
+    pub replicates: u32,
+    /// The requested precision. `None`: `replicates` runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionAsked>,
+    /// Time limit of a run; the longest of all variants.
+    pub horizon_s: f64,
+    /// The command that reproduces the results.
+    pub command: String,
+    /// Every file that the experiment was read from; a copy is in [`INPUTS_FOLDER`].
+    pub inputs: Vec<FileDigest>,
+    /// Whether links that nobody stated decide the answer, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Vec<String>,
+    /// The variants in the experiment's order. Reports show the variants listed here.
+    pub variants: Vec<VariantInfo>,
+    /// The limits that the experiment asserts.
+    pub limits: Vec<LimitInfo>,
+    /// The limits of its plan if it asserts none: the answer names the setting that meets them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aims: Vec<String>,
+    /// Only of a shard: which part of the study's runs it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardInfo>,
+    /// Only of results whose emulated variants were measured on a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated: Option<EmulationInfo>,
+    /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
+    pub files: Vec<FileDigest>,
+}
+
+/// The source that a program was built from, and its target.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct BuildInfo {
+    /// The commit, in hexadecimal. `None` for a debug build, and outside of a checkout or a package.
+    pub commit: Option<String>,
+    /// Whether sources were changed after the commit. `None` without a commit.
+    pub modified: Option<bool>,
+    /// SHA-256 of `Cargo.lock`, in hexadecimal: the versions of all dependencies.
+    pub cargo_lock_sha256: String,
+    /// The target triple, such as `x86_64-unknown-linux-gnu`.
+    pub target: String,
+}
+
+/// A file that the experiment was read from, or one of the results folder.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct FileDigest {
+    /// An input as the experiment names it, relative to its folder; a result relative to the results folder, with `/`.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+/// A limit that the experiment asserts.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LimitInfo {
+    /// As written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
+    pub limit: String,
+    /// The strategy it applies to. `None`: all.
+    pub strategy: Option<String>,
+}
+
+/// The conditions of the measurements of emulated variants: the machine, and how quiet it was. Of several runs, the
+/// worst value.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct EmulationInfo {
+    /// The version of the kernel.
+    pub kernel: String,
+    /// The registry and its version.
+    pub registry: String,
+    /// The container runtime's client and its version.
+    pub client: String,
+    /// The number of processors.
+    pub processors: usize,
+    /// Whether the kernel can delay and drop packets.
+    pub has_netem: bool,
+    /// TCP's congestion control.
+    #[serde(default)]
+    pub congestion: String,
+    /// The queues before a link: `fair`, one for each connection, or `fifo`, one for all.
+    #[serde(default)]
+    pub queue: String,
+    /// It measured although the machine was not quiet.
+    pub anyway: bool,
+    /// Mean number of processes that were ready to run, in the minute before.
+    pub load_before: f64,
+    /// Share of the processors that others used before.
+    pub busy_before_share: f64,
+    /// Share of the processors that was used during the runs, by the emulation itself too.
+    pub busy_share: f64,
+    /// Share of the processors that other guests of the machine took during the runs.
+    pub steal_share: f64,
+    /// Longest time between an event's time and its turn.
+    pub late_max_s: f64,
+}
+
+/// The ending of the labels of emulated variants, their strategies and their experiments.
+pub const EMULATED: &str = "emulated";
+
+/// One variant: a strategy with one choice of swept settings.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct VariantInfo {
+    /// Strategy and setting in one short text, unique in the experiment.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
+    pub setting: String,
+    /// The same, one by one, in the order of the sweep.
+    pub settings: Vec<Setting>,
+    /// The name of its product. A bound has that of the product whose agents and control loop it has.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub product: String,
+    /// The word of its product for an entry of the fleet, such as `instance`. Empty: a cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// Whether no product ships it: a bound of what any pacing can do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_bound: bool,
+    /// Capacity of the registry's link. `None` if unlimited, or if there are several registries.
+    pub registry_egress_bytes_per_s: Option<f64>,
+    /// The precision of its results. `None` if not requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionFound>,
+}
+
+/// The requested precision.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PrecisionAsked {
+    /// Half of the 95% interval of the mean, as a share of the mean.
+    pub to: f64,
+    /// The measures.
+    pub of: Vec<String>,
+    /// Most runs of a variant.
+    pub max: u32,
+}
+
+/// The precision of the results of one variant.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PrecisionFound {
+    /// Its number of runs.
+    pub runs: u32,
+    /// Whether they reach the requested precision.
+    pub reached: bool,
+    /// For each measure, half of the 95% interval of the mean as a share of the mean. `None` for fewer than two
+    /// values, and for values that vary around 0.
+    pub half_widths: BTreeMap<String, Option<f64>>,
+}
+
+impl FileDigest {
+    /// Where an input is copied to in the results folder: below `inputs`, under its own path. `None` for a path that
+    /// leads out of the experiment's folder.
+    #[must_use]
+    pub fn copy(&self) -> Option<String> {
+        // Backslashes become `/` first, so that they cannot lead out afterwards.
+        let path = self.path.replace('\\', "/");
+        let is_inside = Path::new(&path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        (is_inside && !path.is_empty()).then(|| format!("{INPUTS_FOLDER}/{path}"))
+    }
+}
+
+/// One value that a sweep put into the experiment.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Setting {
+    /// Where it was put: a path of the experiment file.
+    pub path: String,
+    /// Its name in results: the last key of the path, or the whole path where that is not unique.
+    pub name: String,
+    /// The value, as written.
+    pub value: String,
+}
+
+impl Setting {
+    /// Whether it belongs to a strategy. Other settings define the world.
+    #[must_use]
+    pub fn is_of_strategy(&self) -> bool {
+        self.path.starts_with("strategies.")
+    }
+
+    /// The settings that define the world: variants that share them have the same fleet, release and random numbers.
+    pub fn of_world(settings: &[Self]) -> impl Iterator<Item = &Self> + Clone {
+        settings.iter().filter(|setting| !setting.is_of_strategy())
+    }
+
+    /// Several in one text: `name=value`, joined by `; `.
+    pub fn in_short<'s>(settings: impl IntoIterator<Item = &'s Self>) -> String {
+        settings
+            .into_iter()
+            .map(|setting| format!("{}={}", setting.name, setting.value))
+            .join("; ")
+    }
+}
+
+impl Provenance {
+    /// The provenance of one experiment's results by this program, still without build, horizon, command, inputs,
+    /// variants and limits.
+    #[must_use]
+    pub fn new(experiment: &str, question: &str, seed: u64, replicates: u32) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            program: PROGRAM.to_owned(),
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            model_version: MODEL_VERSION,
+            experiment: experiment.to_owned(),
+            question: question.to_owned(),
+            seed,
+            replicates,
+            ..Self::default()
+        }
+    }
+
+    /// Reads the provenance of a results folder. `None` when the folder holds none, or one that is not fleetsim's.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged, or has another format.
+    pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
+        let Some((path, text)) = read_if_there(folder, PROVENANCE_FILE)? else {
+            return Ok(None);
+        };
+        let value: Value = serde_json::from_slice(&text).unwrap_or_default();
+        if value["program"] != PROGRAM {
+            return Ok(None);
+        }
+        match value["schema_version"]
+            .as_u64()
+            .and_then(|found| u32::try_from(found).ok())
+        {
+            Some(found) if found != SCHEMA_VERSION => Err(ResultsError::SchemaVersion {
+                path,
+                found,
+                expected: SCHEMA_VERSION,
+            }),
+            _ => serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|source| ResultsError::Provenance(path, source)),
+        }
+    }
+
+    /// As [`Provenance::read`], for a folder that must have results.
+    ///
+    /// # Errors
+    /// Also when there is no provenance of fleetsim's.
+    pub fn of_results(folder: &Path) -> Result<Self, ResultsError> {
+        let missing = || ResultsError::NoResults {
+            folder: folder.to_owned(),
+            file: PROVENANCE_FILE,
+        };
+        Self::read(folder)?.ok_or_else(missing)
+    }
+}
+
+/// Reads the record that a command of fleetsim writes to `file`.
+pub(super) fn read_record<Record: DeserializeOwned>(
+    folder: &Path,
+    (file, command): (&'static str, &'static str),
+    (version_of, expected): (fn(&Record) -> u32, u32),
+) -> Result<Record, ResultsError> {
+    let missing = || ResultsError::NoResults {
+        folder: folder.to_owned(),
+        file,
+    };
+    let (path, bytes) = read_if_there(folder, file)?.ok_or_else(missing)?;
+    let damaged = |source| ResultsError::Record {
+        path: path.clone(),
+        command,
+        source,
+    };
+    let record = serde_json::from_slice(&bytes).map_err(damaged)?;
+    match version_of(&record) {
+        found if found == expected => Ok(record),
+        found => Err(ResultsError::SchemaVersion {
+            path,
+            found,
+            expected,
+        }),
+    }
+}
+
+/// The path and the bytes of a file of a results folder. `None` when there is none.
+pub(super) fn read_if_there(
+    folder: &Path,
+    name: &str,
+) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
+    let path = folder.join(name);
+    match read_below(folder, name) {
+        Ok(bytes) => Ok(Some((path, bytes))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ResultsError::io("read", &path)(error)),
+    }
+}
+
+/// The bytes of a record's file: indented JSON with a line feed at its end.
+///
+/// # Panics
+/// Never: records are plain fields with text keys.
+pub fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes =
+        serde_json::to_vec_pretty(value).expect("plain fields with text keys are always JSON");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// SHA-256 of `bytes`, in hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn provenance_reads_back_and_other_files_are_not_taken_for_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(PROVENANCE_FILE);
+        assert_eq!(
+            Provenance::read(folder.path()).expect("nothing there is no error"),
+            None
+        );
+        let provenance = Provenance::new("waves", "How high?", 7, 20);
+        std::fs::write(&path, to_json(&provenance)).expect("written");
+        assert_eq!(
+            Provenance::read(folder.path()).expect("readable"),
+            Some(provenance)
+        );
+        for foreign in [
+            "not json",
+            "{}",
+            r#"{"program": "other", "schema_version": 1}"#,
+        ] {
+            std::fs::write(&path, foreign).expect("written");
+            assert_eq!(
+                Provenance::read(folder.path()).expect("foreign is no error"),
+                None,
+                "{foreign}"
+            );
+        }
+        std::fs::write(&path, r#"{"program": "fleetsim", "schema_version": 99}"#).expect("written");
+        let error = Provenance::read(folder.path())
+            .expect_err("a later format")
+            .to_string();
+        assert!(error.contains("has format version 99"), "{error}");
+        std::fs::write(
+            &path,
+            "{\"program\": \"fleetsim\",\n\"schema_version\": -1}",
+        )
+        .expect("written");
+        let error = Provenance::read(folder.path())
+            .expect_err("no version")
+            .to_string();
+        assert!(
+            error.contains("is not a valid provenance file: ")
+                && error.contains("at line 2 column"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn copies_of_inputs_stay_below_the_folder_of_inputs() {
+        let copy = |path: &str| {
+            FileDigest {
+                path: path.to_owned(),
+                sha256: String::new(),
+            }
+            .copy()
+        };
+        assert_eq!(copy("a/b.csv").as_deref(), Some("inputs/a/b.csv"));
+        assert_eq!(copy("a\\b.csv").as_deref(), Some("inputs/a/b.csv"));
+        for path in [
+            "",
+            "..",
+            "../x",
+            "/x",
+            "a/../../x",
+            "a\\..\\..\\..\\x",
+            "..\\x",
+            "\\x",
+        ] {
+            assert_eq!(copy(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_the_published_one() {
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(
+            sha256(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! The rows of the tables: one type for each table, one field for each column.
+
+use serde::{Deserialize, Serialize};
+
+use super::Setting;
+use super::measures::{MEASURES, RunRow};
+use fleetsim_units::stats;
+
+/// One time bin of a run.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct SeriesRow {
+    /// Start of the bin.
+    pub t_s: f64,
+    /// Highest number of concurrent image pulls in the bin.
+    pub pulls: u64,
+    /// Highest number of concurrent layer downloads in the bin.
+    pub downloads: u64,
+    /// Bytes that left the registry in the bin, divided by its length.
+    pub egress_bytes_per_s: f64,
+    /// Highest mean rate over one second in the bin.
+    #[serde(default)]
+    pub egress_peak_1s_bytes_per_s: f64,
+    /// Targets ready on the wanted revision at the end of the bin.
+    pub ready_new: u64,
+    /// Targets promoted to the wanted revision and making progress, but not ready yet.
+    pub updating: u64,
+    /// Targets promoted to the wanted revision, not ready and stalled: offline, or a pod is in back-off.
+    pub not_ready: u64,
+    /// Targets not promoted to the wanted revision yet.
+    pub waiting: u64,
+}
+
+/// One target of a run.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ClusterRow {
+    /// The cluster's name.
+    pub cluster: String,
+    /// Its stage (Fleet: partition); empty for none, several are joined by `; `.
+    pub stage: String,
+    /// Its group of the experiment's `fleet`, as the name is written there; of an inventory, its namespace.
+    pub group: String,
+    /// The region behind whose link it is; empty for none.
+    pub region: String,
+    /// Its nodes.
+    pub nodes: u32,
+    /// Capacity of its downlink without faults.
+    pub downlink_bytes_per_s: f64,
+    /// Round trip to the registry.
+    pub rtt_s: f64,
+    /// Whether it was offline when the rollout started.
+    pub offline: bool,
+    /// Whether the new revision is defective in it.
+    pub defective: bool,
+    /// When the scheduler promoted it to the new revision; empty for never.
+    pub told_s: Option<f64>,
+    /// When its agent had applied the new revision.
+    pub applied_s: Option<f64>,
+    /// When its first image pull started.
+    pub first_pull_s: Option<f64>,
+    /// When its last image pull finished.
+    pub last_pull_s: Option<f64>,
+    /// When its first report that it was ready on the new revision arrived at the management cluster.
+    pub ready_s: Option<f64>,
+    /// Image pulls started.
+    pub pulls: u64,
+    /// Attempts that failed.
+    pub failed_pulls: u64,
+    /// Bytes received from registries, caches and peers, with those of broken attempts.
+    pub received_bytes: u64,
+}
+
+/// Quantiles of the durations of updates, from promotion to ready, over the clusters of one run that became ready.
+/// `None` when none did.
+#[must_use]
+pub fn update_quantiles<const N: usize>(
+    clusters: &[ClusterRow],
+    shares: [f64; N],
+) -> [Option<f64>; N] {
+    let took: Vec<f64> = clusters
+        .iter()
+        .filter_map(|cluster| Some(cluster.ready_s? - cluster.told_s?))
+        .collect();
+    let sorted = stats::sorted(&took);
+    shares.map(|share| stats::quantile_of_sorted(&sorted, share))
+}
+
+/// One registry of a run.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RegistryRow {
+    /// Its name in the experiment; `registry` for the first.
+    pub registry: String,
+    /// Bytes that left it.
+    pub egress_bytes: u64,
+    /// Highest mean rate of its egress over one second.
+    pub egress_peak_1s_bytes_per_s: f64,
+    /// Share of time until the end in which its egress was at its capacity.
+    pub egress_busy_share: f64,
+    /// Requests to its API.
+    pub requests: u64,
+    /// Requests that it answered with 429.
+    pub responses_429: u64,
+    /// Requests that it answered with 503.
+    pub responses_503: u64,
+}
+
+/// One pass of the scheduler.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct PassRow {
+    /// When the pass began.
+    pub t_s: f64,
+    /// Passes that the row stands for: 1, except for a process with a control loop of its own, which reports the number
+    /// of its passes and not their times.
+    #[serde(default = "one")]
+    pub passes: u64,
+    /// Its duration.
+    pub duration_s: f64,
+    /// Objects created.
+    pub created: u64,
+    /// Targets promoted to another revision.
+    pub promoted: u64,
+    /// Unavailable targets as the product counts them at the start of the pass.
+    pub unavailable: u64,
+}
+
+/// One change of what an object of the product shows to people.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct StatusRow {
+    /// When it changed.
+    pub t_s: f64,
+    /// Kind and name of the object.
+    pub object: String,
+    /// Type of the condition, or name of the status field.
+    pub condition: String,
+    /// `True`, `False` or `Unknown`, or the field's value; empty when the condition is gone.
+    pub status: String,
+    /// The product's reason.
+    pub reason: String,
+    /// The product's message.
+    pub message: String,
+}
+
+/// In a table of an earlier version a row is one pass.
+const fn one() -> u64 {
+    1
+}
+
+/// The record of one run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RunRecord {
+    /// The run's measures.
+    pub run: RunRow,
+    /// One row for each registry, in the experiment's order.
+    pub registries: Vec<RegistryRow>,
+    /// Its time series; all bins have the same length.
+    pub series: Vec<SeriesRow>,
+    /// Length of a bin.
+    pub bin_s: f64,
+    /// One row for each target, in the fleet's order.
+    pub clusters: Vec<ClusterRow>,
+    /// One row for each pass.
+    pub passes: Vec<PassRow>,
+    /// Changes of what the product shows to people; only of a run in detail.
+    pub statuses: Vec<StatusRow>,
+}
+
+impl RunRow {
+    /// Returns false if a measure is infinite or not a number.
+    pub(super) fn is_finite(&self) -> bool {
+        MEASURES
+            .iter()
+            .all(|measure| (measure.of)(self).is_none_or(f64::is_finite))
+    }
+}
+
+impl RunRecord {
+    /// Whether statistics can be made of it: no measure and no bin is infinite or not a number.
+    pub(super) fn is_finite(&self) -> bool {
+        let is_finite = |row: &SeriesRow| {
+            [
+                row.t_s,
+                row.egress_bytes_per_s,
+                row.egress_peak_1s_bytes_per_s,
+            ]
+            .into_iter()
+            .all(f64::is_finite)
+        };
+        self.run.is_finite() && self.bin_s.is_finite() && self.series.iter().all(is_finite)
+    }
+}
+
+/// The runs of one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantRecord {
+    /// Strategy and setting in one short text, unique in the experiment.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
+    pub setting: String,
+    /// The same, one by one.
+    pub settings: Vec<Setting>,
+    /// Its runs, in the order of their replicates.
+    pub runs: Vec<RunRecord>,
+}

@@ -1,0 +1,262 @@
+//! Writes a folder aside, on the same file system, and renames it to its target as a whole.
+//!
+//! The former content of the target is moved aside first and removed afterwards. A process that is killed leaves its
+//! hidden folder behind, and the next one with the same target removes it: a locked file beside a hidden folder shows
+//! that its process still runs. Only between the two renames does the target not exist; a process that finds this state
+//! puts back what was moved aside.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::ResultsError;
+use fleetsim_units::io::{Temporary, open_below, open_own, uninterrupted};
+
+/// Ends the name of the file that is locked while a process writes to a hidden folder.
+const LOCK_ENDING: &str = ".lock";
+
+/// A folder that is being written. Dropped before it is published, it leaves nothing behind.
+#[derive(Debug)]
+pub struct StagedFolder {
+    target: PathBuf,
+    folder: Temporary,
+    /// Locked while this process writes to `folder`; the operating system releases it with the process.
+    _lock: (File, Temporary),
+}
+
+impl StagedFolder {
+    /// Starts a folder that will become `target`, unless `check` finds that it may not.
+    ///
+    /// # Errors
+    /// That of `check`, or when nothing can be written beside `target`.
+    pub fn begin<E: From<ResultsError>>(
+        target: PathBuf,
+        check: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let unnamed = || match target.is_dir() {
+            true => ResultsError::Fixed(target.clone(), ErrorKind::ResourceBusy.into()),
+            false => ResultsError::NotAFolder(target.clone()),
+        };
+        let name = target.file_name().ok_or_else(unnamed)?.to_owned();
+        let parent = target.parent().map(Path::to_owned).unwrap_or_default();
+        fs::create_dir_all(&parent).map_err(ResultsError::io("create the folder", &parent))?;
+        restore(&target)?;
+        check(&target)?;
+        remove_abandoned(&parent, &name);
+        let (folder, lock) = staged(&parent, &name)?;
+        check_renameable(folder.path(), &target)?;
+        Ok(Self {
+            target,
+            folder,
+            _lock: lock,
+        })
+    }
+
+    /// The folder to replace or create.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The folder that is being written: all files in it get published.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether there is something at the target, apart from an empty folder.
+    pub fn replaces(&self) -> bool {
+        self.target.exists() && !is_empty(&self.target)
+    }
+
+    /// Syncs all files to disk, and renames the folder to the target, which `replaces` what is there. Does `then`
+    /// before a signal can end the program.
+    ///
+    /// # Errors
+    /// When the file system fails, or something is there that was not to be replaced. It then stays unchanged.
+    pub fn publish(
+        &self,
+        replaces: bool,
+        then: impl FnOnce() -> Result<(), ResultsError>,
+    ) -> Result<(), ResultsError> {
+        let (target, folder) = (self.target.as_path(), self.folder());
+        sync_all(folder)?;
+        uninterrupted(|| {
+            if replaces {
+                swap(target, folder)?;
+            } else {
+                // An empty folder, perhaps made for this.
+                let _ = fs::remove_dir(target);
+                fs::rename(folder, target).map_err(ResultsError::io("publish", target))?;
+                sync_parent(target)?;
+            }
+            then()
+        })
+    }
+}
+
+/// Checks, before any work, that `target` can be replaced: renames `staging`, which is empty, over it. The system
+/// refuses that for a mount point, and otherwise only if there is something in `target`, which stays as it is.
+fn check_renameable(staging: &Path, target: &Path) -> Result<(), ResultsError> {
+    // Other systems never rename over a folder.
+    if !cfg!(unix) || !target.exists() {
+        return Ok(());
+    }
+    uninterrupted(|| match fs::rename(staging, target) {
+        Ok(()) => fs::create_dir(staging).map_err(ResultsError::io("create the folder", staging)),
+        Err(error) => match error.kind() {
+            ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Ok(()),
+            _ => Err(ResultsError::Fixed(target.to_owned(), error)),
+        },
+    })
+}
+
+/// A new hidden folder for the results `name`, with its lock.
+fn staged(parent: &Path, name: &OsStr) -> Result<(Temporary, (File, Temporary)), ResultsError> {
+    let mut attempt = 0_u32;
+    loop {
+        let staging = parent.join(hidden(
+            name,
+            &format!("new-{}-{attempt}", std::process::id()),
+        ));
+        let lock = lock_path(&staging);
+        let made = uninterrupted(|| {
+            let file = open_own(&lock)?;
+            if file.try_lock().is_err() || staging.exists() {
+                return Ok(None);
+            }
+            let (folder, lock) = (Temporary::new(staging.clone()), Temporary::new(lock));
+            fs::create_dir(folder.path())?;
+            Ok(Some((folder, (file, lock))))
+        });
+        match made.map_err(ResultsError::io("create the folder", &staging))? {
+            Some(made) => return Ok(made),
+            None => attempt += 1,
+        }
+    }
+}
+
+/// The file beside a hidden folder that is locked while a process writes to the folder.
+fn lock_path(staging: &Path) -> PathBuf {
+    let mut name = staging.file_name().unwrap_or_default().to_owned();
+    name.push(LOCK_ENDING);
+    staging.with_file_name(name)
+}
+
+/// Removes hidden folders of killed processes. Whatever cannot be removed now stays until the next run.
+fn remove_abandoned(parent: &Path, name: &OsStr) {
+    let prefix = hidden(name, "new-").to_string_lossy().into_owned();
+    let parent = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
+    };
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        if !found.starts_with(&prefix) || found.ends_with(LOCK_ENDING) {
+            continue;
+        }
+        let lock = lock_path(&entry.path());
+        let is_in_use = open_below(parent, &format!("{found}{LOCK_ENDING}"))
+            .is_ok_and(|file| file.try_lock().is_err());
+        if !is_in_use {
+            let _ = fs::remove_dir_all(entry.path());
+            let _ = fs::remove_file(&lock);
+        }
+    }
+}
+
+/// The name of a hidden file beside `name`.
+pub(super) fn hidden(name: &OsStr, what: &str) -> OsString {
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".fleetsim-{what}"));
+    hidden
+}
+
+/// Puts back what a killed process had moved aside to replace it.
+///
+/// # Errors
+/// When the file system fails.
+pub fn restore(target: &Path) -> Result<(), ResultsError> {
+    let aside = aside(target);
+    let is_aside = fs::symlink_metadata(&aside).is_ok_and(|found| found.is_dir());
+    if is_aside && fs::symlink_metadata(target).is_err() {
+        fs::rename(&aside, target).map_err(ResultsError::io("restore", target))?;
+    }
+    Ok(())
+}
+
+/// Where earlier results are kept while new ones replace them.
+fn aside(target: &Path) -> PathBuf {
+    target.with_file_name(hidden(target.file_name().unwrap_or_default(), "old"))
+}
+
+/// Replaces `target` with `staging`. If that fails, `target` stays unchanged.
+pub(super) fn swap(target: &Path, staging: &Path) -> Result<(), ResultsError> {
+    let aside = aside(target);
+    if aside.exists() {
+        fs::remove_dir_all(&aside).map_err(ResultsError::io("remove", &aside))?;
+    }
+    fs::rename(target, &aside).map_err(ResultsError::io("move aside", target))?;
+    if let Err(error) = fs::rename(staging, target) {
+        fs::rename(&aside, target).map_err(ResultsError::io("restore", target))?;
+        return Err(ResultsError::io("publish", target)(error));
+    }
+    sync_parent(target)?;
+    // The new results are in place. If the earlier ones cannot be removed now, the next run tries again.
+    let _ = fs::remove_dir_all(&aside);
+    Ok(())
+}
+
+/// Whether a folder is readable and has nothing in it.
+pub(super) fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Every file below `folder`: its relative path with `/`, and its path; sorted by the former.
+pub(super) fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![(String::new(), folder.to_owned())];
+    while let Some((prefix, folder)) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(ResultsError::io("read", &folder))? {
+            let entry = entry.map_err(ResultsError::io("read", &folder))?;
+            let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            let kind = entry
+                .file_type()
+                .map_err(ResultsError::io("access", &entry.path()))?;
+            if kind.is_dir() {
+                folders.push((format!("{path}/"), entry.path()));
+            } else {
+                files.insert(path, entry.path());
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Syncs every file and folder below `folder` to disk, so that a rename never publishes empty files.
+fn sync_all(folder: &Path) -> Result<(), ResultsError> {
+    for file in files_below(folder)?.values() {
+        sync(file)?;
+        if let Some(parent) = file.parent().filter(|parent| *parent != folder) {
+            sync(parent)?;
+        }
+    }
+    sync(folder)
+}
+
+fn sync_parent(target: &Path) -> Result<(), ResultsError> {
+    sync(
+        target
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new(".")),
+    )
+}
+
+fn sync(path: &Path) -> Result<(), ResultsError> {
+    fs::File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(ResultsError::io("sync", path))
+}

@@ -1,0 +1,508 @@
+//! `summary.csv`: each measure of each variant over its runs, with its spread and its difference to the reference.
+//!
+//! A peak is the median over runs of each run's exact peak; the peak of a median curve would hide waves that shift in
+//! time. The interval of a median uses order statistics. All variants use the same random numbers in the same
+//! replicate, so they are compared in pairs. Means, and means of differences, have an interval by a seeded bootstrap.
+//!
+//! A run that does not reach a time is later than every run that does. Such a time has quantiles as far as they do not
+//! depend on a run without it, and no mean. A difference to a run without it is infinite, and two runs without it are
+//! equal. So a comparison has a median of differences, and the share of pairs in which the variant is below the
+//! reference; the mean of differences exists only where every pair has both times.
+//!
+//! Why the mean of differences beside their median? The mean of differences is the difference of means, so it agrees
+//! with the table, and it shows a change that affects only a few runs.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::measures::{MEASURES, Measure};
+use super::{RunRecord, RunRow, Setting, VariantRecord, compared};
+use fleetsim_units::stats::{self, Interval};
+
+/// Resamples of the bootstrap: the ends of a 95% interval are the 50th from either end.
+const RESAMPLES: usize = 1999;
+
+/// The level of all intervals.
+const LEVEL: f64 = 0.95;
+
+/// `summary.csv`: one measure of one variant.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SummaryRow {
+    /// The variant.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings.
+    pub setting: String,
+    /// The measure: a column of `runs.csv`.
+    pub measure: String,
+    /// The measure's unit.
+    pub unit: String,
+    /// Runs of the variant.
+    pub runs: u64,
+    /// Runs in which all reachable targets were ready.
+    pub finished: u64,
+    /// Runs that have the measure.
+    pub values: u64,
+    /// Lower end of the exact 95% interval of the share of runs that have it.
+    pub values_ci95_low: Option<f64>,
+    /// Upper end of the exact 95% interval of the share of runs that have it.
+    pub values_ci95_high: Option<f64>,
+    /// Mean; empty when a run is later than all others.
+    pub mean: Option<f64>,
+    /// Lower end of the 95% interval of the mean; empty for fewer than two values.
+    pub mean_ci95_low: Option<f64>,
+    /// Upper end of the 95% interval of the mean; empty for fewer than two values.
+    pub mean_ci95_high: Option<f64>,
+    /// Sample standard deviation; empty for fewer than two values.
+    pub sd: Option<f64>,
+    /// Median; empty when it is later than every finished run.
+    pub median: Option<f64>,
+    /// 5th percentile.
+    pub p5: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// Smallest value.
+    pub min: Option<f64>,
+    /// Largest value.
+    pub max: Option<f64>,
+    /// Lower end of the 95% interval of the median; empty for fewer than six values, which have none.
+    pub median_ci95_low: Option<f64>,
+    /// Upper end of the 95% interval of the median; empty for fewer than six values, and when it has no upper end.
+    pub median_ci95_high: Option<f64>,
+    /// The reference of differences: the first of the variants that it is compared with ([`compared`]).
+    pub reference: String,
+    /// Replicates in which the variant is compared with the reference; 0 for the reference itself.
+    pub diff_pairs: u64,
+    /// Mean of the paired differences, variant minus reference; empty when one of them is infinite.
+    pub diff_mean: Option<f64>,
+    /// Lower end of the 95% interval of the mean difference; empty for fewer than two pairs.
+    pub diff_mean_ci95_low: Option<f64>,
+    /// Upper end of the 95% interval of the mean difference; empty for fewer than two pairs.
+    pub diff_mean_ci95_high: Option<f64>,
+    /// Median of the paired differences; empty when it is infinite.
+    pub diff_median: Option<f64>,
+    /// Lower end of the 95% interval of the median difference; empty for fewer than six pairs, or without a lower end.
+    pub diff_median_ci95_low: Option<f64>,
+    /// Upper end of the 95% interval of the median difference; empty for fewer than six pairs, or without an upper end.
+    pub diff_median_ci95_high: Option<f64>,
+    /// Share of pairs in which the variant is below the reference; equal pairs count half.
+    pub below_share: Option<f64>,
+    /// Lower end of its exact 95% interval.
+    pub below_ci95_low: Option<f64>,
+    /// Upper end of its exact 95% interval.
+    pub below_ci95_high: Option<f64>,
+}
+
+/// The summary of all `variants` with runs.
+pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> {
+    let variants: Vec<&VariantRecord> = variants
+        .iter()
+        .filter(|variant| !variant.runs.is_empty())
+        .collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.settings.as_slice())
+        .collect();
+    let mut references: Vec<usize> = (0..variants.len()).collect();
+    for group in compared(&settings) {
+        for &at in &group {
+            references[at] = group[0];
+        }
+    }
+    let rows = |at: usize| -> Vec<SummaryRow> {
+        let reference = variants[references[at]];
+        let base = (references[at] != at).then_some(reference);
+        let row = |measure| SummaryRow {
+            reference: reference.variant.clone(),
+            ..of_measure(measure, variants[at], base, seed)
+        };
+        MEASURES.iter().map(row).collect()
+    };
+    (0..variants.len()).flat_map(rows).collect()
+}
+
+/// The 95% interval of the mean of a measure over runs, as `summary.csv` has it: all intervals of one experiment are
+/// resampled from its seed. `None` for fewer than two values.
+///
+/// # Panics
+/// If a value is not finite.
+#[must_use]
+pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
+    stats::bootstrap_interval(values, LEVEL, RESAMPLES, seed)
+}
+
+/// Differences of pairs: of each pair, the reference's value and the variant's. Two infinite values are equal.
+#[must_use]
+pub fn paired_differences(pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<f64> {
+    let difference = |(base, own): (f64, f64)| {
+        if base.total_cmp(&own).is_eq() {
+            0.0
+        } else {
+            own - base
+        }
+    };
+    pairs.into_iter().map(difference).collect()
+}
+
+/// The share of pairs whose difference is negative, with its exact 95% interval; equal pairs count half. `None` without
+/// pairs.
+#[must_use]
+pub fn share_below(differences: &[f64]) -> Option<Interval> {
+    share_below_at(differences, LEVEL)
+}
+
+/// As [`share_below`], with an interval of this level.
+#[must_use]
+pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
+    let halves = |difference: &f64| match difference.partial_cmp(&0.0) {
+        Some(Ordering::Less) => 2_u32,
+        Some(Ordering::Equal) => 1,
+        _ => 0,
+    };
+    let below = f64::from(differences.iter().map(halves).sum::<u32>()) / 2.0;
+    stats::share_interval(below, differences.len(), level)
+}
+
+/// One measure of one variant, its `reference` left empty.
+fn of_measure(
+    measure: &Measure,
+    variant: &VariantRecord,
+    base: Option<&VariantRecord>,
+    seed: u64,
+) -> SummaryRow {
+    let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
+    let known: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
+    // Runs that are later than all others count.
+    let value =
+        |run: &RunRow| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
+    let values: Vec<f64> = runs.iter().filter_map(|run| value(run)).collect();
+    let ordered = stats::ordered(&values);
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let quantile = |p| stats::quantile_of_sorted(&ordered, p).and_then(finite);
+    let of_values = stats::share_interval(known.len() as f64, runs.len(), LEVEL);
+    // Means are of finite values only.
+    let all_known = |values: &[f64]| {
+        if values.iter().all(|value| value.is_finite()) {
+            values.to_vec()
+        } else {
+            Vec::new()
+        }
+    };
+    let averaged = all_known(&values);
+    let of_mean = interval_of_mean(&averaged, seed);
+    let of_median = stats::median_interval(&values, LEVEL);
+    let pairs = base
+        .into_iter()
+        .flat_map(|base| pairs(&base.runs, &variant.runs));
+    let differences =
+        paired_differences(pairs.filter_map(|(base, own)| Some((value(base)?, value(own)?))));
+    let finite_differences = all_known(&differences);
+    let difference = interval_of_mean(&finite_differences, seed);
+    let median_difference =
+        stats::quantile_of_sorted(&stats::ordered(&differences), 0.5).and_then(finite);
+    let of_median_difference = stats::median_interval(&differences, LEVEL);
+    let below = share_below(&differences);
+    SummaryRow {
+        variant: variant.variant.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
+        measure: measure.name.to_owned(),
+        unit: measure.unit.to_owned(),
+        runs: runs.len() as u64,
+        finished: runs.iter().filter(|run| run.is_done()).count() as u64,
+        values: known.len() as u64,
+        values_ci95_low: of_values.map(|interval| interval.low),
+        values_ci95_high: of_values.map(|interval| interval.high),
+        mean: stats::mean(&averaged),
+        mean_ci95_low: of_mean.map(|interval| interval.low),
+        mean_ci95_high: of_mean.map(|interval| interval.high),
+        sd: stats::sample_sd(&averaged),
+        median: quantile(0.5),
+        p5: quantile(0.05),
+        p95: quantile(0.95),
+        min: quantile(0.0),
+        max: quantile(1.0),
+        median_ci95_low: of_median.and_then(|interval| finite(interval.low)),
+        median_ci95_high: of_median.and_then(|interval| finite(interval.high)),
+        reference: String::new(),
+        diff_pairs: differences.len() as u64,
+        diff_mean: stats::mean(&finite_differences),
+        diff_mean_ci95_low: difference.map(|interval| interval.low),
+        diff_mean_ci95_high: difference.map(|interval| interval.high),
+        diff_median: median_difference,
+        diff_median_ci95_low: of_median_difference.and_then(|interval| finite(interval.low)),
+        diff_median_ci95_high: of_median_difference.and_then(|interval| finite(interval.high)),
+        below_share: below.map(|interval| interval.estimate),
+        below_ci95_low: below.map(|interval| interval.low),
+        below_ci95_high: below.map(|interval| interval.high),
+    }
+}
+
+/// The pairs of runs with the same replicate. Both sides are in the order of their replicates; one may have more.
+fn pairs<'r>(
+    base: &'r [RunRecord],
+    own: &'r [RunRecord],
+) -> impl Iterator<Item = (&'r RunRow, &'r RunRow)> {
+    let mut base = base.iter().map(|run| &run.run).peekable();
+    own.iter().map(|run| &run.run).filter_map(move |own| {
+        while base
+            .next_if(|other| other.replicate < own.replicate)
+            .is_some()
+        {}
+        Some((base.next_if(|other| other.replicate == own.replicate)?, own))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RunOutcome;
+    use super::super::testing::{run_record, variant};
+    use super::*;
+
+    fn of_completions(name: &str, completions: &[Option<f64>]) -> VariantRecord {
+        let run = |(replicate, &completion_s): (u32, &Option<f64>)| {
+            let record = run_record(replicate, 10 + u64::from(replicate));
+            let outcome = if completion_s.is_some() {
+                RunOutcome::Complete
+            } else {
+                RunOutcome::Horizon
+            };
+            RunRecord {
+                run: RunRow {
+                    completion_s,
+                    reachable_ready_s: completion_s,
+                    outcome,
+                    ..record.run
+                },
+                ..record
+            }
+        };
+        variant(name, (0..).zip(completions).map(run).collect())
+    }
+
+    #[test]
+    fn a_variant_is_compared_with_the_first_of_its_own_world() {
+        let setting = |path: &str, name: &str, value: &str| Setting {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let in_world = |name: &str, clusters: &str, limit: &str| VariantRecord {
+            settings: vec![
+                setting("fleet[0].clusters", "clusters", clusters),
+                setting("strategies.s.limit", "limit", limit),
+            ],
+            ..of_completions(name, &[Some(10.0), Some(20.0)])
+        };
+        let nothing = VariantRecord {
+            runs: Vec::new(),
+            ..in_world("no run", "200", "9")
+        };
+        let all = [
+            nothing,
+            in_world("a", "200", "1"),
+            in_world("b", "200", "2"),
+            in_world("c", "1000", "1"),
+            in_world("d", "1000", "2"),
+        ];
+        let rows = summary(&all, 1);
+        let completions: Vec<(&str, &str, u64)> = rows
+            .iter()
+            .filter(|row| row.measure == "completion_s")
+            .map(|row| (row.variant.as_str(), row.reference.as_str(), row.diff_pairs))
+            .collect();
+        assert_eq!(
+            completions,
+            [("a", "a", 0), ("b", "a", 2), ("c", "c", 0), ("d", "c", 2)]
+        );
+    }
+
+    #[test]
+    fn an_unfinished_run_counts_but_gives_no_completion_time() {
+        let all = [
+            of_completions("base", &[Some(10.0), Some(20.0), Some(60.0)]),
+            of_completions("other", &[Some(13.0), None, Some(61.0)]),
+        ];
+        let rows = summary(&all, 1);
+        let of = |variant: &str, measure: &str| {
+            rows.iter()
+                .find(|row| row.variant == variant && row.measure == measure)
+                .expect("in the summary")
+                .clone()
+        };
+        let base = of("base", "completion_s");
+        assert_eq!(
+            (base.runs, base.finished, base.values, base.diff_pairs),
+            (3, 3, 3, 0)
+        );
+        assert_eq!(
+            (base.mean, base.median, base.min, base.max),
+            (Some(30.0), Some(20.0), Some(10.0), Some(60.0))
+        );
+        let other = of("other", "completion_s");
+        assert_eq!(
+            (other.runs, other.finished, other.values, other.diff_pairs),
+            (3, 2, 2, 3)
+        );
+        assert_eq!(other.reference, "base");
+        assert_eq!(
+            (
+                other.mean,
+                other.sd,
+                other.diff_mean,
+                other.diff_mean_ci95_low
+            ),
+            (None, None, None, None)
+        );
+        // 13, 61, never; differences 13 - 10 = 3, never, 61 - 60 = 1.
+        assert_eq!(
+            (other.median, other.min, other.p5, other.p95, other.max),
+            (Some(61.0), Some(13.0), Some(17.8), None, None)
+        );
+        assert_eq!(
+            (other.diff_median, other.below_share),
+            (Some(3.0), Some(0.0))
+        );
+        // None of three: 1 - 0.025^(1/3). Two of three have the time.
+        let high = other.below_ci95_high.expect("three pairs have an interval");
+        assert!(
+            (high - 0.707_6).abs() < 1e-4 && other.below_ci95_low == Some(0.0),
+            "{high}"
+        );
+        let (low, high) = (
+            other.values_ci95_low.expect("three runs"),
+            other.values_ci95_high.expect("three runs"),
+        );
+        assert!(
+            (low - 0.094_3).abs() < 1e-4 && (high - 0.991_6).abs() < 1e-4,
+            "{low} {high}"
+        );
+        assert_eq!(
+            of("other", "peak_pulls").values,
+            3,
+            "peaks are known of unfinished runs too"
+        );
+    }
+
+    #[test]
+    fn the_median_exists_when_more_than_half_finish_and_its_interval_may_have_no_upper_end() {
+        // 100 to 1300 by hundreds, and seven that did not finish: the median of twenty is 1050, and its interval goes
+        // from the sixth to the fifteenth, which did not finish.
+        let times: Vec<Option<f64>> = (1..=20)
+            .map(|at| (at <= 13).then(|| f64::from(at) * 100.0))
+            .collect();
+        let row = &summary(&[of_completions("v", &times)], 1)[0];
+        assert_eq!((row.values, row.median), (13, Some(1050.0)));
+        assert_eq!(
+            (row.median_ci95_low, row.median_ci95_high),
+            (Some(600.0), None)
+        );
+        let half = &summary(&[of_completions("v", &times[4..])], 1)[0];
+        // Nine of sixteen: the eighth and the ninth are 1200 and 1300.
+        assert_eq!((half.values, half.median), (9, Some(1250.0)));
+        let fewer = &summary(&[of_completions("v", &times[8..])], 1)[0];
+        assert_eq!((fewer.values, fewer.median), (5, None), "five of twelve");
+    }
+
+    #[test]
+    fn unfinished_runs_lose_against_finished_ones_and_tie_with_each_other() {
+        let base = of_completions("base", &[Some(50.0), None, None, Some(70.0)]);
+        let other = of_completions("other", &[None, Some(900.0), None, Some(70.0)]);
+        let rows = summary(&[base, other], 1);
+        let row = rows
+            .iter()
+            .find(|row| row.variant == "other")
+            .expect("in the summary");
+        // Behind, ahead, a tie and a tie: 2 of 4; the differences are never, -never, 0 and 0.
+        assert_eq!(
+            (
+                row.diff_pairs,
+                row.below_share,
+                row.diff_median,
+                row.diff_mean
+            ),
+            (4, Some(0.5), Some(0.0), None)
+        );
+        assert_eq!(
+            paired_differences([(f64::INFINITY, f64::INFINITY), (1.0, 3.0)]),
+            [0.0, 2.0]
+        );
+        assert_eq!(share_below(&[]), None);
+    }
+
+    #[test]
+    fn nothing_finished_leaves_the_statistics_empty() {
+        let rows = summary(&[of_completions("v", &[None])], 1);
+        let row = &rows[0];
+        assert_eq!(
+            (row.measure.as_str(), row.values, row.mean, row.median),
+            ("completion_s", 0, None, None)
+        );
+        assert_eq!((row.sd, row.median_ci95_low), (None, None));
+    }
+
+    #[test]
+    fn intervals_follow_from_the_seed_alone_and_enclose_what_they_are_of() {
+        let values: Vec<Option<f64>> = (0..20)
+            .map(|value| Some(f64::from(value * value)))
+            .collect();
+        let all = [of_completions("v", &values)];
+        assert_eq!(summary(&all, 5), summary(&all, 5));
+        let row = &summary(&all, 5)[0];
+        // Of twenty values, the sixth from either end: 5² and 14².
+        assert_eq!(
+            (row.median_ci95_low, row.median_ci95_high),
+            (Some(25.0), Some(196.0))
+        );
+        let (low, high) = (
+            row.mean_ci95_low.expect("an interval"),
+            row.mean_ci95_high.expect("an interval"),
+        );
+        let mean = row.mean.expect("a mean");
+        assert!(
+            low < mean && high - mean > mean - low,
+            "skewed: {low} < {mean} < {high}"
+        );
+        assert_ne!(summary(&all, 6)[0].mean_ci95_high, row.mean_ci95_high);
+    }
+
+    #[test]
+    fn the_interval_of_a_difference_resamples_pairs() {
+        // The runs spread by a hundred, and each pair differs by 2 and a little.
+        let base: Vec<Option<f64>> = (0..10)
+            .map(|i| Some(f64::from(i * 37 % 10) * 10.0))
+            .collect();
+        let other = base
+            .iter()
+            .zip(0..)
+            .map(|(base, i)| base.map(|base| base + 2.0 + f64::from(i % 3) * 0.1))
+            .collect::<Vec<_>>();
+        let row = &summary(
+            &[
+                of_completions("base", &base),
+                of_completions("other", &other),
+            ],
+            5,
+        )[MEASURES.len()];
+        let (low, high) = (
+            row.diff_mean_ci95_low.expect("an interval"),
+            row.diff_mean_ci95_high.expect("an interval"),
+        );
+        assert!(
+            1.9 < low && low < 2.09 && 2.09 < high && high < 2.3,
+            "{low} {high}"
+        );
+    }
+
+    #[test]
+    fn a_variant_with_more_runs_is_paired_where_both_have_one() {
+        let base = of_completions("base", &[Some(1.0), Some(2.0)]);
+        let more = of_completions("more", &[Some(2.0), Some(4.0), Some(9.0)]);
+        for (all, expected) in [([base.clone(), more.clone()], 1.5), ([more, base], -1.5)] {
+            let row = &summary(&all, 1)[MEASURES.len()];
+            assert_eq!((row.diff_pairs, row.diff_mean), (2, Some(expected)));
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! The tables of a results folder: made from runs, written as CSV, read back.
+//!
+//! CSV as RFC 4180 has it, except that records end in a line feed: one header line, quotes only where needed, empty
+//! for no value, floats in the shortest form that reads back to the same bits.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use csv::StringRecord;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::best::{ComparisonRow, comparisons};
+use super::formulas::FormulasAsText;
+use super::summary::{SummaryRow, summary};
+use super::timeline::{TimelineRow, timeline};
+use super::variants::variant_table;
+use super::{
+    ClusterRow, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord,
+    displayed_replicate,
+};
+use fleetsim_units::io::open_below;
+
+/// Which run a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RunKey {
+    /// The variant.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings.
+    pub setting: String,
+    /// The replicate; in `clusters.csv` and `passes.csv` the displayed one.
+    pub replicate: u32,
+}
+
+/// Writes one table of a folder.
+pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
+
+/// The tables of a results folder.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// `variants.csv`: the names of its columns, which depend on the experiment, then every variant.
+    pub variants: Vec<Vec<String>>,
+    /// `runs.csv`: every run.
+    pub runs: Vec<RunRow>,
+    /// `registries.csv`: every registry of every run.
+    pub registries: Vec<(RunKey, RegistryRow)>,
+    /// `summary.csv`: every measure of every variant over its runs.
+    pub summary: Vec<SummaryRow>,
+    /// `comparison.csv`: which variants may be the best.
+    pub comparison: Vec<ComparisonRow>,
+    /// `timeline.csv`: the displayed run of every variant, with percentiles of all its runs.
+    pub timeline: Vec<TimelineRow>,
+    /// `clusters.csv`: the clusters of every variant's displayed run.
+    pub clusters: Vec<(RunKey, ClusterRow)>,
+    /// `passes.csv`: the scheduler passes of every variant's displayed run.
+    pub passes: Vec<(RunKey, PassRow)>,
+    /// `statuses.csv`: what the product showed in every variant's displayed run.
+    pub statuses: Vec<(RunKey, StatusRow)>,
+}
+
+impl Tables {
+    /// The tables of an experiment. `seed` determines the resampling of the intervals.
+    #[must_use]
+    pub fn of(variants: &[VariantRecord], seed: u64) -> Self {
+        Self::showing(variants, seed, displayed_replicate(variants))
+    }
+
+    /// As [`Tables::of`], with the run that curves and fleets show.
+    #[must_use]
+    pub fn showing(variants: &[VariantRecord], seed: u64, displayed: Option<u32>) -> Self {
+        let runs: Vec<RunRow> = variants
+            .iter()
+            .flat_map(|v| v.runs.iter().map(|run| run.run.clone()))
+            .collect();
+        let summary = summary(variants, seed);
+        let comparison = comparisons(variants, seed);
+        let mut tables = Self {
+            variants: variant_table(variants),
+            runs,
+            summary,
+            comparison,
+            ..Self::default()
+        };
+        for (variant, run) in variants
+            .iter()
+            .flat_map(|variant| variant.runs.iter().map(move |run| (variant, run)))
+        {
+            let key = key(variant, run.run.replicate);
+            tables
+                .registries
+                .extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
+        }
+        let Some(displayed) = displayed else {
+            return tables;
+        };
+        for variant in variants {
+            let Some(at) = variant
+                .runs
+                .iter()
+                .position(|run| run.run.replicate == displayed)
+            else {
+                continue;
+            };
+            tables.timeline.extend(timeline(variant, at));
+            let run = &variant.runs[at];
+            let key = key(variant, displayed);
+            tables
+                .clusters
+                .extend(run.clusters.iter().map(|row| (key.clone(), row.clone())));
+            tables
+                .passes
+                .extend(run.passes.iter().map(|row| (key.clone(), *row)));
+            tables
+                .statuses
+                .extend(run.statuses.iter().map(|row| (key.clone(), row.clone())));
+        }
+        tables
+    }
+
+    /// The files: their names, and how each is written row by row.
+    pub const FILES: [(&'static str, TableWriter); 9] = [
+        ("variants.csv", |tables, out| {
+            write_csv(out, "", &tables.variants)
+        }),
+        ("runs.csv", |tables, out| write_csv(out, "", &tables.runs)),
+        ("registries.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)
+        }),
+        ("summary.csv", |tables, out| {
+            write_csv(out, "", &tables.summary)
+        }),
+        ("comparison.csv", |tables, out| {
+            write_csv(out, &header::<ComparisonRow>(), &tables.comparison)
+        }),
+        ("timeline.csv", |tables, out| {
+            write_csv(out, &header::<TimelineRow>(), &tables.timeline)
+        }),
+        ("clusters.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, ClusterRow)>(), &tables.clusters)
+        }),
+        ("passes.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, PassRow)>(), &tables.passes)
+        }),
+        ("statuses.csv", |tables, out| {
+            write_csv(out, &header::<(RunKey, StatusRow)>(), &tables.statuses)
+        }),
+    ];
+
+    /// The files with their names, in memory.
+    #[must_use]
+    pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let file = |(name, write): (&'static str, TableWriter)| {
+            let mut bytes = Vec::new();
+            write(self, &mut bytes).expect("memory takes every byte");
+            (name, bytes)
+        };
+        Self::FILES.map(file).into()
+    }
+
+    /// Reads the tables of a results folder.
+    ///
+    /// # Errors
+    /// When a file is missing or invalid.
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
+        Ok(Self {
+            variants: read_records(folder, "variants.csv")?,
+            runs: from_csv(folder, "runs.csv", row)?,
+            registries: from_csv(folder, "registries.csv", keyed_row)?,
+            summary: from_csv(folder, "summary.csv", row)?,
+            comparison: from_csv_if_there(folder, "comparison.csv", row)?,
+            timeline: from_csv(folder, "timeline.csv", row)?,
+            clusters: from_csv(folder, "clusters.csv", keyed_row)?,
+            passes: from_csv(folder, "passes.csv", keyed_row)?,
+            statuses: from_csv_if_there(folder, "statuses.csv", keyed_row)?,
+        })
+    }
+}
+
+fn key(variant: &VariantRecord, replicate: u32) -> RunKey {
+    RunKey {
+        variant: variant.variant.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
+        replicate,
+    }
+}
+
+/// The names of the fields, for a table that has a header even without rows.
+pub(super) fn header<Row: Default + Serialize>() -> String {
+    let text = String::from_utf8(to_csv("", [Row::default()])).expect("CSV is text");
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Rows as CSV below `header`; if that is empty, below the names of their fields.
+pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_csv(&mut bytes, header, rows).expect("memory takes every byte");
+    bytes
+}
+
+/// As [`to_csv`], row by row.
+fn write_csv(
+    out: &mut dyn Write,
+    header: &str,
+    rows: impl IntoIterator<Item = impl Serialize>,
+) -> io::Result<()> {
+    let mut rows = rows.into_iter().peekable();
+    if !header.is_empty() || rows.peek().is_none() {
+        writeln!(out, "{header}")?;
+    }
+    let mut writer = csv::WriterBuilder::new()
+        .has_headers(header.is_empty())
+        .from_writer(FormulasAsText::new(out));
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    writer.flush()
+}
+
+/// Reads a row with the header of its table.
+type RowReader<Row> = fn(&StringRecord, &StringRecord) -> csv::Result<Row>;
+
+/// The rows of a file; `read` reads one with the header. All numbers must be finite, as they are written.
+fn from_csv<Row: Serialize>(
+    folder: &Path,
+    name: &str,
+    read: RowReader<Row>,
+) -> Result<Vec<Row>, ResultsError> {
+    let path = folder.join(name);
+    let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
+    let mut reader = csv::Reader::from_reader(file);
+    let wrong = |problem: String| ResultsError::Table(path.clone(), problem);
+    let header = reader
+        .headers()
+        .cloned()
+        .map_err(|error| wrong(error.to_string()))?;
+    let rows = reader.records().map(|record| {
+        let record = record.map_err(|error| wrong(error.to_string()))?;
+        let row = read(&record, &header).map_err(|error| wrong(in_words(&error, &header)))?;
+        match infinite(&record, &header, &row) {
+            None => Ok(row),
+            Some(column) => {
+                let line = record.position().map_or(0, csv::Position::line);
+                Err(wrong(format!(
+                    "line {line}, column `{column}`: it must be a finite number"
+                )))
+            }
+        }
+    });
+    rows.collect()
+}
+
+/// A column of this row with a number that is not finite.
+fn infinite<'h>(
+    record: &StringRecord,
+    header: &'h StringRecord,
+    row: &impl Serialize,
+) -> Option<&'h str> {
+    // JSON has no such numbers, and texts stay texts.
+    fn is_null(row: &Value, column: &str) -> bool {
+        match row {
+            Value::Array(parts) => parts.iter().any(|part| is_null(part, column)),
+            row => row.get(column).is_some_and(Value::is_null),
+        }
+    }
+    let is_infinite = |cell: &str| cell.parse::<f64>().is_ok_and(|number| !number.is_finite());
+    let mut suspects = header
+        .iter()
+        .zip(record)
+        .filter(|(_, cell)| is_infinite(cell))
+        .map(|(column, _)| column);
+    let first = suspects.next()?;
+    let row = serde_json::to_value(row).ok()?;
+    std::iter::once(first)
+        .chain(suspects)
+        .find(|column| is_null(&row, column))
+}
+
+/// The error of a row, with its line and the name of the column.
+fn in_words(error: &csv::Error, header: &StringRecord) -> String {
+    let csv::ErrorKind::Deserialize { pos: Some(at), err } = error.kind() else {
+        return error.to_string();
+    };
+    let column = err.field().and_then(|index| header.get(index as usize));
+    let column = column
+        .map(|column| format!(", column `{column}`"))
+        .unwrap_or_default();
+    format!("line {}{column}: {}", at.line(), err.kind())
+}
+
+/// As [`from_csv`], of a file that results of versions before 1.0, or of some studies, do not have.
+pub(super) fn from_csv_if_there<Row: Serialize>(
+    folder: &Path,
+    name: &str,
+    read: RowReader<Row>,
+) -> Result<Vec<Row>, ResultsError> {
+    if folder.join(name).exists() {
+        from_csv(folder, name, read)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+/// The header and the records of a file.
+fn read_records(folder: &Path, name: &str) -> Result<Vec<Vec<String>>, ResultsError> {
+    let path = folder.join(name);
+    let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
+    let reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(file);
+    reader
+        .into_deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(|error: csv::Error| ResultsError::Table(path, error.to_string()))
+}
+
+pub(super) fn row<Row: DeserializeOwned>(
+    record: &StringRecord,
+    header: &StringRecord,
+) -> csv::Result<Row> {
+    record.deserialize(Some(header))
+}
+
+/// A row that begins with a run's key. Each half takes its columns by name and skips the others.
+fn keyed_row<Row: DeserializeOwned>(
+    record: &StringRecord,
+    header: &StringRecord,
+) -> csv::Result<(RunKey, Row)> {
+    Ok((row(record, header)?, row(record, header)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_documented, run_record, variant};
+    use super::super::{MEASURES, RunOutcome, RunRecord, SeriesRow};
+    use super::*;
+
+    fn two_variants() -> Vec<VariantRecord> {
+        let cluster = ClusterRow {
+            cluster: "store, \"north\"".to_owned(),
+            stage: String::new(),
+            group: "store-{1..9}".to_owned(),
+            region: "north".to_owned(),
+            nodes: 3,
+            downlink_bytes_per_s: 12.5e6,
+            rtt_s: 0.03,
+            offline: true,
+            defective: false,
+            told_s: Some(0.1 + 0.2),
+            applied_s: None,
+            first_pull_s: None,
+            last_pull_s: None,
+            ready_s: None,
+            pulls: 3,
+            failed_pulls: 0,
+            received_bytes: u64::MAX,
+        };
+        let pass = PassRow {
+            t_s: 1e-9,
+            passes: 1,
+            duration_s: 2.5,
+            created: 1,
+            promoted: 2,
+            unavailable: 3,
+        };
+        let status = StatusRow {
+            t_s: 0.1 + 0.2,
+            object: "Bundle/app".to_owned(),
+            condition: "Ready".to_owned(),
+            status: "False".to_owned(),
+            reason: String::new(),
+            message: "NotReady(1) [Cluster fleet-default/a]; WaitApplied(2), \"b\"".to_owned(),
+        };
+        let full = |replicate, peak| RunRecord {
+            clusters: vec![cluster.clone()],
+            passes: vec![pass],
+            statuses: vec![status.clone()],
+            series: vec![SeriesRow {
+                pulls: peak,
+                ..SeriesRow::default()
+            }],
+            ..run_record(replicate, peak)
+        };
+        let mut stalled = full(1, 4);
+        stalled.run.outcome = RunOutcome::Stalled;
+        stalled.run.completion_s = None;
+        stalled.run.held_by = "maxUnavailable".to_owned();
+        stalled.run.held_detail = "one cluster, \"north\", is offline".to_owned();
+        vec![
+            variant("all at once", vec![full(0, 9), full(1, 7), full(2, 8)]),
+            variant("one", vec![full(0, 4), stalled]),
+        ]
+    }
+
+    #[test]
+    fn tables_read_back_as_they_were_written() {
+        let tables = Tables::of(&two_variants(), 1);
+        assert_eq!(
+            (
+                tables.runs.len(),
+                tables.clusters.len(),
+                tables.passes.len()
+            ),
+            (5, 2, 2)
+        );
+        assert_eq!(tables.statuses.len(), 2);
+        assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
+        assert_eq!(tables.summary.len(), 2 * MEASURES.len());
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, bytes) in tables.files() {
+            std::fs::write(folder.path().join(name), bytes).expect("written");
+        }
+        assert_eq!(Tables::read(folder.path()).expect("readable"), tables);
+    }
+
+    #[test]
+    fn numbers_of_every_table_must_be_finite() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut tables = Tables::of(&two_variants(), 1);
+        tables.statuses[0].1.reason = "NaN".to_owned();
+        let refused = |change: &dyn Fn(&mut Tables, f64), place: &str| {
+            for number in [f64::NAN, f64::INFINITY] {
+                let mut tables = tables.clone();
+                change(&mut tables, number);
+                for (name, bytes) in tables.files() {
+                    std::fs::write(folder.path().join(name), bytes).expect("written");
+                }
+                let error = Tables::read(folder.path())
+                    .expect_err("no statistic can be made")
+                    .to_string();
+                assert!(
+                    error.contains(place) && error.contains("must be a finite number"),
+                    "{place}: {error}"
+                );
+            }
+        };
+        let of_runs =
+            "runs.csv is not a valid results table: line 2, column `reachable_ready_s`: it must";
+        refused(
+            &|tables, number| tables.runs[0].reachable_ready_s = Some(number),
+            of_runs,
+        );
+        refused(
+            &|tables, number| tables.summary[1].median = Some(number),
+            "line 3, column `median`",
+        );
+        refused(
+            &|tables, number| tables.timeline[0].pulls_p50 = number,
+            "line 2, column `pulls_p50`",
+        );
+        refused(
+            &|tables, number| tables.clusters[1].1.told_s = Some(number),
+            "line 3, column `told_s`",
+        );
+        refused(
+            &|tables, number| tables.registries[0].1.egress_busy_share = number,
+            "column `egress_busy_share`",
+        );
+        for (name, bytes) in tables.files() {
+            std::fs::write(folder.path().join(name), bytes).expect("written");
+        }
+        assert_eq!(
+            Tables::read(folder.path()).expect("a text is no number"),
+            tables
+        );
+    }
+
+    #[test]
+    fn every_table_shows_the_same_replicate_of_all_variants() {
+        let tables = Tables::of(&two_variants(), 1);
+        let mut shown: Vec<u32> = tables
+            .clusters
+            .iter()
+            .map(|(key, _)| key.replicate)
+            .collect();
+        shown.extend(tables.passes.iter().map(|(key, _)| key.replicate));
+        shown.extend(tables.timeline.iter().map(|row| row.replicate));
+        // Peaks 9, 7, 8 and 4, 4; the second variant has no third run, and its second one did not finish.
+        assert_eq!(shown, [0; 6]);
+        let curves: Vec<u64> = tables.timeline.iter().map(|row| row.pulls).collect();
+        assert_eq!(curves, [9, 4], "the curves are those of replicate 0");
+    }
+
+    #[test]
+    fn a_damaged_table_names_its_file_and_line() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, bytes) in Tables::of(&two_variants(), 1).files() {
+            std::fs::write(folder.path().join(name), bytes).expect("written");
+        }
+        let passes = folder.path().join("passes.csv");
+        let damaged = std::fs::read_to_string(&passes)
+            .expect("readable")
+            .replace("2.5", "soon");
+        std::fs::write(&passes, damaged).expect("written");
+        let error = Tables::read(folder.path())
+            .expect_err("`soon` is not a number")
+            .to_string();
+        assert!(
+            error.contains("passes.csv") && error.contains("run the experiment again"),
+            "{error}"
+        );
+        assert!(
+            error.contains("line 2, column `duration_s`: invalid float"),
+            "{error}"
+        );
+        std::fs::remove_file(&passes).expect("removed");
+        let error = Tables::read(folder.path())
+            .expect_err("a missing table")
+            .to_string();
+        assert!(
+            error.contains("cannot read") && error.contains("passes.csv"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_column_is_documented() {
+        let documentation = include_str!("../../../../docs/results-format.md");
+        for (name, bytes) in Tables::of(&two_variants(), 1).files() {
+            // Its further columns are the swept settings.
+            let bytes = if name == "variants.csv" {
+                b"variant,strategy".to_vec()
+            } else {
+                bytes
+            };
+            assert_documented(name, &bytes);
+        }
+        for measure in MEASURES {
+            assert!(
+                documentation.contains(measure.definition),
+                "{}: {}",
+                measure.name,
+                measure.definition
+            );
+        }
+    }
+
+    #[test]
+    fn a_table_without_rows_has_the_same_header() {
+        let header = |(name, bytes): (&'static str, Vec<u8>)| {
+            let text = String::from_utf8(bytes).expect("CSV is text");
+            (name, text.lines().next().unwrap_or_default().to_owned())
+        };
+        let full: Vec<_> = Tables::of(&two_variants(), 1)
+            .files()
+            .into_iter()
+            .map(header)
+            .collect();
+        let bare = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
+        assert!(bare.timeline.is_empty() && bare.clusters.is_empty() && bare.passes.is_empty());
+        let empty: Vec<_> = bare.files().into_iter().map(header).collect();
+        assert_eq!(empty, full);
+    }
+
+    #[test]
+    fn every_numeric_column_of_a_run_is_a_measure() {
+        let text = String::from_utf8(to_csv("", &[run_record(0, 1).run])).expect("CSV is text");
+        let header = text.lines().next().expect("a header");
+        let measures: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
+        assert_eq!(
+            header,
+            format!(
+                "variant,strategy,setting,replicate,outcome,held_by,held_detail,{}",
+                measures.join(",")
+            )
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! `uncertainty.csv`: the intervals of luck alone, and those that also contain unknown constants. `draws.csv` has the
+//! runs with drawn constants, and `constants.csv` the constants of each draw.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::tables::{from_csv_if_there, header, row, to_csv};
+use super::{MEASURES, Measure, ResultsError, RunRow, Setting, Statistic, VariantRecord, compared};
+use fleetsim_units::stats::{Prediction, prediction_interval};
+
+/// The table of both intervals.
+const FILE: &str = "uncertainty.csv";
+
+/// The table of the runs with drawn constants.
+const DRAWS: &str = "draws.csv";
+
+/// The table of the drawn constants.
+const CONSTANTS: &str = "constants.csv";
+
+/// All three.
+pub(super) const UNCERTAINTY_FILES: [&str; 3] = [FILE, DRAWS, CONSTANTS];
+
+/// The level of the intervals where there are enough runs.
+const LEVEL: f64 = 0.95;
+
+/// `uncertainty.csv`: one measure of one variant.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct UncertaintyRow {
+    /// The variant.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings.
+    pub setting: String,
+    /// The measure: a column of `runs.csv`.
+    pub measure: String,
+    /// The measure's unit.
+    pub unit: String,
+    /// Runs with the constants at their values.
+    pub luck_runs: u64,
+    /// Their median; empty when half or more did not reach the measure.
+    pub luck_median: Option<f64>,
+    /// Lower end of the interval of one further run; empty when it is not reached.
+    pub luck_low: Option<f64>,
+    /// Upper end; empty when it is not reached.
+    pub luck_high: Option<f64>,
+    /// The probability that such a run lies in it.
+    pub luck_level: Option<f64>,
+    /// Runs with drawn constants.
+    pub draws: u64,
+    /// Their median.
+    pub total_median: Option<f64>,
+    /// Lower end of the interval of one further run with unknown constants.
+    pub total_low: Option<f64>,
+    /// Upper end.
+    pub total_high: Option<f64>,
+    /// The probability that such a run lies in it.
+    pub total_level: Option<f64>,
+    /// Share of the draws in which no variant of the same world has less of the measure.
+    pub least_share: f64,
+}
+
+/// `constants.csv`: a constant of one draw.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct DrawnConstant {
+    /// The draw: the replicate of its runs in `draws.csv`.
+    pub draw: u32,
+    /// The path of the constant.
+    pub constant: String,
+    /// The product it is of; empty for all.
+    pub product: String,
+    /// The value that the experiment has.
+    pub value: f64,
+    /// The value drawn in its place.
+    pub drawn: f64,
+    /// The unit of both.
+    pub unit: String,
+}
+
+/// The tables of a study with unknown constants, with their names. `drawn` has the runs of each variant.
+#[must_use]
+pub fn uncertainty_tables(
+    variants: &[VariantRecord],
+    drawn: &[Vec<RunRow>],
+    constants: &[DrawnConstant],
+) -> Vec<(&'static str, Vec<u8>)> {
+    let rows = MEASURES
+        .iter()
+        .flat_map(|measure| rows(measure, variants, drawn));
+    vec![
+        (FILE, to_csv("", rows)),
+        (DRAWS, to_csv("", drawn.iter().flatten())),
+        (CONSTANTS, to_csv(&header::<DrawnConstant>(), constants)),
+    ]
+}
+
+/// The rows of a results folder; none where constants were not drawn.
+///
+/// # Errors
+/// When the table is damaged.
+pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsError> {
+    from_csv_if_there(folder, FILE, row)
+}
+
+/// The runs with drawn constants of a results folder, and the constants; none where constants were not drawn.
+///
+/// # Errors
+/// When a table is damaged.
+pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), ResultsError> {
+    Ok((
+        from_csv_if_there(folder, DRAWS, row)?,
+        from_csv_if_there(folder, CONSTANTS, row)?,
+    ))
+}
+
+fn rows(
+    measure: &Measure,
+    variants: &[VariantRecord],
+    drawn: &[Vec<RunRow>],
+) -> Vec<UncertaintyRow> {
+    // A time that is not reached is later than any other.
+    let value = |run: &RunRow| (measure.of)(run).unwrap_or(f64::INFINITY);
+    let totals: Vec<Vec<f64>> = drawn
+        .iter()
+        .map(|runs| runs.iter().map(value).collect())
+        .collect();
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.settings.as_slice())
+        .collect();
+    let groups = compared(&settings);
+    let row = |(at, variant): (usize, &VariantRecord)| {
+        let luck: Vec<f64> = variant.runs.iter().map(|run| value(&run.run)).collect();
+        let group = groups
+            .iter()
+            .find(|group| group.contains(&at))
+            .cloned()
+            .unwrap_or_else(|| vec![at]);
+        let is_least = |draw: &usize| {
+            group
+                .iter()
+                .all(|&other| totals[at][*draw] <= totals[other][*draw])
+        };
+        let least = (0..totals[at].len()).filter(is_least).count();
+        let [luck_of, total_of] = [&luck, &totals[at]].map(|values| ends(values));
+        UncertaintyRow {
+            variant: variant.variant.clone(),
+            strategy: variant.strategy.clone(),
+            setting: variant.setting.clone(),
+            measure: measure.name.to_owned(),
+            unit: measure.unit.to_owned(),
+            luck_runs: luck.len() as u64,
+            luck_median: luck_of[0],
+            luck_low: luck_of[1],
+            luck_high: luck_of[2],
+            luck_level: luck_of[3],
+            draws: totals[at].len() as u64,
+            total_median: total_of[0],
+            total_low: total_of[1],
+            total_high: total_of[2],
+            total_level: total_of[3],
+            least_share: least as f64 / totals[at].len().max(1) as f64,
+        }
+    };
+    variants.iter().enumerate().map(row).collect()
+}
+
+/// Median, ends and level of the prediction interval; infinite values are empty.
+fn ends(values: &[f64]) -> [Option<f64>; 4] {
+    if values.is_empty() {
+        return [None; 4];
+    }
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let median = finite(Statistic::Quantile(0.5).of(values));
+    match prediction_interval(values, LEVEL) {
+        Some(Prediction { low, high, level }) => [median, finite(low), finite(high), Some(level)],
+        None => [median, None, None, None],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_documented, run_record, variant};
+    use super::*;
+
+    #[test]
+    fn every_column_is_documented_and_reads_back() {
+        let variants = [
+            variant("a", vec![run_record(0, 5), run_record(1, 7)]),
+            variant("b", vec![run_record(0, 9)]),
+        ];
+        let drawn: Vec<Vec<RunRow>> = vec![
+            [4, 30, 6]
+                .into_iter()
+                .map(|peak| run_record(0, peak).run)
+                .collect(),
+            [8, 9, 6]
+                .into_iter()
+                .map(|peak| run_record(0, peak).run)
+                .collect(),
+        ];
+        let constant = DrawnConstant {
+            draw: 0,
+            constant: "agent.apply".to_owned(),
+            product: "argoCd".to_owned(),
+            value: 1.0,
+            drawn: 2.0,
+            unit: "s".to_owned(),
+        };
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, bytes) in uncertainty_tables(&variants, &drawn, &[constant]) {
+            if name != "draws.csv" {
+                assert_documented(name, &bytes);
+            }
+            std::fs::write(folder.path().join(name), bytes).expect("written");
+        }
+        let rows = read_uncertainty(folder.path()).expect("readable");
+        let of = |name: &str| {
+            rows.iter()
+                .find(|row| row.variant == name && row.measure == "peak_pulls")
+                .expect("a row")
+        };
+        assert_eq!(
+            (of("a").luck_low, of("a").luck_high),
+            (Some(5.0), Some(7.0))
+        );
+        assert_eq!(
+            (of("a").total_low, of("a").total_median, of("a").total_high),
+            (Some(4.0), Some(6.0), Some(30.0))
+        );
+        // Draw by draw: 4 is below 8, 30 is above 9, and 6 is as good as 6.
+        assert!(
+            (of("a").least_share - 2.0 / 3.0).abs() < 1e-9
+                && (of("b").least_share - 2.0 / 3.0).abs() < 1e-9
+        );
+        assert_eq!(
+            read_uncertainty(std::path::Path::new("/nowhere")).expect("none"),
+            []
+        );
+    }
+}

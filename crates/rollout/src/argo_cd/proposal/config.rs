@@ -1,0 +1,130 @@
+//! The proposal's `strategy` as in its text. Unknown fields are ignored.
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::super::label_selector::null_is_default;
+use super::super::{RolloutStep, limit};
+
+/// A whole ApplicationSet file of the proposal.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+pub struct ProposalFile {
+    /// The specification.
+    pub spec: ProposalSpec,
+}
+
+/// The part of the `spec` that orders changes.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ProposalSpec {
+    /// Absent: AllAtOnce.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub strategy: ProposalStrategy,
+}
+
+/// `spec.strategy`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalStrategy {
+    /// `RollingUpdate`, or `AllAtOnce`; empty: `AllAtOnce`.
+    #[serde(
+        rename = "type",
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub kind: String,
+    /// Absent: no steps.
+    pub rolling_update: Option<RollingUpdateBlock>,
+}
+
+/// `spec.strategy.rollingUpdate`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct RollingUpdateBlock {
+    /// In the order in which they are updated. None: applications one by one.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub steps: Vec<RolloutStep>,
+}
+
+/// An error in a strategy. The text has no list of them: values that it does not define are rejected.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{field} {problem}")]
+pub struct ProposalError {
+    /// The place in the `spec`, e.g. `strategy.rollingUpdate.steps[0].maxUpdate`.
+    pub field: String,
+    problem: String,
+}
+
+impl ProposalStrategy {
+    /// The steps. `None`: AllAtOnce; an empty list: one by one.
+    ///
+    /// # Errors
+    /// The strategy is invalid.
+    pub fn steps(&self) -> Result<Option<&[RolloutStep]>, ProposalError> {
+        match self.kind.as_str() {
+            "" | "AllAtOnce" => return Ok(None),
+            "RollingUpdate" => {}
+            other => {
+                let problem = format!("is `{other}`; the proposal has RollingUpdate and AllAtOnce");
+                return Err(ProposalError {
+                    field: "strategy.type".to_owned(),
+                    problem,
+                });
+            }
+        }
+        let steps = self
+            .rolling_update
+            .as_ref()
+            .map_or(&[][..], |block| &block.steps);
+        for (index, step) in steps.iter().enumerate() {
+            let is_unknown = |operator: &&String| !matches!(operator.as_str(), "In" | "NotIn");
+            if let Some(operator) = step
+                .match_expressions
+                .iter()
+                .map(|e| &e.operator)
+                .find(is_unknown)
+            {
+                let problem = format!("has the operator `{operator}`; use In or NotIn");
+                return Err(ProposalError {
+                    field: step_at(index),
+                    problem,
+                });
+            }
+            limit_of(index, step, 1)?;
+        }
+        Ok(Some(steps))
+    }
+}
+
+/// Number of a step's applications that are changed concurrently. `None`: all.
+pub(super) fn limit_of(
+    index: usize,
+    step: &RolloutStep,
+    total: usize,
+) -> Result<Option<usize>, ProposalError> {
+    let Some(written) = &step.max_update else {
+        return Ok(None);
+    };
+    let resolved = limit(Some(written), total);
+    let is_negative =
+        matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
+    match usize::try_from(resolved.applications.unwrap_or(0)) {
+        Ok(applications) if !resolved.is_unreadable && !is_negative => {
+            Ok((applications > 0).then_some(applications))
+        }
+        _ => {
+            let problem =
+                format!("is `{written}`; write a number from 0, or a percentage such as 10%");
+            Err(ProposalError {
+                field: step_at(index) + ".maxUpdate",
+                problem,
+            })
+        }
+    }
+}
+
+fn step_at(index: usize) -> String {
+    format!("strategy.rollingUpdate.steps[{index}]")
+}

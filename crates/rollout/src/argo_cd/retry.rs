@@ -1,0 +1,216 @@
+//! Retries of a failed sync and the waits between them: `syncPolicy.retry` of an application.
+//!
+//! Follows `RetryStrategy.NextRetryAt` and `parseStringToDuration` of `pkg/apis/application/v1alpha1/types.go` in
+//! argoproj/argo-cd: duration · factor^n, at most `maxDuration` where that is above zero. The defaults are those of
+//! `application_defaults.go` beside it. A requested sync gets the template's `retry` unchanged, so one without
+//! `limit` is never repeated; without `retry` it is repeated [`RETRY_LIMIT`] times.
+//!
+//! n is 1 for the first repeated attempt: `processRequestedAppOperation` (`controller/appcontroller.go`) counts the
+//! failed attempt before it computes the wait, so the first wait is `duration` · `factor`. The comment on the formula
+//! and the time in the product's message use the count before that: one factor too short.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::duration::parse_duration;
+use super::super::label_selector::null_is_default;
+use fleetsim_units::SimDuration;
+
+/// Attempts after the first of a requested sync whose template has no `retry`. Source:
+/// `applicationset/progressivesync/progressive_sync.go`.
+pub const RETRY_LIMIT: i64 = 5;
+
+/// Half of the wait before the first repeated attempt, without `duration` and `factor`. Source:
+/// `pkg/apis/application/v1alpha1/application_defaults.go`.
+pub const RETRY_FIRST: SimDuration = SimDuration::from_secs(5);
+
+/// Ratio of each wait to the previous one, without `factor`. Source:
+/// `pkg/apis/application/v1alpha1/application_defaults.go`.
+pub const RETRY_FACTOR: i64 = 2;
+
+/// The longest wait between two attempts, without `maxDuration`. Source:
+/// `pkg/apis/application/v1alpha1/application_defaults.go`.
+pub const RETRY_MAX: SimDuration = SimDuration::from_mins(3);
+
+/// `syncPolicy.retry` of an application.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Retry {
+    /// Attempts after the first; negative: unlimited.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub limit: i64,
+    /// The waits between attempts.
+    pub backoff: Option<RetryBackoff>,
+}
+
+/// `syncPolicy.retry.backoff`. Durations are Go's, `1m30s`, or a text of digits alone: seconds. Empty is absent.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryBackoff {
+    /// The first wait divided by `factor`. Absent: [`RETRY_FIRST`].
+    pub duration: Option<String>,
+    /// Ratio of each wait to the previous one. Absent: [`RETRY_FACTOR`]; 0 means no wait.
+    pub factor: Option<i64>,
+    /// The longest wait; 0 or less: unlimited. Absent: [`RETRY_MAX`].
+    pub max_duration: Option<String>,
+}
+
+/// A duration of a [`RetryBackoff`] that Argo CD cannot read: a failing sync with it is Failed immediately.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "`{text}` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse \
+     {text} as a duration`)"
+)]
+pub struct BackoffError {
+    /// `duration` or `maxDuration`.
+    pub field: &'static str,
+    /// The text of the field.
+    pub text: String,
+}
+
+/// A parsed [`RetryBackoff`]. Nanoseconds, which may be negative as in Go.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Waits {
+    duration: i64,
+    factor: i64,
+    max_duration: i64,
+}
+
+impl RetryBackoff {
+    /// The parsed waits.
+    ///
+    /// # Errors
+    /// The first of its durations that cannot be parsed.
+    pub fn waits(&self) -> Result<Waits, BackoffError> {
+        let read = |field, written: &Option<String>, default| match written.as_deref() {
+            None | Some("") => Ok(default),
+            Some(text) => parse_nanos(text).ok_or_else(|| BackoffError {
+                field,
+                text: text.to_owned(),
+            }),
+        };
+        Ok(Waits {
+            duration: read("duration", &self.duration, Waits::DEFAULT.duration)?,
+            factor: self.factor.unwrap_or(Waits::DEFAULT.factor),
+            max_duration: read(
+                "maxDuration",
+                &self.max_duration,
+                Waits::DEFAULT.max_duration,
+            )?,
+        })
+    }
+}
+
+impl Waits {
+    /// The waits of a template without `backoff`.
+    pub const DEFAULT: Self = Self {
+        duration: RETRY_FIRST.as_nanos() as i64,
+        factor: RETRY_FACTOR,
+        max_duration: RETRY_MAX.as_nanos() as i64,
+    };
+
+    /// The wait before attempt `retry` (1 is the first repeated one) of a sync; 0 where the product's is negative.
+    pub fn before(self, retry: u32) -> SimDuration {
+        let power = i128::from(self.factor).saturating_pow(retry);
+        let wait = i128::from(self.duration).saturating_mul(power);
+        let wait = if self.max_duration > 0 {
+            wait.min(self.max_duration.into())
+        } else {
+            wait
+        };
+        // A wait that does not fit into 64 bits is the longest possible one; in Go it depends on the processor.
+        SimDuration::from_nanos(wait.clamp(0, i64::MAX.into()) as u64)
+    }
+}
+
+fn parse_nanos(text: &str) -> Option<i64> {
+    if let Ok(seconds) = text.parse::<i64>() {
+        return seconds.checked_mul(1_000_000_000);
+    }
+    match text.strip_prefix('-') {
+        Some(rest) if rest.starts_with('+') => None,
+        Some(rest) => Some(-(parse_duration(rest)?.as_nanos() as i64)),
+        None => Some(parse_duration(text)?.as_nanos() as i64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backoff(yaml: &str) -> RetryBackoff {
+        serde_saphyr::from_str(yaml).expect(yaml)
+    }
+
+    #[test]
+    fn waits_grow_by_the_factor_up_to_the_longest() {
+        let cases: &[(&str, [u64; 8])] = &[
+            // backoff, seconds before attempts 1 to 7 and 100
+            ("{}", [10, 20, 40, 80, 160, 180, 180, 180]),
+            (
+                "{duration: '', maxDuration: '', factor: null}",
+                [10, 20, 40, 80, 160, 180, 180, 180],
+            ),
+            // `TestRetryStrategy_NextRetryAtCustomBackoff` of `types_test.go`, from its second row on.
+            (
+                "{duration: 2s, factor: 3, maxDuration: 1m}",
+                [6, 18, 54, 60, 60, 60, 60, 60],
+            ),
+            ("{duration: 30s, factor: 1}", [30; 8]),
+            ("{duration: '20'}", [40, 80, 160, 180, 180, 180, 180, 180]),
+            ("{duration: 1m, maxDuration: '45'}", [45; 8]),
+            ("{duration: 10m}", [180; 8]),
+            ("{duration: 90s, factor: 0}", [0; 8]),
+            (
+                "{duration: 1m, maxDuration: '0'}",
+                [120, 240, 480, 960, 1920, 3840, 7680, 9_223_372_036],
+            ),
+            (
+                "{duration: 1m, factor: -2, maxDuration: -1s}",
+                [0, 240, 0, 960, 0, 3840, 0, 9_223_372_036],
+            ),
+            ("{duration: 0s}", [0; 8]),
+            ("{duration: -5s}", [0; 8]),
+            (
+                "{maxDuration: 1h0m0.5s, factor: 10}",
+                [50, 500, 3600, 3600, 3600, 3600, 3600, 3600],
+            ),
+        ];
+        for (yaml, seconds) in cases {
+            let waits = backoff(yaml).waits().expect(yaml);
+            let found = [1, 2, 3, 4, 5, 6, 7, 100]
+                .map(|retry| waits.before(retry).as_nanos() / 1_000_000_000);
+            assert_eq!(found, *seconds, "{yaml}");
+        }
+        assert_eq!(backoff("{}").waits(), Ok(Waits::DEFAULT));
+        assert_eq!(
+            backoff("{duration: 1.5s}")
+                .waits()
+                .map(|waits| waits.before(1)),
+            Ok(SimDuration::from_millis(3000))
+        );
+    }
+
+    #[test]
+    fn a_duration_that_go_does_not_accept_is_reported() {
+        for text in ["5 minutes", "1d", "1.5", "-+5s", "soon", " 5"] {
+            let wrong = RetryBackoff {
+                duration: Some(text.to_owned()),
+                ..RetryBackoff::default()
+            };
+            assert_eq!(
+                wrong.waits(),
+                Err(BackoffError {
+                    field: "duration",
+                    text: text.to_owned()
+                })
+            );
+            let wrong = RetryBackoff {
+                max_duration: Some(text.to_owned()),
+                ..RetryBackoff::default()
+            };
+            assert_eq!(
+                wrong.waits().map_err(|error| error.field),
+                Err("maxDuration")
+            );
+        }
+    }
+}

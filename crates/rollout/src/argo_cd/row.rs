@@ -1,0 +1,204 @@
+//! The state that the controller stores for each application, and its transitions.
+//!
+//! Follows `UpdateApplicationSetApplicationStatus` in `applicationset/progressivesync/progressive_sync.go`.
+
+use std::sync::Arc;
+
+use super::super::{Revision, cost, stored};
+use super::ArgoCd;
+use super::view::{Application, ApplicationView, Health, OperationPhase, SyncStatus};
+use fleetsim_units::SimTime;
+
+/// One row of `status.applicationStatus`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApplicationStatus {
+    /// The application's progress.
+    pub status: RolloutStatus,
+    /// Its step, counted from 1. `None`: in no step; the product shows -1.
+    pub step: Option<u32>,
+    /// The target revisions.
+    pub target_revisions: Arc<[Revision]>,
+    /// When the status last changed, in whole seconds.
+    pub last_transition_time: SimTime,
+    /// The reason of the status.
+    pub message: Message,
+}
+
+/// The progress of an application.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum RolloutStatus {
+    /// Waits for its step, and for room in the step's budget.
+    Waiting,
+    /// A sync is requested until the start of an operation is observed.
+    Pending,
+    /// An operation was observed; the application is not Synced and Healthy yet.
+    Progressing,
+    /// Complete. Later events at these revisions and this spec have no effect.
+    Healthy,
+}
+
+impl RolloutStatus {
+    /// All of them, in the order in which a row takes them.
+    pub const ALL: [Self; 4] = [
+        Self::Waiting,
+        Self::Pending,
+        Self::Progressing,
+        Self::Healthy,
+    ];
+}
+
+/// Why a row has its status: one name for each message of the product.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, thiserror::Error)]
+pub enum Message {
+    /// No text.
+    #[error("")]
+    #[default]
+    Empty,
+    /// The application has no row yet.
+    #[error("No Application status found, defaulting status to Waiting")]
+    New,
+    /// It is at other revisions.
+    #[error("Application has pending changes, setting status to Waiting")]
+    Revision,
+    /// Its spec must change.
+    #[error("Application has pending changes (spec differs), setting status to Waiting")]
+    Spec,
+    /// Both.
+    #[error(
+        "Application has pending changes (revision and spec differ), setting status to Waiting"
+    )]
+    RevisionAndSpec,
+    /// It was already Synced and Healthy before any sync was requested.
+    #[error("Application resource has synced, updating status to Healthy")]
+    SyncedHealthy,
+    /// It was already Synced, but not Healthy, before any sync was requested.
+    #[error("Application resource has synced, updating status to Progressing")]
+    SyncedNotHealthy,
+    /// Its step and budget allow its update.
+    #[error(
+        "Application moved to Pending status, watching for the Application resource to start Progressing"
+    )]
+    Promoted,
+    /// The requested operation is running.
+    #[error("Application resource became Progressing, updating status from Pending to Progressing")]
+    OperationRunning,
+    /// The requested operation succeeded.
+    #[error(
+        "Application resource completed a sync successfully, updating status from Pending to Progressing"
+    )]
+    OperationSucceeded,
+    /// The requested operation failed.
+    #[error("Application resource completed a sync, updating status from Pending to Progressing")]
+    OperationFailed,
+    /// It cannot be synced: `InvalidSpecError` or `UnknownError`.
+    #[error("Application resource has error and cannot sync, updating status to Progressing")]
+    ApplicationError,
+    /// It became Synced and Healthy.
+    #[error("Application resource became Healthy, updating status from Progressing to Healthy")]
+    Arrived,
+}
+
+impl ApplicationStatus {
+    /// Whether it waits because of another revision or spec.
+    pub(super) const fn is_pending_change(&self) -> bool {
+        matches!(self.status, RolloutStatus::Waiting)
+            && matches!(
+                self.message,
+                Message::Revision | Message::Spec | Message::RevisionAndSpec
+            )
+    }
+
+    /// Whether a change of this row causes a write of the rows. A change of only the revisions or the time does not.
+    pub(super) fn is_worth_writing_over(&self, old: &Self) -> bool {
+        (self.status, self.step, self.message) != (old.status, old.step, old.message)
+    }
+
+    pub(super) fn turn(&mut self, status: RolloutStatus, message: Message, now: SimTime) {
+        (self.status, self.message, self.last_transition_time) = (status, message, now);
+    }
+}
+
+impl ArgoCd {
+    /// The row of an application after the update in a second. `None`: the application does not exist.
+    pub(super) fn updated_row(
+        &self,
+        now: SimTime,
+        index: usize,
+        view: &ApplicationView,
+    ) -> Option<ApplicationStatus> {
+        cost::visit();
+        let (live, keeps_spec) = (view.live.as_ref()?, self.options.keep_spec_changes);
+        let mut row = self.rows[index]
+            .clone()
+            .unwrap_or_else(|| ApplicationStatus {
+                status: RolloutStatus::Waiting,
+                step: None,
+                target_revisions: Arc::clone(&live.revisions),
+                last_transition_time: now,
+                message: Message::New,
+            });
+        let was = row.status;
+        row.step = self.plan.step_of[index].map(|step| step + 1);
+        let revision_changed = row.target_revisions != live.revisions;
+        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
+        // compared.
+        let looks_at_spec =
+            self.options.version.sees_spec_changes() && (!keeps_spec || self.spec.may_update());
+        let generated = view.generated.as_ref().filter(|_| looks_at_spec);
+        let spec_changed = generated.is_some_and(|generated| self.spec_of(generated) != live.spec);
+        if revision_changed || spec_changed {
+            let message = match (revision_changed, spec_changed) {
+                (true, true) => Message::RevisionAndSpec,
+                (true, false) => Message::Revision,
+                (false, _) => Message::Spec,
+            };
+            row.turn(RolloutStatus::Waiting, message, now);
+            row.target_revisions = Arc::clone(&live.revisions);
+        }
+        if row.status == RolloutStatus::Waiting {
+            if live.sync == SyncStatus::Synced && (!keeps_spec || is_synced_since(&row, live)) {
+                if live.health == Health::Healthy {
+                    row.turn(RolloutStatus::Healthy, Message::SyncedHealthy, now);
+                } else {
+                    row.turn(RolloutStatus::Progressing, Message::SyncedNotHealthy, now);
+                }
+            }
+        } else if was == RolloutStatus::Pending {
+            if let Some(message) = left_pending(&row, live) {
+                row.turn(RolloutStatus::Progressing, message, now);
+            }
+        } else if was == RolloutStatus::Progressing && live.is_synced_and_healthy() {
+            row.turn(RolloutStatus::Healthy, Message::Arrived, now);
+        }
+        Some(row)
+    }
+}
+
+/// Why a Pending application progresses: only an operation that started after the second of the promotion counts, and
+/// only after a comparison since then.
+fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
+    if live
+        .reconciled_at
+        .is_some_and(|at| stored(at) <= row.last_transition_time)
+    {
+        return None;
+    }
+    match live.operation_state {
+        Some(state) if stored(state.started_at) > row.last_transition_time => {
+            Some(match state.phase {
+                OperationPhase::Succeeded => Message::OperationSucceeded,
+                OperationPhase::Failed | OperationPhase::Error => Message::OperationFailed,
+                OperationPhase::Running | OperationPhase::Terminating => Message::OperationRunning,
+            })
+        }
+        _ => live.has_error.then_some(Message::ApplicationError),
+    }
+}
+
+/// The fixed rule: Synced does not count for a changed spec before its comparison.
+fn is_synced_since(row: &ApplicationStatus, live: &Application) -> bool {
+    !matches!(row.message, Message::Spec | Message::RevisionAndSpec)
+        || live
+            .reconciled_at
+            .is_some_and(|at| stored(at) > row.last_transition_time)
+}

@@ -1,0 +1,47 @@
+//! When a controller's work queue processes a key again, and how long a key waits that failed.
+//!
+//! Follows `DefaultTypedControllerRateLimiter` of kubernetes/client-go (`util/workqueue/default_rate_limiters.go`),
+//! which controller-runtime uses where a controller sets none. Its bucket over all keys is not here.
+
+use fleetsim_units::SimDuration;
+
+/// The request of a pass to its controller's queue.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum QueueRequest {
+    /// No requeue; the failure counter is reset.
+    #[default]
+    None,
+    /// Requeue after this long; the failure counter is reset.
+    After(SimDuration),
+    /// Requeue after the backoff, without an error.
+    RateLimited,
+    /// Requeue after the backoff, because of an error.
+    Error,
+}
+
+/// Wait after the first failure. Each further one doubles it.
+const FIRST: SimDuration = SimDuration::from_millis(5);
+
+/// The longest wait.
+const LONGEST: SimDuration = SimDuration::from_secs(1_000);
+
+/// The wait after a failure that so many failures went before.
+pub fn back_off(failures: u32) -> SimDuration {
+    // 5 ms x 2^18 is above 1 000 s.
+    (FIRST * (1 << failures.min(18))).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_from_5_ms_to_1000_s() {
+        assert_eq!(
+            [0, 1, 2].map(back_off),
+            [5, 10, 20].map(SimDuration::from_millis)
+        );
+        assert_eq!(back_off(17), SimDuration::from_millis(655_360));
+        assert_eq!([18, 19, u32::MAX].map(back_off), [LONGEST; 3]);
+    }
+}

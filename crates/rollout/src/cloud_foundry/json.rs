@@ -1,0 +1,88 @@
+//! A value as a client wrote it, of any type, so that the product's own validation can check it.
+//!
+//! Left out: integers beyond 64 bits, which are read and checked as floats.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+
+use fleetsim_units::serial::Ordered;
+
+/// A JSON or YAML value; keys keep their order.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(super) enum Json {
+    #[default]
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Json>),
+    Object(Ordered<Json>),
+}
+
+impl Json {
+    /// The value of `key`; null when it is absent or this is not an object.
+    pub(super) fn at(&self, key: &str) -> &Self {
+        const NULL: &Json = &Json::Null;
+        let Self::Object(Ordered(fields)) = self else {
+            return NULL;
+        };
+        fields
+            .iter()
+            .rfind(|(name, _)| name == key)
+            .map_or(NULL, |(_, value)| value)
+    }
+
+    /// Neither null nor false: true in Ruby.
+    pub(super) fn is_truthy(&self) -> bool {
+        !matches!(self, Self::Null | Self::Bool(false))
+    }
+
+    /// Null, false, or without content: blank in Rails.
+    pub(super) fn is_blank(&self) -> bool {
+        match self {
+            Self::Null | Self::Bool(false) => true,
+            Self::Text(text) => text.trim().is_empty(),
+            Self::List(list) => list.is_empty(),
+            Self::Object(Ordered(fields)) => fields.is_empty(),
+            Self::Bool(true) | Self::Number(_) => false,
+        }
+    }
+
+    /// Sets the value at a path of keys; what is on the way and no object becomes one.
+    pub(super) fn set(&mut self, path: &str, value: Self) {
+        let (key, rest) = path.split_once('.').unwrap_or((path, ""));
+        if !matches!(self, Self::Object(_)) {
+            *self = Self::Object(Ordered::default());
+        }
+        let Self::Object(Ordered(fields)) = self else {
+            unreachable!("it was just made one")
+        };
+        let place = fields
+            .iter()
+            .rposition(|(name, _)| name == key)
+            .unwrap_or_else(|| {
+                fields.push((key.to_owned(), Self::Null));
+                fields.len() - 1
+            });
+        let field = &mut fields[place].1;
+        if rest.is_empty() {
+            *field = value
+        } else {
+            field.set(rest, value)
+        }
+    }
+}
+
+impl fmt::Display for Json {
+    /// As Ruby prints it in a message: null is empty, a text is itself, and all else is as in JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => Ok(()),
+            Self::Text(text) => f.write_str(text),
+            _ => f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?),
+        }
+    }
+}

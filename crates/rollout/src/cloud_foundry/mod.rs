@@ -1,0 +1,149 @@
+//! Cloud Foundry's deployment updater: how it replaces the instances of an app with those of a new version.
+//!
+//! Follows cloudfoundry/cloud_controller_ng at 3bbba9069894b1b74652c7b88fdfd4171136c8c4:
+//! `lib/cloud_controller/deployment_updater/{scheduler,dispatcher,updater}.rb` with all its `actions/`,
+//! `lib/cloud_controller/diego/reporters/instances_reporter.rb`,
+//! `app/models/runtime/{deployment_model,process_model}.rb` with their constraints,
+//! `app/actions/deployment_{create,continue,cancel}.rb`, `app/messages/deployment_create_message.rb` and
+//! `app/presenters/v3/deployment_presenter.rb`. `tests/conformance/cloud-foundry` holds recorded executions of this
+//! code; every recorded case is a test.
+//!
+//! This folder uses Cloud Foundry's own terms:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | app | the rolled out application; one rollout at a time |
+//! | process | a desired number of instances of one version; the target of this scheduler's actions |
+//! | instance, LRP | one running copy, with an index below its process's number; it pulls, starts and is routable |
+//! | deployment | one rollout, with the process that it rolls out; all other web processes are old |
+//! | step | of a canary deployment, which waits at its end for a user to continue |
+//! | interim process | a process that a superseded deployment left behind |
+//!
+//! The scheduler is surge based: new instances are added beside the old ones, up to `max_in_flight` that are not
+//! routable yet, and for each routable one an old one is removed. The first batch starts when the deployment is
+//! created ([`AppView::create`]), the next ones in passes, which only a period triggers.
+//!
+//! [`RuleSet`] selects the shipped rules or those of the product's proposals (`documented.rs`). Surprising shipped
+//! rules are kept: instances that are being stopped are ignored; one unhealthy instance stops all growth; nothing
+//! times out, and nothing is rolled back automatically; a quota without room for `max_in_flight` blocks indefinitely;
+//! cancelling brings all old instances back simultaneously. Two outright bugs can be disabled ([`CloudFoundryBugs`]).
+//!
+//! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
+
+mod api;
+mod conditions;
+mod control_loop;
+mod documented;
+mod draft;
+mod explain;
+mod hold;
+mod json;
+mod pass;
+mod quota;
+mod reports;
+mod request;
+mod steps;
+mod superseded;
+#[cfg(test)]
+mod tests;
+mod view;
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Pass;
+use fleetsim_units::SimTime;
+
+pub use super::RuleSet;
+pub use api::ApiError;
+pub use control_loop::{
+    CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS,
+    MAX_CRASHES, UPDATE_FREQUENCY,
+};
+pub use explain::{DeploymentExplanation, explain};
+pub use quota::{AppQuota, QuotaLimits};
+pub use reports::{InstanceCounts, InstanceReports, LrpState};
+pub use request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy, RequestError};
+pub use steps::{CanaryStep, canary_step_plan};
+pub use superseded::{Superseded, SupersededState};
+pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
+
+/// Bugs of the product; `true` reproduces one. Documented rules have none of them.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct CloudFoundryBugs {
+    /// Instances of a superseded canary that a pass removes still count as old in that pass. The oldest process
+    /// therefore loses the same number in excess. Off: the pass counts the remaining instances.
+    pub purge: bool,
+    /// The pass that removes an interim process fails to finish the deployment. The next pass finishes it. Off: it
+    /// finishes immediately.
+    pub interim_trap: bool,
+}
+
+impl CloudFoundryBugs {
+    /// The bugs that go with these rules by default: both as shipped, and the documentation knows of none.
+    pub const fn of(rules: RuleSet) -> Self {
+        let is_shipped = matches!(rules, RuleSet::Shipped);
+        Self {
+            purge: is_shipped,
+            interim_trap: is_shipped,
+        }
+    }
+}
+
+impl Default for CloudFoundryBugs {
+    fn default() -> Self {
+        Self::of(RuleSet::Shipped)
+    }
+}
+
+/// The deployment updater of one app. Its state is in the view, as the product's is in its database.
+#[derive(Clone, Debug)]
+pub struct CloudFoundry {
+    rules: RuleSet,
+    defects: CloudFoundryBugs,
+    /// Start of the last pass, from which the period counts.
+    last: SimTime,
+}
+
+impl CloudFoundry {
+    /// An updater with the production period ([`UPDATE_FREQUENCY`]).
+    pub fn new(rules: RuleSet) -> Self {
+        Self {
+            rules,
+            defects: CloudFoundryBugs::default(),
+            last: SimTime::ZERO,
+        }
+    }
+
+    /// Sets the reproduced bugs.
+    pub const fn with_defects(mut self, defects: CloudFoundryBugs) -> Self {
+        self.defects = defects;
+        self
+    }
+
+    /// The next iteration of the updater's loop after `now`: a multiple of the period after the start of the last
+    /// pass, or after time zero. The driver must start the next pass immediately after one that takes longer than the
+    /// period; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
+    pub const fn next_pass(&self, now: SimTime) -> SimTime {
+        let (last, period) = (self.last.as_nanos(), UPDATE_FREQUENCY.as_nanos());
+        let rounds = now.as_nanos().saturating_sub(last) / period + 1;
+        SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
+    }
+
+    /// One pass of the updater. It requests the next one while a deployment is in progress. While all are paused or
+    /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
+    pub fn reconcile(
+        &mut self,
+        now: SimTime,
+        view: &AppView,
+    ) -> Pass<ProcessAction, Vec<Deployment>> {
+        self.last = now;
+        let mut pass = pass::pass(self.rules, self.defects, view);
+        let is_on_its_way = pass.status.iter().any(Deployment::is_ticked);
+        pass.wake_at = is_on_its_way.then(|| self.next_pass(now));
+        pass
+    }
+}

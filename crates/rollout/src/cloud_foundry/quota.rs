@@ -1,0 +1,108 @@
+//! Limits of an organization and a space on started processes.
+//!
+//! Follows `app/models/runtime/process_model.rb` (the order of its policies),
+//! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. Checked whenever a started process is saved
+//! with changes, also when its number goes down. Left out: limits on the log rate, and on the memory of one instance.
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The limits that apply to an app.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct AppQuota {
+    /// Of the organization.
+    pub organization: QuotaLimits,
+    /// Of the space.
+    pub space: QuotaLimits,
+}
+
+/// Limits, and the usage of other apps under them.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct QuotaLimits {
+    /// The name of the organization or space.
+    pub name: String,
+    /// Instances of all started processes together. Absent: no limit.
+    #[serde(rename = "totalInstances")]
+    pub app_instance_limit: Option<u64>,
+    /// Memory of all their instances. Absent: no limit.
+    #[serde(rename = "totalMemoryInMb")]
+    pub memory_limit_in_mb: Option<u64>,
+    /// Instances of other apps.
+    pub other_instances: u64,
+    /// Memory of other apps' instances.
+    pub other_memory_in_mb: u64,
+}
+
+/// The total usage of an app's started processes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Usage {
+    pub(super) instances: u64,
+    pub(super) memory_in_mb: u64,
+}
+
+impl Usage {
+    /// With further instances of this size.
+    pub(super) const fn with(self, instances: u32, memory_in_mb: u32) -> Self {
+        let (instances, memory_in_mb) = (instances as u64, memory_in_mb as u64);
+        Self {
+            instances: self.instances + instances,
+            memory_in_mb: self.memory_in_mb + instances * memory_in_mb,
+        }
+    }
+}
+
+impl AppQuota {
+    /// The product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
+    pub(super) fn exceeded_by(&self, usage: Usage) -> Option<String> {
+        let lacks = |limit: Option<u64>, others: u64, wanted| {
+            limit.is_some_and(|it| others.saturating_add(wanted) > it)
+        };
+        let memory = |of: &QuotaLimits| {
+            lacks(
+                of.memory_limit_in_mb,
+                of.other_memory_in_mb,
+                usage.memory_in_mb,
+            )
+        };
+        let instances =
+            |of: &QuotaLimits| lacks(of.app_instance_limit, of.other_instances, usage.instances);
+        let checks = [
+            ("memory space_quota_exceeded", memory(&self.space)),
+            ("memory quota_exceeded", memory(&self.organization)),
+            (
+                "app_instance_limit app_instance_limit_exceeded",
+                instances(&self.organization),
+            ),
+            (
+                "app_instance_limit space_app_instance_limit_exceeded",
+                instances(&self.space),
+            ),
+        ];
+        let exceeded: Vec<&str> = checks
+            .into_iter()
+            .filter(|(_, exceeded)| *exceeded)
+            .map(|(text, _)| text)
+            .collect();
+        (!exceeded.is_empty()).then(|| exceeded.join(", "))
+    }
+
+    /// The message to a client when a deployment cannot be created for these reasons.
+    pub(super) fn creation_error(&self, exceeded: &str) -> String {
+        let is_of_space = exceeded.contains(" space_");
+        let kind = if is_of_space { "space" } else { "organization" };
+        let name = if is_of_space {
+            &self.space.name
+        } else {
+            &self.organization.name
+        };
+        format!(
+            "{exceeded} for {kind} {name}. This {kind}'s quota may not be large enough to support rolling deployments \
+             or your configured max-in-flight."
+        )
+    }
+}

@@ -1,0 +1,102 @@
+//! A cluster's progress with its work, and the conditions of a binding that follow from it.
+//!
+//! Follows `pkg/utils/condition/reason.go`, `pkg/utils/binding/binding.go` and
+//! `pkg/controllers/workgenerator/controller.go`: every refresh rewrites all conditions of the work generator, with the
+//! time of the refresh. So the state of the work says them all.
+
+use super::super::KubeFleetBugs;
+use fleetsim_units::SimTime;
+
+/// A condition's status, in the order of a placement's reasons; a missing condition is `None` elsewhere.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ConditionStatus {
+    /// In progress.
+    Unknown,
+    /// It does not hold.
+    False,
+    /// It holds.
+    True,
+}
+
+/// A cluster's progress with its work, as the work generator writes it: each state corresponds to one set of
+/// conditions. Left out: `NoOverrideSpecified`, which decides as `OverriddenSucceeded`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum WorkState {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// Overrides cannot be applied.
+    OverrideFailed,
+    /// The works cannot be written.
+    SyncFailed,
+    /// The works are not written yet.
+    SyncPending,
+    /// The works are written and the cluster has not applied them: the state right after a change.
+    Applying,
+    /// The cluster failed to apply them.
+    ApplyFailed,
+    /// Exempted from being a failure; the work generator never writes it.
+    ApplyPending,
+    /// Applied; availability is unknown.
+    Applied,
+    /// Applied, and not available: pods are starting or failing.
+    Unavailable,
+    /// Exempted from being a failure; the work generator never writes it.
+    NotAvailableYet,
+    /// Available.
+    Available,
+    /// Applied; the kind has no availability tracking.
+    AvailableUntrackable,
+    /// The difference was reported.
+    DiffReported,
+    /// The difference could not be reported.
+    DiffFailed,
+}
+
+impl WorkState {
+    /// The statuses of Overridden, WorkSynchronized, Applied and Available: those before the one that decides the state
+    /// hold. Left out: DiffReported, which decides the two states of differences.
+    pub(in super::super) fn statuses(self) -> [Option<ConditionStatus>; 4] {
+        use ConditionStatus::{False, True};
+        match self {
+            Self::Unknown => [None; 4],
+            Self::OverrideFailed => [Some(False), None, None, None],
+            Self::SyncFailed | Self::SyncPending => [Some(True), Some(False), None, None],
+            Self::Applying | Self::ApplyFailed | Self::ApplyPending => {
+                [Some(True), Some(True), Some(False), None]
+            }
+            Self::Applied => [Some(True), Some(True), Some(True), None],
+            Self::DiffReported | Self::DiffFailed => [Some(True), Some(True), None, None],
+            Self::Unavailable | Self::NotAvailableYet => {
+                [Some(True), Some(True), Some(True), Some(False)]
+            }
+            Self::Available | Self::AvailableUntrackable => [Some(True); 4],
+        }
+    }
+
+    /// True if Available or DiffReported is among its conditions.
+    pub(in super::super) fn is_observed(self) -> bool {
+        self.statuses()[3].is_some() || matches!(self, Self::DiffReported | Self::DiffFailed)
+    }
+
+    /// True if one of its conditions is False for a reason that counts as a failure.
+    pub(super) const fn is_failure(self, defects: KubeFleetBugs) -> bool {
+        match self {
+            Self::OverrideFailed | Self::SyncFailed | Self::ApplyFailed => true,
+            // While work is being applied and while it starts.
+            Self::Applying | Self::Unavailable => defects.in_progress_is_failure,
+            _ => false,
+        }
+    }
+}
+
+/// The last write of the work generator to a binding's status.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct WorkReport {
+    /// The cluster's progress.
+    pub state: WorkState,
+    /// The binding's generation when it was observed.
+    pub generation: u64,
+    /// When it was written, in whole seconds.
+    pub since: SimTime,
+}

@@ -1,0 +1,218 @@
+//! The conditions of a `ClusterResourcePlacement`'s status, which count its clusters.
+//!
+//! Follows `pkg/controllers/placement/{controller,placement_status}.go` and `pkg/utils/condition/condition.go`. Of the
+//! conditions in their order, the first one that is not True for all clusters ends the list; a cluster counts in the
+//! conditions of its binding up to the first one that is not True. Left out: the product's
+//! wording of messages (only the number of clusters is shown), `Scheduled`, overrides, and `DiffReported`.
+
+use super::super::{ObjectCondition, Revision};
+use super::binding::{Binding, BindingState, Bindings, ConditionStatus as Status};
+
+/// The conditions, in the product's order: type, and the reasons for Unknown, False and True.
+const CONDITIONS: [(&str, [&str; 3]); 5] = [
+    (
+        "RolloutStarted",
+        [
+            "RolloutStartedUnknown",
+            "RolloutNotStartedYet",
+            "RolloutStarted",
+        ],
+    ),
+    (
+        "Overridden",
+        [
+            "OverriddenPending",
+            "OverriddenFailed",
+            "NoOverrideSpecified",
+        ],
+    ),
+    (
+        "WorkSynchronized",
+        [
+            "WorkSynchronizedUnknown",
+            "WorkNotSynchronizedYet",
+            "WorkSynchronized",
+        ],
+    ),
+    ("Applied", ["ApplyPending", "ApplyFailed", "ApplySucceeded"]),
+    (
+        "Available",
+        [
+            "ResourceAvailableUnknown",
+            "ResourceNotAvailableYet",
+            "ResourceAvailable",
+        ],
+    ),
+];
+
+/// The conditions of the placement called `name` with these bindings. `latest` is its newest resource snapshot; `None`:
+/// its rollout is external, by update runs.
+pub fn placement_conditions(
+    name: &str,
+    bindings: &Bindings,
+    latest: Option<Revision>,
+) -> Vec<ObjectCondition> {
+    let object = format!("ClusterResourcePlacement/{name}");
+    let is_picked =
+        |binding: &&Binding| !binding.deleting && binding.state != BindingState::Unscheduled;
+    let live = || bindings.iter().filter(is_picked);
+    if latest.is_none()
+        && let Some(message) = external(live())
+    {
+        let reason = "RolloutControlledByExternalController";
+        let started = ObjectCondition::new(&object, CONDITIONS[0].0, "Unknown", reason, message);
+        let absent = CONDITIONS[1..]
+            .iter()
+            .map(|(kind, _)| ObjectCondition::absent(&object, kind));
+        return std::iter::once(started).chain(absent).collect();
+    }
+    let mut counts = [[0_usize; 3]; CONDITIONS.len()];
+    for binding in live() {
+        for (count, status) in counts.iter_mut().zip(statuses(binding, latest)) {
+            count[status as usize] += 1;
+            if status != Status::True {
+                break;
+            }
+        }
+    }
+    let mut is_decided = false;
+    CONDITIONS
+        .iter()
+        .zip(counts)
+        .map(|((kind, reasons), count)| {
+            if is_decided || count == [0; 3] {
+                return ObjectCondition::absent(&object, kind);
+            }
+            let status = [Status::Unknown, Status::False]
+                .into_iter()
+                .find(|status| count[*status as usize] > 0);
+            is_decided = status.is_some();
+            let status = status.unwrap_or(Status::True);
+            let message = format!("{} cluster(s)", count[status as usize]);
+            ObjectCondition::new(
+                &object,
+                kind,
+                &format!("{status:?}"),
+                reasons[status as usize],
+                message,
+            )
+        })
+        .collect()
+}
+
+/// Why nothing can be said of an external rollout but this. `None`: all clusters have the same snapshot, and have
+/// started.
+fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static str> {
+    let first = live.next()?.snapshot;
+    if live.any(|binding| binding.snapshot != first) {
+        return Some("different resource snapshot versions are observed across clusters");
+    }
+    first
+        .is_none()
+        .then_some("no resource snapshot name is observed across clusters")
+}
+
+/// The statuses of a binding's conditions at its current generation. One with an older snapshot only waits for its
+/// rollout, unless the rollout is external.
+fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
+    let is_behind = latest.is_some() && binding.snapshot != latest;
+    let started = match (binding.has_started(), binding.is_marked_blocked()) {
+        (true, _) if !is_behind => Status::True,
+        (_, true) => Status::False,
+        _ => Status::Unknown,
+    };
+    let work = binding
+        .work_state()
+        .statuses()
+        .map(|status| status.unwrap_or(Status::Unknown));
+    let [overridden, synchronized, applied, available] = work;
+    [started, overridden, synchronized, applied, available]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::TargetId;
+    use super::super::{ApplyStrategy, WorkState};
+    use super::*;
+    use fleetsim_units::SimTime;
+
+    const OLD: Revision = Revision(1);
+    const NEW: Revision = Revision(2);
+
+    fn words(bindings: &[Binding], latest: Option<Revision>) -> Vec<String> {
+        let list = placement_conditions("app", &bindings.iter().cloned().collect(), latest);
+        let shown = list
+            .into_iter()
+            .filter(|condition| !condition.status.is_empty());
+        shown
+            .map(|it| {
+                format!(
+                    "{} {} {}: {}",
+                    it.condition, it.status, it.reason, it.message
+                )
+            })
+            .collect()
+    }
+
+    fn settled(nth: u32, snapshot: Revision) -> Binding {
+        Binding::settled(
+            format!("app-{nth}"),
+            TargetId(nth),
+            0,
+            snapshot,
+            ApplyStrategy(0),
+        )
+    }
+
+    #[test]
+    fn the_first_condition_that_is_not_true_for_all_ends_the_list() {
+        let mut going = settled(1, NEW);
+        going.report(SimTime::ZERO, WorkState::Unavailable);
+        let available = words(&[settled(0, NEW), going.clone()], Some(NEW));
+        assert_eq!(
+            available,
+            [
+                "RolloutStarted True RolloutStarted: 2 cluster(s)",
+                "Overridden True NoOverrideSpecified: 2 cluster(s)",
+                "WorkSynchronized True WorkSynchronized: 2 cluster(s)",
+                "Applied True ApplySucceeded: 2 cluster(s)",
+                "Available False ResourceNotAvailableYet: 1 cluster(s)",
+            ]
+        );
+        // One that is held back is the first to count, and only in this condition.
+        let mut blocked = settled(2, OLD);
+        blocked.set_rollout_started(false);
+        assert_eq!(
+            words(&[settled(0, NEW), going, blocked], Some(NEW)),
+            ["RolloutStarted False RolloutNotStartedYet: 1 cluster(s)"]
+        );
+        // One that is no longer picked does not count.
+        let mut unpicked = settled(1, OLD);
+        unpicked.unschedule();
+        assert_eq!(words(&[settled(0, NEW), unpicked], Some(NEW)).len(), 5);
+        // An older snapshot of which the rollout has not spoken yet.
+        assert_eq!(
+            words(&[settled(0, NEW), settled(1, OLD)], Some(NEW)),
+            ["RolloutStarted Unknown RolloutStartedUnknown: 1 cluster(s)"]
+        );
+    }
+
+    #[test]
+    fn an_external_rollout_says_only_that_snapshots_differ() {
+        let differ = words(&[settled(0, NEW), settled(1, OLD)], None);
+        assert_eq!(
+            differ,
+            [
+                "RolloutStarted Unknown RolloutControlledByExternalController: different resource snapshot versions are \
+              observed across clusters"
+            ]
+        );
+        assert_eq!(
+            words(&[settled(0, OLD), settled(1, OLD)], None).len(),
+            5,
+            "before the run nothing is new"
+        );
+        let fresh = Binding::scheduled("app-0".to_owned(), TargetId(0), 0);
+        assert!(words(&[fresh], None)[0].contains("no resource snapshot name is observed"));
+    }
+}

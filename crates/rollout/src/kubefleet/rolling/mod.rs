@@ -1,0 +1,111 @@
+//! The rolling update of a placement, limited by `maxUnavailable` and `maxSurge`.
+//!
+//! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet at
+//! e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
+//!
+//! Invariants: of the bindings that are ready when a pass starts, the pass leaves at least the requested number minus
+//! `maxUnavailable`, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both
+//! limits. A pass over what changed ([`RollingUpdate::reconcile_changed`]) costs what changed.
+
+mod candidates;
+mod explain;
+mod hold;
+mod pass;
+mod view;
+
+use super::super::IntOrString;
+use super::config::RollingUpdateConfig;
+use super::limit::{Rounding, limit};
+use super::{KubeFleetBugs, MemberCluster, RuleSet};
+use fleetsim_units::{SimDuration, SimTime};
+
+use candidates::CandidateSets;
+
+pub use explain::{RollingExplanation, explain};
+pub use view::{
+    BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room,
+    wakes,
+};
+
+/// Default of `unavailablePeriodSeconds`.
+const PERIOD_SECONDS: i64 = 60;
+
+/// The limits of a rolling update for a number of clusters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RollingLimits {
+    /// Clusters that may be unavailable.
+    pub max_unavailable: i64,
+    /// Clusters above the requested number.
+    pub max_surge: i64,
+}
+
+/// The scheduler of one placement.
+#[derive(Clone, Debug)]
+pub struct RollingUpdate {
+    rules: RuleSet,
+    defects: KubeFleetBugs,
+    config: RollingUpdateConfig,
+    clusters: Vec<MemberCluster>,
+    /// Time of the last pass.
+    last: SimTime,
+    /// The bindings as the last pass saw them.
+    sets: Option<CandidateSets>,
+}
+
+impl RollingUpdate {
+    /// A scheduler with these limits. `clusters` provide only names; the index of a cluster is its
+    /// [`TargetId`](super::super::TargetId).
+    pub fn new(
+        config: RollingUpdateConfig,
+        rules: RuleSet,
+        defects: KubeFleetBugs,
+        clusters: Vec<MemberCluster>,
+    ) -> Self {
+        Self {
+            rules,
+            defects,
+            config,
+            clusters,
+            last: SimTime::ZERO,
+            sets: None,
+        }
+    }
+
+    /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
+    #[cfg(test)]
+    pub(super) fn set_config(&mut self, config: RollingUpdateConfig) {
+        self.config = config;
+        self.sets = None;
+    }
+
+    /// The limits for `target` requested clusters. An invalid value, which admission rejects, is 0.
+    pub fn limits(&self, target: i64) -> RollingLimits {
+        let default = IntOrString::String("25%".to_owned());
+        let total = usize::try_from(target).unwrap_or(0);
+        let resolve = |value: &Option<IntOrString>| {
+            limit(
+                Some(value.as_ref().unwrap_or(&default)),
+                total,
+                Rounding::Up,
+            )
+            .unwrap_or(0)
+        };
+        let max_unavailable = resolve(&self.config.max_unavailable);
+        RollingLimits {
+            max_unavailable: match self.rules {
+                RuleSet::Shipped => max_unavailable,
+                // "The minimum is 1."
+                RuleSet::Documented => max_unavailable.max(1),
+            },
+            max_surge: resolve(&self.config.max_surge),
+        }
+    }
+
+    fn period(&self) -> SimDuration {
+        let seconds = self
+            .config
+            .unavailable_period_seconds
+            .unwrap_or(PERIOD_SECONDS);
+        SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
+    }
+}

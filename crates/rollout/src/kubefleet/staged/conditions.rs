@@ -1,0 +1,221 @@
+//! The conditions of a staged update run's status: of the run, of its stages and of their tasks.
+//!
+//! Follows `pkg/controllers/updaterun/{initialization,execution,validation,stop,controller}.go` and
+//! `pkg/utils/condition/reason.go`. The recorded rollouts in `tests/closed-loop/kubefleet` contain those
+//! of runs and stages. Left out: messages that only repeat a reason, and the conditions of each cluster.
+
+use itertools::Itertools;
+
+use super::super::super::ObjectCondition;
+use super::StagedUpdateRun;
+use super::run::{ProgressCondition, RunReason, RunStatus, StageStatus};
+
+/// Clusters that the message of a stuck run names.
+const STUCK_NAMED: usize = 3;
+
+/// The stage in which clusters that are no longer picked lose their resources.
+const DELETE_STAGE: &str = "kubernetes-fleet.io/deleteStage";
+
+/// The prefix of a stage's reasons.
+const STAGE: &str = "StageUpdating";
+
+impl StagedUpdateRun {
+    /// The conditions that the run shows after its last pass.
+    pub fn conditions(&self) -> Vec<ObjectCondition> {
+        let run = &self.run;
+        let object = format!("ClusterStagedUpdateRun/{}", self.fixed.run_name);
+        let mut list = Vec::new();
+        list.extend(run.initialized.map(|is_done| {
+            let reason = if is_done {
+                "UpdateRunInitializedSuccessfully"
+            } else {
+                "UpdateRunInitializedFailed"
+            };
+            outcome(&object, "Initialized", is_done, reason, run)
+        }));
+        for (index, stage) in run.stages.iter().enumerate() {
+            let object = format!("{object}/{}", stage.name);
+            list.extend(progress(
+                &object,
+                STAGE,
+                stage.progressing,
+                String::new(),
+                run,
+            ));
+            list.extend(self.task_conditions(&object, index, stage));
+        }
+        let object_of_deletion = format!("{object}/{DELETE_STAGE}");
+        list.extend(progress(
+            &object_of_deletion,
+            STAGE,
+            run.deletion.progressing,
+            String::new(),
+            run,
+        ));
+        list.extend(progress(
+            &object,
+            "UpdateRun",
+            run.progressing,
+            self.waits_for(),
+            run,
+        ));
+        list
+    }
+
+    /// The tasks or the clusters that a run waits for.
+    fn waits_for(&self) -> String {
+        let stage = self.run.stage(self.run.current_stage());
+        match self.run.progressing.map(|progress| progress.reason) {
+            Some(RunReason::Waiting) => {
+                let tasks = if is_complete(stage) {
+                    "after-stage"
+                } else {
+                    "before-stage"
+                };
+                format!(
+                    "The updateRun is waiting for {tasks} tasks in stage {} to complete",
+                    stage.name
+                )
+            }
+            Some(RunReason::Stuck) => {
+                let named = self
+                    .run
+                    .stuck
+                    .iter()
+                    .take(STUCK_NAMED)
+                    .map(|target| self.fixed.name(*target))
+                    .join(", ");
+                let more = if self.run.stuck.len() > STUCK_NAMED {
+                    "..."
+                } else {
+                    ""
+                };
+                format!(
+                    "The updateRun is stuck waiting for {named}{more} cluster(s) in stage {} to finish updating, \
+                     please check placement status for potential errors",
+                    stage.name
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The tasks before and after a stage, once the run has come to them.
+    fn task_conditions(
+        &self,
+        object: &str,
+        index: usize,
+        stage: &StageStatus,
+    ) -> Vec<ObjectCondition> {
+        let is_before = stage.approved_before
+            || stage
+                .progressing
+                .is_some_and(|it| it.reason == RunReason::Waiting && !is_complete(stage));
+        let mut list = Vec::new();
+        if is_before && self.fixed.needs_approval_before(index) {
+            let name = self.fixed.approval("before", index);
+            list.extend(approval(object, &name, stage.approved_before));
+        }
+        let is_after = is_complete(stage)
+            && stage
+                .progressing
+                .is_some_and(|it| it.reason != RunReason::Started);
+        for (task, status) in self
+            .fixed
+            .config(index)
+            .after_stage_tasks
+            .iter()
+            .zip(&stage.after_tasks)
+        {
+            if task.kind == "Approval" && is_after {
+                let name = self.fixed.approval("after", index);
+                list.extend(approval(object, &name, status.approved));
+            }
+            if status.elapsed {
+                let reason = "AfterStageTaskWaitTimeElapsed";
+                list.push(ObjectCondition::new(
+                    object,
+                    "WaitTimeElapsed",
+                    "True",
+                    reason,
+                    "",
+                ));
+            }
+        }
+        list
+    }
+}
+
+/// The conditions of an approval's task, with the name of its request.
+fn approval(object: &str, name: &str, is_approved: bool) -> impl Iterator<Item = ObjectCondition> {
+    let condition = |kind: &str| {
+        ObjectCondition::new(
+            &format!("{object}/{name}"),
+            kind,
+            "True",
+            &format!("StageTask{kind}"),
+            "",
+        )
+    };
+    let approved = is_approved.then(|| condition("ApprovalRequestApproved"));
+    [condition("ApprovalRequestCreated")]
+        .into_iter()
+        .chain(approved)
+}
+
+fn is_complete(stage: &StageStatus) -> bool {
+    stage.finished == stage.clusters.len()
+}
+
+/// A condition of what has ended. One that is false says why the run has failed.
+fn outcome(
+    object: &str,
+    kind: &str,
+    is_true: bool,
+    reason: &str,
+    run: &RunStatus,
+) -> ObjectCondition {
+    let failure = run
+        .failure
+        .as_ref()
+        .filter(|_| !is_true)
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    ObjectCondition::new(
+        object,
+        kind,
+        if is_true { "True" } else { "False" },
+        reason,
+        failure,
+    )
+}
+
+/// Progressing, and Succeeded of what has ended.
+fn progress(
+    object: &str,
+    prefix: &str,
+    condition: Option<ProgressCondition>,
+    message: String,
+    run: &RunStatus,
+) -> Vec<ObjectCondition> {
+    let Some(progress) = condition else {
+        return Vec::new();
+    };
+    let (status, reason) = (
+        progress.reason.status(),
+        format!("{prefix}{:?}", progress.reason),
+    );
+    let mut list = vec![ObjectCondition::new(
+        object,
+        "Progressing",
+        &format!("{status:?}"),
+        &reason,
+        message,
+    )];
+    list.extend(
+        progress
+            .outcome()
+            .map(|succeeded| outcome(object, "Succeeded", succeeded, &reason, run)),
+    );
+    list
+}

@@ -1,0 +1,323 @@
+//! One pass over the current stage: starts and observes clusters, handles tasks, deletions and stops.
+//!
+//! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
+
+use std::collections::BTreeMap;
+
+use super::super::super::{QueueRequest, TargetId};
+use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
+use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
+use super::initialize::Collected;
+use super::ledger::StageLedger;
+use super::run::{RunError, RunReason, RunStatus};
+use super::view::{StagedAction, StagedDecision, StagedView};
+use super::{Fixed, RunState, StageTask};
+use fleetsim_units::{SimDuration, SimTime};
+
+/// A pass in progress.
+pub(super) struct RunPass<'a> {
+    pub(super) fixed: &'a Fixed,
+    pub(super) now: SimTime,
+    pub(super) view: &'a StagedView,
+    pub(super) collected: Collected<'a>,
+    pub(super) stage: &'a mut StageLedger,
+    /// The first cluster of the stage whose binding somebody else has changed.
+    pub(super) preempted: Option<RunError>,
+    pub(super) run: &'a mut RunStatus,
+    pub(super) decision: &'a mut StagedDecision,
+}
+
+/// Failing clusters that the error of a pass names.
+const NAMED: usize = 10;
+
+impl RunPass<'_> {
+    /// State `Run`.
+    pub(super) fn execute(&mut self) -> Result<(), RunError> {
+        let reason = self.run.progressing.map(|progress| progress.reason);
+        if !matches!(reason, Some(RunReason::Waiting | RunReason::Stuck)) {
+            self.run.mark(self.now, RunReason::Progressing);
+        }
+        let index = self.run.current_stage();
+        if index == self.run.stages.len() {
+            return self.execute_delete_stage(false);
+        }
+        let is_plain =
+            self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
+        if self.run.stages[index].clusters.is_empty() && !is_plain {
+            match self.fixed.rules {
+                RuleSet::Shipped => {
+                    self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
+                    self.decision.status.next = QueueRequest::RateLimited;
+                }
+                // "Both tasks must be satisfied before advancing to the next stage."
+                RuleSet::Documented => self.complete_stage(index),
+            }
+            return Ok(());
+        }
+        if self.fixed.needs_approval_before(index) && !self.run.stages[index].approved_before {
+            self.run.stages[index].approved_before = self.ask(self.fixed.approval("before", index));
+            if !self.run.stages[index].approved_before {
+                self.run.stages[index].mark(self.now, RunReason::Waiting);
+                self.run.mark(self.now, RunReason::Waiting);
+                self.decision.status.next = QueueRequest::After(STAGE_WAIT);
+                return Ok(());
+            }
+        }
+        let limit = self
+            .fixed
+            .limit(index, &self.run.stages[index])
+            .map_err(|error| self.abort_stage(index, error))?;
+        let keep_slots = self.update_clusters(index, Some(limit))?;
+        let stage = &self.run.stages[index];
+        if stage.finished == stage.clusters.len() && keep_slots == 0 {
+            self.complete_stage(index);
+        } else {
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+        }
+        Ok(())
+    }
+
+    /// `executeUpdatingStage`: observes the clusters of a stage that may have changed and, with a limit, starts others
+    /// in the order of the stage. Returns how many keep their slots for this pass although they are no longer updating.
+    fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, RunError> {
+        let mut keep_slots = 0;
+        for position in std::mem::take(&mut self.stage.looks) {
+            keep_slots += i64::from(self.update_cluster(index, position, limit.is_some()));
+        }
+        let taken =
+            (self.run.stages[index].in_progress + self.stage.refused.len()) as i64 + keep_slots;
+        for _ in taken..limit.unwrap_or(0) {
+            if self.stage.frontier == self.run.stages[index].clusters.len() {
+                break;
+            }
+            self.stage.frontier += 1;
+            keep_slots +=
+                i64::from(self.update_cluster(index, self.stage.frontier as u32 - 1, true));
+        }
+        let clusters = &self.run.stages[index].clusters;
+        let target = |position: u32| clusters[position as usize].target;
+        self.run.stuck = self.stage.stuck(self.now).into_iter().map(target).collect();
+        let failing: Vec<String> = self
+            .stage
+            .failing
+            .iter()
+            .take(NAMED)
+            .map(|position| self.fixed.name(target(position)))
+            .collect();
+        if !self.run.stuck.is_empty() {
+            self.run.mark(self.now, RunReason::Stuck);
+        } else if self.view.state != RunState::Stop {
+            self.run.mark(self.now, RunReason::Progressing);
+        }
+        if let Some(error) = self.preempted.take() {
+            return Err(self.abort_stage(index, error));
+        }
+        if failing.is_empty() {
+            Ok(keep_slots)
+        } else {
+            Err(RunError::ClusterUpdate(failing))
+        }
+    }
+
+    /// Observes a cluster, or starts it. True: it keeps its slot for this pass although it is no longer updating.
+    fn update_cluster(&mut self, index: usize, position: u32, may_start: bool) -> bool {
+        let before = self.run.stages[index].clusters[position as usize];
+        let selected = self
+            .collected
+            .selected
+            .get(before.target.index())
+            .copied()
+            .flatten();
+        let binding = selected.or_else(|| self.view.bindings.get(before.target));
+        let binding =
+            binding.expect("the check at the start found a binding for every cluster of a stage");
+        let mut cluster = before;
+        let is_observed = match before.started {
+            None if !may_start => return false,
+            None => !self.starts(binding),
+            // Somebody else has changed its binding.
+            Some(_) if may_start && !(self.run.is_in_sync(binding) && binding.has_started()) => {
+                cluster.succeeded = Some(false);
+                let (cluster, stage) = (
+                    self.fixed.name(before.target),
+                    self.run.stages[index].name.clone(),
+                );
+                self.preempted
+                    .get_or_insert(RunError::Preempted { cluster, stage });
+                false
+            }
+            Some(_) => true,
+        };
+        // `checkClusterUpdateResult`.
+        let is_done = is_observed && binding.has_succeeded();
+        let is_failing = is_observed && !is_done && self.fixed.is_failing(binding);
+        if is_done {
+            cluster.succeeded = Some(true);
+        }
+        // A cluster that counts as failed before it starts does not start.
+        if before.started.is_none() && !is_failing {
+            cluster.started = Some(stored(self.now));
+            self.run.stages[index].mark(self.now, RunReason::Started);
+        }
+        self.run.stages[index].set(position as usize, cluster);
+        self.stage.note(position, before, cluster, is_failing);
+        cluster.succeeded == Some(false) || before.started.is_none() && is_done
+    }
+
+    /// Rolls the binding of a cluster that starts. False: it has what the run rolls out.
+    fn starts(&mut self, binding: &Binding) -> bool {
+        if !self.run.is_in_sync(binding) {
+            let snapshot = self
+                .run
+                .snapshot
+                .expect("an initialized run has a snapshot");
+            self.decision
+                .actions
+                .push(StagedAction::Deploy(binding.target, snapshot));
+        } else if !binding.has_started() {
+            self.decision.status.restarted.push(binding.target);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn abort_stage(&mut self, index: usize, error: RunError) -> RunError {
+        self.run.stages[index].mark(self.now, RunReason::Failed);
+        error
+    }
+
+    /// All clusters of the stage are done; continues with the tasks after it (`handleStageCompletion`,
+    /// `checkAfterStageTasksStatus`).
+    fn complete_stage(&mut self, index: usize) {
+        self.run.mark(self.now, RunReason::Waiting);
+        self.run.stages[index].mark(self.now, RunReason::Waiting);
+        let tasks = &self.fixed.config(index).after_stage_tasks;
+        let (mut is_passed, mut wait) = (true, None);
+        for (position, task) in tasks.iter().enumerate() {
+            if task.kind == "Approval" {
+                let approved = self.run.stages[index].after_tasks[position].approved
+                    || self.ask(self.fixed.approval("after", index));
+                self.run.stages[index].after_tasks[position].approved = approved;
+                is_passed &= approved;
+            } else if let Some(remaining) = self.remaining_wait(index, task) {
+                is_passed = false;
+                wait = Some(remaining);
+            } else {
+                self.run.stages[index].after_tasks[position].elapsed = true;
+            }
+        }
+        if is_passed {
+            self.run.mark(self.now, RunReason::Progressing);
+            self.run.stages[index].mark(self.now, RunReason::Succeeded);
+            self.decision.status.next = QueueRequest::RateLimited;
+        } else {
+            self.decision.status.next = QueueRequest::After(wait.unwrap_or(STAGE_WAIT));
+        }
+    }
+
+    /// The rest of a wait that started when the stage's Progressing condition last changed its status.
+    fn remaining_wait(&self, index: usize, task: &StageTask) -> Option<SimDuration> {
+        let since = self.run.stages[index]
+            .progressing
+            .expect("a completed stage was in progress")
+            .since;
+        let remaining = (since + task.wait()).saturating_since(self.now);
+        (!remaining.is_zero()).then_some(remaining)
+    }
+
+    /// `handleStageApprovalTask`: accepts a given approval. Without a request one is created, which cannot be approved
+    /// yet.
+    fn ask(&mut self, approval: String) -> bool {
+        let Some(request) = self.view.approval_requests.get(&approval) else {
+            let action = StagedAction::RequestApproval(approval);
+            // Another task of the same name may have created it in this pass.
+            if !self.decision.actions.contains(&action) {
+                self.decision.actions.push(action);
+            }
+            return false;
+        };
+        if request.approved
+            && !request.accepted
+            && !self.decision.status.accepted.contains(&approval)
+        {
+            self.decision.status.accepted.push(approval);
+        }
+        request.approved || request.accepted
+    }
+
+    /// Deletes all bindings together, unless the run `is_stopped`; done when none is left.
+    fn execute_delete_stage(&mut self, is_stopped: bool) -> Result<(), RunError> {
+        self.run.deletion.mark(
+            self.now,
+            if is_stopped {
+                RunReason::Stopping
+            } else {
+                RunReason::Started
+            },
+        );
+        let binding_of: BTreeMap<TargetId, &Binding> = self
+            .collected
+            .to_delete
+            .iter()
+            .map(|binding| (binding.target, *binding))
+            .collect();
+        let mut is_deleting = false;
+        for position in 0..self.run.deletion.clusters.len() {
+            let mut cluster = self.run.deletion.clusters[position];
+            let target = cluster.target;
+            match binding_of.get(&target) {
+                None => {
+                    cluster.started.get_or_insert(stored(self.now));
+                    cluster.succeeded = Some(true);
+                }
+                Some(binding)
+                    if cluster.succeeded == Some(true)
+                        || cluster.started.is_some() && !binding.deleting =>
+                {
+                    self.run.deletion.mark(self.now, RunReason::Failed);
+                    return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)));
+                }
+                Some(_) if cluster.started.is_some() => is_deleting = true,
+                Some(_) if !is_stopped => {
+                    cluster.started = Some(stored(self.now));
+                    self.decision.actions.push(StagedAction::Delete(target));
+                }
+                Some(_) => {}
+            }
+            self.run.deletion.set(position, cluster);
+        }
+        if is_stopped && !is_deleting {
+            self.run.deletion.mark(self.now, RunReason::Stopped);
+        }
+        // Also a run that is stopped waits for the bindings that still have to be deleted.
+        if !self.collected.to_delete.is_empty() {
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+        } else if is_stopped {
+            self.run.mark(self.now, RunReason::Stopped);
+        } else {
+            self.run.deletion.mark(self.now, RunReason::Succeeded);
+            self.run.mark(self.now, RunReason::Succeeded);
+        }
+        Ok(())
+    }
+
+    /// State `Stop`: starts nothing, and observes the updates in progress.
+    pub(super) fn stop(&mut self) -> Result<(), RunError> {
+        self.run.mark(self.now, RunReason::Stopping);
+        let index = self.run.current_stage();
+        if index == self.run.stages.len() {
+            return self.execute_delete_stage(true);
+        }
+        // For a waiting stage this moves the start of its wait.
+        self.run.stages[index].mark(self.now, RunReason::Stopping);
+        self.update_clusters(index, None)?;
+        if self.run.stages[index].in_progress == 0 {
+            self.run.stages[index].mark(self.now, RunReason::Stopped);
+            self.run.mark(self.now, RunReason::Stopped);
+        } else {
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! The state of a stage that saves a pass from looking at clusters that did not change.
+//!
+//! A run checks in every pass that its stages are unchanged. That depends on which bindings exist, are no longer picked
+//! or have an old policy, on the placement and on its policy; as long as none of these changes, a [`RunLedger`] stands
+//! for the check. Clusters start in the order of their stage, so a pass needs to know how far it came and which
+//! clusters are failing or stuck ([`StageLedger`]). Left out, so that such passes look at all: the delete stage, a run
+//! that is stopped, and placements of which a cluster has several bindings.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use itertools::Itertools;
+
+use super::super::super::{TargetId, TargetSet};
+use super::super::RuleSet;
+use super::super::binding::{BindingState, Layout};
+use super::super::control_loop::STUCK_AFTER;
+use super::run::{ClusterStatus, RunStatus};
+use super::view::{PlacementView, PolicySnapshot, StagedView};
+use super::{Fixed, RunState};
+use fleetsim_units::SimTime;
+
+/// The part of a binding on which the check of the stages depends: the policy under which it was picked, and whether it
+/// still is. `None`: it is gone.
+type PickedBinding = Option<(u32, bool)>;
+
+fn picked(view: &StagedView, place: u32) -> PickedBinding {
+    view.bindings
+        .at(place)
+        .map(|binding| (binding.policy, binding.state != BindingState::Unscheduled))
+}
+
+/// A run's bindings as the last pass saw them.
+#[derive(Clone, Debug)]
+pub(super) struct RunLedger {
+    layout: Arc<Layout>,
+    placement: Option<PlacementView>,
+    policy: PolicySnapshot,
+    /// By place.
+    kinds: Vec<PickedBinding>,
+    /// The stage of each cluster and its position there.
+    positions: Vec<Option<(u32, u32)>>,
+    pub(super) stage: StageLedger,
+}
+
+/// The clusters of the current stage, by position.
+#[derive(Clone, Debug)]
+pub(super) struct StageLedger {
+    index: usize,
+    /// The first cluster that no pass has tried to start.
+    pub(super) frontier: usize,
+    /// Clusters that could not start, because they count as failed: they take slots.
+    pub(super) refused: TargetSet,
+    /// Clusters that have been tried, are not done, and count as failed.
+    pub(super) failing: TargetSet,
+    /// Clusters that are updating, in the order of their start.
+    updating: BTreeSet<(SimTime, u32)>,
+    /// Clusters that the next pass observes, in the order of the stage: those whose bindings have changed.
+    pub(super) looks: Vec<u32>,
+}
+
+impl RunLedger {
+    /// The ledger after a pass that has looked at all. `None`: the next one must do so too.
+    pub(super) fn new(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> Option<Self> {
+        if !is_covered(fixed, run, view) || !view.bindings.are_single() {
+            return None;
+        }
+        let places = 0..view.bindings.places() as u32;
+        let mut positions = vec![None; fixed.clusters.len()];
+        for (number, stage) in (0..).zip(&run.stages) {
+            for (position, cluster) in (0..).zip(&stage.clusters) {
+                positions[cluster.target.index()] = Some((number, position));
+            }
+        }
+        Some(Self {
+            layout: Arc::clone(view.bindings.layout()),
+            placement: view.placement,
+            policy: view.policy,
+            kinds: places.map(|place| picked(view, place)).collect(),
+            positions,
+            stage: StageLedger::new(run, run.current_stage()),
+        })
+    }
+
+    /// Notes what the next pass has to look at. False: it has to look at all.
+    pub(super) fn update(
+        &mut self,
+        fixed: &Fixed,
+        run: &RunStatus,
+        view: &StagedView,
+        changed: &TargetSet,
+    ) -> bool {
+        let is_same = self.placement == view.placement && self.policy == view.policy;
+        if !is_same
+            || !is_covered(fixed, run, view)
+            || !Arc::ptr_eq(&self.layout, view.bindings.layout())
+        {
+            return false;
+        }
+        let index = run.current_stage();
+        if self.stage.index != index {
+            self.stage = StageLedger::new(run, index);
+        }
+        let mut looks = std::mem::take(&mut self.stage.looks);
+        for target in changed.iter() {
+            let Some(place) = view.bindings.place(TargetId(target)) else {
+                continue;
+            };
+            if picked(view, place) != self.kinds[place as usize] {
+                return false;
+            }
+            let position =
+                self.positions[target as usize].filter(|(stage, _)| *stage as usize == index);
+            looks.extend(
+                position
+                    .map(|(_, position)| position)
+                    .filter(|at| (*at as usize) < self.stage.frontier),
+            );
+        }
+        looks.sort_unstable();
+        looks.dedup();
+        let clusters = &run.stages[index].clusters;
+        looks.retain(|position| clusters[*position as usize].succeeded != Some(true));
+        self.stage.looks = looks;
+        true
+    }
+}
+
+/// Whether a pass only continues a stage.
+fn is_covered(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> bool {
+    let runs = match (fixed.rules, view.state) {
+        (_, RunState::Run) | (RuleSet::Documented, RunState::Initialize) => true,
+        (RuleSet::Shipped, RunState::Initialize) | (_, RunState::Stop) => false,
+    };
+    let index = run.current_stage();
+    let is_going = run.initialized == Some(true) && !run.is_over() && index < run.stages.len();
+    // A pass over all ends the run for the limit of any stage, also of a later one.
+    let limit = |at: usize| fixed.max_concurrency(at, run.stages[at].clusters.len());
+    let have_room = || (0..run.stages.len()).all(|at| limit(at).is_ok_and(|limit| limit > 0));
+    runs && is_going && have_room()
+}
+
+impl StageLedger {
+    /// A pass with this ledger observes all clusters that have been tried and are not done.
+    pub(super) fn new(run: &RunStatus, index: usize) -> Self {
+        let clusters = &run.stage(index).clusters;
+        let is_tried =
+            |cluster: &ClusterStatus| cluster.started.is_some() || cluster.succeeded.is_some();
+        let frontier = clusters
+            .iter()
+            .rposition(is_tried)
+            .map_or(0, |last| last + 1);
+        let none = || TargetSet::new(clusters.len());
+        let (updating, looks) = (BTreeSet::new(), Vec::new());
+        let mut ledger = Self {
+            index,
+            frontier,
+            refused: none(),
+            failing: none(),
+            updating,
+            looks,
+        };
+        for (position, cluster) in (0..).zip(&clusters[..frontier]) {
+            ledger.refused.set(position, !is_tried(cluster));
+            ledger.updating.extend(
+                cluster
+                    .started
+                    .filter(|_| cluster.is_updating())
+                    .map(|started| (started, position)),
+            );
+            ledger
+                .looks
+                .extend((cluster.succeeded != Some(true)).then_some(position));
+        }
+        ledger
+    }
+
+    /// A pass has observed or started a cluster.
+    pub(super) fn note(
+        &mut self,
+        position: u32,
+        before: ClusterStatus,
+        after: ClusterStatus,
+        is_failing: bool,
+    ) {
+        self.refused.set(position, after.started.is_none());
+        self.failing.set(position, is_failing);
+        let Some(started) = after.started else { return };
+        if !after.is_updating() {
+            self.updating.remove(&(started, position));
+        } else if self.updating.insert((started, position)) && before.started.is_none() {
+            // Storing the pass changes its binding.
+            self.looks.push(position);
+        }
+    }
+
+    /// Clusters that have been updating for too long, in the order of the stage.
+    pub(super) fn stuck(&self, now: SimTime) -> Vec<u32> {
+        let stuck = self
+            .updating
+            .iter()
+            .take_while(|(started, _)| now.since(*started) > STUCK_AFTER);
+        stuck
+            .map(|(_, position)| *position)
+            .sorted_unstable()
+            .collect()
+    }
+}

@@ -1,0 +1,304 @@
+//! A staged update run: updates clusters stage by stage, with approvals and waits around the stages.
+//!
+//! Follows `pkg/controllers/updaterun` of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
+//!
+//! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage starts
+//! before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as shipped);
+//! the same inputs give the same actions. A pass over what changed ([`StagedUpdateRun::reconcile_changed`]) costs what
+//! changed.
+
+mod conditions;
+mod execute;
+mod explain;
+mod hold;
+mod initialize;
+mod ledger;
+mod run;
+mod stages;
+mod view;
+
+use super::super::{Pass, QueueRequest, TargetSet};
+use super::config::{RunState, StageConfig, StageTask, StrategySpec};
+use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, WorkState, by_name};
+use fleetsim_units::SimTime;
+
+pub use explain::{StageExplanation, StagedExplanation, explain};
+pub use run::{
+    ClusterStatus, ProgressCondition, RunError, RunReason, RunStatus, StageStatus, TaskStatus,
+};
+pub use view::{
+    ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedDecision, StagedStatus,
+    StagedView,
+};
+
+use initialize::Collected;
+use ledger::{RunLedger, StageLedger};
+
+/// Bindings of the largest placement whose passes tests compare with passes over all.
+#[cfg(test)]
+const SCANNED_MAX: usize = 100;
+
+/// The scheduler of one run.
+#[derive(Clone, Debug)]
+pub struct StagedUpdateRun {
+    fixed: Fixed,
+    run: RunStatus,
+    /// Time of the last pass.
+    last: SimTime,
+    /// The stage's clusters after the last pass. `None`: the next one looks at all.
+    ledger: Option<RunLedger>,
+}
+
+/// State that a pass does not change.
+#[derive(Clone, Debug, Default)]
+struct Fixed {
+    rules: RuleSet,
+    kubefleet: KubeFleetVersion,
+    defects: KubeFleetBugs,
+    run_name: String,
+    /// The resource snapshot to roll out, a number. Empty: the newest.
+    snapshot_index: String,
+    /// `None`: no strategy of that name exists. Fixed once the run is initialized.
+    strategy: Option<StrategySpec>,
+    clusters: Vec<MemberCluster>,
+    /// Indices into `clusters` in the byte order of names.
+    by_name: Vec<u32>,
+    /// For each stage whether it selects each cluster, picked or not; or the error in its tasks or its selector.
+    selects: Vec<Result<Vec<bool>, RunError>>,
+}
+
+impl StagedUpdateRun {
+    /// A run called `name` over these clusters; the index of a cluster is its [`TargetId`](super::super::TargetId).
+    /// `strategy` includes the defaults of admission ([`StrategySpec::with_defaults`]); `None`: none of that name
+    /// exists.
+    pub fn new(
+        name: String,
+        snapshot_index: String,
+        strategy: Option<StrategySpec>,
+        rules: RuleSet,
+        defects: KubeFleetBugs,
+        clusters: Vec<MemberCluster>,
+    ) -> Self {
+        let fixed = Fixed {
+            rules,
+            defects,
+            run_name: name,
+            snapshot_index,
+            strategy,
+            ..Fixed::default()
+        };
+        let mut run = Self {
+            fixed,
+            run: RunStatus::default(),
+            last: SimTime::ZERO,
+            ledger: None,
+        };
+        run.set_clusters(clusters);
+        run
+    }
+
+    /// The same run of another version.
+    pub fn with_version(mut self, version: KubeFleetVersion) -> Self {
+        self.fixed.kubefleet = version;
+        self
+    }
+
+    /// Replaces the strategy, as an edit of its object does; `None` deletes it. An initialized run keeps its
+    /// strategy.
+    pub fn set_strategy(&mut self, strategy: Option<StrategySpec>) {
+        if self.run.initialized.is_none() {
+            self.fixed.strategy = strategy;
+            self.fixed.select();
+        }
+    }
+
+    /// Replaces the member clusters, as joining, leaving and a change of labels do. Existing clusters keep their
+    /// index; one that has left is marked.
+    pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
+        let by_name = by_name(&clusters, |cluster| &cluster.name);
+        (self.fixed.clusters, self.fixed.by_name) = (clusters, by_name);
+        self.fixed.select();
+        self.ledger = None;
+    }
+
+    /// The member clusters.
+    pub fn clusters(&self) -> &[MemberCluster] {
+        &self.fixed.clusters
+    }
+
+    /// The run's status after its last pass.
+    pub const fn run(&self) -> &RunStatus {
+        &self.run
+    }
+
+    /// The strategy; fixed once the run is initialized.
+    pub const fn strategy(&self) -> Option<&StrategySpec> {
+        self.fixed.strategy.as_ref()
+    }
+
+    /// The resolved `maxConcurrency` of a stage of an initialized run.
+    ///
+    /// # Errors
+    /// The configured value is invalid; the run fails when it reaches the stage.
+    ///
+    /// # Panics
+    /// If the run is not initialized or the stage does not exist.
+    pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::ScaledValueError> {
+        self.fixed
+            .max_concurrency(stage, self.run.stages[stage].clusters.len())
+    }
+
+    /// One pass of the run's reconciler over all bindings. Its status has the request to the queue.
+    ///
+    /// # Panics
+    /// If a binding belongs to an unknown cluster, or time goes backwards.
+    pub fn reconcile(&mut self, now: SimTime, view: &StagedView) -> StagedDecision {
+        self.ledger = None;
+        self.reconcile_changed(now, view, &TargetSet::default())
+    }
+
+    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
+    /// in `changed` differ from those of the last pass, also by what storing it changed
+    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run looks at all, and so do passes after
+    /// a change of the placement or of the picked clusters, of a stopped run, and of the delete stage.
+    ///
+    /// # Panics
+    /// As [`Self::reconcile`].
+    pub fn reconcile_changed(
+        &mut self,
+        now: SimTime,
+        view: &StagedView,
+        changed: &TargetSet,
+    ) -> StagedDecision {
+        self.last = now;
+        let mut run = std::mem::take(&mut self.run);
+        let ledger = self.ledger.take();
+        let mut ledger =
+            ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
+        #[cfg(test)]
+        let before =
+            (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
+        let decision = self.pass(
+            &mut run,
+            view,
+            ledger.as_mut().map(|ledger| &mut ledger.stage),
+        );
+        #[cfg(test)]
+        if let Some(mut scanned) = before {
+            let scan = self.pass(&mut scanned, view, None);
+            assert_eq!(
+                (&decision, &run),
+                (&scan, &scanned),
+                "a pass decides as one over all"
+            );
+        }
+        if ledger.is_none()
+            && matches!(
+                decision.status.error,
+                None | Some(RunError::ClusterUpdate(_))
+            )
+        {
+            ledger = RunLedger::new(&self.fixed, &run, view);
+        }
+        (self.run, self.ledger) = (run, ledger);
+        decision
+    }
+
+    /// One pass at the time of the last one; without a ledger it looks at all.
+    fn pass(
+        &self,
+        run: &mut RunStatus,
+        view: &StagedView,
+        ledger: Option<&mut StageLedger>,
+    ) -> StagedDecision {
+        let mut decision = Pass {
+            actions: Vec::new(),
+            wake_at: None,
+            status: StagedStatus::default(),
+        };
+        if !run.is_over() {
+            match self.fixed.pass(run, self.last, view, ledger, &mut decision) {
+                Ok(()) => {}
+                // The pass is repeated.
+                Err(error @ (RunError::OldPolicyBinding(_) | RunError::ClusterUpdate(_))) => {
+                    decision.status.error = Some(error);
+                    decision.status.next = QueueRequest::Error;
+                }
+                Err(error) => {
+                    decision.status.next = QueueRequest::None;
+                    if run.initialized == Some(true) {
+                        run.mark(self.last, RunReason::Failed);
+                    } else {
+                        run.initialized = Some(false);
+                    }
+                    run.failure = Some(error);
+                }
+            }
+        }
+        run.store();
+        decision
+    }
+}
+
+impl Fixed {
+    fn pass(
+        &self,
+        run: &mut RunStatus,
+        now: SimTime,
+        view: &StagedView,
+        ledger: Option<&mut StageLedger>,
+        decision: &mut StagedDecision,
+    ) -> Result<(), RunError> {
+        let collected: Collected<'_> = match &ledger {
+            Some(_) => Collected::default(),
+            None if run.initialized.is_none() => self.initialize(run, view)?,
+            None => self.validate(run, view)?,
+        };
+        let mut new = None;
+        let stage =
+            ledger.unwrap_or_else(|| new.insert(StageLedger::new(run, run.current_stage())));
+        let mut pass = execute::RunPass {
+            fixed: self,
+            now,
+            view,
+            collected,
+            stage,
+            preempted: None,
+            run,
+            decision,
+        };
+        match (self.rules, view.state) {
+            // Only initialized.
+            (RuleSet::Shipped, RunState::Initialize) => Ok(()),
+            // The document has no state: a run starts because it exists.
+            (RuleSet::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
+            (_, RunState::Stop) => pass.stop(),
+        }
+    }
+
+    fn config(&self, stage: usize) -> &StageConfig {
+        &self
+            .strategy
+            .as_ref()
+            .expect("a run with stages has a strategy")
+            .stages[stage]
+    }
+
+    /// True if a cluster counts as failed.
+    fn is_failing(&self, binding: &Binding) -> bool {
+        binding.has_failed(self.defects) || binding.work_state() == WorkState::DiffFailed
+    }
+
+    fn needs_approval_before(&self, stage: usize) -> bool {
+        self.rules == RuleSet::Shipped && !self.config(stage).before_stage_tasks.is_empty()
+    }
+
+    /// The name of the `ClusterApprovalRequest` `before` or `after` a stage. Stages of the same name share theirs.
+    fn approval(&self, when: &str, stage: usize) -> String {
+        let (run, stage) = (&self.run_name, &self.config(stage).name);
+        match self.rules {
+            RuleSet::Documented => format!("{run}-{stage}"),
+            RuleSet::Shipped => format!("{run}-{when}-{stage}"),
+        }
+    }
+}

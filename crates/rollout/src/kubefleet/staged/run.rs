@@ -1,0 +1,359 @@
+//! The status object of a staged update run, which is its memory and what its user sees.
+//!
+//! Follows the status types of `apis/placement/v1beta1/stageupdate_types.go` and the reasons of `pkg/utils/condition/
+//! reason.go`. Timestamps are whole seconds. Messages are in `conditions.rs`. Left out: observed generations, which
+//! every pass sets to the run's own and so never matter.
+
+use super::super::super::label_selector::SelectorError;
+use super::super::super::{Revision, TargetId};
+use super::super::binding::{ApplyStrategy, Binding, BindingState, ConditionStatus};
+use super::super::limit::ScaledValueError;
+use super::super::stored;
+use fleetsim_units::SimTime;
+
+/// The Progressing condition of the run or of a stage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ProgressCondition {
+    /// Its reason.
+    pub reason: RunReason,
+    /// Time of the last change of its status, in whole seconds; a new reason alone does not change it.
+    pub since: SimTime,
+}
+
+/// Why a run or a stage is progressing or not; upstream prefixes the names with `UpdateRun` and `StageUpdating`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RunReason {
+    /// Of a run: clusters are updated or deleted, or a stage starts.
+    Progressing,
+    /// Of a stage: its clusters are updated or deleted.
+    Started,
+    /// Waits for a task.
+    Waiting,
+    /// Of a run: some cluster has been updating for more than five minutes.
+    Stuck,
+    /// The state of the run is Stop, and clusters are still being updated or deleted.
+    Stopping,
+    /// The state of the run is Stop, and nothing is in progress.
+    Stopped,
+    /// Done.
+    Succeeded,
+    /// Of a stage: done, because it has no clusters.
+    SkippedNoClusters,
+    /// Permanently failed.
+    Failed,
+}
+
+impl RunReason {
+    /// The status of the condition.
+    pub const fn status(self) -> ConditionStatus {
+        match self {
+            Self::Progressing | Self::Started => ConditionStatus::True,
+            Self::Stopping => ConditionStatus::Unknown,
+            _ => ConditionStatus::False,
+        }
+    }
+}
+
+impl ProgressCondition {
+    /// Sets a condition; its time changes only with the status.
+    pub(super) fn mark(condition: &mut Option<Self>, now: SimTime, reason: RunReason) {
+        let before = condition.filter(|before| before.reason.status() == reason.status());
+        *condition = Some(Self {
+            reason,
+            since: before.map_or(now, |before| before.since),
+        });
+    }
+
+    /// The outcome of what it is about: success or failure. `None`: not finished.
+    pub(super) const fn outcome(self) -> Option<bool> {
+        match self.reason {
+            RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),
+            RunReason::Failed => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// One cluster in a stage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClusterStatus {
+    /// The cluster.
+    pub target: TargetId,
+    /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not yet.
+    pub started: Option<SimTime>,
+    /// Its outcome: success or failure. `None`: not finished.
+    pub succeeded: Option<bool>,
+}
+
+impl ClusterStatus {
+    /// Whether it has started and not finished.
+    pub const fn is_updating(&self) -> bool {
+        self.started.is_some() && self.succeeded.is_none()
+    }
+}
+
+/// One task that follows a stage.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct TaskStatus {
+    /// An `Approval`: it was accepted, permanently.
+    pub approved: bool,
+    /// A `TimedWait`: its end was observed.
+    pub elapsed: bool,
+}
+
+/// One stage of the run.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct StageStatus {
+    /// The stage's name; empty for the delete stage.
+    pub name: String,
+    /// In the order in which they are updated.
+    pub clusters: Vec<ClusterStatus>,
+    /// Number of them that have started and not finished.
+    pub in_progress: usize,
+    /// Number of them that have succeeded.
+    pub finished: usize,
+    /// `None`: not reached.
+    pub progressing: Option<ProgressCondition>,
+    /// Whether the approval before the stage was accepted.
+    pub approved_before: bool,
+    /// One per task after the stage.
+    pub after_tasks: Vec<TaskStatus>,
+}
+
+impl StageStatus {
+    pub(super) fn new(name: String, targets: Vec<TargetId>, tasks: usize) -> Self {
+        let cluster = |target| ClusterStatus {
+            target,
+            started: None,
+            succeeded: None,
+        };
+        let clusters = targets.into_iter().map(cluster).collect();
+        Self {
+            name,
+            clusters,
+            after_tasks: vec![TaskStatus::default(); tasks],
+            ..Self::default()
+        }
+    }
+
+    /// Its outcome: success or failure. `None`: not finished.
+    pub fn succeeded(&self) -> Option<bool> {
+        self.progressing.and_then(ProgressCondition::outcome)
+    }
+
+    pub(super) fn mark(&mut self, now: SimTime, reason: RunReason) {
+        ProgressCondition::mark(&mut self.progressing, now, reason);
+    }
+
+    /// Replaces what is known of a cluster.
+    pub(super) fn set(&mut self, position: usize, cluster: ClusterStatus) {
+        let old = std::mem::replace(&mut self.clusters[position], cluster);
+        let has_succeeded = |of: &ClusterStatus| usize::from(of.succeeded == Some(true));
+        self.finished = self.finished + has_succeeded(&cluster) - has_succeeded(&old);
+        self.in_progress =
+            self.in_progress + usize::from(cluster.is_updating()) - usize::from(old.is_updating());
+    }
+
+    /// Its clusters that have started and not finished.
+    pub fn updating(&self) -> impl Iterator<Item = &ClusterStatus> {
+        self.clusters.iter().filter(|cluster| cluster.is_updating())
+    }
+}
+
+/// The run's status.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RunStatus {
+    /// `None`: not yet. `Some(false)` is final.
+    pub initialized: Option<bool>,
+    /// `None`: it never was in a state other than `Initialize`.
+    pub progressing: Option<ProgressCondition>,
+    /// Why it could not be initialized or has failed.
+    pub failure: Option<RunError>,
+    /// The clusters that make it stuck, while [`RunReason::Stuck`] is its reason.
+    pub stuck: Vec<TargetId>,
+    /// The stages, in the order in which they are updated.
+    pub stages: Vec<StageStatus>,
+    /// The stage that deletes the bindings of clusters that are no longer picked.
+    pub deletion: StageStatus,
+    /// Number of clusters that the placement has picked.
+    pub cluster_count: u32,
+    /// The policy snapshot at its start.
+    pub(super) policy: u32,
+    /// The resource snapshot that it rolls out. `None`: not initialized.
+    pub snapshot: Option<Revision>,
+    /// The placement's apply strategy at its start.
+    pub(super) apply_strategy: ApplyStrategy,
+}
+
+impl RunStatus {
+    /// Its outcome: success or failure, which is final. `None`: not finished.
+    pub fn succeeded(&self) -> Option<bool> {
+        self.progressing.and_then(ProgressCondition::outcome)
+    }
+
+    pub(super) fn mark(&mut self, now: SimTime, reason: RunReason) {
+        ProgressCondition::mark(&mut self.progressing, now, reason);
+    }
+
+    /// The first stage that is not finished; the number of stages means the delete stage.
+    pub fn current_stage(&self) -> usize {
+        self.stages
+            .iter()
+            .position(|stage| stage.succeeded() != Some(true))
+            .unwrap_or(self.stages.len())
+    }
+
+    /// A stage by its number; the number of stages means the delete stage.
+    ///
+    /// # Panics
+    /// If the stage does not exist.
+    pub fn stage(&self, index: usize) -> &StageStatus {
+        if index == self.stages.len() {
+            &self.deletion
+        } else {
+            &self.stages[index]
+        }
+    }
+
+    /// Whether it has ended, successfully or not.
+    pub fn is_over(&self) -> bool {
+        self.succeeded().is_some() || self.initialized == Some(false)
+    }
+
+    /// Rounds times to whole seconds, as the API server stores them after a pass. Within the pass they are exact.
+    pub(super) fn store(&mut self) {
+        let floor = |since: &mut SimTime| *since = stored(*since);
+        self.progressing
+            .iter_mut()
+            .for_each(|progress| floor(&mut progress.since));
+        let stages = self.stages.iter_mut().chain([&mut self.deletion]);
+        stages
+            .filter_map(|stage| stage.progressing.as_mut())
+            .for_each(|progress| floor(&mut progress.since));
+    }
+
+    /// Whether a binding is bound to what the run rolls out.
+    pub(super) fn is_in_sync(&self, binding: &Binding) -> bool {
+        self.snapshot.is_some()
+            && binding.snapshot == self.snapshot
+            && binding.apply_strategy == Some(self.apply_strategy)
+            && binding.state == BindingState::Bound
+    }
+}
+
+/// Why a run could not be initialized, or has failed; or why a pass is repeated after a backoff.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum RunError {
+    /// The placement is gone.
+    #[error("parent placement not found")]
+    PlacementNotFound,
+    /// The placement's strategy is `RollingUpdate`.
+    #[error("parent placement does not have an external rollout strategy")]
+    PlacementNotExternal,
+    /// The placement's apply strategy has changed since the run started.
+    #[error("the applyStrategy in the updateRun is outdated")]
+    ApplyStrategyChanged,
+    /// The scheduler has not finished the newest policy.
+    #[error("policy snapshot `{0}` not fully scheduled yet")]
+    PolicyNotScheduled(u32),
+    /// There is a newer policy.
+    #[error(
+        "the policy snapshot index used in the updateRun is outdated, latest: {latest}, recorded: {recorded}"
+    )]
+    PolicySnapshotChanged { latest: u32, recorded: u32 },
+    /// The placement has no bindings.
+    #[error("no scheduled or to-be-deleted bindings found for the latest policy snapshot {0}")]
+    NoBindings(u32),
+    /// The placement has picked a different number of clusters than it requests.
+    #[error(
+        "the number of selected bindings {selected} is not equal to the observed cluster count {observed}"
+    )]
+    ClusterCountMismatch { selected: usize, observed: u32 },
+    /// The strategy is gone.
+    #[error("referenced updateStrategy not found")]
+    StrategyNotFound,
+    /// More than one task before a stage, or one that is not an approval.
+    #[error(
+        "the before stage tasks of stage `{0}` are invalid: at most one task, of type Approval"
+    )]
+    InvalidBeforeStageTasks(String),
+    /// Two tasks of the same type after a stage, or a wait without a duration above 0.
+    #[error(
+        "the after stage tasks of stage `{0}` are invalid: no type twice, and a waitTime above 0 for a TimedWait"
+    )]
+    InvalidAfterStageTasks(String),
+    /// A selector that Kubernetes rejects.
+    #[error("the label selector of stage `{stage}` is invalid: {source}")]
+    InvalidLabelSelector {
+        stage: String,
+        source: SelectorError,
+    },
+    /// Two stages select the same cluster.
+    #[error("cluster `{cluster}` appears in more than one stages, again in `{stage}`")]
+    ClusterInMultipleStages { cluster: String, stage: String },
+    /// A cluster's label is not a whole number, or missing.
+    #[error(
+        "the sorting label `{key}:{value}` on cluster `{cluster}` is not valid: it must be a whole number"
+    )]
+    SortingLabelInvalid {
+        cluster: String,
+        key: String,
+        value: String,
+    },
+    /// No stage selects some picked clusters; `first` holds up to ten of them.
+    #[error("some clusters are not placed in any stage, total {total}, showing up to 10: {}", first.join(", "))]
+    ClustersNotInAnyStage { total: usize, first: Vec<String> },
+    /// The number of the resource snapshot is invalid.
+    #[error("invalid resource snapshot index `{0}` provided, expected an integer >= 0")]
+    ResourceSnapshotIndexInvalid(String),
+    /// The resource snapshot does not exist.
+    #[error("no resourceSnapshots with index `{0}` found")]
+    ResourceSnapshotNotFound(String),
+    /// A stage has more or fewer clusters than when the run started.
+    #[error(
+        "the number of clusters in stage `{stage}` has changed, new: {new}, existing: {existing}"
+    )]
+    StageClusterCountChanged {
+        stage: String,
+        new: usize,
+        existing: usize,
+    },
+    /// A stage has other clusters, or another order, than when the run started.
+    #[error(
+        "the {position}. cluster in stage `{stage}` has changed, new: {new}, existing: {existing}"
+    )]
+    StageClusterChanged {
+        stage: String,
+        position: usize,
+        new: String,
+        existing: String,
+    },
+    /// A cluster that was picked when the run started no longer is.
+    #[error("the cluster `{0}` to be deleted is not in the delete stage")]
+    NewClusterToDelete(String),
+    /// Another writer changed a binding that the run is updating.
+    #[error(
+        "the binding of the updating cluster `{cluster}` in the stage `{stage}` is not up-to-date with the desired \
+             status: is there a concurrent updateRun of the same placement?"
+    )]
+    Preempted { cluster: String, stage: String },
+    /// A stage's `maxConcurrency` is invalid.
+    #[error("maxConcurrency of stage `{stage}`: {source}")]
+    MaxConcurrency {
+        stage: String,
+        source: ScaledValueError,
+    },
+    /// The binding of a deleted cluster exists again, or is no longer being deleted.
+    #[error("the cluster `{0}` in the deleting stage has a binding that is not being deleted")]
+    DeletedBindingIsBack(String),
+    /// The scheduler has not processed this cluster's binding with its newest policy.
+    #[error(
+        "the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state"
+    )]
+    OldPolicyBinding(String),
+    /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
+    #[error("the cluster updating encountered an error: {}", .0.join(", "))]
+    ClusterUpdate(Vec<String>),
+}

@@ -1,0 +1,138 @@
+//! The rollout schedulers of real products, as state machines: observations in, actions out.
+//!
+//! Nothing in this folder depends on the simulator. A scheduler has no clock, no queue, no randomness and no handle
+//! to a cluster: its actions follow only from the view it gets and from its own state, so a real controller could
+//! drive the same code. It imports only [`fleetsim_units`].
+//!
+//! Terms shared by all products (each product's folder uses the product's own terms):
+//!
+//! | word | meaning |
+//! |---|---|
+//! | cluster | one Kubernetes cluster of the fleet |
+//! | target | one application in one place; the unit of a scheduler's decisions |
+//! | revision | one version of what a target runs; a new release is a new revision |
+//! | rollout | bringing every target to its wanted revision |
+//! | stage | a group of targets that a product updates before later groups (Fleet: partition) |
+//! | limit | the number of targets that a rule allows in a state |
+//! | pass | one call of a scheduler's `reconcile` |
+
+pub mod argo_cd;
+mod back_off;
+pub mod baseline;
+pub mod cloud_foundry;
+mod cost;
+mod duration;
+mod int_or_string;
+pub mod kubefleet;
+pub mod label_selector;
+mod object_condition;
+pub mod rancher_fleet;
+mod target_set;
+#[cfg(test)]
+mod testing;
+mod text;
+
+use std::borrow::Cow;
+use std::fmt;
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use fleetsim_units::SimTime;
+
+pub use back_off::{QueueRequest, back_off};
+pub use int_or_string::IntOrString;
+pub use object_condition::ObjectCondition;
+pub use target_set::TargetSet;
+
+/// One application in one place: a dense index into the fleet's targets.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TargetId(pub u32);
+
+impl TargetId {
+    /// The index into a `Vec` with one entry per target.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A timestamp as the API server of Kubernetes stores it: whole seconds, rounded down.
+fn stored(time: SimTime) -> SimTime {
+    SimTime::from_secs(time.as_nanos() / 1_000_000_000)
+}
+
+/// The indices of `list` in the byte order of names; equal names keep the order of the list.
+pub fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..list.len() as u32).collect();
+    order.sort_by(|a, b| name(&list[*a as usize]).cmp(name(&list[*b as usize])));
+    order
+}
+
+/// For each index its place in an order of all.
+pub fn places_in(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    (0..)
+        .zip(order)
+        .for_each(|(place, index)| places[*index as usize] = place);
+    places
+}
+
+/// One version of what a target runs. Equal revisions are the same version; their order means nothing.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Revision(pub u32);
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+/// The simulated rule set.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum RuleSet {
+    /// The rules of the product's code.
+    #[default]
+    Shipped,
+    /// The rules of the product's documentation.
+    Documented,
+}
+
+/// The result of a scheduler's pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pass<Action, Status> {
+    /// Its actions, in the product's order.
+    pub actions: Vec<Action>,
+    /// When the next pass is due even without changes. `None`: only after changes.
+    pub wake_at: Option<SimTime>,
+    /// The status that the product shows after this pass.
+    pub status: Status,
+}
+
+/// The rule that blocks a rollout, as a person would report it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Hold {
+    /// The product's name for the rule or setting, e.g. `maxUnavailablePartitions`.
+    pub rule: Cow<'static, str>,
+    /// The reached limit and its cause, with numbers and names.
+    pub explanation: String,
+}
+
+impl Hold {
+    /// A rule, and why it blocks.
+    pub fn new(rule: &'static str, explanation: impl Into<String>) -> Self {
+        Self {
+            rule: rule.into(),
+            explanation: explanation.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.explanation)
+    }
+}

@@ -1,0 +1,402 @@
+//! Computes partitions and limits from a strategy and its targets.
+//!
+//! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` may overlap, and no partition takes
+//! the rest: a cluster can be in several partitions or in none.
+
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
+
+use super::super::IntOrString;
+use super::super::label_selector::SelectorError;
+use super::cluster::FleetCluster;
+use super::config::RolloutStrategy;
+use super::limit::{FleetLimitError, limit};
+use super::matcher::Matcher;
+
+/// Why a strategy is invalid. Fleet then changes nothing and shows the message.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum StrategyError {
+    /// An invalid limit or size.
+    #[error("rolloutStrategy.{field}: {source}")]
+    Limit {
+        /// The field, e.g. `partitions[1].maxUnavailable`.
+        field: String,
+        /// The error in it.
+        source: FleetLimitError,
+    },
+    /// A selector that Kubernetes rejects.
+    #[error("rolloutStrategy.partitions[{entry}]: {source}")]
+    Selector {
+        /// 0-based.
+        entry: usize,
+        /// The error in it.
+        source: SelectorError,
+    },
+}
+
+/// Targets that are updated together, before later partitions.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Partition {
+    /// As shown in the bundle's status.
+    pub name: String,
+    /// Its clusters, as indices into the list of clusters, in the order of that list.
+    pub members: Vec<u32>,
+    /// The partition counts as unavailable while more clusters than this are not up to date or unavailable.
+    pub max_unavailable: i64,
+    /// Whether that limit is configured (in the entry or in the strategy) and not the default.
+    pub is_limit_set: bool,
+}
+
+/// The partitions of one bundle and the limits of the whole bundle.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Partitioning {
+    /// In the order in which they are updated.
+    pub partitions: Vec<Partition>,
+    /// Clusters that may be unavailable in the whole bundle before available ones are no longer updated.
+    pub max_unavailable: i64,
+    /// Number of unavailable partitions beyond which later ones are not updated.
+    pub max_unavailable_partitions: i64,
+}
+
+impl Partitioning {
+    /// Divides `targets`, which are indices into `clusters` in Fleet's order.
+    ///
+    /// Without targets Fleet ignores the strategy: all defaults apply, and errors in `strategy` have no effect.
+    ///
+    /// # Errors
+    /// The first invalid value or selector that Fleet would encounter. Fleet does not examine values that it does not
+    /// need.
+    pub fn new(
+        strategy: &RolloutStrategy,
+        clusters: &[FleetCluster],
+        targets: &[u32],
+    ) -> Result<Self, StrategyError> {
+        let no_strategy = RolloutStrategy::default();
+        let strategy = if targets.is_empty() {
+            &no_strategy
+        } else {
+            strategy
+        };
+        let max_unavailable = field(
+            "maxUnavailable",
+            count(targets),
+            &[strategy.max_unavailable.as_ref()],
+        )?;
+        let partitions = if strategy.manual_partitions().is_empty() {
+            automatic(strategy, targets)?
+        } else {
+            manual(strategy, clusters, targets)?
+        };
+        let max_unavailable_partitions = field(
+            "maxUnavailablePartitions",
+            count(&partitions),
+            &[
+                strategy.max_unavailable_partitions.as_ref(),
+                Some(&IntOrString::Int(0)),
+            ],
+        )?;
+        Ok(Self {
+            partitions,
+            max_unavailable,
+            max_unavailable_partitions,
+        })
+    }
+}
+
+/// Fewer targets than this are one partition, unless configured.
+pub(super) const THRESHOLD: i64 = 200;
+
+fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partition>, StrategyError> {
+    let partition = |name: String, members: &[u32]| {
+        let of_strategy = strategy.max_unavailable.as_ref();
+        Ok(Partition {
+            name,
+            members: members.to_vec(),
+            max_unavailable: field("maxUnavailable", count(members), &[of_strategy])?,
+            is_limit_set: of_strategy.is_some(),
+        })
+    };
+    let threshold = strategy.auto_partition_threshold.unwrap_or(THRESHOLD);
+    let is_off =
+        matches!(strategy.auto_partition_size, Some(IntOrString::Int(..=0))) || threshold <= 0;
+    if is_off || count(targets) < threshold {
+        return Ok(vec![partition("All".to_owned(), targets)?]);
+    }
+    let default_size = IntOrString::from("25%");
+    let sizes = [strategy.auto_partition_size.as_ref(), Some(&default_size)];
+    let size =
+        usize::try_from(field("autoPartitionSize", count(targets), &sizes)?).unwrap_or(usize::MAX);
+    let chunk = |(number, members): (usize, &[u32])| {
+        let first = number * size;
+        partition(
+            format!("Partition {first} - {}", first + members.len()),
+            members,
+        )
+    };
+    targets.chunks(size).enumerate().map(chunk).collect()
+}
+
+fn manual(
+    strategy: &RolloutStrategy,
+    clusters: &[FleetCluster],
+    targets: &[u32],
+) -> Result<Vec<Partition>, StrategyError> {
+    let entries = strategy.manual_partitions();
+    let matchers: Vec<Result<Matcher<'_>, SelectorError>> =
+        entries.iter().map(Matcher::new).collect();
+    let by_label = by_label(matchers.iter().flatten(), clusters, targets);
+    let partition = |(index, entry): (usize, &super::ManualPartition)| {
+        let invalid = |source: &SelectorError| StrategyError::Selector {
+            entry: index,
+            source: source.clone(),
+        };
+        let matcher = matchers[index].as_ref().map_err(invalid)?;
+        let is_member = |target: &u32| matcher.matches(&clusters[*target as usize]);
+        let members: Vec<u32> = match matcher.needs() {
+            None => targets.iter().copied().filter(is_member).collect(),
+            Some((key, values)) => {
+                let places = values
+                    .iter()
+                    .unique()
+                    .flat_map(|value| &by_label[key][value.as_str()])
+                    .sorted_unstable();
+                places
+                    .map(|place| targets[*place])
+                    .filter(is_member)
+                    .collect()
+            }
+        };
+        let values = [
+            entry.max_unavailable.as_ref(),
+            strategy.max_unavailable.as_ref(),
+        ];
+        let max_unavailable = field(
+            &format!("partitions[{index}].maxUnavailable"),
+            count(&members),
+            &values,
+        )?;
+        let is_limit_set = values.iter().any(Option::is_some);
+        Ok(Partition {
+            name: entry.name.clone(),
+            members,
+            max_unavailable,
+            is_limit_set,
+        })
+    };
+    entries.iter().enumerate().map(partition).collect()
+}
+
+/// The places of targets by the labels that entries need, so that many entries look at few targets each.
+fn by_label<'m>(
+    matchers: impl Iterator<Item = &'m Matcher<'m>>,
+    clusters: &[FleetCluster],
+    targets: &[u32],
+) -> BTreeMap<&'m str, BTreeMap<&'m str, Vec<usize>>> {
+    let mut found: BTreeMap<&str, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
+    for (key, values) in matchers.filter_map(Matcher::needs) {
+        found
+            .entry(key)
+            .or_default()
+            .extend(values.iter().map(|value| (value.as_str(), Vec::new())));
+    }
+    for (place, target) in targets.iter().enumerate() {
+        let labels = &clusters[*target as usize].labels;
+        for (key, values) in &mut found {
+            let places = labels
+                .get(*key)
+                .and_then(|value| values.get_mut(value.as_str()));
+            places.into_iter().for_each(|places| places.push(place));
+        }
+    }
+    found
+}
+
+fn field(name: &str, count: i64, values: &[Option<&IntOrString>]) -> Result<i64, StrategyError> {
+    limit(count, values).map_err(|source| StrategyError::Limit {
+        field: name.to_owned(),
+        source,
+    })
+}
+
+fn count<T>(list: &[T]) -> i64 {
+    list.len() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clusters(count: usize) -> Vec<FleetCluster> {
+        (0..count)
+            .map(|index| FleetCluster {
+                name: format!("c{index:04}"),
+                ..FleetCluster::default()
+            })
+            .collect()
+    }
+
+    fn partitioning(yaml: &str, count: usize) -> Result<Partitioning, StrategyError> {
+        let strategy = serde_saphyr::from_str(yaml).expect(yaml);
+        let targets: Vec<u32> = (0..count as u32).collect();
+        Partitioning::new(&strategy, &clusters(count), &targets)
+    }
+
+    #[test]
+    fn automatic_partitions_are_blocks_of_equal_size() {
+        let cases: [(&str, usize, &[usize], &str); 12] = [
+            // strategy, targets, sizes, why
+            ("{}", 199, &[199], "fewer than 200 are one partition"),
+            ("{}", 200, &[50, 50, 50, 50], "25 % each"),
+            (
+                "{}",
+                230,
+                &[57, 57, 57, 57, 2],
+                "rounded down, so a small one is left",
+            ),
+            (
+                "{autoPartitionThreshold: 50, autoPartitionSize: 50%}",
+                50,
+                &[25, 25],
+                "a lower threshold",
+            ),
+            (
+                "{autoPartitionThreshold: 0}",
+                500,
+                &[500],
+                "0 switches it off",
+            ),
+            (
+                "{autoPartitionThreshold: -1}",
+                500,
+                &[500],
+                "so does a negative threshold",
+            ),
+            ("{autoPartitionSize: 0}", 200, &[200], "so does a size of 0"),
+            ("{autoPartitionSize: -5}", 200, &[200], "or a negative one"),
+            (
+                "{autoPartitionThreshold: 1, autoPartitionSize: 0%}",
+                3,
+                &[1, 1, 1],
+                "0 % does not: it is one cluster",
+            ),
+            (
+                "{autoPartitionSize: '150'}",
+                200,
+                &[150, 50],
+                "a text is a size",
+            ),
+            (
+                "{autoPartitionSize: '300'}",
+                200,
+                &[200],
+                "even one beyond all targets",
+            ),
+            (
+                "{maxUnavailable: abc}",
+                0,
+                &[0],
+                "without targets errors have no effect",
+            ),
+        ];
+        for (yaml, targets, sizes, why) in cases {
+            let found = partitioning(yaml, targets).expect(yaml).partitions;
+            assert_eq!(
+                found.iter().map(|p| p.members.len()).collect::<Vec<_>>(),
+                sizes,
+                "{yaml}, {targets}: {why}"
+            );
+        }
+        let names: Vec<_> = partitioning("{}", 230)
+            .expect("defaults")
+            .partitions
+            .into_iter()
+            .map(|p| p.name)
+            .collect();
+        assert_eq!(names[..2], ["Partition 0 - 57", "Partition 57 - 114"]);
+        assert_eq!(names[4], "Partition 228 - 230");
+    }
+
+    #[test]
+    fn a_cluster_can_be_in_several_manual_partitions_or_in_none() {
+        let yaml = "{maxUnavailable: 2, autoPartitionSize: 1, partitions: [
+            {name: one, clusterName: c0001},
+            {name: most, maxUnavailable: 50%, clusterSelector: {}},
+            {name: nobody, maxUnavailable: abc, clusterName: nobody}]}";
+        let found =
+            partitioning(yaml, 5).expect("an entry that matches nothing hides its bad value");
+        let rows: Vec<_> = found
+            .partitions
+            .iter()
+            .map(|p| (p.name.as_str(), p.members.as_slice(), p.max_unavailable))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("one", &[1][..], 1),
+                ("most", &[0, 1, 2, 3, 4], 2),
+                ("nobody", &[], 1)
+            ]
+        );
+        assert_eq!(
+            (found.max_unavailable, found.max_unavailable_partitions),
+            (2, 0)
+        );
+    }
+
+    #[test]
+    fn an_entry_that_needs_a_label_takes_the_clusters_that_it_matches_in_their_order() {
+        let cluster = |index: u32| FleetCluster {
+            name: format!("c{index}"),
+            labels: std::sync::Arc::new([("wave".to_owned(), (index % 3).to_string())].into()),
+            ..FleetCluster::default()
+        };
+        let clusters: Vec<_> = (0..7)
+            .map(cluster)
+            .chain([FleetCluster::default()])
+            .collect();
+        let yaml = "{partitions: [
+            {name: one, clusterSelector: {matchLabels: {wave: '1'}}},
+            {name: two, clusterSelector: {matchExpressions: [{key: wave, operator: In, values: ['2', '0', '2']}]}},
+            {name: both, clusterName: c4, clusterSelector: {matchLabels: {wave: '1'}}},
+            {name: none, clusterSelector: {matchLabels: {wave: '9'}}},
+            {name: rest, clusterSelector: {matchExpressions: [{key: wave, operator: DoesNotExist}]}}]}";
+        let strategy = serde_saphyr::from_str(yaml).expect(yaml);
+        let found = Partitioning::new(&strategy, &clusters, &[7, 6, 5, 4, 3, 2, 1, 0]).expect(yaml);
+        let members: Vec<&[u32]> = found
+            .partitions
+            .iter()
+            .map(|partition| &*partition.members)
+            .collect();
+        assert_eq!(members, [&[4, 1][..], &[6, 5, 3, 2, 0], &[4], &[], &[7]]);
+    }
+
+    #[test]
+    fn an_error_names_its_field() {
+        for (yaml, message) in [
+            (
+                "{maxUnavailable: '0'}",
+                "rolloutStrategy.maxUnavailable: `0` is neither a whole number above 0 nor",
+            ),
+            (
+                "{autoPartitionThreshold: 1, autoPartitionSize: x%}",
+                "rolloutStrategy.autoPartitionSize: `x%` is not a",
+            ),
+            (
+                "{maxUnavailablePartitions: '-1'}",
+                "rolloutStrategy.maxUnavailablePartitions: `-1` is neither",
+            ),
+            (
+                "{partitions: [{clusterName: c0000}, {clusterSelector: {}, maxUnavailable: 1e}]}",
+                "rolloutStrategy.partitions[1].maxUnavailable: `1e` is neither",
+            ),
+            (
+                "{partitions: [{clusterSelector: {matchExpressions: [{key: a, operator: In}]}}]}",
+                "rolloutStrategy.partitions[0]: `In` on `a` needs at least one value",
+            ),
+        ] {
+            let error = partitioning(yaml, 3).expect_err(yaml).to_string();
+            assert!(error.starts_with(message), "{yaml}: {error}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs the recorded cases of every product that a folder holds, and reports how many agree.
+//!
+//! It understands the arguments that `cargo test` hands to every test: a suite runs when its name contains one of the
+//! filters (or is one, with `--exact`); `--skip`, `--list` and `--ignored` do what they do elsewhere, and all other
+//! options are accepted without effect.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::suite::Suite;
+
+/// A product's recorded cases.
+pub struct Product {
+    /// The sub-folder its files are in.
+    pub folder: &'static str,
+    /// Compares all that this folder holds; kinds without a file are left out.
+    pub suites: fn(&Path) -> Vec<Suite>,
+}
+
+/// Every folder of recorded cases: those of the other crate are compared by its own program.
+const FOLDERS: [&str; 5] = [
+    "argocd-applicationset",
+    "cloud-foundry",
+    "flow-sharing",
+    "kubefleet",
+    "rancher-fleet",
+];
+
+/// How many disagreements of a suite are printed in full.
+const SHOWN: usize = 5;
+
+/// Runs what `folder` holds and reports on `out`. True when everything agrees.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn run(
+    products: &[Product],
+    folder: &Path,
+    args: &[String],
+    out: &mut dyn Write,
+) -> io::Result<bool> {
+    let args = Arguments::new(args);
+    if args.lists {
+        for product in products
+            .iter()
+            .filter(|product| folder.join(product.folder).is_dir())
+        {
+            writeln!(out, "{}: test", product.folder)?;
+        }
+        return Ok(true);
+    }
+    if args.only_ignored {
+        writeln!(out, "0 passed, 0 failed")?;
+        return Ok(true);
+    }
+    let is_there = |name: &str| folder.join(name).is_dir();
+    if !products.iter().any(|product| is_there(product.folder))
+        && FOLDERS.iter().any(|name| is_there(name))
+    {
+        writeln!(out, "0 passed, 0 failed")?;
+        return Ok(true);
+    }
+    let (mut found, mut passed, mut failed) = (false, 0, 0);
+    for product in products {
+        let folder = folder.join(product.folder);
+        if !folder.is_dir() {
+            continue;
+        }
+        for suite in (product.suites)(&folder) {
+            found = true;
+            if args.selects(&suite.name) {
+                let agreeing = suite.cases - suite.disagreements.len();
+                writeln!(out, "{}: {agreeing} of {} agree", suite.name, suite.cases)?;
+                for disagreement in suite.disagreements.iter().take(SHOWN) {
+                    writeln!(out, "  {}", disagreement.replace('\n', "\n    "))?;
+                }
+                passed += agreeing;
+                failed += suite.disagreements.len();
+            }
+        }
+    }
+    if !found {
+        let known: Vec<_> = products.iter().map(|product| product.folder).collect();
+        writeln!(
+            out,
+            "error: no suite in {}; it needs at least one of the folders {} with recorded .json or .json.gz files",
+            folder.display(),
+            known.join(", "),
+        )?;
+    }
+    writeln!(out, "{passed} passed, {failed} failed")?;
+    Ok(found && failed == 0)
+}
+
+#[derive(Default)]
+struct Arguments {
+    filters: Vec<String>,
+    skips: Vec<String>,
+    exact: bool,
+    lists: bool,
+    only_ignored: bool,
+}
+
+impl Arguments {
+    fn new(args: &[String]) -> Self {
+        /// Options of the usual test harness whose value is an argument of its own.
+        const WITH_VALUE: [&str; 6] = [
+            "--test-threads",
+            "--format",
+            "--color",
+            "--logfile",
+            "--shuffle-seed",
+            "-Z",
+        ];
+        let mut parsed = Self::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--exact" => parsed.exact = true,
+                "--list" => parsed.lists = true,
+                "--ignored" => parsed.only_ignored = true,
+                "--skip" => parsed.skips.extend(args.next().cloned()),
+                option if WITH_VALUE.contains(&option) => _ = args.next(),
+                option if option.starts_with('-') => {
+                    parsed
+                        .skips
+                        .extend(option.strip_prefix("--skip=").map(str::to_owned));
+                }
+                filter => parsed.filters.push(filter.to_owned()),
+            }
+        }
+        parsed
+    }
+
+    fn selects(&self, name: &str) -> bool {
+        let fits = |filter: &String| {
+            if self.exact {
+                name == filter
+            } else {
+                name.contains(filter.as_str())
+            }
+        };
+        (self.filters.is_empty() || self.filters.iter().any(fits)) && !self.skips.iter().any(fits)
+    }
+}

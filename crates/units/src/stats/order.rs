@@ -1,0 +1,196 @@
+//! Confidence interval of the median by order statistics: exact for continuous distributions, conservative for others.
+//!
+//! Of n values, k or fewer are below the median with the probability of k or fewer heads in n throws of a coin. So the
+//! (r+1)-th least and the (r+1)-th greatest value enclose it with at least 1 - 2 P(heads ≤ r), and r is the greatest
+//! for which that reaches the level (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties only
+//! make it cover more.
+//!
+//! Why not a percentile bootstrap of the median? Its coverage is too low with few values, without a bound. Measured at
+//! a nominal 95% with 2,000 samples each (standard error 0.5%), with this method in brackets:
+//!
+//! ```text
+//! n             6            10           20           50
+//! normal        93.2 (96.9)  92.7 (97.3)  94.0 (96.0)  95.3 (97.0)
+//! lognormal     93.8 (96.9)  93.2 (97.6)  92.7 (95.0)  95.2 (96.8)
+//! exponential   94.2 (97.1)  92.8 (97.5)  94.1 (95.8)  94.0 (96.5)
+//! ```
+
+use super::interval::{Interval, assert_level};
+use super::sample::{ordered, quantile_of_sorted};
+
+/// The confidence interval of the population's median at `level` or more. `None` when even the range of the values has
+/// a lower level: n values enclose the median with 1 - 2^(1-n), so 95% needs six.
+///
+/// Values may be infinite, and then the median or an end may be.
+///
+/// # Panics
+/// If `level` is not above 0 and below 1, or a value is not a number.
+#[must_use]
+pub fn median_interval(values: &[f64], level: f64) -> Option<Interval> {
+    assert_level(level);
+    let sorted = ordered(values);
+    let left_out = left_out(sorted.len(), (1.0 - level) / 2.0)?;
+    Some(Interval {
+        estimate: quantile_of_sorted(&sorted, 0.5)?,
+        low: sorted[left_out],
+        high: sorted[sorted.len() - 1 - left_out],
+    })
+}
+
+/// Where the next value is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The probability that the next value is between them: exact for continuous distributions, more for others.
+    pub level: f64,
+}
+
+/// The prediction interval of one further value, drawn as these were. Of n values, the next one is equally likely in
+/// each of the n + 1 gaps, so it lies between the r-th least and the r-th greatest with probability
+/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the greatest for which that reaches
+/// `level`, and 1 where none does. Values may be infinite. `None` for fewer than two values.
+///
+/// # Panics
+/// If `level` is not above 0 and below 1, or a value is not a number.
+#[must_use]
+pub fn prediction_interval(values: &[f64], level: f64) -> Option<Prediction> {
+    assert_level(level);
+    let (n, sorted) = (values.len(), ordered(values));
+    if n < 2 {
+        return None;
+    }
+    let reached = |r: usize| 1.0 - 2.0 * r as f64 / (n + 1) as f64;
+    let r = (1..=n / 2)
+        .rev()
+        .find(|r| reached(*r) >= level - 1e-12)
+        .unwrap_or(1);
+    Some(Prediction {
+        low: sorted[r - 1],
+        high: sorted[n - r],
+        level: reached(r),
+    })
+}
+
+/// The greatest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: not even 0.
+fn left_out(throws: usize, tail: f64) -> Option<usize> {
+    let n = throws as f64;
+    let ln_choose =
+        |k: f64| libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
+    let mut heads = 0.0;
+    for r in 0..throws {
+        heads += libm::exp(ln_choose(r as f64) - n * std::f64::consts::LN_2);
+        if heads > tail {
+            return r.checked_sub(1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_leaves_out_the_ends_that_it_can() {
+        let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
+        let found = |n| prediction_interval(&values(n), 0.95).expect("two values");
+        // 38/40, 76/80, 19/21, 1/3
+        assert_eq!(
+            found(39),
+            Prediction {
+                low: 1.0,
+                high: 39.0,
+                level: 0.95
+            }
+        );
+        assert_eq!((found(79).low, found(79).high), (2.0, 78.0));
+        assert!(
+            (found(20).level - 19.0 / 21.0).abs() < 1e-12,
+            "the level that it has, not the one asked for"
+        );
+        assert!((found(2).level - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(prediction_interval(&[1.0], 0.95), None);
+        let unfinished = prediction_interval(&[1.0, f64::INFINITY, 2.0], 0.95).expect("two values");
+        assert!(unfinished.high.is_infinite());
+    }
+
+    #[test]
+    fn a_prediction_holds_the_next_value_as_often_as_it_says() {
+        let mut draws = crate::stats::draws::Draws::new(9);
+        let rounds = 4_000;
+        let held = (0..rounds).filter(|_| {
+            let values: Vec<f64> = (0..39).map(|_| libm::exp(2.0 * draws.normal())).collect();
+            let next = libm::exp(2.0 * draws.normal());
+            let Prediction { low, high, .. } =
+                prediction_interval(&values, 0.95).expect("39 values");
+            (low..=high).contains(&next)
+        });
+        // 0.95, standard error 0.0034.
+        let found = held.count() as f64 / f64::from(rounds);
+        assert!((found - 0.95).abs() < 0.014, "{found}");
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_binomial_distribution() {
+        for (n, expected, why) in [
+            (0, None, "nothing"),
+            (1, None, "one throw always has one head or fewer"),
+            (5, None, "1 - 2/32 = 93.75%"),
+            (6, Some(0), "1 - 2/64 = 96.9%: the least and the greatest"),
+            (
+                8,
+                Some(0),
+                "leaving out one at either end: 1 - 2 (1 + 8) / 256 = 93.0%",
+            ),
+            (9, Some(1), "1 - 2 (1 + 9) / 512 = 96.1%"),
+            (10, Some(1), "1 - 2 (1 + 10) / 1024 = 97.9%; the next 89.1%"),
+            (
+                20,
+                Some(5),
+                "P(heads <= 5) = 0.0207, P(heads <= 6) = 0.0577",
+            ),
+            (
+                25,
+                Some(7),
+                "P(heads <= 7) = 0.0216: as tables of the sign test have it",
+            ),
+        ] {
+            assert_eq!(left_out(n, 0.025), expected, "{n}: {why}");
+        }
+        // n/2 - 1.96 √n / 2 = 50,000 - 309.9: of these, the greatest below by half a step.
+        assert_eq!(left_out(100_000, 0.025), Some(49_689));
+    }
+
+    #[test]
+    fn the_ends_are_values_that_occurred() {
+        let values = [5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0];
+        assert_eq!(
+            median_interval(&values, 0.95),
+            Some(Interval {
+                estimate: 5.0,
+                low: 2.0,
+                high: 8.0
+            })
+        );
+        assert_eq!(median_interval(&values[..5], 0.95), None);
+        assert_eq!(
+            median_interval(&values[..5], 0.9),
+            Some(Interval {
+                estimate: 5.0,
+                low: 1.0,
+                high: 9.0
+            })
+        );
+        assert_eq!(
+            median_interval(&[4.0; 6], 0.95),
+            Some(Interval {
+                estimate: 4.0,
+                low: 4.0,
+                high: 4.0
+            })
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! CSV before it is read: a reader takes all that follows an unclosed quote for one cell, and says nothing.
+
+use std::sync::Arc;
+
+use super::problem::{OrProblem, Problem, Source};
+
+/// An error for [`unclosed_quote`].
+pub(crate) const UNCLOSED_QUOTE: &str = "a quote that opens a cell must be closed";
+/// Its fix.
+pub(crate) const CLOSE_QUOTE: &str = "close it, or write a quote in a cell twice, within quotes";
+
+/// The byte of a quote that nothing closes: readers of CSV take all that follows for one cell.
+pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
+    let (mut opened, mut is_begin) = (None, true);
+    for (at, letter) in csv.char_indices() {
+        match (opened, letter) {
+            // A doubled quote closes and opens again. What follows another one is the next cell, or the quote belongs
+            // to a later cell.
+            (Some(_), '"') => match csv[at + 1..].chars().next() {
+                None | Some(',' | '\n' | '\r' | '"' | ' ' | '\t') => opened = None,
+                Some(_) => break,
+            },
+            (None, '"') if is_begin || csv[..at].ends_with('"') => opened = Some(at),
+            _ => {}
+        }
+        is_begin = matches!(letter, ',' | '\n' | '\r') || is_begin && letter == ' ';
+    }
+    opened
+}
+
+/// A reader of a table. Its cells have no spaces around them.
+///
+/// # Errors
+/// When a quote is not closed.
+pub fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
+    if let Some(byte) = unclosed_quote(&source.text) {
+        return Err(Box::new(
+            source
+                .at(byte..byte, "", UNCLOSED_QUOTE)
+                .with_help(CLOSE_QUOTE),
+        ));
+    }
+    Ok(csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(source.text.as_bytes()))
+}
+
+/// The problem with a row that the reader refuses.
+pub fn broken(source: &Arc<Source>, help: &str) -> impl Fn(csv::Error) -> Box<Problem> {
+    move |error| {
+        let byte = source.text.floor_char_boundary(byte_of(error.position()));
+        Box::new(
+            source
+                .at(byte..byte, "", format!("not CSV: {error}"))
+                .with_help(help),
+        )
+    }
+}
+
+/// The byte of a row at this position.
+pub fn byte_of(position: Option<&csv::Position>) -> usize {
+    position.map_or(0, |position| position.byte() as usize)
+}
+
+/// The byte of a cell of the row that begins at a byte, or after blank lines there. The row itself where it has fewer.
+pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
+    let skip =
+        |at: usize, skipped: &[char]| csv.len() - csv[at..].trim_start_matches(skipped).len();
+    let row = skip(row, &['\r', '\n']);
+    let (mut cell, mut is_quoted, mut left) = (row, false, index);
+    for (at, letter) in csv[row..]
+        .char_indices()
+        .map(|(at, letter)| (row + at, letter))
+    {
+        if left == 0 {
+            break;
+        }
+        match letter {
+            '"' if is_quoted || at == skip(cell, &[' ']) || csv[..at].ends_with('"') => {
+                is_quoted = !is_quoted
+            }
+            ',' if !is_quoted => (cell, left) = (at + 1, left - 1),
+            '\r' | '\n' if !is_quoted => return row,
+            _ => {}
+        }
+    }
+    if left == 0 { skip(cell, &[' ']) } else { row }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_cell_is_found() {
+        let text = "a,\"b, \"\"c\"\"\", d\n\n5\" e,f\n";
+        let found = |row, index| text[cell_at(text, row, index)..].chars().next();
+        assert_eq!(
+            [0, 1, 2, 3].map(|index| found(0, index)),
+            [Some('a'), Some('"'), Some('d'), Some('a')]
+        );
+        let second = text.find("\n\n").expect("there") + 1;
+        assert_eq!(
+            [0, 1].map(|index| found(second, index)),
+            [Some('5'), Some('f')]
+        );
+        assert_eq!(cell_at("a\n", 2, 0), 2);
+    }
+
+    #[test]
+    fn a_quote_that_nothing_closes_is_found() {
+        assert_eq!(unclosed_quote("a,\"b, \"\"c\"\"\"\n5\" disk,\"\"\n"), None);
+        assert_eq!(unclosed_quote("n,l\na,\"x\nb,\"y\nc,z\n"), Some(6));
+        assert_eq!(unclosed_quote("n,l\na,\"x=1\nb,y\n"), Some(6));
+    }
+}

@@ -1,0 +1,350 @@
+//! The files that an experiment is read from, each read once and noted with its hash.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::kept::kept;
+use super::problem::{Problem, Source};
+use super::tree;
+use fleetsim_units::io::{MOST_BYTES, in_words, read_file};
+
+/// A file that an experiment was read from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InputFile {
+    /// As the experiment names it, relative to the experiment's folder.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// Its bytes.
+    pub bytes: Arc<Vec<u8>>,
+    /// Whether all of it is copied into results: the experiment itself, and what it hands to a process.
+    is_whole: bool,
+}
+
+impl InputFile {
+    /// A file with this content, known under `path`.
+    #[must_use]
+    pub fn new(path: &str, bytes: Vec<u8>) -> Self {
+        Self {
+            path: path.to_owned(),
+            sha256: sha256(&bytes),
+            bytes: Arc::new(bytes),
+            is_whole: false,
+        }
+    }
+
+    fn source(&self, name: String) -> Result<Arc<Source>, String> {
+        match text_of(&self.bytes).filter(|text| !text.contains('\0')) {
+            Some(text) => Ok(Arc::new(Source {
+                name,
+                text: text.to_owned(),
+            })),
+            None => Err(not_utf8(&self.bytes)),
+        }
+    }
+
+    /// The bytes that are copied into results, and the names of fields that are left out because they decide nothing.
+    #[must_use]
+    pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
+        match text_of(&self.bytes)
+            .filter(|_| !self.is_whole)
+            .and_then(|text| kept(&self.path, text))
+        {
+            Some((text, left_out)) => (Arc::new(text.into_bytes()), left_out),
+            None => (Arc::clone(&self.bytes), Vec::new()),
+        }
+    }
+
+    /// SHA-256 of the values in a YAML file, which comments and spaces do not change. Of any other file: of its bytes.
+    #[must_use]
+    pub fn values_sha256(&self) -> String {
+        of_values(&self.path, &self.bytes).unwrap_or_else(|| self.sha256.clone())
+    }
+}
+
+/// Reads the file at a path, or says in words why it cannot.
+pub type OpenFile = fn(&Path) -> Result<Vec<u8>, String>;
+
+/// Files by the name that the experiment gives them, relative to its folder.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// `None`: the file system.
+    open: Option<OpenFile>,
+    folder: PathBuf,
+    read: BTreeMap<String, Result<Arc<Source>, String>>,
+    inputs: Vec<InputFile>,
+}
+
+impl Files {
+    /// Files of the file system; relative paths start at `folder`.
+    pub fn in_folder(folder: PathBuf) -> Self {
+        Self::opened_by(None, folder)
+    }
+
+    /// Files that are not in the file system, but where `open` finds them.
+    pub fn opened_by(open: Option<OpenFile>, folder: PathBuf) -> Self {
+        Self {
+            open,
+            folder,
+            read: BTreeMap::new(),
+            inputs: Vec::new(),
+        }
+    }
+
+    /// These files and no others, whatever the file system has.
+    pub fn closed(folder: PathBuf, inputs: &[InputFile]) -> Self {
+        let none = |_: &Path| Err("it was not there when the experiment was read".to_owned());
+        let read = inputs
+            .iter()
+            .map(|input| (input.path.clone(), input.source(input.path.clone())))
+            .collect();
+        Self {
+            read,
+            inputs: inputs.to_vec(),
+            ..Self::opened_by(Some(none), folder)
+        }
+    }
+
+    /// The folder that names are relative to.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether `name` is a file in the folder.
+    pub fn is_file(&self, name: &str) -> bool {
+        let path = self.folder.join(name);
+        self.read.get(name).is_some_and(Result::is_ok)
+            || self
+                .open
+                .map_or_else(|| path.is_file(), |open| open(&path).is_ok())
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not text; in words.
+    pub fn read(&mut self, name: &str) -> Result<Arc<Source>, String> {
+        let path = self.folder.join(name);
+        self.read_as(name, &path)
+    }
+
+    /// The text of the file at `path`, known as `name`.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    pub fn read_as(&mut self, name: &str, path: &Path) -> Result<Arc<Source>, String> {
+        if let Some(known) = self.read.get(name) {
+            return known.clone();
+        }
+        let read = self.open.unwrap_or(read_bytes)(path).and_then(|bytes| {
+            let input = InputFile::new(name, bytes);
+            let source = input.source(path.display().to_string());
+            self.inputs.push(input);
+            source
+        });
+        self.read.insert(name.to_owned(), read.clone());
+        read
+    }
+
+    /// All of the file is to be copied into results.
+    pub fn copy_whole(&mut self, name: &str) {
+        self.inputs
+            .iter_mut()
+            .filter(|input| input.path == name)
+            .for_each(|input| input.is_whole = true);
+    }
+
+    /// Every file that was read, in the order of reading.
+    pub fn into_inputs(self) -> Vec<InputFile> {
+        self.inputs
+    }
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
+    read_file(path, MOST_BYTES).map_err(|error| in_words(&error))
+}
+
+/// A file's text. Windows tools like to begin a file with a byte order mark.
+fn text_of(bytes: &[u8]) -> Option<&str> {
+    str::from_utf8(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)).ok()
+}
+
+/// Why bytes are not text in UTF-8, and the fix. Of ASCII letters UTF-16 makes a letter and a zero.
+fn not_utf8(bytes: &[u8]) -> String {
+    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    let wrong = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .map_or(valid, |zero| zero.min(valid));
+    let line = bytes[..wrong].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let utf16 = if bytes[..bytes.len().min(4)].contains(&0) {
+        ", but probably UTF-16"
+    } else {
+        ""
+    };
+    format!("it is not UTF-8 text{utf16}: line {line} has an invalid byte; save the file as UTF-8")
+}
+
+/// The hash of the values of a YAML file. `None` for another file, or one that is not valid.
+fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
+    if ![".yaml", ".yml"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+    {
+        return None;
+    }
+    let source = Source {
+        name: name.to_owned(),
+        text: text_of(bytes)?.to_owned(),
+    };
+    let tree = tree::parse(&Arc::new(source)).ok()?;
+    Some(sha256(&serde_json::to_vec(&tree).ok()?))
+}
+
+/// SHA-256 of bytes, in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads JSON, telling an error with its place.
+///
+/// # Errors
+/// When the text is not JSON or lacks a field that is needed.
+pub fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T, Box<Problem>> {
+    serde_json::from_str(&source.text).map_err(|error| Box::new(json_problem(source, &error)))
+}
+
+/// An error of the JSON reader in the whole text of a file.
+pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    // The place is where the reader was when it noticed, 1-based, the column counted in bytes.
+    let at = source.byte_offset(error.line(), error.column());
+    if error.is_eof() {
+        let problem = source.at(at..at, "", format!("the JSON ends too early: {message}"));
+        return problem
+            .with_help("the file is cut off; write it again with the command it came from");
+    }
+    let what = if error.is_data() {
+        "the JSON is not what is expected here"
+    } else {
+        "not JSON"
+    };
+    source.at(at..at, "", format!("{what}: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_noted_once_with_the_hash_of_its_bytes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("a.json"), "abc").expect("written");
+        fs::write(folder.path().join("bom.json"), "\u{feff}x").expect("written");
+        fs::write(folder.path().join("binary"), b"a\n\xe9").expect("written");
+        fs::write(folder.path().join("utf16"), b"\xff\xfea\0").expect("written");
+        fs::write(folder.path().join("utf16-unmarked"), b"a\0b\0").expect("written");
+        let mut files = Files::in_folder(folder.path().to_owned());
+        assert_eq!(
+            files.read("a.json").map(|source| source.text.clone()),
+            Ok("abc".to_owned())
+        );
+        assert_eq!(
+            files.read("a.json").map(|source| source.text.clone()),
+            Ok("abc".to_owned())
+        );
+        assert_eq!(
+            files.read("bom.json").map(|source| source.text.clone()),
+            Ok("x".to_owned())
+        );
+        assert_eq!(files.read("b.json").unwrap_err(), "there is no such file");
+        assert_eq!(files.read(".").unwrap_err(), "it is a folder, not a file");
+        let invalid = "it is not UTF-8 text: line 2 has an invalid byte; save the file as UTF-8";
+        assert_eq!(files.read("binary").unwrap_err(), invalid);
+        for utf16 in ["utf16", "utf16-unmarked"] {
+            let error = files.read(utf16).unwrap_err();
+            assert!(
+                error.starts_with("it is not UTF-8 text, but probably UTF-16: line 1 has"),
+                "{error}"
+            );
+        }
+        let inputs = files.into_inputs();
+        assert_eq!(
+            inputs
+                .iter()
+                .map(|input| input.path.as_str())
+                .collect::<Vec<_>>(),
+            ["a.json", "bom.json", "binary", "utf16", "utf16-unmarked"]
+        );
+        // `printf abc | sha256sum`
+        assert_eq!(
+            inputs[0].sha256,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn comments_and_spaces_do_not_change_the_hash_of_the_values() {
+        let hash = |name: &str, text: &str| {
+            let folder = tempfile::tempdir().expect("a folder");
+            fs::write(folder.path().join(name), text).expect("written");
+            let mut files = Files::in_folder(folder.path().to_owned());
+            files.read(name).expect("readable");
+            let input = files.into_inputs().remove(0);
+            (input.sha256.clone(), input.values_sha256())
+        };
+        let (bytes, values) = hash("a.yaml", "seed: 1\nfleet: [{clusters: 20}]\n");
+        let (of_commented, same) = hash("a.yaml", "seed: 1 # luck\nfleet:\n  - clusters: 20\n");
+        assert_ne!(bytes, of_commented);
+        assert_eq!(values, same);
+        for other in [
+            "seed: 2\nfleet: [{clusters: 20}]",
+            "seed: 1\nfleet: [{clusters: '20'}]",
+            "seed: 1\nfleet: []",
+        ] {
+            assert_ne!(hash("a.yaml", other).1, values, "{other}");
+        }
+        let (bytes, values) = hash("a.json", "{}");
+        assert_eq!(bytes, values, "of a file that is not YAML");
+    }
+
+    #[test]
+    fn json_errors_have_a_place() {
+        for (text, line, message) in [
+            (
+                "[1,\n2",
+                2,
+                "the JSON ends too early: EOF while parsing a list",
+            ),
+            ("[1,\n2 é]", 2, "not JSON: expected `,` or `]`"),
+            (
+                "[1,\n-2]",
+                2,
+                "the JSON is not what is expected here: invalid value: integer `-2`, expected u32",
+            ),
+            ("", 1, "the JSON ends too early: EOF while parsing a value"),
+        ] {
+            let source = Arc::new(Source {
+                name: "a.json".into(),
+                text: text.into(),
+            });
+            let problem = read_json::<Vec<u32>>(&source).map(|_| ()).expect_err(text);
+            assert_eq!(
+                (problem.line(), problem.message.as_str()),
+                (Some(line), message),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The part of a product's file that decides a rollout: all that is copied beside an import or into results.
+//!
+//! Files of products hold passwords and tokens: Helm values, addresses with credentials, annotations. Results are
+//! shared, so a copy has the fields that this program reads, of all products, and no others. That a bundle has Helm
+//! values decides how many requests Fleet's agent makes, so of these the fact is kept. Left out: comments, which stay
+//! where nothing else is left out, and labels, which select clusters.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Value, json};
+
+use super::problem::Source;
+use super::tree;
+use super::yaml::to_yaml;
+
+/// The part of a field that is copied.
+#[derive(Clone, Copy, PartialEq)]
+enum KeptPart {
+    /// All that is in it.
+    Whole,
+    /// Of a map or a list, its own fields.
+    Part,
+    /// A single value.
+    Value,
+}
+
+/// The fields that are copied: `kept.csv`.
+static FIELDS: LazyLock<BTreeMap<&str, KeptPart>> = LazyLock::new(|| {
+    let rows = include_str!("kept.csv")
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split_once(','));
+    let kept = |(field, kept)| match kept {
+        "whole" => (field, KeptPart::Whole),
+        "part" => (field, KeptPart::Part),
+        _ => (field, KeptPart::Value),
+    };
+    rows.map(kept).collect()
+});
+
+/// Fields of `helm` in a fleet.yaml, of which it counts whether they are empty.
+const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
+
+/// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. `None`: it is no
+/// such file, or nothing is left out.
+pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let mut value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(_)
+            if [".yaml", ".yml", ".json"]
+                .iter()
+                .any(|ending| name.ends_with(ending)) =>
+        {
+            tree::parse(&Arc::new(Source {
+                name: name.to_owned(),
+                text: text.to_owned(),
+            }))
+            .ok()?
+            .to_json()
+        }
+        Err(_) => return None,
+    };
+    let mut left_out = Vec::new();
+    keep(&mut value, "", &mut left_out);
+    left_out.sort_unstable();
+    left_out.dedup();
+    let text = || {
+        if is_json {
+            format!("{value:#}\n")
+        } else {
+            to_yaml(&value)
+        }
+    };
+    (!left_out.is_empty()).then(|| (text(), left_out))
+}
+
+fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| keep(item, path, left_out)),
+        Value::Object(fields) => fields.retain(|key, value| {
+            let below = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
+            let is_part = value.is_object() || value.is_array() || value.is_null();
+            let kept = FIELDS.get(key.as_str()).copied();
+            let is_kept = match kept {
+                None => false,
+                Some(KeptPart::Whole) => true,
+                Some(KeptPart::Part) => is_part,
+                Some(KeptPart::Value) => !is_part && !is_address(value),
+            };
+            if HELM_VALUES.contains(&key.as_str()) && path == "helm" && is_part {
+                left_out.push(below);
+                return fact(value);
+            }
+            if !is_kept {
+                left_out.push(below);
+            } else if kept != Some(KeptPart::Whole) {
+                keep(value, &below, left_out);
+            }
+            is_kept
+        }),
+        _ => {}
+    }
+}
+
+/// An address may hold credentials.
+fn is_address(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains("://"))
+}
+
+/// Replaces what a map or a list holds by a mark. Returns whether it holds something.
+fn fact(value: &mut Value) -> bool {
+    match value {
+        Value::Array(items) if !items.is_empty() => *value = json!(["left out"]),
+        Value::Object(fields) if !fields.is_empty() => *value = json!({"leftOut": true}),
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_is_kept_and_of_helm_values_the_fact() {
+        let text = "# mine\nhelm:\n  chart: ./chart\n  values: {password: s3cr3t}\n  valuesFrom: []\n  repo: https://u:s3cr3t@x\n\
+                    rolloutStrategy: {maxUnavailable: 5%}\npaused: true\nnamespaceAnnotations: {token: s3cr3t}\n";
+        let (copy, left_out) = kept("fleet.yaml", text).expect("secrets");
+        assert_eq!(
+            left_out,
+            [
+                "helm.repo",
+                "helm.values",
+                "helm.valuesFrom",
+                "namespaceAnnotations"
+            ]
+        );
+        let expected = json!({"helm": {"chart": "./chart", "values": {"leftOut": true}}, "paused": true,
+                              "rolloutStrategy": {"maxUnavailable": "5%"}});
+        assert_eq!(
+            serde_saphyr::from_str::<Value>(&copy).expect("YAML"),
+            expected
+        );
+        assert_eq!(
+            kept(
+                "fleet.yaml",
+                "# mine\nrolloutStrategy: {maxUnavailable: 5%}\n"
+            ),
+            None,
+            "comments stay"
+        );
+        assert_eq!(kept("clusters.csv", "name,password\n"), None);
+    }
+
+    #[test]
+    fn what_is_left_out_of_each_object_of_a_list_is_named_once_and_in_order() {
+        let item = r#"{"name": "a", "password": "s3cr3t", "annotations": {"b": "s3cr3t"}}"#;
+        let (_, left_out) = kept("x.json", &format!("[{item}, {item}, {item}]")).expect("secrets");
+        assert_eq!(left_out, ["annotations", "password"]);
+    }
+
+    #[test]
+    fn a_field_of_another_form_is_left_out() {
+        let (copy, _) = kept(
+            "x.json",
+            r#"{"config": "s3cr3t", "name": {"a": "s3cr3t"}, "status": null}"#,
+        )
+        .expect("secrets");
+        assert_eq!(
+            serde_json::from_str::<Value>(&copy).expect("JSON"),
+            json!({"status": null})
+        );
+    }
+}

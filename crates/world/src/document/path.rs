@@ -1,0 +1,142 @@
+//! Places inside a structured file: `strategies.from-git.rancherFleet.maxUnavailable`, `fleet[0].downlink`.
+
+use std::fmt;
+
+/// One step down into a value.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Step {
+    /// Into the value of a key.
+    Key(String),
+    /// Into an item of a list, counted from 0.
+    Index(usize),
+}
+
+/// A way from the top of a file to a value in it.
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Path(pub Vec<Step>);
+
+impl Path {
+    /// The way to the top-level field `key`.
+    pub fn of(key: &str) -> Self {
+        Self::default().key(key)
+    }
+
+    /// The path one step further, to `key`.
+    pub fn key(&self, key: &str) -> Self {
+        self.join(Step::Key(key.to_owned()))
+    }
+
+    /// The path one step further, to the item at `index`.
+    pub fn index(&self, index: usize) -> Self {
+        self.join(Step::Index(index))
+    }
+
+    /// The way to `below`, which starts where this path ends.
+    pub fn then(&self, below: &Self) -> Self {
+        Self([self.0.as_slice(), &below.0].concat())
+    }
+
+    fn join(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Self(steps)
+    }
+
+    /// Returns true if the value lies at `other` or inside of it.
+    pub fn starts_with(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
+    /// Returns true if one of two paths leads into the value of the other.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.starts_with(other) || other.starts_with(self)
+    }
+
+    /// The last key on the way, or the whole way where there is none.
+    pub fn last_key(&self) -> String {
+        match self.0.last() {
+            Some(Step::Key(key)) => key.clone(),
+            _ => self.to_string(),
+        }
+    }
+
+    /// Reads `a.b[0].c`; also `a.b.0.c`, since many tools write indices so.
+    ///
+    /// # Errors
+    /// When a step is empty or an index is not a number; in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut steps = Vec::new();
+        for part in text.split('.') {
+            let (key, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
+            if key.is_empty() && (rest.is_empty() || steps.is_empty()) {
+                return Err(format!("`{text}` is not a path: it has an empty step"));
+            }
+            match key.parse() {
+                Ok(index) => steps.push(Step::Index(index)),
+                Err(_) if key.is_empty() => {}
+                Err(_) => steps.push(Step::Key(key.to_owned())),
+            }
+            while !rest.is_empty() {
+                // `[*]`, as constants have it, is every entry.
+                let step = |index: &str| match index {
+                    "*" => Some(Step::Key(index.to_owned())),
+                    _ => index.parse().ok().map(Step::Index),
+                };
+                let (step, after) = rest
+                    .strip_prefix('[')
+                    .and_then(|rest| rest.split_once(']'))
+                    .and_then(|(index, after)| Some((step(index)?, after)))
+                    .ok_or_else(|| {
+                        format!("`{text}` is not a path: `{rest}` is not an index like `[0]`")
+                    })?;
+                steps.push(step);
+                rest = after;
+            }
+        }
+        Ok(Self(steps))
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if at == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_read_and_print() {
+        for (text, printed) in [
+            ("registry.egress", "registry.egress"),
+            ("fleet[0].downlink", "fleet[0].downlink"),
+            ("fleet[*].downlink", "fleet.*.downlink"),
+            ("fleet.0.downlink", "fleet[0].downlink"),
+            ("a[1][2].b", "a[1][2].b"),
+        ] {
+            assert_eq!(
+                Path::parse(text).map(|path| path.to_string()),
+                Ok(printed.to_owned()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in [
+            "", ".", "a..b", "a.", ".a", "a[", "a[]", "a[x]", "a[0]b", "[0]",
+        ] {
+            assert!(Path::parse(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! Why an experiment was refused: all problems at once, each with its place in a file and a fix.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use itertools::Itertools;
+
+use fleetsim_units::io::printable;
+
+/// Most problems that are shown: a screen or two.
+const MOST_SHOWN: usize = 20;
+
+/// Most characters of a line that are shown on either side of the place of a problem.
+const MOST_BESIDE: usize = 120;
+
+/// A value that was read, or all problems with it.
+pub type OrProblems<T> = Result<T, Vec<Problem>>;
+
+/// A value that was read, or the first problem with it.
+pub type OrProblem<T> = Result<T, Box<Problem>>;
+
+/// A file's text.
+#[derive(Debug, Eq, PartialEq)]
+pub struct Source {
+    /// The path under which the user finds it.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+impl Source {
+    /// A problem at a place in it.
+    pub fn at(
+        self: &Arc<Self>,
+        span: Range<usize>,
+        field: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Problem {
+        let place = Some(Place {
+            source: Arc::clone(self),
+            span,
+        });
+        Problem {
+            field: field.into(),
+            place,
+            ..Problem::of_file(&self.name, message)
+        }
+    }
+
+    /// 1-based line and 1-based column (in characters) of a byte offset.
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
+    }
+
+    /// The byte offset of a 1-based line and a 1-based column that counts characters; the end of the text beyond it.
+    pub fn offset(&self, line: usize, column: usize) -> usize {
+        let mut start = 0;
+        for _ in 1..line {
+            match self.text[start..].find('\n') {
+                Some(at) => start += at + 1,
+                None => return self.text.len(),
+            }
+        }
+        let line = self.text[start..].split('\n').next().unwrap_or_default();
+        start
+            + line
+                .char_indices()
+                .nth(column.saturating_sub(1))
+                .map_or(line.len(), |(at, _)| at)
+    }
+
+    /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a
+    /// character.
+    pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
+        let line = self.line_at(self.offset(line, 1));
+        self.text
+            .floor_char_boundary((line.start + column.saturating_sub(1)).min(line.end))
+    }
+
+    /// The bytes of the first JSON string with this content; the whole text's start when there is none.
+    pub fn find_json_string(&self, content: &str) -> Range<usize> {
+        let quoted = format!("\"{content}\"");
+        self.text
+            .find(&quoted)
+            .map_or(0..0, |at| at..at + quoted.len())
+    }
+
+    /// The byte range of the line that `offset` is on, without its end.
+    fn line_at(&self, offset: usize) -> Range<usize> {
+        let start = self.text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let end = self.text[offset..]
+            .find('\n')
+            .map_or(self.text.len(), |at| offset + at);
+        start..end
+    }
+}
+
+/// A place in a file: bytes of its text.
+#[derive(Clone, Debug)]
+struct Place {
+    source: Arc<Source>,
+    span: Range<usize>,
+}
+
+impl Place {
+    /// The part of its first line to show, and the place in that part.
+    fn excerpt(&self) -> (Range<usize>, Range<usize>) {
+        let (text, start) = (&self.source.text, self.span.start);
+        let line = self.source.line_at(start);
+        // Point at what is on the first line; an empty span is widened to one character where there is one.
+        let width = text[start..line.end]
+            .chars()
+            .next()
+            .map_or(0, char::len_utf8);
+        let end = self.span.end.min(line.end).max(start + width);
+        // Of a long line, such as JSON without line ends, show the part around the place.
+        let before = text[line.start..start]
+            .char_indices()
+            .rev()
+            .nth(MOST_BESIDE - 1);
+        let from = before.map_or(line.start, |(at, _)| line.start + at);
+        let end = text[start..end]
+            .char_indices()
+            .nth(MOST_BESIDE)
+            .map_or(end, |(at, _)| start + at);
+        let to = text[end..line.end]
+            .char_indices()
+            .nth(MOST_BESIDE)
+            .map_or(line.end, |(at, _)| end + at);
+        (from..to, start - from..end - from)
+    }
+}
+
+/// One thing that is wrong with an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Problem {
+    /// The file it is in, as it is found from where the program was started.
+    pub file: String,
+    /// The path in the file's structure, e.g. `fleet[0].downlink`; empty for the file as a whole.
+    pub field: String,
+    /// The error.
+    pub message: String,
+    /// The fix, if one is known.
+    pub help: Option<String>,
+    place: Option<Place>,
+    /// The lines before the text that is known of the file, and the characters before it in its first line.
+    before: (usize, usize),
+}
+
+impl Problem {
+    /// A problem with a file as a whole.
+    pub fn of_file(file: &str, message: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Its line, 1-based. `None` when the file as a whole is the problem.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        Some(self.line_and_column()?.0)
+    }
+
+    /// Line and column, both 1-based, the column counted in characters. Found when they are asked for: that takes time
+    /// in proportion to the file, and of many problems few are shown.
+    fn line_and_column(&self) -> Option<(usize, usize)> {
+        let place = self.place.as_ref()?;
+        let (line, column) = place.source.line_and_column(place.span.start);
+        let (lines, columns) = self.before;
+        Some((
+            line + lines,
+            if line == 1 { column + columns } else { column },
+        ))
+    }
+
+    /// The text of its place is a part of the file, with so many lines before it, and so many characters before it in
+    /// its first line.
+    pub const fn in_part_after(mut self, lines: usize, characters: usize) -> Self {
+        self.before = (lines, characters);
+        self
+    }
+
+    /// The same problem, of the argument `--set` if its place is behind the end of the file in its source.
+    pub fn of_argument(mut self, file_ends: usize) -> Self {
+        if let Some(place) = self.place.take_if(|place| place.span.start > file_ends) {
+            let line = place.source.line_at(place.span.start);
+            let source = Source {
+                name: "--set".to_owned(),
+                text: place.source.text[line.clone()].to_owned(),
+            };
+            let span = place.span.start - line.start
+                ..place.span.end.clamp(line.start, line.end) - line.start;
+            self.file.clone_from(&source.name);
+            self.place = Some(Place {
+                source: Arc::new(source),
+                span,
+            });
+        }
+        self
+    }
+
+    /// The problem with a way to fix it.
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The problem with a way to fix it, if there is one.
+    pub fn with_optional_help(mut self, help: Option<String>) -> Self {
+        self.help = help;
+        self
+    }
+
+    fn render(&self, renderer: &Renderer) -> String {
+        let (message, file) = (printable(&self.message), printable(&self.file));
+        let (field, help) = (printable(&self.field), self.help.as_deref().map(printable));
+        let title = Level::ERROR.primary_title(&*message);
+        let help = help.as_deref().map(|help| Level::HELP.message(help));
+        let report = match &self.place {
+            None => title
+                .element(annotate_snippets::Origin::path(&*file))
+                .elements(help),
+            Some(place) => {
+                let (excerpt, span) = place.excerpt();
+                let (line, column) = self.line_and_column().unwrap_or((1, 1));
+                let shown = &place.source.text[excerpt];
+                let is_cut = column > shown[..span.start].chars().count() + 1;
+                let snippet = Snippet::source(shown)
+                    .line_start(line)
+                    .annotation(AnnotationKind::Primary.span(span).label(&*field));
+                if is_cut {
+                    // A snippet counts columns from where it begins.
+                    let origin = annotate_snippets::Origin::path(&*file)
+                        .line(line)
+                        .char_column(column);
+                    title.element(origin).element(snippet).elements(help)
+                } else {
+                    title.element(snippet.path(&*file)).elements(help)
+                }
+            }
+        };
+        renderer.render(&[report])
+    }
+}
+
+impl fmt::Display for Problem {
+    /// One line: place, message and fix.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.line_and_column() {
+            write!(f, ":{line}:{column}")?;
+        }
+        f.write_str(": ")?;
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " (help: {help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Everything that is wrong with an experiment; never empty.
+#[derive(Clone, Debug)]
+pub struct LoadError {
+    /// In the order of the experiment file, then of the files it names.
+    pub problems: Vec<Problem>,
+}
+
+impl LoadError {
+    /// The problems, each once, ordered by place; the experiment file (`first`) before the others.
+    pub fn new(mut problems: Vec<Problem>, first: &str) -> Self {
+        let start = |problem: &Problem| problem.place.as_ref().map(|place| place.span.start);
+        problems.sort_by_cached_key(|problem| {
+            (
+                problem.file != first,
+                problem.file.clone(),
+                start(problem),
+                problem.message.clone(),
+            )
+        });
+        problems
+            .dedup_by(|b, a| (&a.file, start(a), &a.message) == (&b.file, start(b), &b.message));
+        Self { problems }
+    }
+
+    /// The problems as a compiler shows them: place, line, carets, message and fix. Of many, the first ones and the
+    /// number of the others. `color`: with ANSI colours.
+    #[must_use]
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let shown = self
+            .problems
+            .iter()
+            .take(MOST_SHOWN)
+            .map(|problem| problem.render(&renderer))
+            .join("\n\n");
+        match self.problems.len().saturating_sub(MOST_SHOWN) {
+            0 => shown,
+            1 => format!("{shown}\n\nand 1 more problem"),
+            more => format!("{shown}\n\nand {more} more problems"),
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    /// As [`LoadError::render`] without colours.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// The one of `known` that is nearest to `written`, if it is near enough to be what was meant.
+pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let lower = written.to_lowercase().replace(['_', '-'], "");
+    known
+        .into_iter()
+        .map(|name| {
+            (
+                strsim::levenshtein(&lower, &name.to_lowercase().replace(['_', '-'], "")),
+                name,
+            )
+        })
+        .min()
+        .filter(|&(distance, name)| {
+            distance <= 1 + name.chars().count() / 4 && distance * 2 <= name.chars().count()
+        })
+        .map(|(_, name)| name)
+}
+
+/// The fix for a name that is not known: the known one that is nearest, or else what `other` says.
+pub fn did_you_mean<'k>(
+    written: &str,
+    known: impl IntoIterator<Item = &'k str>,
+    other: impl FnOnce() -> String,
+) -> String {
+    nearest(written, known).map_or_else(other, |near| format!("did you mean `{near}`?"))
+}
+
+/// Names in words: "`a`, `b` or `c`".
+pub fn any_of<T: AsRef<str>>(names: &[T]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [one] => format!("`{}`", one.as_ref()),
+        [head @ .., last] => format!(
+            "`{}` or `{}`",
+            head.iter().map(T::as_ref).join("`, `"),
+            last.as_ref()
+        ),
+    }
+}
+
+/// Names in words, at most eight of them: "`a`, `b` and 7 more".
+pub fn some_of(names: &[String]) -> String {
+    const MOST: usize = 8;
+    let more = if names.len() > MOST {
+        format!(" and {} more", names.len() - MOST)
+    } else {
+        String::new()
+    };
+    names
+        .iter()
+        .take(MOST)
+        .map(|name| format!("`{name}`"))
+        .join(", ")
+        + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Arc<Source> {
+        Arc::new(Source {
+            name: "a.yaml".into(),
+            text: text.into(),
+        })
+    }
+
+    #[test]
+    fn a_problem_shows_its_line_and_its_mend() {
+        let text = "name: x\nregistry: {egress: 10}\n";
+        let problem = source(text)
+            .at(27..29, "registry.egress", "`10` has no unit")
+            .with_help("write `10 Gbit/s`");
+        assert_eq!(
+            (problem.line(), problem.line_and_column()),
+            (Some(2), Some((2, 20)))
+        );
+        let error = LoadError::new(vec![problem.clone(), problem], "a.yaml");
+        insta::assert_snapshot!(error, @r"
+        error: `10` has no unit
+         --> a.yaml:2:20
+          |
+        2 | registry: {egress: 10}
+          |                    ^^ registry.egress
+          |
+          = help: write `10 Gbit/s`
+        ");
+        assert_eq!(
+            error.problems[0].to_string(),
+            "a.yaml:2:20: registry.egress: `10` has no unit (help: write `10 Gbit/s`)"
+        );
+    }
+
+    #[test]
+    fn a_place_at_the_very_end_can_be_shown() {
+        for text in ["", "name: x", "name: x\n", "näme: é"] {
+            let problem = source(text).at(text.len()..text.len(), "", "ends too early");
+            assert!(
+                problem
+                    .render(&Renderer::plain())
+                    .contains("ends too early"),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_many_problems_and_long_lines_the_first_are_shown() {
+        let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
+        let source = Arc::new(Source {
+            name: "a.json".into(),
+            text,
+        });
+        let at = source
+            .text
+            .match_indices("\"é\"")
+            .map(|(at, found)| at..at + found.len());
+        let problems: Vec<Problem> = at
+            .map(|span| source.at(span, "clusters", "not a number"))
+            .collect();
+        let error = LoadError::new(problems, "a.json");
+        assert_eq!(error.problems.len(), 8_000);
+        let shown = error.to_string();
+        assert!(shown.ends_with("\n\nand 7980 more problems"), "{shown}");
+        assert!(
+            shown.lines().all(|line| line.chars().count() < 270),
+            "{shown}"
+        );
+        // An entry has 19 characters: the last one shown begins at 15 + 19 · 19.
+        assert!(
+            shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:376\n"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn the_nearest_name_is_offered_only_if_it_is_near() {
+        let known = ["maxUnavailable", "maxUnavailablePartitions", "maxNew"];
+        assert_eq!(nearest("max_unavailable", known), Some("maxUnavailable"));
+        assert_eq!(nearest("maxUnavailble", known), Some("maxUnavailable"));
+        assert_eq!(nearest("colour", known), None);
+    }
+
+    #[test]
+    fn lines_and_columns_are_found_both_ways() {
+        let source = Source {
+            name: String::new(),
+            text: "ab\ncdé\nf".into(),
+        };
+        for (line, column, offset) in [
+            (1, 1, 0),
+            (1, 3, 2),
+            (2, 1, 3),
+            (2, 4, 7),
+            (3, 1, 8),
+            (3, 2, 9),
+        ] {
+            assert_eq!(source.offset(line, column), offset, "{line}:{column}");
+            assert_eq!(source.line_and_column(offset), (line, column), "{offset}");
+        }
+        assert_eq!(source.offset(9, 9), 9, "beyond the end");
+    }
+}

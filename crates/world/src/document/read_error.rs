@@ -1,0 +1,201 @@
+//! An error in one value of a document: its path, a message in the words of YAML, and a fix.
+
+use std::fmt;
+
+use serde::de;
+
+use super::path::{Path, Step};
+use super::problem::{any_of, did_you_mean};
+
+/// An error in one value.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{path}: {kind}")]
+pub struct ReadError {
+    /// Where; for an unknown field, the path of that field.
+    pub path: Path,
+    /// What is wrong.
+    pub kind: Kind,
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Kind {
+    /// No such field exists.
+    #[error("unknown field `{field}`")]
+    UnknownField {
+        /// As written.
+        field: String,
+        /// The fields that there are.
+        known: Vec<&'static str>,
+    },
+    /// No such choice exists.
+    #[error("unknown choice `{written}`")]
+    UnknownChoice {
+        /// As written.
+        written: String,
+        /// The choices that there are.
+        known: Vec<&'static str>,
+    },
+    /// A field must be there and is not.
+    #[error("the field `{0}` is missing")]
+    MissingField(&'static str),
+    /// In words.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl ReadError {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self {
+            path: Path::default(),
+            kind,
+        }
+    }
+
+    /// Notes that the error lies one step further down. Paths are built from the inside, so steps come in reverse.
+    pub(super) fn under(mut self, step: Step) -> Self {
+        self.path.0.insert(0, step);
+        self
+    }
+
+    /// Whether the key and not the value should be pointed at. (A choice written as a key is the last of its path.)
+    pub fn is_of_key(&self) -> bool {
+        let ends_with =
+            |key: &str| matches!(self.path.0.last(), Some(Step::Key(last)) if last == key);
+        match &self.kind {
+            Kind::UnknownField { .. } => true,
+            Kind::UnknownChoice { written, .. } => ends_with(written),
+            Kind::MissingField(_) | Kind::Other(_) => false,
+        }
+    }
+
+    /// The error without its place.
+    pub fn message(&self) -> String {
+        self.kind.to_string()
+    }
+
+    /// A way to fix it, if one is known.
+    pub fn help(&self) -> Option<String> {
+        match &self.kind {
+            Kind::UnknownField {
+                field: written,
+                known,
+            }
+            | Kind::UnknownChoice { written, known } => Some(match renamed(written, known) {
+                Some(now) => format!("`{written}` is now `{now}`"),
+                None => did_you_mean(written, known.iter().copied(), || {
+                    format!("known here: {}", any_of(known))
+                }),
+            }),
+            Kind::MissingField(_) | Kind::Other(_) => None,
+        }
+    }
+}
+
+/// Fields that were renamed: their old name, and their new one.
+const RENAMED: &[(&str, &str)] = &[
+    ("defects", "upstreamBugs"),
+    ("fastest", "minimise"),
+    ("passBase", "request"),
+    ("passPerTarget", "request"),
+    ("passPerWrite", "request"),
+    ("readinessDelay", "readiness"),
+];
+
+/// The new name of a field, where it is known.
+fn renamed(field: &str, known: &[&'static str]) -> Option<&'static str> {
+    RENAMED
+        .iter()
+        .find(|(old, now)| *old == field && known.contains(now))
+        .map(|(_, now)| *now)
+}
+
+impl de::Error for ReadError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Kind::Other(message.to_string()))
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        let expected = expected.to_string();
+        let most = most(&expected).filter(|most| match found {
+            de::Unexpected::Unsigned(number) => number > *most,
+            de::Unexpected::Float(number) => number.is_finite() && number >= *most as f64 + 1.0,
+            _ => false,
+        });
+        let (words, found_in_words) = (expected_in_words(&expected), in_words(&found));
+        let is_whole = |number: f64| {
+            words.starts_with("a whole number") && number >= 0.0 && number.fract() == 0.0
+        };
+        Self::custom(match (most, found) {
+            (Some(most), _) => {
+                format!("expected a whole number, at most {most}, found {found_in_words}")
+            }
+            (None, de::Unexpected::Float(number)) if is_whole(number) => {
+                format!("expected {words}, found {found_in_words}; write it as `{number:.0}`")
+            }
+            _ => format!("expected {words}, found {found_in_words}"),
+        })
+    }
+
+    fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownField {
+            field: field.to_owned(),
+            known: known.to_vec(),
+        })
+    }
+
+    fn unknown_variant(written: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownChoice {
+            written: written.to_owned(),
+            known: known.to_vec(),
+        })
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(Kind::MissingField(field))
+    }
+}
+
+/// The largest number of one of Rust's types without a sign.
+fn most(expected: &str) -> Option<u64> {
+    Some(match expected {
+        "u8" => u8::MAX.into(),
+        "u16" => u16::MAX.into(),
+        "u32" => u32::MAX.into(),
+        "u64" | "usize" => u64::MAX,
+        _ => return None,
+    })
+}
+
+/// Serde names Rust's types; a reader of YAML knows maps, lists, texts and numbers.
+fn expected_in_words(expected: &str) -> String {
+    let words = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "a list",
+        "a string" | "identifier" | "variant identifier" => "text",
+        _ if expected.starts_with("struct ") => "a map of fields",
+        other => other,
+    };
+    words.to_owned()
+}
+
+fn in_words(found: &de::Unexpected<'_>) -> String {
+    match found {
+        de::Unexpected::Bool(value) => format!("`{value}`"),
+        de::Unexpected::Unsigned(value) => format!("the number {value}"),
+        de::Unexpected::Signed(value) => format!("the number {value}"),
+        de::Unexpected::Float(value) => format!("the number {value:?}"),
+        de::Unexpected::Str(value) => format!("the text `{value}`"),
+        de::Unexpected::Unit | de::Unexpected::Option => "nothing".to_owned(),
+        de::Unexpected::Seq => "a list".to_owned(),
+        de::Unexpected::Map => "a map".to_owned(),
+        other => other.to_string(),
+    }
+}

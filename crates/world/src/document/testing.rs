@@ -1,0 +1,14 @@
+//! Documents for tests.
+
+use std::sync::Arc;
+
+use super::problem::Source;
+
+/// The text of an experiment.
+#[must_use]
+pub fn source(text: &str) -> Arc<Source> {
+    Arc::new(Source {
+        name: "experiment.yaml".into(),
+        text: text.into(),
+    })
+}

@@ -1,0 +1,526 @@
+//! A YAML file as a tree whose every value and key knows its place.
+//!
+//! The tree stands between the YAML reader and the file types because three things need it: an error found after
+//! reading (a selector that matches nothing) still points at its line; a sweep sets a value at a path and reads again;
+//! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in
+//! `yaml_error`.
+
+use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
+
+use itertools::Itertools;
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_saphyr::Spanned;
+
+use super::path::{Path, Step};
+use super::problem::{Problem, Source};
+use super::yaml_error::{self, span};
+
+/// A value and where it was written.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its bytes in the text.
+    pub at: Range<usize>,
+    /// What was written.
+    pub value: Value,
+    /// Set on a value that was reported already; readers pass over it.
+    pub struck: bool,
+}
+
+/// A value as YAML's core schema reads it: `10` is a number, `"10"` is text.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Nothing, or `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number that fits 64 bits, with or without a sign.
+    Int(i128),
+    /// A number with a point or an exponent.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// Keys with their values, in the order of the text.
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a map and where it was written.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Its bytes in the text.
+    pub at: Range<usize>,
+    /// The key itself.
+    pub text: String,
+}
+
+/// Most values of an experiment file, which has hundreds; lists of thousands of clusters are JSON and are read
+/// elsewhere.
+const MOST_VALUES: usize = 250_000;
+
+/// Values of an export in YAML: about 4,000 clusters. JSON has no such limit.
+pub const MOST_YAML_VALUES: usize = 1_000_000;
+
+/// Reads a file's text.
+///
+/// # Errors
+/// When it is not YAML, or is of a size or a nesting that no experiment has.
+pub fn parse(source: &Arc<Source>) -> Result<Node, Box<Problem>> {
+    parse_up_to(MOST_VALUES, source)
+}
+
+/// As [`parse`], with up to `most` values.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box<Problem>> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_nodes: most, max_events: most.saturating_mul(4), max_depth: 64 },
+        strict_booleans: true,
+        with_snippet: false,
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
+        Ok(raw) => Ok(located(raw, source)),
+        Err(error) => Err(Box::new(yaml_error::problem(&error, source))),
+    }
+}
+
+fn located(raw: Spanned<Raw>, source: &Source) -> Node {
+    let at = span(&raw.referenced, source);
+    let value = match raw.value {
+        Raw::Scalar(Value::Int(_) | Value::Float(_)) if is_padded(&source.text[at.clone()]) => {
+            Value::Text(source.text[at.clone()].to_owned())
+        }
+        Raw::Scalar(value) => value,
+        Raw::List(items) => Value::List(
+            items
+                .into_iter()
+                .map(|item| located(item, source))
+                .collect(),
+        ),
+        Raw::Map(entries) => Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| {
+                    (
+                        Key {
+                            at: span(&key.referenced, source),
+                            text: key.value,
+                        },
+                        located(value, source),
+                    )
+                })
+                .collect(),
+        ),
+    };
+    Node {
+        at,
+        value,
+        struck: false,
+    }
+}
+
+/// Returns true for digits that begin with a needless 0, such as `0008` in names of shops and in labels. Writers of
+/// YAML 1.1 leave out their quotes.
+fn is_padded(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A value as the YAML reader returns it, with its own kind of location.
+enum Raw {
+    Scalar(Value),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyVisitor;
+        impl<'de> Visitor<'de> for AnyVisitor {
+            type Value = Raw;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a value")
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Bool(value)))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Int(value.into())))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Int(value.into())))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Float(value)))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Text(value.to_owned())))
+            }
+            fn visit_unit<E>(self) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Null))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Raw, A::Error> {
+                iter::from_fn(|| seq.next_element().transpose())
+                    .collect::<Result<_, _>>()
+                    .map(Raw::List)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
+                iter::from_fn(|| map.next_entry().transpose())
+                    .collect::<Result<_, _>>()
+                    .map(Raw::Map)
+            }
+        }
+        deserializer.deserialize_any(AnyVisitor)
+    }
+}
+
+/// The value without its place.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Int(value) => serializer.serialize_i128(*value),
+            Value::Float(value) => serializer.serialize_f64(*value),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::List(items) => serializer.collect_seq(items),
+            Value::Map(entries) => {
+                serializer.collect_map(entries.iter().map(|(key, node)| (&key.text, node)))
+            }
+        }
+    }
+}
+
+impl Node {
+    /// A value that no file holds, e.g. a map made on the way to a swept value.
+    fn made(at: Range<usize>, value: Value) -> Self {
+        Self {
+            at,
+            value,
+            struck: false,
+        }
+    }
+
+    /// Moves every place towards the end of the text by some bytes.
+    pub fn shift(&mut self, bytes: usize) {
+        self.relocate(&|at| at.start + bytes..at.end + bytes);
+    }
+
+    /// The value with all that is in it, as if it were written at `at`.
+    pub fn moved(mut self, at: &Range<usize>) -> Self {
+        self.relocate(&|_| at.clone());
+        self
+    }
+
+    fn relocate(&mut self, to: &dyn Fn(&Range<usize>) -> Range<usize>) {
+        self.at = to(&self.at);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.relocate(to)),
+            Value::Map(entries) => {
+                for (key, node) in entries {
+                    key.at = to(&key.at);
+                    node.relocate(to);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The entries of a map; none of anything else.
+    pub fn entries(&self) -> &[(Key, Self)] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The entry of a map with this key.
+    fn entry(&self, key: &str) -> Option<&(Key, Self)> {
+        self.entries().iter().find(|(known, _)| known.text == key)
+    }
+
+    /// A copy without one top-level entry.
+    pub fn without(&self, top: &str) -> Self {
+        match &self.value {
+            Value::Map(entries) => {
+                let kept = entries
+                    .iter()
+                    .filter(|(key, _)| key.text != top)
+                    .cloned()
+                    .collect();
+                Self {
+                    at: self.at.clone(),
+                    value: Value::Map(kept),
+                    struck: self.struck,
+                }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Removes the entry with the key `path` from the map at a top-level key.
+    pub fn remove_from(&mut self, top: &str, path: &Path) {
+        if let Some(Self {
+            value: Value::Map(entries),
+            ..
+        }) = self.get_mut(&Path::of(top).0)
+        {
+            entries.retain(|(key, _)| !Path::parse(&key.text).is_ok_and(|own| own == *path));
+        }
+    }
+
+    /// A value as a tree, as if it were written at `at`. Flattened structs stand beside the other fields.
+    pub fn of_value(value: &impl Serialize, at: &Range<usize>) -> Self {
+        let json = serde_json::to_value(value).expect("settings can be written");
+        Self::of_json(json, at)
+    }
+
+    fn of_json(json: serde_json::Value, at: &Range<usize>) -> Self {
+        let value = match json {
+            serde_json::Value::Null => Value::Null,
+            serde_json::Value::Bool(value) => Value::Bool(value),
+            serde_json::Value::Number(number) => match number.as_i128() {
+                Some(value) => Value::Int(value),
+                None => Value::Float(number.as_f64().unwrap_or_default()),
+            },
+            serde_json::Value::String(text) => Value::Text(text),
+            serde_json::Value::Array(items) => Value::List(
+                items
+                    .into_iter()
+                    .map(|item| Self::of_json(item, at))
+                    .collect(),
+            ),
+            serde_json::Value::Object(fields) => Value::Map(
+                fields
+                    .into_iter()
+                    .flat_map(|(text, field)| Self::of_field(text, field, at))
+                    .collect(),
+            ),
+        };
+        Self::made(at.clone(), value)
+    }
+
+    /// The entries of a field: one, or those of a group that is written in its parent's map.
+    fn of_field(text: String, field: serde_json::Value, at: &Range<usize>) -> Vec<(Key, Self)> {
+        let is_flat = text.starts_with('~');
+        let node = Self::of_json(field, at);
+        match node.value {
+            Value::Map(inner) if is_flat => inner,
+            _ => vec![(
+                Key {
+                    at: at.clone(),
+                    text,
+                },
+                node,
+            )],
+        }
+    }
+
+    /// The value as JSON, without places.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("numbers fit 64 bits")
+    }
+
+    /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,
+    /// except the maps of the keys in `deep`, which are laid over those of `base` in turn.
+    pub fn over(&self, base: Self, deep: &[&str]) -> Self {
+        let (Value::Map(written), Value::Map(mut entries)) = (&self.value, base.value) else {
+            return self.clone();
+        };
+        for (key, node) in written.iter().filter(|(_, node)| !node.struck) {
+            match entries.iter_mut().find(|(known, _)| known.text == key.text) {
+                Some((_, known)) if deep.contains(&&*key.text) => {
+                    *known = node.over(known.clone(), &[])
+                }
+                Some((_, known)) => *known = node.clone(),
+                None => {}
+            }
+        }
+        Self::made(self.at.clone(), Value::Map(entries))
+    }
+
+    /// Whether nothing is written here.
+    pub const fn is_empty(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// The items of a list; none of anything else.
+    pub fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The value at `path`. A key in a list is the name of an item.
+    pub fn get(&self, path: &Path) -> Option<&Self> {
+        path.0.iter().try_fold(self, |node, step| match step {
+            Step::Key(key) if node.items().is_empty() => node.entry(key).map(|(_, value)| value),
+            Step::Key(key) => node.items().iter().find(|item| item.is_named(key)),
+            Step::Index(index) => node.items().get(*index),
+        })
+    }
+
+    /// Whether an item of a list has this `name`.
+    fn is_named(&self, name: &str) -> bool {
+        self.entry("name")
+            .is_some_and(|(_, value)| matches!(&value.value, Value::Text(text) if text == name))
+    }
+
+    fn get_mut(&mut self, path: &[Step]) -> Option<&mut Self> {
+        let Some((step, rest)) = path.split_first() else {
+            return Some(self);
+        };
+        match (&mut self.value, step) {
+            (Value::Map(entries), Step::Key(key)) => entries
+                .iter_mut()
+                .find(|(k, _)| k.text == *key)
+                .and_then(|(_, value)| value.get_mut(rest)),
+            (Value::List(items), Step::Index(index)) => {
+                items.get_mut(*index).and_then(|item| item.get_mut(rest))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes the value at `path` out of reading; false when there is none.
+    pub(crate) fn strike(&mut self, path: &Path) -> bool {
+        self.get_mut(&path.0)
+            .is_some_and(|node| !std::mem::replace(&mut node.struck, true))
+    }
+
+    /// The bytes to point at for `path`: the value if it is short, else its key; for what is not there, the nearest
+    /// thing around it.
+    pub fn place(&self, path: &Path) -> Range<usize> {
+        let (mut node, mut best) = (self, &self.at);
+        for step in &path.0 {
+            let below = match step {
+                Step::Key(key) => node.entry(key).map(|(key, value)| match value.value {
+                    Value::Map(_) | Value::List(_) | Value::Null => (value, &key.at),
+                    _ => (value, &value.at),
+                }),
+                Step::Index(index) => node.items().get(*index).map(|item| {
+                    (
+                        item,
+                        item.entries().first().map_or(&item.at, |(key, _)| &key.at),
+                    )
+                }),
+            };
+            let Some(below) = below else { break };
+            (node, best) = below;
+        }
+        best.clone()
+    }
+
+    /// The bytes of the last key of `path`, or as [`Node::place`].
+    pub fn key_place(&self, path: &Path) -> Range<usize> {
+        if let Some((Step::Key(last), parent)) = path.0.split_last()
+            && let Some((key, _)) = self
+                .get(&Path(parent.to_vec()))
+                .and_then(|node| node.entry(last))
+        {
+            return key.at.clone();
+        }
+        self.place(path)
+    }
+
+    /// Puts `node` at `path`, its key at `key_at`; maps on the way that are not there are made, with their keys there,
+    /// too. A key in a list is the name of an item, and `*` is all of them.
+    ///
+    /// # Errors
+    /// The part of the path under which nothing can be put: an index or a name that is not there, or a key of a single
+    /// value.
+    pub fn set(&mut self, path: &Path, node: &Self, key_at: &Range<usize>) -> Result<(), Path> {
+        self.put(&path.0, node, key_at)
+            .map_err(|left| Path(path.0[..=path.0.len() - left].to_vec()))
+    }
+
+    /// As [`Node::set`]. An error is the number of steps that are left.
+    fn put(&mut self, path: &[Step], node: &Self, key_at: &Range<usize>) -> Result<(), usize> {
+        let Some((step, rest)) = path.split_first() else {
+            *self = node.clone();
+            return Ok(());
+        };
+        if matches!(self.value, Value::Null) && matches!(step, Step::Key(_)) {
+            self.value = Value::Map(Vec::new());
+        }
+        let below = match (&mut self.value, step) {
+            (Value::Map(entries), Step::Key(key)) => {
+                let at = entries
+                    .iter()
+                    .position(|(k, _)| k.text == *key)
+                    .unwrap_or_else(|| {
+                        let made = Self::made(key_at.clone(), Value::Null);
+                        entries.push((
+                            Key {
+                                at: key_at.clone(),
+                                text: key.clone(),
+                            },
+                            made,
+                        ));
+                        entries.len() - 1
+                    });
+                if rest.is_empty() {
+                    entries[at].0.at = key_at.clone();
+                }
+                Some(&mut entries[at].1)
+            }
+            (Value::List(items), Step::Key(all)) if all == "*" && !items.is_empty() => {
+                return items
+                    .iter_mut()
+                    .try_for_each(|item| item.put(rest, node, key_at));
+            }
+            (Value::List(items), Step::Key(name)) => {
+                items.iter_mut().find(|item| item.is_named(name))
+            }
+            (Value::List(items), Step::Index(index)) => items.get_mut(*index),
+            _ => None,
+        };
+        below.ok_or(path.len())?.put(rest, node, key_at)
+    }
+
+    /// The value in the name of a swept setting: as [`Node::short_text`], but for maps of one key, which choose a
+    /// kind: `{cache: {per: cluster}}` is `cache(per=cluster)`.
+    pub fn label(&self) -> String {
+        let Value::Map(entries) = &self.value else {
+            return self.short_text();
+        };
+        let [(kind, fields)] = entries.as_slice() else {
+            return self.short_text();
+        };
+        match &fields.value {
+            Value::Map(fields) if fields.is_empty() => kind.text.clone(),
+            Value::Map(fields) => {
+                let fields = fields
+                    .iter()
+                    .map(|(key, value)| format!("{}={}", key.text, value.label()));
+                format!("{}({})", kind.text, fields.format(", "))
+            }
+            _ => self.short_text(),
+        }
+    }
+
+    /// The value as a person would write it in one short text.
+    pub fn short_text(&self) -> String {
+        match &self.value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Float(value) => value.to_string(),
+            Value::Text(value) => value.clone(),
+            Value::List(items) => format!("[{}]", items.iter().map(Self::short_text).format(", ")),
+            Value::Map(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| format!("{}: {}", key.text, value.short_text()));
+                format!("{{{}}}", entries.format(", "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

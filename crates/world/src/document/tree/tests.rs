@@ -1,0 +1,160 @@
+//! Trees, places, and refused texts.
+
+use super::*;
+use crate::document::testing::source;
+
+const TEXT: &str = "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
+
+#[test]
+fn every_value_and_key_knows_its_bytes() {
+    let source = source(TEXT);
+    let tree = parse(&source).expect("TEXT is YAML");
+    for (path, value, key) in [
+        ("name", "x", "name"),
+        ("fleet[0].nodes", "3", "nodes"),
+        ("fleet[1].name", "\"10\"", "name"),
+        ("link", "10 Gbit/s", "link"),
+        ("other", "*l", "other"),
+        ("fleet", "fleet", "fleet"),
+    ] {
+        let path = Path::parse(path).expect("a path");
+        assert_eq!(&TEXT[tree.place(&path)], value, "{path}");
+        assert_eq!(&TEXT[tree.key_place(&path)], key, "{path}");
+    }
+    assert_eq!(
+        tree.get(&Path::of("other"))
+            .map(Node::short_text)
+            .as_deref(),
+        Some("10 Gbit/s")
+    );
+}
+
+#[test]
+fn a_number_in_quotes_is_text() {
+    let tree = parse(&source(TEXT)).expect("TEXT is YAML");
+    let name = tree
+        .get(&Path::parse("fleet[1].name").expect("a path"))
+        .expect("it is there");
+    assert!(matches!(&name.value, Value::Text(text) if text == "10"));
+}
+
+#[test]
+fn setting_makes_the_maps_on_the_way_and_nothing_else() {
+    let mut tree = parse(&source(TEXT)).expect("TEXT is YAML");
+    let five = Node::made(0..0, Value::Int(5));
+    let path = |text: &str| Path::parse(text).expect("a path");
+    for (at, outcome) in [
+        ("fleet[0].nodes", Ok(())),
+        ("none.a.b", Ok(())),
+        ("new.a", Ok(())),
+        ("fleet[7].nodes", Err("fleet[7]")),
+        ("fleet.nodes", Err("fleet.nodes")),
+        ("name.first", Err("name.first")),
+    ] {
+        let result = tree
+            .set(&path(at), &five, &(0..4))
+            .map_err(|path| path.to_string());
+        assert_eq!(
+            result.as_ref().map_err(String::as_str).copied(),
+            outcome,
+            "{at}"
+        );
+        if outcome.is_ok() {
+            assert_eq!(
+                tree.get(&path(at)).map(Node::short_text).as_deref(),
+                Some("5"),
+                "{at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_not_yaml_says_so_at_its_place() {
+    let bomb = {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..9 {
+            let uses = vec![format!("*a{}", level - 1); 10].join(", ");
+            text += &format!("a{level}: &a{level} [{uses}]\n");
+        }
+        text
+    };
+    let deep = "[".repeat(2000);
+    for (text, message) in [
+        (bomb.as_str(), "grows beyond any sensible size"),
+        (deep.as_str(), "nested too deeply"),
+        ("a: 1\na: 2\n", "the key `a` is there twice"),
+        ("a: 1\n---\nb: 1\n", "several YAML documents"),
+        ("a: [1, 2\n", "not YAML"),
+        ("a: b: c\n", "not YAML"),
+        ("a: *nothing\n", "not YAML"),
+    ] {
+        let problem = parse(&source(text)).expect_err(message);
+        assert!(problem.message.contains(message), "{problem}");
+    }
+}
+
+#[test]
+fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
+    for (text, line, message, help) in [
+        (
+            "a:\n\tb: 1\n",
+            2,
+            "a tab in the indentation",
+            "replace the tabs",
+        ),
+        (
+            "a:\n  b: 1\n \tc: 2\n",
+            3,
+            "a tab in the indentation",
+            "replace the tabs",
+        ),
+        (
+            "fleet:\n\t- name: x\n\t  nodes: 3\n",
+            2,
+            "a tab in the indentation",
+            "replace the tabs",
+        ),
+        (
+            "a: &x [1, *x]\n",
+            1,
+            "this alias repeats a value that contains the alias itself",
+            "move the anchor",
+        ),
+        (
+            "a: &x\n  b: {c: *x}\n",
+            2,
+            "this alias repeats a value that contains the alias itself",
+            "move the anchor",
+        ),
+        (
+            "a: *nothing\n",
+            1,
+            "not YAML",
+            "name the value with `&name`",
+        ),
+        (
+            "a: 1\nb: [.nan]\n",
+            2,
+            "value `.nan` is not a finite number",
+            "remove its line",
+        ),
+        (
+            "a: -.INF\n",
+            1,
+            "value `-.INF` is not a finite number",
+            "remove its line",
+        ),
+    ] {
+        let problem = parse(&source(text)).expect_err(message);
+        assert!(problem.message.contains(message), "{text:?}: {problem}");
+        assert_eq!(problem.line(), Some(line), "{text:?}: {problem}");
+        assert!(problem.to_string().contains(help), "{text:?}: {problem}");
+    }
+    // A tab that is not an indentation is not the fault.
+    for text in ["a: [1,\n\t2]\n", "{\n\t\"a\": 1\n}\n"] {
+        assert!(parse(&source(text)).is_ok(), "{text:?}");
+    }
+    let problem = parse(&source("a:\tb: c\n")).expect_err("two colons");
+    assert!(!problem.message.contains("indentation"), "{problem}");
+}

@@ -1,0 +1,207 @@
+//! JSON values as YAML in block style, as people write the files of the products.
+//!
+//! Keys come in the order of the alphabet, but for those that name an object or say its kind, which come first. Text
+//! is quoted where YAML would take it for something else.
+
+use std::fmt::Write as _;
+
+use itertools::Itertools;
+use serde_json::Value;
+
+/// Keys that come first, in this order.
+const FIRST: [&str; 7] = [
+    "apiVersion",
+    "kind",
+    "metadata",
+    "name",
+    "type",
+    "key",
+    "operator",
+];
+
+/// The value as a YAML document.
+pub fn to_yaml(value: &Value) -> String {
+    let mut text = String::new();
+    block(&mut text, value, 0);
+    text
+}
+
+fn block(text: &mut String, value: &Value, indent: usize) {
+    match value {
+        Value::Object(map) => {
+            let rank = |key: &str| {
+                FIRST
+                    .iter()
+                    .position(|first| *first == key)
+                    .unwrap_or(FIRST.len())
+            };
+            for (at, key) in map
+                .keys()
+                .sorted_by_key(|key| (rank(key), *key))
+                .enumerate()
+            {
+                // The first key of a list's entry stands behind its dash.
+                let lead = if at == 0 && text.ends_with("- ") {
+                    String::new()
+                } else {
+                    " ".repeat(indent)
+                };
+                let _ = write!(text, "{lead}{}:", quoted(key));
+                nested(text, &map[key], indent + 2);
+            }
+        }
+        Value::Array(list) => {
+            for entry in list {
+                let _ = write!(text, "{}- ", " ".repeat(indent));
+                match entry {
+                    Value::Object(map) if !map.is_empty() => block(text, entry, indent + 2),
+                    _ => *text += &format!("{}\n", plain(entry)),
+                }
+            }
+        }
+        scalar => *text += &format!("{}\n", plain(scalar)),
+    }
+}
+
+/// The value behind a key.
+fn nested(text: &mut String, value: &Value, indent: usize) {
+    let is_short = |list: &Vec<Value>| {
+        list.iter()
+            .all(|entry| !entry.is_object() && !entry.is_array())
+    };
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            text.push('\n');
+            block(text, value, indent);
+        }
+        Value::Array(list) if !is_short(list) => {
+            text.push('\n');
+            block(text, value, indent);
+        }
+        _ => *text += &format!(" {}\n", plain(value)),
+    }
+}
+
+/// A text in lines of at most `width` letters, for comments.
+pub fn in_lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// In one line.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(list) => format!("[{}]", list.iter().map(plain).format(", ")),
+        Value::Object(map) => {
+            let entries = map
+                .iter()
+                .map(|(key, value)| format!("{}: {}", quoted(key), plain(value)));
+            format!("{{{}}}", entries.format(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text, in quotes unless it is plainly a text: words, paths and percentages that begin with a letter or are `10%`.
+pub fn quoted(text: &str) -> String {
+    let is_percent = text.strip_suffix('%').is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let mut letters = text.chars();
+    let begins = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic());
+    let goes_on = letters.all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let is_word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
+        .contains(&text.to_lowercase().as_str());
+    if is_percent || (begins && goes_on && !is_word) {
+        text.to_owned()
+    } else {
+        // JSON's quoted text is YAML's, but for characters that YAML does not allow unescaped.
+        let is_bare = |c: char| {
+            !(c.is_control() || ('\u{2028}'..='\u{2029}').contains(&c) || is_no_character(c))
+        };
+        let escaped = |c: char| {
+            if is_bare(c) {
+                c.to_string()
+            } else {
+                format!("\\u{:04x}", u32::from(c))
+            }
+        };
+        Value::String(text.to_owned())
+            .to_string()
+            .chars()
+            .map(escaped)
+            .collect()
+    }
+}
+
+/// Byte order marks, and code points of the basic plane that are no characters.
+fn is_no_character(c: char) -> bool {
+    ['\u{feff}', '\u{fffe}', '\u{ffff}'].contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_people_write_them_and_read_back() {
+        let value = json!({
+            "spec": {
+                "stages": [
+                    {"maxConcurrency": "10%", "name": "rest", "labelSelector": {}, "waits": []},
+                    {"name": "2", "afterStageTasks": [{"type": "TimedWait", "waitTime": "1h"}]},
+                ],
+            },
+            "kind": "Strategy",
+            "odd": ["yes", "10:30", "a: b", "", " x", "1.5", "line\nline", "#", "-"],
+            "number": 7,
+            "share": 0.5,
+            "none": null,
+        });
+        let text = to_yaml(&value);
+        insta::assert_snapshot!(text, @r##"
+        kind: Strategy
+        none: null
+        number: 7
+        odd: ["yes", "10:30", "a: b", "", " x", "1.5", "line\nline", "#", "-"]
+        share: 0.5
+        spec:
+          stages:
+            - name: rest
+              labelSelector: {}
+              maxConcurrency: 10%
+              waits: []
+            - name: "2"
+              afterStageTasks:
+                - type: TimedWait
+                  waitTime: "1h"
+        "##);
+        assert_eq!(serde_saphyr::from_str::<Value>(&text).expect("YAML"), value);
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_read_back_as_a_value_and_as_a_key(text: String, odd in r##"[ \-:#{}\[\],&*!|>'"%@`~0-9a-zA-Z_.\\/\n\t\r]{0,12}"##) {
+            for text in [text, odd] {
+                let written = format!("{}: {}\n", quoted(&text), quoted(&text));
+                let read: Value = serde_saphyr::from_str(&written).unwrap_or_else(|error| panic!("{written}: {error}"));
+                prop_assert_eq!(read, json!({ text.clone(): text }), "{}", written);
+            }
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! The queue of pending events, which is also the clock.
+//!
+//! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
+//!
+//! Events lie in slots and stay there. Their order is kept by tickets of a time and a slot, in a wheel and in a sorted
+//! list of those that are due next. When that list is empty, the wheel's next list is opened: a short one is sorted, a
+//! long one is spread over the lists of lower bytes (see `wheel`). So a ticket is moved two or three times, and always
+//! next to others; a slot is touched when its event is scheduled, when its list is opened, and when it is handled.
+//!
+//! A cancelled event leaves its slot at once. Its ticket is void from then on, and dropped when its turn comes, or
+//! when void tickets outnumber the others. So scheduling and cancelling cost O(1), and taking the next event costs at
+//! most eight moves of its ticket and a share of the sorting of a short list.
+//!
+//! Left out: priorities among simultaneous events. A model that needs them schedules events in that order.
+
+mod wheel;
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use fleetsim_units::{SimDuration, SimTime};
+use wheel::{EventTicket, Wheel};
+
+/// Lists of at most so many tickets are sorted. Here and below, tests get by with fewer events.
+const SHORT: usize = if cfg!(test) { 4 } else { 512 };
+/// Bits for a place in such a list.
+const PLACE: u32 = 10;
+/// So many events can be in the sorted list before one is inserted in the middle.
+const CROWD: usize = 2 * SHORT;
+/// So many void tickets are always kept.
+const FEW: usize = if cfg!(test) { 8 } else { 4096 };
+
+/// Identifies a scheduled event. The id becomes stale once the event is handled or cancelled; using a stale id has no
+/// effect.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct EventId {
+    slot: u32,
+    generation: u32,
+}
+
+/// Pending events, earliest first, and the current time.
+///
+/// ```
+/// use fleetsim_world::engine::EventQueue;
+/// use fleetsim_units::{SimDuration, SimTime};
+///
+/// let mut queue = EventQueue::new();
+/// let tea = queue.schedule(SimTime::from_secs(5), "tea");
+/// queue.schedule(SimTime::from_secs(9), "cake");
+/// assert_eq!(queue.cancel(tea), Some("tea"));
+/// assert_eq!(queue.pop(), Some((SimTime::from_secs(9), "cake")));
+/// assert_eq!(queue.now(), SimTime::from_secs(9));
+/// ```
+#[derive(Clone, Debug)]
+pub struct EventQueue<E> {
+    now: SimTime,
+    handled: u64,
+    pending: usize,
+    slots: Vec<Slot<E>>,
+    /// Slots without an event.
+    free: Vec<u32>,
+    /// All tickets up to `near_until`, in order.
+    near: VecDeque<EventTicket>,
+    near_until: u64,
+    /// All later tickets.
+    far: Wheel,
+    /// Number of tickets, void ones included.
+    tickets: usize,
+    /// Reused: times within a list and places in `opened`.
+    keys: Vec<u64>,
+    opened: Vec<EventTicket>,
+}
+
+/// The place of a pending event, or a free one.
+#[derive(Clone, Debug)]
+struct Slot<E> {
+    generation: u32,
+    /// The event's ticket has the same stamp; each new ticket gets another one.
+    stamp: u32,
+    event: Option<E>,
+}
+
+impl<E> EventQueue<E> {
+    /// No events; the time is [`SimTime::ZERO`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            now: SimTime::ZERO,
+            handled: 0,
+            pending: 0,
+            slots: Vec::new(),
+            free: Vec::new(),
+            near: VecDeque::new(),
+            near_until: 0,
+            far: Wheel::new(),
+            tickets: 0,
+            keys: Vec::new(),
+            opened: Vec::new(),
+        }
+    }
+
+    /// The time of the event popped last; the start of the run before the first.
+    #[must_use]
+    pub const fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Number of pending events.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.pending
+    }
+
+    /// True if no event is pending.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// Number of events popped since the start of the run.
+    #[must_use]
+    pub const fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// Schedules `event` for `at`, after all events already scheduled for that time. `at` may be now.
+    ///
+    /// # Panics
+    /// If `at` is before now, or 2³² events are pending.
+    pub fn schedule(&mut self, at: SimTime, event: E) -> EventId {
+        self.assert_not_past(at);
+        let number = self.free.pop().unwrap_or_else(|| self.new_slot());
+        let slot = &mut self.slots[number as usize];
+        slot.event = Some(event);
+        let (generation, stamp) = (slot.generation, slot.stamp);
+        self.add(EventTicket {
+            at: at.as_nanos(),
+            slot: number,
+            stamp,
+        });
+        self.pending += 1;
+        EventId {
+            slot: number,
+            generation,
+        }
+    }
+
+    /// Schedules `event` for `after` from now, as [`Self::schedule`] does.
+    ///
+    /// # Panics
+    /// If 2³² events are pending.
+    pub fn schedule_in(&mut self, after: SimDuration, event: E) -> EventId {
+        self.schedule(self.now + after, event)
+    }
+
+    /// Cancels a pending event and returns it. `None` when it was already handled or cancelled.
+    pub fn cancel(&mut self, id: EventId) -> Option<E> {
+        if !self.is_pending(id) {
+            return None;
+        }
+        let event = self.release(id.slot);
+        self.drop_void_if_many();
+        Some(event)
+    }
+
+    /// Moves a pending event to `at`, as if it were cancelled and scheduled again: it comes after all events already
+    /// scheduled for that time, even when `at` is unchanged. Its id stays valid. Returns `false` when the event was
+    /// already handled or cancelled.
+    ///
+    /// # Panics
+    /// If `at` is before now.
+    pub fn reschedule(&mut self, id: EventId, at: SimTime) -> bool {
+        self.assert_not_past(at);
+        if !self.is_pending(id) {
+            return false;
+        }
+        self.void(id.slot);
+        self.add(EventTicket {
+            at: at.as_nanos(),
+            slot: id.slot,
+            stamp: self.slots[id.slot as usize].stamp,
+        });
+        self.drop_void_if_many();
+        true
+    }
+
+    /// When the next event is due. `None` when none is pending.
+    #[must_use]
+    pub fn peek_time(&self) -> Option<SimTime> {
+        let near = self
+            .near
+            .iter()
+            .find(|ticket| self.is_valid(**ticket))
+            .map(|ticket| ticket.at);
+        let next = near.or_else(|| self.far.occupied().find_map(|list| self.least(list)));
+        next.map(SimTime::from_nanos)
+    }
+
+    /// Takes the next event and moves the clock to its time. `None` when none is pending.
+    pub fn pop(&mut self) -> Option<(SimTime, E)> {
+        self.pop_until(SimTime::from_nanos(u64::MAX))
+    }
+
+    /// As [`Self::pop`], of events that are due by `horizon`. `None` when there is none.
+    pub fn pop_until(&mut self, horizon: SimTime) -> Option<(SimTime, E)> {
+        loop {
+            let Some(&ticket) = self.near.front() else {
+                if self.open(horizon.as_nanos()) {
+                    continue;
+                }
+                return None;
+            };
+            let is_valid = self.is_valid(ticket);
+            if is_valid && ticket.at > horizon.as_nanos() {
+                return None;
+            }
+            self.near.pop_front();
+            self.tickets -= 1;
+            if is_valid {
+                self.now = SimTime::from_nanos(ticket.at);
+                self.handled += 1;
+                return Some((self.now, self.release(ticket.slot)));
+            }
+        }
+    }
+
+    fn assert_not_past(&self, at: SimTime) {
+        assert!(
+            at >= self.now,
+            "cannot schedule an event for {at}: the time is already {}",
+            self.now
+        );
+    }
+
+    /// True if the ticket belongs to a pending event.
+    #[inline]
+    fn is_valid(&self, ticket: EventTicket) -> bool {
+        self.slots[ticket.slot as usize].stamp == ticket.stamp
+    }
+
+    /// Adds a ticket, after all others of its time.
+    #[inline]
+    fn add(&mut self, ticket: EventTicket) {
+        self.tickets += 1;
+        if ticket.at > self.near_until {
+            self.far.push(ticket);
+        } else if self.near.back().is_none_or(|last| last.at <= ticket.at) {
+            self.near.push_back(ticket);
+        } else {
+            self.insert(ticket);
+        }
+    }
+
+    /// Adds a ticket before others that are due soon.
+    fn insert(&mut self, ticket: EventTicket) {
+        if self.near.len() < CROWD {
+            let place = self.near.partition_point(|other| other.at <= ticket.at);
+            self.near.insert(place, ticket);
+            return;
+        }
+        // Too many to be moved for each: those after now belong in the wheel.
+        self.near_until = self.now.as_nanos();
+        self.far.set_base(self.near_until);
+        let after = self
+            .near
+            .partition_point(|other| other.at <= self.near_until);
+        for later in self.near.drain(after..) {
+            self.far.push(later);
+        }
+        if ticket.at > self.near_until {
+            self.far.push(ticket)
+        } else {
+            self.near.push_back(ticket)
+        }
+    }
+
+    /// Opens the wheel's first list. Returns whether anything may be due by `horizon`.
+    fn open(&mut self, horizon: u64) -> bool {
+        let Some(list) = self.far.first() else {
+            return false;
+        };
+        // Tickets of the highest byte differ in so many bits that a key lacks room for the place.
+        if self.far.len(list) <= SHORT && Wheel::within(list) <= u64::MAX >> PLACE {
+            self.sort(list);
+            return true;
+        }
+        match self.least(list) {
+            Some(least) if least > horizon => return false,
+            Some(least) => self.spread(list, least),
+            None => self.far.take(list, |_, _| self.tickets -= 1),
+        }
+        true
+    }
+
+    /// The time of the first event of a list.
+    fn least(&self, list: usize) -> Option<u64> {
+        let mut least = None;
+        self.far.each(list, |ticket| {
+            if least.is_none_or(|least| ticket.at < least) && self.is_valid(ticket) {
+                least = Some(ticket.at);
+            }
+        });
+        least
+    }
+
+    /// Moves the tickets of a short list to those that are due next.
+    fn sort(&mut self, list: usize) {
+        let Self {
+            far,
+            near,
+            slots,
+            opened,
+            keys,
+            ..
+        } = self;
+        opened.resize(far.len(list), EventTicket::default());
+        // Written without a branch on what a slot holds, so that the processor fetches many slots at a time.
+        let (mut valid, mut some) = (0, 0);
+        far.take(list, |_, ticket| {
+            opened[valid] = ticket;
+            valid += usize::from(slots[ticket.slot as usize].stamp == ticket.stamp);
+            some = ticket.at;
+        });
+        self.tickets -= opened.len() - valid;
+        self.near_until = Wheel::end(list, some);
+        let within = Wheel::within(list);
+        keys.clear();
+        keys.extend(
+            opened[..valid]
+                .iter()
+                .zip(0..)
+                .map(|(ticket, place)| (ticket.at & within) << PLACE | place),
+        );
+        keys.sort_unstable();
+        near.extend(keys.iter().map(|key| opened[*key as usize % (1 << PLACE)]));
+    }
+
+    /// Moves the tickets of a list to lists of lower bytes, and those of `least`, the time of its first event, to
+    /// those that are due next. That event is handled next, so nothing is scheduled before it later.
+    fn spread(&mut self, list: usize, least: u64) {
+        let Self {
+            far, near, tickets, ..
+        } = self;
+        self.near_until = least;
+        far.set_base(least);
+        far.take(list, |far, ticket| match ticket.at.cmp(&least) {
+            Ordering::Greater => far.push(ticket),
+            Ordering::Equal => near.push_back(ticket),
+            Ordering::Less => *tickets -= 1,
+        });
+    }
+
+    fn new_slot(&mut self) -> u32 {
+        let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 events are pending");
+        self.slots.push(Slot {
+            generation: 0,
+            stamp: 1,
+            event: None,
+        });
+        slot
+    }
+
+    /// True if the event of `id` is pending. An id of another queue may name a slot that this one lacks.
+    fn is_pending(&self, id: EventId) -> bool {
+        let slot = self.slots.get(id.slot as usize);
+        slot.is_some_and(|slot| slot.generation == id.generation && slot.event.is_some())
+    }
+
+    /// Empties a slot. Ids of its event are stale from here on, and its ticket is void.
+    fn release(&mut self, number: u32) -> E {
+        self.pending -= 1;
+        self.void(number);
+        let slot = &mut self.slots[number as usize];
+        // A slot that has used up its generations is never reused, so a stale id stays stale.
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            self.free.push(number);
+        }
+        slot.event.take().expect("a valid ticket has an event")
+    }
+
+    /// Makes the ticket of a slot void.
+    fn void(&mut self, number: u32) {
+        let stamp = &mut self.slots[number as usize].stamp;
+        *stamp = stamp.wrapping_add(1);
+        if *stamp == 0 {
+            // No ticket has stamp 0. Stamps begin again, so no ticket of this slot may be left.
+            self.drop_void();
+            self.slots[number as usize].stamp = 1;
+        }
+    }
+
+    fn drop_void_if_many(&mut self) {
+        if self.tickets - self.pending > FEW + 2 * self.pending {
+            self.drop_void();
+        }
+    }
+
+    fn drop_void(&mut self) {
+        let Self {
+            near, far, slots, ..
+        } = self;
+        let mut left = 0;
+        let mut is_valid = |ticket: EventTicket| {
+            let is_valid = slots[ticket.slot as usize].stamp == ticket.stamp;
+            left += usize::from(is_valid);
+            is_valid
+        };
+        near.retain(|&ticket| is_valid(ticket));
+        far.retain(is_valid);
+        self.tickets = left;
+    }
+}
+
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! Settings of a cluster's agent: how long it takes to apply a revision, and when it reports readiness.
+//!
+//! Products differ most in how readiness comes to be known. Rancher Fleet's agent watches the objects that it applied,
+//! and waits some seconds after the first event, so that it reports several changes at once. KubeFleet's agent does not
+//! watch: it looks, at intervals that grow while nothing changes. Argo CD's controller watches and reports at once.
+//! Each product has its own values, with their sources, in its folder.
+//!
+//! Left out: intervals that depend on the object, and health checks that a user writes.
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::world::calibration as default;
+use crate::world::quantity::DurationModel;
+#[cfg(any(test, feature = "schema"))]
+use fleetsim_units::serial::without_defaults;
+use fleetsim_units::serial::{positive, spread};
+use fleetsim_units::{SimDuration, SimTime};
+
+/// Delays between the management cluster and a cluster, and the time to apply a revision.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema), schemars(transform = without_defaults))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct AgentSpec {
+    /// From an instruction for a cluster until its agent has it.
+    pub instruction_delay: DurationModel,
+    /// Applying a revision (Fleet: the Helm upgrade; Argo CD: the sync).
+    pub apply: DurationModel,
+    /// Variation of `apply` between clusters, from 0 to 2: the pace of their control planes. It is the sigma of a
+    /// lognormal factor with median 1, the same for all applies in a cluster.
+    #[serde(deserialize_with = "spread")]
+    pub apply_spread: f64,
+    /// Whether an apply ends only when all workloads are ready, as with Helm's `wait`. Rancher Fleet does so, whatever
+    /// this says, with a fleet.yaml whose `helm.timeoutSeconds` is greater than 0.
+    pub wait: bool,
+    /// Detection and reporting of changes of readiness by the agent.
+    pub readiness: ReadinessSpec,
+    /// From sending a report until the management cluster has it.
+    pub report_delay: DurationModel,
+}
+
+impl AgentSpec {
+    /// An agent that takes no time, for worlds that are computed by hand.
+    pub const INSTANT: Self = Self {
+        instruction_delay: DurationModel::Constant(SimDuration::ZERO),
+        apply: DurationModel::Constant(SimDuration::ZERO),
+        apply_spread: 0.0,
+        wait: false,
+        readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO)),
+        report_delay: DurationModel::Constant(SimDuration::ZERO),
+    };
+}
+
+impl AgentSpec {
+    /// The agent of products that have none of their own: that of Rancher Fleet, which applies with Helm.
+    pub const HELM: Self = Self {
+        instruction_delay: default::INSTRUCTION_DELAY,
+        apply: default::APPLY,
+        apply_spread: default::APPLY_SPREAD,
+        wait: false,
+        readiness: ReadinessSpec::Debounce(DebounceSpec::FLEET),
+        report_delay: default::REPORT_DELAY,
+    };
+}
+
+impl Default for AgentSpec {
+    fn default() -> Self {
+        Self::HELM
+    }
+}
+
+/// Detection and reporting of changes of readiness by an agent.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ReadinessSpec {
+    /// The agent watches, and reports each change of readiness after this delay. It is drawn for each change.
+    Delay(DurationModel),
+    /// The agent watches, and reports some time after the first event. Later events until then are part of the same
+    /// report.
+    Debounce(DebounceSpec),
+    /// The agent does not watch, but looks at intervals. They grow while nothing changes.
+    Looks(LookSpec),
+}
+
+/// An agent that collects events for some time before it reports.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct DebounceSpec {
+    /// From the first event to the report.
+    pub delay: SimDuration,
+    /// From the first deployment in a cluster until the watch of its objects begins. The objects found then are the
+    /// first event.
+    pub watch_start: SimDuration,
+}
+
+impl DebounceSpec {
+    /// That of Rancher Fleet's agent since v0.12.0.
+    pub const FLEET: Self = Self {
+        delay: default::DEBOUNCE,
+        watch_start: default::WATCH_START,
+    };
+}
+
+impl Default for DebounceSpec {
+    fn default() -> Self {
+        Self::FLEET
+    }
+}
+
+/// An agent that looks at intervals. First the interval is fixed; then it grows slowly, and in the end fast. A new
+/// revision or a changed result starts from the beginning. While everything is available, the interval grows fast from
+/// its second growth on. The settings have the names of KubeFleet's flags.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct LookSpec {
+    /// Looks with the fixed interval, 1 to 40.
+    pub attempts_with_fixed_delay: u32,
+    /// The fixed interval.
+    #[serde(deserialize_with = "positive")]
+    pub fixed_delay: SimDuration,
+    /// The first interval after the fixed ones.
+    #[serde(deserialize_with = "positive")]
+    pub initial_slow_backoff_delay: SimDuration,
+    /// Factor of slow growth, at least 1.05.
+    pub exponential_base_for_slow_backoff: f64,
+    /// Slow growth does not go beyond this interval.
+    pub max_slow_backoff_delay: SimDuration,
+    /// Factor of fast growth, at least that of slow growth, at most 100.
+    pub exponential_base_for_fast_backoff: f64,
+    /// The longest interval.
+    pub max_fast_backoff_delay: SimDuration,
+}
+
+impl Default for LookSpec {
+    fn default() -> Self {
+        Self::KUBEFLEET
+    }
+}
+
+impl LookSpec {
+    /// The intervals of KubeFleet's member agent. Source: defaults of the flags in `cmd/memberagent/options/applier.go`
+    /// of kubefleet-dev/kubefleet at e160c1c; `pkg/controllers/workapplier/backoff.go` there computes the intervals.
+    pub const KUBEFLEET: Self = Self {
+        attempts_with_fixed_delay: 1,
+        fixed_delay: SimDuration::from_secs(5),
+        initial_slow_backoff_delay: SimDuration::from_secs(2),
+        exponential_base_for_slow_backoff: 1.2,
+        max_slow_backoff_delay: SimDuration::from_secs(15),
+        exponential_base_for_fast_backoff: 1.5,
+        max_fast_backoff_delay: SimDuration::from_secs(900),
+    };
+
+    /// The intervals between looks after a start from the beginning, without end. `available`: everything is.
+    fn intervals(self, available: bool) -> impl Iterator<Item = SimDuration> {
+        let mut last = SimDuration::ZERO;
+        (0_u32..).map(move |nth| {
+            let grown = |base: f64| last.mul_f64(base);
+            let slow = grown(self.exponential_base_for_slow_backoff);
+            last = if nth < self.attempts_with_fixed_delay {
+                self.fixed_delay
+            } else if nth == self.attempts_with_fixed_delay {
+                self.initial_slow_backoff_delay
+            } else if available || slow > self.max_slow_backoff_delay {
+                // An interval that would exceed the slow limit grows fast instead, and is not cut off there.
+                grown(self.exponential_base_for_fast_backoff)
+            } else {
+                slow
+            };
+            last = last.min(self.max_fast_backoff_delay);
+            last
+        })
+    }
+
+    /// The first look after `now`, in the series that began at `from`. A look at `now` itself is over.
+    pub(crate) fn next_look(self, from: SimTime, available: bool, now: SimTime) -> SimTime {
+        let mut at = from;
+        let mut looks = self.intervals(available).map(|interval| {
+            at = at + interval;
+            at
+        });
+        looks.find(|look| *look > now).expect("looks never end")
+    }
+
+    /// A setting that the product's agent would not accept: its name, what must hold, and an example.
+    #[must_use]
+    pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let (slow, fast) = (
+            self.exponential_base_for_slow_backoff,
+            self.exponential_base_for_fast_backoff,
+        );
+        if !(1..=40).contains(&self.attempts_with_fixed_delay) {
+            Some((
+                "attemptsWithFixedDelay",
+                "must be 1 to 40",
+                "write e.g. `1`",
+            ))
+        } else if !(1.05..=100.0).contains(&slow) {
+            Some((
+                "exponentialBaseForSlowBackoff",
+                "must be 1.05 to 100",
+                "write e.g. `1.2`",
+            ))
+        } else if !(slow..=100.0).contains(&fast) {
+            let must = "must be at most 100 and not less than `exponentialBaseForSlowBackoff`";
+            Some(("exponentialBaseForFastBackoff", must, "write e.g. `1.5`"))
+        } else if self.max_slow_backoff_delay < self.initial_slow_backoff_delay {
+            let must = "must not be less than `initialSlowBackoffDelay`";
+            Some(("maxSlowBackoffDelay", must, "write e.g. `15 s`"))
+        } else if self.max_fast_backoff_delay < self.max_slow_backoff_delay {
+            Some((
+                "maxFastBackoffDelay",
+                "must not be less than `maxSlowBackoffDelay`",
+                "write e.g. `900 s`",
+            ))
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looks(available: bool, count: usize) -> Vec<f64> {
+        let mut at = 0.0;
+        let sums = LookSpec::KUBEFLEET.intervals(available).map(|interval| {
+            at += interval.as_secs_f64();
+            at
+        });
+        sums.take(count).collect()
+    }
+
+    #[test]
+    fn looks_at_an_unavailable_work_are_those_of_kubefleets_agent() {
+        // By hand: 5, then 2 · 1.2^n while that is at most 15 (n = 0 to 11; the last is 14.86). 1.2 times that is 17.8
+        // and exceeds 15, so the next one is 1.5 times 14.86, or 22.29, and there is no step of 15 s.
+        let expected = [
+            5.0, 7.0, 9.4, 12.28, 15.736, 19.883, 24.860, 30.832, 37.998, 46.598, 56.917, 69.301,
+            84.161, 106.451, 139.887, 190.040, 265.269, 378.114, 547.380, 801.280,
+        ];
+        for (look, expected) in looks(false, expected.len()).iter().zip(expected) {
+            assert!((look - expected).abs() < 0.001, "{look} is not {expected}");
+        }
+        // From 380.8 s on: 571.2, 856.8, and then the longest one again and again.
+        let last = looks(false, 30);
+        assert!((last[29] - last[28] - 900.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn looks_at_an_available_work_grow_fast_at_once() {
+        for (look, expected) in looks(true, 6)
+            .iter()
+            .zip([5.0, 7.0, 10.0, 14.5, 21.25, 31.375])
+        {
+            assert!((look - expected).abs() < 1e-6, "{look} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn the_next_look_is_after_now() {
+        let next = |now: f64| {
+            let now = SimTime::ZERO + SimDuration::from_secs_f64(10.0 + now);
+            LookSpec::KUBEFLEET
+                .next_look(SimTime::from_secs(10), false, now)
+                .as_secs_f64()
+                - 10.0
+        };
+        // The cluster of the text is ready after 300 s and is seen at 378 s, or after 600 s and at 801 s.
+        for (now, expected) in [
+            (0.0, 5.0),
+            (4.9, 5.0),
+            (5.0, 7.0),
+            (300.0, 378.114),
+            (600.0, 801.280),
+        ] {
+            assert!(
+                (next(now) - expected).abs() < 0.001,
+                "after {now}: {} is not {expected}",
+                next(now)
+            );
+        }
+    }
+}

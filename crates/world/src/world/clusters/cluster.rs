@@ -1,0 +1,244 @@
+//! The state of a cluster, the facts recorded about it, and the creation of it and its nodes.
+//!
+//! Links, rates and random properties are drawn once before the run: the number of nodes, downlink and round trip for
+//! the cluster, one network card and one disk's rate for all its nodes, the unpack speed for each node. Sources of the
+//! values: [`crate::world::calibration`].
+//!
+//! Left out: nodes that join a cluster later.
+
+use crate::world::distribution::setup::CacheLinks;
+use crate::world::distribution::spec::CachePlace;
+use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::transfers::Transfers;
+use std::ops::Range;
+
+use crate::engine::{EntityKey, dist};
+use crate::world::World;
+use crate::world::clusters::agent::Agent;
+use crate::world::clusters::cluster_draws::ClusterDraws;
+use crate::world::clusters::cuts::Cuts;
+use crate::world::clusters::pod_queues::PodQueues;
+use crate::world::clusters::spec::ClusterSpec;
+use crate::world::clusters::workload::WorkloadState;
+use crate::world::faults::gaps::GapProcess;
+use crate::world::faults::spec::CutKind;
+use crate::world::ids::ClusterId;
+use crate::world::meter::ClusterPhase;
+use crate::world::nodes::disk::Disk;
+use crate::world::nodes::node::NodeState;
+use crate::world::nodes::spec::DiskSpec;
+use crate::world::quantity::RateModel;
+use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+
+/// The state of one cluster. What each download needs is side by side: with many in flight, memory is the cost.
+#[derive(Debug)]
+pub(crate) struct ClusterState {
+    /// Round trip to the registry.
+    pub rtt: SimDuration,
+    /// The capacity of its downlink without faults.
+    pub downlink: BytesPerSec,
+    /// The share of packets that its link loses.
+    pub loss: Share,
+    pub cuts: Cuts,
+    pub(crate) pulls_now: usize,
+    pub(crate) downloads_now: usize,
+    /// Layers that are unpacked or written, and pulls that have unpacked all.
+    pub(crate) unpacks_now: usize,
+    /// Until when the times of its pulls are counted.
+    pub(crate) spent_until: SimTime,
+    pub facts: ClusterFacts,
+    pub key: EntityKey,
+    pub draws: ClusterDraws,
+    /// Failures in progress that will end.
+    pub(crate) repairs_due: u32,
+    /// The gaps of its link, from its first pull on.
+    pub gaps: Option<Box<GapProcess>>,
+    /// The current turn of its outage process.
+    pub outage: u64,
+    pub agent: Agent,
+    pub workloads: Vec<WorkloadState>,
+    pub(crate) pod_queues: PodQueues,
+    /// All workloads run their current template and are ready.
+    pub settled: bool,
+    /// A Deployment has exceeded its progress deadline.
+    pub degraded: bool,
+    pub(crate) troubled_pods: u32,
+    pub phase: ClusterPhase,
+    pub nodes: Range<usize>,
+}
+
+/// Facts recorded about one cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClusterFacts {
+    /// When its workloads first got the new revision.
+    pub begun: Option<SimTime>,
+    /// Time from then (`begun`) on with a pull in progress that downloads, or has nothing to unpack yet.
+    pub transferring: SimDuration,
+    /// The same without downloads, while images are unpacked or written.
+    pub unpacking: SimDuration,
+    /// Bytes its nodes received from the registry.
+    pub received: Bytes,
+    /// Offline when the rollout started.
+    pub offline: bool,
+    /// The new revision is defective here.
+    pub defective: bool,
+    /// When it was first instructed to run the new revision.
+    pub instructed: Option<SimTime>,
+    /// When its agent first applied it.
+    pub applied: Option<SimTime>,
+    /// When its workloads last became ready.
+    pub settled: Option<SimTime>,
+    /// When its first image pull began.
+    pub first_pull: Option<SimTime>,
+    /// When its last image pull ended.
+    pub last_pull: Option<SimTime>,
+    /// When the management cluster first received a report that it became ready on the new revision.
+    pub ready: Option<SimTime>,
+    /// Image pulls begun.
+    pub pulls: u64,
+    /// Failed attempts.
+    pub failed_pulls: u64,
+}
+
+impl ClusterState {
+    /// Counts the time of its pulls up to `now`; call it before their number changes.
+    pub(crate) fn spend(&mut self, now: SimTime) {
+        let span = now - self.spent_until.min(now);
+        self.spent_until = now;
+        match (
+            self.facts.begun,
+            self.downloads_now,
+            self.unpacks_now,
+            self.pulls_now,
+        ) {
+            (None, ..) | (_, 0, 0, 0) => {}
+            (_, 0, 1.., _) => self.facts.unpacking += span,
+            _ => self.facts.transferring += span,
+        }
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn add_cluster(
+        &mut self,
+        spec: &ClusterSpec,
+        caches: &CacheLinks,
+        queue: &mut Queue,
+    ) {
+        let id = ClusterId::at(self.clusters.len());
+        let key = EntityKey::of(&spec.name);
+        let draw = |model: &RateModel, purpose| {
+            // At least 1 byte per second, so that every transfer ends.
+            BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
+        };
+        let draws = ClusterDraws::draw(
+            self.spec,
+            self.platform.agent.apply_spread,
+            &self.streams,
+            &self.faults.draws,
+            key,
+        );
+        let node = &self.spec.node;
+        let nic = draw(&node.nic, "nic");
+        let usual = draw(&spec.downlink, "downlink");
+        let downlink = slowed(usual, draws.slow);
+        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
+        let disk = node.disk.as_ref().and_then(DiskSpec::limit);
+        let disk = disk.map(|(rate, buffer)| (slowed(draw(rate, "disk rate"), draws.slow), buffer));
+        let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
+        let rtt = spec
+            .rtt
+            .correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
+        let Transfers { links, network, .. } = &mut self.transfers;
+        let regional_cache = caches.link(id, CachePlace::Region);
+        let link = links.add_cluster(spec.region, regional_cache, downlink, network);
+        let inside = caches.link(id, CachePlace::Cluster).unwrap_or(link);
+        let first = self.nodes.len();
+        for at in 0..spec.draw_nodes(&self.streams, key) {
+            let key = key.part(u64::from(at));
+            let speed = dist::lognormal(
+                &mut self.streams.stream(key, "unpack speed"),
+                1.0,
+                node.unpack_spread,
+            );
+            let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
+            links.add_node(id, inside, nic, network);
+            let disk = disk.map(|(rate, buffer)| Disk::new(rate, buffer, unpack_rate));
+            self.nodes.push(NodeState::new(
+                node,
+                self.contents.first(),
+                id,
+                key,
+                unpack_rate,
+                disk,
+            ));
+        }
+        let running = self.spec.installed(id.index());
+        self.clusters.push(ClusterState {
+            key,
+            rtt,
+            draws,
+            cuts: Cuts::default(),
+            downlink,
+            loss: spec.loss,
+            repairs_due: 0,
+            gaps: None,
+            outage: 0,
+            agent: Agent::settled(running),
+            pod_queues: PodQueues::new(&self.spec.pods),
+            workloads: self
+                .spec
+                .workloads
+                .iter()
+                .map(|_| WorkloadState::default())
+                .collect(),
+            settled: running.is_some(),
+            degraded: false,
+            troubled_pods: 0,
+            pulls_now: 0,
+            downloads_now: 0,
+            unpacks_now: 0,
+            spent_until: SimTime::ZERO,
+            phase: ClusterPhase::Waiting,
+            nodes: first..self.nodes.len(),
+            facts: ClusterFacts {
+                offline: draws.offline.is_some(),
+                defective: draws.defective,
+                ..ClusterFacts::default()
+            },
+        });
+        if let Some(revision) = running {
+            self.settle(id, revision);
+            for node in self.nodes_of(id) {
+                self.contents.share(&mut self.nodes[node].content);
+            }
+        }
+        if let Some(back) = draws.offline {
+            self.cut(id, CutKind::All, queue);
+            if let Some(back) = back {
+                queue.schedule(back, Event::Fault(FaultEvent::OfflineEnds(id)));
+            }
+        }
+    }
+
+    pub(crate) fn nodes_of(&self, cluster: ClusterId) -> Range<usize> {
+        self.clusters[cluster.index()].nodes.clone()
+    }
+
+    /// Each cluster's downlink without faults, its round trip to the registry, and its nodes.
+    pub fn links(&self) -> impl Iterator<Item = (BytesPerSec, SimDuration, u32)> {
+        self.clusters
+            .iter()
+            .map(|cluster| (cluster.downlink, cluster.rtt, cluster.nodes.len() as u32))
+    }
+
+    /// Facts recorded about each cluster.
+    pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
+        self.clusters.iter().map(|cluster| &cluster.facts)
+    }
+}
+
+/// The rate of a cluster that is slower than others by this factor.
+fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
+    BytesPerSec::new(rate.get() / factor)
+}

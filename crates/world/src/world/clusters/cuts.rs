@@ -1,0 +1,93 @@
+//! The outages that currently cut a cluster off, or narrow its downlink.
+
+use crate::world::faults::spec::CutKind;
+use fleetsim_units::{Share, SimTime};
+
+/// The outages in progress, by what they cut off.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    management: u32,
+    network: u32,
+    /// When the network was last lost.
+    lost: SimTime,
+    /// Cuts whose transfers still wait for a retransmission.
+    silences: u32,
+    /// The share of the downlink that each brownout in progress leaves.
+    brownouts: Vec<Share>,
+}
+
+impl Cuts {
+    /// An outage of this kind begins.
+    pub(crate) fn add(&mut self, kind: CutKind, now: SimTime) {
+        self.management += u32::from(kind.is_offline());
+        match kind {
+            CutKind::All => {
+                if self.has_network() {
+                    self.lost = now;
+                }
+                self.network += 1;
+            }
+            CutKind::Management => {}
+            CutKind::Brownout { downlink } => self.brownouts.push(downlink),
+        }
+    }
+
+    /// An outage of this kind ends.
+    pub(crate) fn remove(&mut self, kind: CutKind) {
+        const CUT: &str = "an outage that ends has begun";
+        self.management = self
+            .management
+            .checked_sub(u32::from(kind.is_offline()))
+            .expect(CUT);
+        match kind {
+            CutKind::All => self.network = self.network.checked_sub(1).expect(CUT),
+            CutKind::Management => {}
+            CutKind::Brownout { downlink } => {
+                let at = self
+                    .brownouts
+                    .iter()
+                    .position(|one| *one == downlink)
+                    .expect(CUT);
+                self.brownouts.swap_remove(at);
+            }
+        }
+    }
+
+    /// Whether the management cluster and the cluster reach each other.
+    pub(crate) const fn is_managed(&self) -> bool {
+        self.management == 0
+    }
+
+    /// Whether the cluster and its registry reach each other.
+    pub(crate) const fn has_network(&self) -> bool {
+        self.network == 0
+    }
+
+    /// When the network was last lost.
+    pub(crate) const fn lost(&self) -> SimTime {
+        self.lost
+    }
+
+    /// The network is back, but senders do not know it yet.
+    pub(crate) const fn silence(&mut self) {
+        self.silences += 1;
+    }
+
+    /// Senders have tried again after a cut.
+    pub(crate) const fn end_silence(&mut self) {
+        self.silences -= 1;
+    }
+
+    /// The share of the downlink that is left.
+    pub(crate) fn downlink_share(&self) -> f64 {
+        let whole = if self.has_network() && self.silences == 0 {
+            1.0
+        } else {
+            0.0
+        };
+        self.brownouts
+            .iter()
+            .map(|share| share.get())
+            .fold(whole, f64::min)
+    }
+}

@@ -1,0 +1,614 @@
+//! Pods from creation to readiness.
+//!
+//! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer. It
+//! is available `minReadySeconds` later. A failed pull sends it into image back-off for 10, 20, … 300 s. The kubelet
+//! checks the back-off only when the pod is synced: 10-15 s after each error, or by the newer rule when the back-off
+//! expires. A container that crashes restarts by the platform's rule ([`crate::world::Restarts`]).
+//!
+//! Readiness probes are sent every period from the container's start, because its first sync as running makes the
+//! kubelet probe immediately (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`). Probes before
+//! `initialDelay` are skipped. A probe that times out fails like a refused one, and the next one is sent a period
+//! after it, so `timeoutSeconds` has no effect while it does not exceed the period. `failureThreshold` takes readiness
+//! away, which only a crash does here.
+//!
+//! Left out: resources and evictions, init containers, liveness and startup probes (a process that they kill before it
+//! is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and the
+//! workload controllers need to see each other's changes. The kubelet sees container changes once a second (PLEG); the
+//! mean delay of half a second is part of the guessed `startOverhead`.
+
+use crate::engine::EventId;
+use crate::world::backoff::BackoffEntry;
+use crate::world::clusters::restarts::{Crashes, Restarter};
+use crate::world::event::{Event, Queue, WorkloadEvent};
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
+use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::spec::Requeue;
+use crate::world::quantity::DurationModel;
+use crate::world::{World, calibration};
+use fleetsim_rollout::Revision;
+use fleetsim_units::{SimDuration, SimTime};
+
+/// The phase of a pod.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PodPhase {
+    /// Waits to be created and bound to its node.
+    Pending,
+    /// Waits for its image, in its node's queue or during the pull.
+    Pulling,
+    /// Its pull failed; it is synced again later.
+    ImageBackOff,
+    /// Sandbox and container are being created.
+    Starting,
+    /// Its process runs.
+    Running,
+    /// Its process runs and no longer answers its readiness probe.
+    Unready,
+    /// Its node has failed.
+    Lost,
+    /// Its container has crashed and restarts later.
+    CrashLoop,
+    /// Deleted; gone when its grace period ends.
+    Terminating,
+}
+
+/// One pod.
+#[derive(Debug)]
+pub(crate) struct Pod {
+    pub cluster: ClusterId,
+    pub node: NodeId,
+    pub workload: usize,
+    pub revision: Revision,
+    pub image: ImageRef,
+    pub phase: PodPhase,
+    pub ready: bool,
+    pub available: bool,
+    pub image_backoff: BackoffEntry,
+    pub crashes: Crashes,
+    /// The number of earlier pods on its node. With the pod's own counters it numbers its random draws.
+    ordinal: u32,
+    /// Starts of its container; events of earlier starts are stale.
+    pub starts: u32,
+    /// Times it was requeued after an error.
+    requeues: u32,
+    /// When its image back-off began, and how often it had been requeued by then.
+    backed_off: (SimTime, u32),
+    /// It backs off, has crashed and not become ready since, or is not ready because of a defect.
+    pub(crate) troubled: bool,
+    /// It only pre-pulls its image before the release.
+    pre_pull: bool,
+    /// It can never become ready, because it crashes before or its image is missing. Its events cannot change
+    /// anything.
+    pub(crate) never_ready: bool,
+    /// Its next pending event, apart from probes.
+    pub next: Option<EventId>,
+}
+
+impl World<'_> {
+    pub(crate) fn new_pod(
+        &mut self,
+        cluster: ClusterId,
+        workload: usize,
+        node: NodeId,
+        revision: Revision,
+        phase: PodPhase,
+    ) -> PodId {
+        let image = Catalog::revision(self.spec.workloads[workload].image, revision == NEW);
+        let id = PodId::at(self.pods.len());
+        let ordinal = self.nodes[node.index()].pods;
+        self.nodes[node.index()].pods += 1;
+        self.pods.push(Pod {
+            cluster,
+            node,
+            workload,
+            revision,
+            image,
+            phase,
+            ready: false,
+            available: false,
+            image_backoff: BackoffEntry::default(),
+            crashes: Crashes::default(),
+            ordinal,
+            starts: 0,
+            requeues: 0,
+            backed_off: (SimTime::ZERO, 0),
+            troubled: false,
+            pre_pull: false,
+            never_ready: false,
+            next: None,
+        });
+        id
+    }
+
+    pub(crate) fn create_pod(
+        &mut self,
+        cluster: ClusterId,
+        workload: usize,
+        node: NodeId,
+        queue: &mut Queue,
+    ) {
+        let state = &mut self.clusters[cluster.index()].workloads[workload];
+        let revision = state
+            .desired
+            .expect("a controller without a template creates nothing");
+        let id = self.new_pod(cluster, workload, node, revision, PodPhase::Pulling);
+        self.clusters[cluster.index()].workloads[workload]
+            .pods
+            .push(id);
+        let now = queue.now();
+        let bound = self.clusters[cluster.index()].pod_queues.bound(now);
+        if bound == now {
+            self.reach_node(id, queue);
+        } else {
+            self.pods[id.index()].phase = PodPhase::Pending;
+            self.schedule_for_pod(
+                id,
+                bound - now,
+                Event::Workload(WorkloadEvent::PodBound(id)),
+                queue,
+            );
+        }
+    }
+
+    /// A pod is created and bound.
+    pub(crate) fn pod_bound(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) == PodPhase::Pending {
+            self.reach_node(id, queue);
+        }
+    }
+
+    /// The kubelet of a pod's node gets it.
+    fn reach_node(&mut self, id: PodId, queue: &mut Queue) {
+        if self.nodes[self.pods[id.index()].node.index()].down {
+            self.pods[id.index()].phase = PodPhase::Lost;
+        } else {
+            self.ensure_image(id, queue);
+        }
+    }
+
+    pub(crate) fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
+        self.set_troubled(id, false);
+        let pod = &mut self.pods[id.index()];
+        let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
+        let was = std::mem::replace(&mut pod.phase, PodPhase::Terminating);
+        (pod.ready, pod.available) = (false, false);
+        let host = &mut self.nodes[node.index()];
+        host.pull_queue.retain(|&waiting| waiting != id);
+        let on_lost_node = host.down;
+        if on_lost_node {
+            host.terminating_on_lost_node.push(id);
+        }
+        let state = &mut self.clusters[cluster.index()].workloads[workload];
+        state.pods.retain(|&other| other != id);
+        state.terminating.push(node);
+        if on_lost_node {
+            return;
+        }
+        let grace = match was {
+            PodPhase::Running | PodPhase::Unready => self.draw(
+                id,
+                &self.spec.workloads[workload].termination,
+                "termination",
+                0,
+            ),
+            _ => SimDuration::ZERO,
+        };
+        queue.schedule_in(grace, Event::Workload(WorkloadEvent::PodGone(id)));
+    }
+
+    /// Pre-pulls the new image of a workload on a node.
+    pub(crate) fn pre_pull_image(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        workload: usize,
+        queue: &mut Queue,
+    ) {
+        // Pre-pulls must not change the numbers and the random draws of the rollout's pods.
+        let pods = self.nodes[node.index()].pods;
+        let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
+        self.nodes[node.index()].pods = pods;
+        let pod = &mut self.pods[id.index()];
+        pod.pre_pull = true;
+        pod.ordinal = 1 << 31 | workload as u32;
+        self.enqueue_pull(id, queue);
+    }
+
+    /// Brings the image of a pod that does not run afterwards.
+    pub(crate) fn bring_image(&mut self, id: PodId, queue: &mut Queue) {
+        self.pods[id.index()].pre_pull = true;
+        self.ensure_image(id, queue);
+    }
+
+    /// The kubelet syncs a pod that has no image yet.
+    pub(crate) fn ensure_image(&mut self, id: PodId, queue: &mut Queue) {
+        self.pods[id.index()].phase = PodPhase::Pulling;
+        if self.needs_pull(id) {
+            self.enqueue_pull(id, queue);
+        } else {
+            self.image_ready(id, queue);
+        }
+    }
+
+    pub(crate) fn sync_pod(&mut self, id: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        if self.take_pod_event(id) != PodPhase::ImageBackOff {
+            return;
+        }
+        let backs_off = self.pods[id.index()]
+            .image_backoff
+            .expires()
+            .is_some_and(|expires| now < expires);
+        debug_assert!(
+            !backs_off || !self.needs_pull(id),
+            "a sync that does nothing is not scheduled"
+        );
+        self.set_troubled(id, false);
+        self.ensure_image(id, queue);
+    }
+
+    /// Requeues a pod whose pull has failed.
+    fn requeue(&mut self, id: PodId, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        pod.backed_off = (queue.now(), pod.requeues);
+        let backing_off = &mut self.nodes[pod.node.index()].backing_off;
+        if !backing_off.contains(&id) {
+            backing_off.push(id);
+        }
+        let until = pod.image_backoff.expires().unwrap_or(SimTime::ZERO);
+        self.schedule_sync(id, until, queue);
+    }
+
+    /// Schedules the first sync of a pod in image back-off at `until` or later. Those before it do nothing but draw the
+    /// time of the next one.
+    fn schedule_sync(&mut self, id: PodId, until: SimTime, queue: &mut Queue) {
+        let pod = &self.pods[id.index()];
+        let expires = pod.image_backoff.expires().unwrap_or(SimTime::ZERO);
+        let mut at = pod.backed_off.0;
+        loop {
+            at = at + self.until_next_sync(id, expires.saturating_since(at));
+            if at >= until {
+                break;
+            }
+        }
+        let wait = at.saturating_since(queue.now());
+        self.schedule_for_pod(id, wait, Event::Workload(WorkloadEvent::PodSync(id)), queue);
+    }
+
+    /// An image is on a node now: the next sync of a pod that backs off there starts its container.
+    pub(crate) fn image_appears(&mut self, node: NodeId, queue: &mut Queue) {
+        let mut waiting = std::mem::take(&mut self.nodes[node.index()].backing_off);
+        waiting.retain(|id| self.pods[id.index()].phase == PodPhase::ImageBackOff);
+        for &id in &waiting {
+            let pod = &mut self.pods[id.index()];
+            let is_pending = pod
+                .image_backoff
+                .expires()
+                .is_some_and(|expires| queue.now() < expires);
+            if is_pending && !self.needs_pull(id) {
+                let pod = &mut self.pods[id.index()];
+                pod.requeues = pod.backed_off.1;
+                if let Some(event) = pod.next.take() {
+                    queue.cancel(event);
+                    self.take_pod_event(id);
+                }
+                self.schedule_sync(id, queue.now(), queue);
+            }
+        }
+        self.nodes[node.index()].backing_off = waiting;
+    }
+
+    /// The time from a failed sync of a pod to the next one, while its back-off lasts `left` longer.
+    fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
+        let pod = &mut self.pods[id.index()];
+        pod.requeues += 1;
+        let nth = pod.requeues;
+        let wait = match self.spec.node.requeue {
+            Requeue::AfterError => {
+                self.draw(id, &self.spec.node.error_requeue, "error requeue", nth)
+            }
+            Requeue::AtExpiry => {
+                let wait = left.min(self.spec.node.sync_frequency);
+                let jitter = DurationModel::Uniform {
+                    min: wait,
+                    max: wait.mul_f64(1.0 + calibration::REQUEUE_JITTER),
+                };
+                self.draw(id, &jitter, "expiry requeue", nth)
+            }
+        };
+        // A kubelet that syncs continuously sees the back-off expire immediately.
+        if wait.is_zero() { left } else { wait }
+    }
+
+    pub(crate) fn image_ready(&mut self, id: PodId, queue: &mut Queue) {
+        if self.pods[id.index()].phase != PodPhase::Pulling {
+            return;
+        }
+        if self.pods[id.index()].pre_pull {
+            self.pods[id.index()].phase = PodPhase::Terminating;
+            self.pre_pulled(queue);
+            return;
+        }
+        self.start_container(id, queue);
+    }
+
+    pub(crate) fn pull_failed(&mut self, id: PodId, error: PullError, queue: &mut Queue) {
+        let now = queue.now();
+        let backoff = self.spec.node.image_backoff;
+        let pod = &mut self.pods[id.index()];
+        let cluster = pod.cluster;
+        if pod.phase == PodPhase::Pulling {
+            pod.phase = PodPhase::ImageBackOff;
+            pod.image_backoff.fail(now, backoff);
+            self.totals.backoffs += 1;
+            self.set_troubled(id, true);
+            self.requeue(id, queue);
+        }
+        self.note_pull_failed(cluster, error);
+    }
+
+    fn start_container(&mut self, id: PodId, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        pod.phase = PodPhase::Starting;
+        pod.starts += 1;
+        let nth = pod.starts;
+        let draws = &self.clusters[pod.cluster.index()].draws;
+        let (factor, slow) = (draws.start, draws.slow);
+        let overhead = slowed(
+            self.draw(id, &self.spec.node.start_overhead, "start overhead", nth),
+            factor,
+        );
+        let overhead = overhead + self.wait_to_start(id, slow, queue.now());
+        if self.read_on_demand(id, overhead, queue) {
+            return;
+        }
+        self.schedule_for_pod(
+            id,
+            overhead,
+            Event::Workload(WorkloadEvent::ContainerStarted(id)),
+            queue,
+        );
+    }
+
+    /// The time until a node has started the pods before this one.
+    fn wait_to_start(&mut self, id: PodId, slow: f64, now: SimTime) -> SimDuration {
+        let Some(rate) = self.spec.pods.starts_per_second else {
+            return SimDuration::ZERO;
+        };
+        let node = &mut self.nodes[self.pods[id.index()].node.index()];
+        let turn = node.next_start.max(now);
+        node.next_start = turn + SimDuration::from_secs_f64(slow / rate.get());
+        turn - now
+    }
+
+    /// Schedules the next event of a pod. Events of pods that can never become ready are counted, because a run with
+    /// no other events has stalled.
+    pub(crate) fn schedule_for_pod(
+        &mut self,
+        id: PodId,
+        after: SimDuration,
+        event: Event,
+        queue: &mut Queue,
+    ) {
+        let pod = &mut self.pods[id.index()];
+        self.inert_events += usize::from(pod.never_ready);
+        pod.next = Some(queue.schedule_in(after, event));
+    }
+
+    pub(crate) fn take_pod_event(&mut self, id: PodId) -> PodPhase {
+        let pod = &self.pods[id.index()];
+        self.inert_events -= usize::from(pod.never_ready);
+        pod.phase
+    }
+
+    /// Nothing can make the pod ready any more.
+    pub(crate) fn mark_never_ready(&mut self, id: PodId) {
+        self.pods[id.index()].never_ready = true;
+    }
+
+    pub(crate) fn container_started(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) != PodPhase::Starting {
+            return;
+        }
+        let (cluster, workload, start) = {
+            let pod = &mut self.pods[id.index()];
+            pod.phase = PodPhase::Running;
+            (pod.cluster, pod.workload, pod.starts)
+        };
+        let defective = self.is_defective(id);
+        let works = !defective || self.is_defect_latent();
+        let probe = self.spec.workloads[workload].readiness;
+        if defective {
+            self.schedule_defect(id, start, queue);
+        }
+        match probe {
+            None => self.pod_ready(id, start, queue),
+            // A defective container never answers its probe, unless its defect is latent.
+            Some(_) if !works => {}
+            Some(probe) => {
+                let factor = self.clusters[cluster.index()].draws.start;
+                let able = slowed(
+                    self.draw(id, &self.spec.workloads[workload].start, "start", start),
+                    factor,
+                );
+                queue.schedule_in(
+                    probe.succeeds(able),
+                    Event::Workload(WorkloadEvent::PodReady { pod: id, start }),
+                );
+            }
+        }
+    }
+
+    pub(crate) fn pod_ready(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        if pod.phase != PodPhase::Running || pod.starts != start {
+            return;
+        }
+        pod.crashes.ready(queue.now());
+        pod.ready = true;
+        let (cluster, workload) = (pod.cluster, pod.workload);
+        let min_ready = self.spec.workloads[pod.workload].min_ready;
+        if min_ready.is_zero() {
+            self.pod_available(id, start, queue);
+        } else {
+            self.update_progress_condition(cluster, workload, queue);
+            queue.schedule_in(
+                min_ready,
+                Event::Workload(WorkloadEvent::PodAvailable { pod: id, start }),
+            );
+        }
+    }
+
+    pub(crate) fn pod_available(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        if pod.phase != PodPhase::Running || pod.starts != start {
+            return;
+        }
+        pod.available = true;
+        let (cluster, workload) = (pod.cluster, pod.workload);
+        self.set_troubled(id, false);
+        self.sync_workload(cluster, workload, queue);
+    }
+
+    /// When a container starts again whose back-off ends at `opens`.
+    fn restarts_at(&mut self, id: PodId, now: SimTime, opens: SimTime) -> SimTime {
+        let mut at = if self.platform.restarts.by == Restarter::Diego {
+            opens
+        } else {
+            now
+        };
+        // The crash itself causes a sync; during the back-off each sync fails and schedules the next.
+        while at < opens {
+            at = at + self.until_next_sync(id, opens - at);
+        }
+        at
+    }
+
+    pub(crate) fn crashed(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) != PodPhase::Running {
+            return;
+        }
+        let now = queue.now();
+        let pod = &mut self.pods[id.index()];
+        let (cluster, workload) = (pod.cluster, pod.workload);
+        pod.phase = PodPhase::CrashLoop;
+        (pod.ready, pod.available) = (false, false);
+        pod.never_ready = self.spec.workloads[workload].readiness.is_some()
+            && self.spec.faults.defect.detected_after.is_none();
+        let wait = pod.crashes.crash(now, &self.platform.restarts);
+        self.totals.crashes += 1;
+        self.set_troubled(id, true);
+        if let Some(wait) = wait {
+            let at = self.restarts_at(id, now, now + wait);
+            self.pods[id.index()].crashes.restarts(at);
+            self.schedule_for_pod(
+                id,
+                at - now,
+                Event::Workload(WorkloadEvent::Restart(id)),
+                queue,
+            );
+        }
+        self.sync_workload(cluster, workload, queue);
+    }
+
+    pub(crate) fn restart(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) == PodPhase::CrashLoop {
+            self.start_container(id, queue);
+        }
+    }
+
+    /// Draws a duration for a pod, numbered by its place among its node's pods and by `nth`, so that the same pod of
+    /// the same node draws the same value whenever it runs.
+    pub fn draw(
+        &self,
+        id: PodId,
+        model: &DurationModel,
+        purpose: &'static str,
+        nth: u32,
+    ) -> SimDuration {
+        let pod = &self.pods[id.index()];
+        let node = &self.nodes[pod.node.index()];
+        model.draw(
+            &self.streams,
+            node.key,
+            purpose,
+            u64::from(pod.ordinal) << 32 | u64::from(nth),
+        )
+    }
+
+    /// Ends a pre-pull. Returns whether the pod is an unfinished pre-pull.
+    pub(crate) fn cancel_pre_pull(&mut self, id: PodId, queue: &mut Queue) -> bool {
+        let pod = &mut self.pods[id.index()];
+        if !pod.pre_pull || pod.phase == PodPhase::Terminating {
+            return false;
+        }
+        pod.phase = PodPhase::Terminating;
+        if let Some(event) = pod.next.take() {
+            queue.cancel(event);
+        }
+        self.pre_pulled(queue);
+        true
+    }
+
+    /// The pre-pulls of this node.
+    pub(crate) fn pre_pulls_on(&self, node: NodeId) -> Vec<PodId> {
+        if self.spec.distribution.pre_pull.is_none() {
+            return Vec::new();
+        }
+        (0..self.pods.len())
+            .map(PodId::at)
+            .filter(|pod| {
+                let pod = &self.pods[pod.index()];
+                pod.pre_pull && pod.node == node
+            })
+            .collect()
+    }
+
+    /// Records whether a pod is in trouble.
+    pub(crate) fn set_troubled(&mut self, id: PodId, troubled: bool) {
+        let pod = &mut self.pods[id.index()];
+        if pod.pre_pull {
+            return;
+        }
+        let was = std::mem::replace(&mut pod.troubled, troubled);
+        let cluster = pod.cluster;
+        let count = &mut self.clusters[cluster.index()].troubled_pods;
+        match (was, troubled) {
+            (false, true) => *count += 1,
+            (true, false) => *count -= 1,
+            _ => return,
+        }
+        self.note_phase(cluster);
+    }
+
+    /// Records the beginning of a pull for its cluster and the meters.
+    pub(crate) fn note_pull_begins(&mut self, cluster: ClusterId, now: SimTime) {
+        let state = &mut self.clusters[cluster.index()];
+        state.spend(now);
+        state.pulls_now += 1;
+        state.facts.pulls += 1;
+        state.facts.first_pull.get_or_insert(now);
+        let first = state.pulls_now == 1;
+        self.meter.pull_begins(first);
+    }
+
+    pub(crate) fn note_pull_ends(&mut self, cluster: ClusterId, now: SimTime) {
+        let state = &mut self.clusters[cluster.index()];
+        state.spend(now);
+        state.pulls_now -= 1;
+        state.facts.last_pull = Some(now);
+        let last = state.pulls_now == 0;
+        self.meter.pull_ends(last);
+    }
+
+    pub(crate) fn note_pull_failed(&mut self, cluster: ClusterId, error: PullError) {
+        self.clusters[cluster.index()].facts.failed_pulls += 1;
+        self.totals.failed_pulls[error as usize] += 1;
+    }
+}
+
+/// A duration in a cluster that is slower than others by this factor.
+fn slowed(span: SimDuration, factor: f64) -> SimDuration {
+    // A product with 1 is exact up to 2^53 ns, which is a hundred days.
+    span.mul_f64(factor)
+}

@@ -1,0 +1,154 @@
+//! The rates at which the pods of a cluster appear: creation, scheduling, and starts on a node.
+//!
+//! Modelled: the workload controllers create pods through a client with a limit, then the scheduler binds them with a
+//! limit of its own; both are token buckets whose callers wait. A node starts pods one after another at its own rate,
+//! in the order in which their images are ready: creating a sandbox waits for the disk.
+//!
+//! Known by: 20 and 201 pods a second from end to end with limits of 20 and 200 requests a second of the creating
+//! client, and at most 4.5 to 5 starts a second on a node with a spinning disk, whose sandboxes take 130 ms idle and
+//! 1.0 to 1.2 s under load (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
+//!
+//! Left out: the slow start of a ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, pods
+//! that fit on no node, and API servers that are slow under load.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Reservations;
+use crate::world::calibration;
+use fleetsim_units::serial::positive;
+use fleetsim_units::{Factor, PerSecond, SimTime};
+
+/// Rates at which the pods of a cluster are created, scheduled and started.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct PodSpec {
+    /// Pods that the workload controllers of a cluster create.
+    ///
+    /// The kube-controller-manager's client has 20/s and a burst of 30 (`--kube-api-qps`, `--kube-api-burst`).
+    pub creation: Option<PodLimit>,
+    /// Pods that the scheduler of a cluster binds.
+    ///
+    /// The kube-scheduler's client has 50/s and a burst of 100 (`clientConnection` of its configuration).
+    pub scheduling: Option<PodLimit>,
+    /// Pods that start on one node in a second, at most. About 5 on a spinning disk.
+    pub starts_per_second: Option<Factor>,
+}
+
+impl Default for PodSpec {
+    fn default() -> Self {
+        let limit = |(rate, burst)| Some(PodLimit { rate, burst });
+        Self {
+            creation: limit(calibration::POD_CREATION),
+            scheduling: limit(calibration::POD_SCHEDULING),
+            starts_per_second: Some(calibration::POD_STARTS),
+        }
+    }
+}
+
+impl PodSpec {
+    /// Pods that appear immediately.
+    pub const IMMEDIATE: Self = Self {
+        creation: None,
+        scheduling: None,
+        starts_per_second: None,
+    };
+}
+
+/// A token bucket for pods, who wait for their turn.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PodLimit {
+    /// Pods per time.
+    #[serde(deserialize_with = "positive")]
+    pub rate: PerSecond,
+    /// Pods that pass immediately when nothing has passed for a while; at least 1.
+    #[serde(default = "one", deserialize_with = "positive")]
+    pub burst: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// The queues of one cluster that have a limit, in the order in which a pod passes them.
+#[derive(Clone, Debug)]
+pub(crate) struct PodQueues(Box<[Reservations]>);
+
+impl PodQueues {
+    pub(crate) fn new(spec: &PodSpec) -> Self {
+        let limits = [spec.creation, spec.scheduling].into_iter().flatten();
+        Self(
+            limits
+                .map(|limit| Reservations::new(limit.rate.get(), limit.burst))
+                .collect(),
+        )
+    }
+
+    /// When a pod that is wanted now is bound to its node.
+    pub(crate) fn bound(&mut self, now: SimTime) -> SimTime {
+        self.0.iter_mut().fold(now, |at, queue| queue.reserve(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::world::clusters::pod_queues::PodLimit;
+    use crate::world::clusters::spec::WorkloadKind;
+    use crate::world::event::{Event, WorkloadEvent};
+    use crate::world::spec::WorldSpec;
+    use crate::world::testing::{bare_world, play};
+    use fleetsim_units::{Factor, PerSecond, SimDuration};
+
+    /// One cluster of ten nodes that creates so many pods.
+    fn pods(count: u32) -> WorldSpec {
+        let mut world = bare_world(1);
+        world.clusters[0].nodes = 10.into();
+        world.images[0].layers.clear();
+        if let WorkloadKind::Deployment { replicas, .. } = &mut world.workloads[0].kind {
+            *replicas = count;
+        }
+        world
+    }
+
+    /// When each container started, in milliseconds.
+    fn starts(world: &WorldSpec) -> Vec<u64> {
+        let played = play(world, 1, SimDuration::from_hours(1));
+        let times = played
+            .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
+        times
+            .into_iter()
+            .map(|at| (at * 1e3).round() as u64)
+            .collect()
+    }
+
+    const fn limit(rate: f64, burst: u32) -> Option<PodLimit> {
+        Some(PodLimit {
+            rate: PerSecond::new(rate),
+            burst,
+        })
+    }
+
+    #[test]
+    fn pods_are_created_and_scheduled_at_the_slower_of_two_rates() {
+        assert_eq!(starts(&pods(5)), [0; 5], "without limits at once");
+        let mut world = pods(5);
+        world.pods.creation = limit(10.0, 2);
+        assert_eq!(starts(&world), [0, 0, 100, 200, 300]);
+        // The scheduler has tokens for one, and then one each 250 ms: it is the slower one.
+        world.pods.scheduling = limit(4.0, 1);
+        assert_eq!(starts(&world), [0, 250, 500, 750, 1000]);
+        world.pods.scheduling = limit(100.0, 1);
+        assert_eq!(starts(&world), [0, 10, 100, 200, 300]);
+    }
+
+    #[test]
+    fn a_node_starts_its_pods_one_after_another() {
+        let mut world = pods(6);
+        world.clusters[0].nodes = 2.into();
+        world.pods.starts_per_second = Some(Factor::new(5.0));
+        // Three pods on each node.
+        assert_eq!(starts(&world), [0, 0, 200, 200, 400, 400]);
+    }
+}

@@ -1,0 +1,272 @@
+//! Kinds of sites: the links of clusters, from published measurements where there are some.
+//!
+//! Modelled: downlink, round trip, loss, seconds without a byte, and that lines with a high rate have short round
+//! trips. Known by: FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b),
+//! home lines, which also stand for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191
+//! (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
+//!
+//! Left out: hours of the day, weather, credits for bursts, and nodes and disks that go with a kind of site.
+
+use clap::ValueEnum;
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::world::calibration;
+use crate::world::quantity::{DurationModel, RateModel};
+use fleetsim_units::{BytesPerSec, Share, SimDuration};
+
+/// The kind of site where clusters are.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SiteKind {
+    /// Branch offices: 100 Mbit/s (sigma 0.9), 30 ms (sigma 0.35), correlated by -0.3. The medians are guesses; the
+    /// spread is that within a kind of home lines (FCC).
+    #[default]
+    Branch,
+    /// Shops: 89 Mbit/s (sigma 0.95), 20 ms (sigma 0.35), correlated by -0.35. The medians are those of all home lines
+    /// (FCC, September 2020). The spread is that within a kind of lines, because a chain buys one kind; over all kinds
+    /// it is 1.63, and the correlation -0.74.
+    Store,
+    /// DSL: 16 Mbit/s (sigma 1.1), 35 ms (sigma 0.37), correlated by -0.46. Source: FCC.
+    Dsl,
+    /// Cable: 230 Mbit/s (sigma 0.95), 17 ms (sigma 0.29), correlated by -0.2. Source: FCC.
+    Cable,
+    /// Fibre: 305 Mbit/s (sigma 0.87), 12 ms (sigma 0.34), correlated by -0.34. Source: FCC.
+    Fibre,
+    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, nothing in 2.5% of seconds. Three carriers, measured while
+    /// driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
+    Cellular,
+    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. There is nothing in 15% of seconds.
+    /// The loss limits one connection to 11 Mbit/s; it and the seconds were measured on a moving terminal
+    /// (Satellite-vs-Cellular), the downlink on fixed ones (WetLinks). The round trip is a guess.
+    Satellite,
+    /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.
+    DataCentre,
+    /// Regions of a cloud provider: 5 Gbit/s, 5 ms. The limit of EC2 instances with less than 32 vCPU; the round trip
+    /// is a guess.
+    Cloud,
+}
+
+/// Seconds in which nothing arrives over a link, as over cellular networks and satellites.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct GapSpec {
+    /// The share of seconds that are in a gap, less than 100%.
+    pub share: Share,
+    /// The length of a gap. Its mean is finite. Without it, that of cellular networks.
+    #[serde(default = "gap_length")]
+    pub length: DurationModel,
+}
+
+const fn gap_length() -> DurationModel {
+    calibration::GAP_LENGTH
+}
+
+/// The links of a kind of site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteLink {
+    /// The downlink of a site.
+    pub downlink: RateModel,
+    /// The round trip to the registry.
+    pub rtt: DurationModel,
+    /// Segments that are lost.
+    pub loss: Share,
+    /// Seconds in which nothing arrives.
+    pub gaps: Option<GapSpec>,
+    /// The correlation of the logarithms of downlink and round trip, from -1 to 1.
+    pub correlation: f64,
+    /// The source of the values.
+    pub source: &'static str,
+}
+
+const FCC: &str = "the FCC's Measuring Broadband America, September 2020";
+
+impl SiteKind {
+    /// The word in a file and on the command line.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The links of such sites.
+    #[must_use]
+    pub fn link(self) -> SiteLink {
+        let fixed = |mbit: f64, millis, source| SiteLink {
+            downlink: BytesPerSec::from_mbit(mbit).into(),
+            rtt: SimDuration::from_millis(millis).into(),
+            loss: Share::NONE,
+            gaps: None,
+            correlation: 0.0,
+            source,
+        };
+        let drawn = |mbit: f64, sigma, millis, source| SiteLink {
+            downlink: RateModel::LogNormal {
+                median: BytesPerSec::from_mbit(mbit),
+                sigma,
+            },
+            ..fixed(mbit, millis, source)
+        };
+        let line = |mbit: (f64, f64), rtt: (u64, f64), correlation| SiteLink {
+            rtt: DurationModel::LogNormal {
+                median: SimDuration::from_millis(rtt.0),
+                sigma: rtt.1,
+            },
+            correlation,
+            ..drawn(mbit.0, mbit.1, rtt.0, FCC)
+        };
+        match self {
+            Self::Branch => SiteLink {
+                source: "a guess, with the spread within a kind of home lines",
+                ..line((100.0, 0.9), (30, 0.35), -0.3)
+            },
+            // Round trips: median and spread of the three kinds below, weighted by 1,329, 1,236 and 796 lines.
+            Self::Store => line((89.0, 0.95), (20, 0.35), -0.35),
+            Self::Dsl => line((16.0, 1.1), (35, 0.37), -0.46),
+            Self::Cable => line((230.0, 0.95), (17, 0.29), -0.2),
+            Self::Fibre => line((305.0, 0.87), (12, 0.34), -0.34),
+            Self::Cellular => SiteLink {
+                gaps: Some(GapSpec {
+                    share: Share::new(0.025),
+                    length: calibration::GAP_LENGTH,
+                }),
+                ..drawn(
+                    58.0,
+                    1.2,
+                    80,
+                    "three carriers, measured while driving; the round trip is a guess",
+                )
+            },
+            // The loss that limits one connection to the 11 Mbit/s which one connection had on average.
+            Self::Satellite => SiteLink {
+                loss: Share::new(0.000_67),
+                gaps: Some(GapSpec {
+                    share: Share::new(0.15),
+                    length: calibration::SATELLITE_GAP_LENGTH,
+                }),
+                ..drawn(
+                    170.0,
+                    0.25,
+                    50,
+                    "fixed terminals by weather; one connection, of a moving one; the round trip is a guess",
+                )
+            },
+            Self::DataCentre => fixed(
+                10_000.0,
+                1,
+                "a guess from the links of machines in data centres",
+            ),
+            Self::Cloud => fixed(
+                5_000.0,
+                5,
+                "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::EventQueue;
+    use crate::world::testing::bare_world;
+    use crate::world::{FactorModel, PlatformSpec, World};
+    use fleetsim_units::Factor;
+
+    #[test]
+    fn descriptions_have_the_values() {
+        let schema =
+            serde_json::to_value(schemars::schema_for!(SiteKind)).expect("a schema is JSON");
+        for (kind, choice) in SiteKind::value_variants()
+            .iter()
+            .zip(schema["oneOf"].as_array().expect("choices"))
+        {
+            let text = choice["description"].as_str().expect("a description");
+            let link = kind.link();
+            let sigma = |sigma: f64| format!("(sigma {sigma})");
+            let mut values = vec![
+                link.downlink.typical().to_string(),
+                link.rtt.typical().to_string(),
+            ];
+            if let RateModel::LogNormal { sigma: spread, .. } = link.downlink {
+                values.push(sigma(spread));
+            }
+            if let DurationModel::LogNormal { sigma: spread, .. } = link.rtt {
+                values.push(sigma(spread));
+            }
+            if link.correlation != 0.0 {
+                values.push(format!("correlated by {}.", link.correlation));
+            }
+            if link.loss > Share::NONE {
+                values.push(format!("a loss of {}", link.loss));
+            }
+            if let Some(gaps) = link.gaps {
+                values.push(format!("nothing in {} of seconds", gaps.share));
+            }
+            for value in values {
+                assert!(text.contains(&value), "{text}: {value}");
+            }
+            assert_eq!(choice["const"], kind.name());
+        }
+    }
+
+    #[test]
+    fn fast_lines_have_short_round_trips() {
+        let mut world = bare_world(2000);
+        let link = SiteKind::Dsl.link();
+        for cluster in &mut world.clusters {
+            (cluster.downlink, cluster.rtt) = (link.downlink.clone(), link.rtt.clone());
+            cluster.rtt_correlation = link.correlation;
+        }
+        let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
+        let logarithms = |(rate, rtt, _): (BytesPerSec, SimDuration, u32)| {
+            (libm::log(rate.get()), libm::log(rtt.as_secs_f64()))
+        };
+        let scores: Vec<(f64, f64)> = world.links().map(logarithms).collect();
+        let mean =
+            |of: fn(&(f64, f64)) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
+        let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
+        let (sx, sy) = (
+            mean(|pair| pair.0 * pair.0) - x * x,
+            mean(|pair| pair.1 * pair.1) - y * y,
+        );
+        let correlation = (mean(|pair| pair.0 * pair.1) - x * y) / (sx * sy).sqrt();
+        // The standard error is (1 - r²) / sqrt(n) = 0.018.
+        assert!((correlation + 0.46).abs() < 0.06, "{correlation}");
+        assert!(
+            (sx.sqrt() - 1.1).abs() < 0.06 && (sy.sqrt() - 0.37).abs() < 0.02,
+            "{} {}",
+            sx.sqrt(),
+            sy.sqrt()
+        );
+    }
+    #[test]
+    fn the_nodes_of_sites_are_drawn_rounded_and_at_least_one() {
+        let mut world = bare_world(2000);
+        for cluster in &mut world.clusters {
+            cluster.nodes = FactorModel::LogNormal {
+                median: Factor::new(3.0),
+                sigma: 1.0,
+            };
+        }
+        let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
+        let share = |at_most: u32| {
+            world
+                .links()
+                .filter(|(_, _, nodes)| *nodes <= at_most)
+                .count() as f64
+                / world.clusters.len() as f64
+        };
+        // Phi(ln(x + 1/2) - ln 3), with a standard error of 0.011 at most.
+        for (at_most, expected) in [(0, 0.0), (1, 0.244), (2, 0.428), (3, 0.561), (9, 0.876)] {
+            assert!(
+                (share(at_most) - expected).abs() < 0.035,
+                "{at_most}: {}",
+                share(at_most)
+            );
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Settings of a cluster and of the workloads that every cluster runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::engine::{EntityKey, Streams};
+use crate::world::calibration as default;
+use crate::world::clusters::site::{GapSpec, SiteKind, SiteLink};
+use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel, RateModel};
+use fleetsim_units::serial::positive;
+use fleetsim_units::{Share, SimDuration};
+
+/// Most worker nodes of a cluster: Kubernetes is tested with 5,000, and beyond this a count is a mistake.
+pub const MOST_NODES: u32 = 10_000;
+
+/// One Kubernetes cluster; in a file, a group of clusters that differ in their names only.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// Unique in the fleet; also the key of its random numbers. In a file with ranges: `store-{0001..0900}` is 900
+    /// clusters. Several ranges multiply. `store-{0001..}` is as many as `clusters` says.
+    #[cfg_attr(any(test, feature = "schema"), schemars(required))]
+    pub name: String,
+    /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
+    pub clusters: Option<CountOrPercent>,
+    /// The group that it belongs to: the name in the file with its ranges, or the namespace of an inventory.
+    #[serde(skip)]
+    pub group: String,
+    /// Labels of the cluster's object in the management cluster.
+    #[serde(deserialize_with = "shared")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(with = "BTreeMap<String, String>")
+    )]
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// Worker nodes; drawn for each cluster, rounded, at least one.
+    pub nodes: FactorModel,
+    /// The kind of site: the defaults of `downlink`, `rtt`, `loss` and `gaps`.
+    pub site: Option<SiteKind>,
+    /// Total rate at which its nodes can receive from outside; drawn for each cluster.
+    pub downlink: RateModel,
+    /// Round trip to the registry; drawn for each cluster.
+    pub rtt: DurationModel,
+    /// The correlation of the logarithms of downlink and round trip, if both are lognormal; that of its kind of site.
+    #[serde(skip)]
+    pub rtt_correlation: f64,
+    /// Segments lost on the way from the registry, which limits each connection.
+    pub loss: Share,
+    /// Seconds in which nothing arrives over its link. Only `cellular` and `satellite` sites have gaps by default.
+    pub gaps: Option<GapSpec>,
+    /// The shared link it sits behind: a name of `regions`.
+    #[serde(rename = "region")]
+    pub region_name: Option<String>,
+    /// Index into [`crate::world::WorldSpec::regions`] of that link.
+    #[serde(skip)]
+    pub region: Option<usize>,
+    /// The cluster's `spec.paused`.
+    pub paused: bool,
+    /// Whether the cluster has an agent (Fleet: a `status.namespace`).
+    pub registered: bool,
+    /// Whether the previous revision runs in it when an update begins; `false`: it runs nothing.
+    pub installed: bool,
+}
+
+impl ClusterSpec {
+    /// Replaces its links by those of a kind of site.
+    pub fn take_links_of(&mut self, site: SiteKind) {
+        let SiteLink {
+            downlink,
+            rtt,
+            loss,
+            gaps,
+            correlation,
+            ..
+        } = site.link();
+        (self.downlink, self.rtt, self.loss, self.gaps) = (downlink, rtt, loss, gaps);
+        (self.site, self.rtt_correlation) = (Some(site), correlation);
+    }
+
+    /// The number of nodes of the cluster with this key.
+    pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
+        match &self.nodes {
+            FactorModel::Constant(count) => count.get() as u32,
+            drawn => drawn
+                .draw(streams, cluster, "nodes", 0)
+                .get()
+                .round()
+                .clamp(1.0, f64::from(MOST_NODES)) as u32,
+        }
+    }
+}
+
+impl Default for ClusterSpec {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            group: String::new(),
+            clusters: None,
+            labels: Arc::default(),
+            nodes: default::NODES.into(),
+            site: None,
+            downlink: default::DOWNLINK.into(),
+            rtt: default::RTT,
+            rtt_correlation: 0.0,
+            loss: Share::NONE,
+            gaps: None,
+            region_name: None,
+            region: None,
+            paused: false,
+            registered: true,
+            installed: true,
+        }
+    }
+}
+
+/// Labels, which clusters of one group share.
+fn shared<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Arc<BTreeMap<String, String>>, D::Error> {
+    BTreeMap::deserialize(deserializer).map(Arc::new)
+}
+
+/// One workload that every cluster runs.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct WorkloadSpec {
+    /// Unique among the workloads; the image's name by default.
+    #[serde(default)]
+    pub name: String,
+    /// Number of pods, and their replacement in an update.
+    #[serde(rename = "~kind")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(flatten, with = "WorkloadKindText")
+    )]
+    pub kind: WorkloadKind,
+    /// The image that its pods run: a name of `images`.
+    #[serde(rename = "image")]
+    pub image_name: String,
+    /// Index into [`crate::world::WorldSpec::images`] of that image.
+    #[serde(skip)]
+    pub image: usize,
+    /// Kubernetes' `imagePullPolicy`.
+    #[serde(default, rename = "imagePullPolicy")]
+    pub pull_policy: PullPolicy,
+    /// From the start of the process until it can answer its readiness probe.
+    #[serde(default = "start")]
+    pub start: DurationModel,
+    /// The readiness probe. Without it, a pod is ready once started.
+    #[serde(default)]
+    pub readiness: Option<ProbeSpec>,
+    /// Kubernetes' `minReadySeconds`, with a unit.
+    #[serde(default)]
+    pub min_ready: SimDuration,
+    /// From the deletion of a pod until it is gone.
+    #[serde(default = "termination")]
+    pub termination: DurationModel,
+}
+
+const fn start() -> DurationModel {
+    default::START
+}
+
+const fn termination() -> DurationModel {
+    default::TERMINATION
+}
+
+/// Which Kubernetes controller runs a workload, with its rolling update settings.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(from = "WorkloadKindText")]
+pub enum WorkloadKind {
+    /// A Deployment with the RollingUpdate strategy.
+    Deployment {
+        /// Pods.
+        replicas: u32,
+        /// Pods that may be missing; percent rounds down.
+        max_unavailable: CountOrPercent,
+        /// Pods that may be too many; percent rounds up.
+        max_surge: CountOrPercent,
+        /// Kubernetes' `progressDeadlineSeconds`: without progress for longer, the Deployment counts as failed.
+        progress_deadline: SimDuration,
+    },
+    /// A DaemonSet with the RollingUpdate strategy: one pod a node.
+    DaemonSet {
+        /// Nodes that may be without a pod; percent rounds up.
+        max_unavailable: CountOrPercent,
+        /// Nodes that may have an old and a new pod; percent rounds up.
+        max_surge: CountOrPercent,
+    },
+}
+
+/// `maxUnavailable` of a Deployment. Source: api, `apps/v1` RollingUpdateDeployment.
+pub const DEPLOYMENT_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Percent(25);
+
+/// `maxSurge` of a Deployment. Source: as above.
+pub const DEPLOYMENT_MAX_SURGE: CountOrPercent = CountOrPercent::Percent(25);
+
+/// `maxUnavailable` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
+pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
+
+/// `maxSurge` of a DaemonSet. Source: as above.
+pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
+
+/// A workload's controller and its settings.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+struct WorkloadKindText {
+    /// The Kubernetes controller that runs it.
+    kind: ControllerKind,
+    /// Pods of a Deployment. 0: it is ready once its controller has observed it.
+    #[serde(default = "one")]
+    replicas: u32,
+    /// `maxUnavailable` of the rolling update. 25% for a Deployment, 1 for a DaemonSet by default.
+    max_unavailable: Option<CountOrPercent>,
+    /// `maxSurge` of the rolling update. 25% for a Deployment, 0 for a DaemonSet by default.
+    max_surge: Option<CountOrPercent>,
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. Without progress for longer, the
+    /// Deployment counts as failed (Argo CD: Degraded). Longer than `minReady`.
+    #[serde(default = "progress_deadline")]
+    progress_deadline: SimDuration,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn progress_deadline() -> SimDuration {
+    default::PROGRESS_DEADLINE
+}
+
+/// A Kubernetes workload controller.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+enum ControllerKind {
+    /// With the RollingUpdate strategy.
+    Deployment,
+    /// With the RollingUpdate strategy: one pod per node.
+    DaemonSet,
+}
+
+impl From<WorkloadKindText> for WorkloadKind {
+    fn from(written: WorkloadKindText) -> Self {
+        let WorkloadKindText {
+            kind,
+            replicas,
+            max_unavailable,
+            max_surge,
+            progress_deadline,
+        } = written;
+        match kind {
+            ControllerKind::Deployment => Self::Deployment {
+                replicas,
+                max_unavailable: max_unavailable.unwrap_or(DEPLOYMENT_MAX_UNAVAILABLE),
+                max_surge: max_surge.unwrap_or(DEPLOYMENT_MAX_SURGE),
+                progress_deadline,
+            },
+            ControllerKind::DaemonSet => Self::DaemonSet {
+                max_unavailable: max_unavailable.unwrap_or(DAEMON_SET_MAX_UNAVAILABLE),
+                max_surge: max_surge.unwrap_or(DAEMON_SET_MAX_SURGE),
+            },
+        }
+    }
+}
+
+/// When the kubelet asks the runtime to pull.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub enum PullPolicy {
+    /// When the image is not on the node.
+    #[default]
+    IfNotPresent,
+    /// For every pod; an image that is there costs the manifest requests only.
+    Always,
+}
+
+/// A readiness probe.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct ProbeSpec {
+    /// Time before the first probe.
+    pub initial_delay: SimDuration,
+    /// Time between two probes.
+    #[serde(deserialize_with = "positive")]
+    pub period: SimDuration,
+    /// Consecutive successes that make a pod ready.
+    #[serde(deserialize_with = "positive")]
+    pub success_threshold: u32,
+}
+
+impl ProbeSpec {
+    /// Time from the start of a container until its probe has succeeded, if it can answer after `able`.
+    pub(crate) fn succeeds(&self, able: SimDuration) -> SimDuration {
+        // Probes are sent every period from the start; those before the initial delay are skipped.
+        let missed = able
+            .max(self.initial_delay)
+            .as_nanos()
+            .div_ceil(self.period.as_nanos());
+        self.period * (missed + u64::from(self.success_threshold) - 1)
+    }
+}
+
+impl Default for ProbeSpec {
+    fn default() -> Self {
+        Self {
+            initial_delay: SimDuration::ZERO,
+            period: default::PROBE_PERIOD,
+            success_threshold: 1,
+        }
+    }
+}

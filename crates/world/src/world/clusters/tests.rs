@@ -1,0 +1,210 @@
+//! Agents against times computed by hand.
+
+use crate::world::clusters::agent_spec::{AgentSpec, DebounceSpec, LookSpec, ReadinessSpec};
+use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
+use crate::world::event::{AgentEvent, Event};
+use crate::world::spec::{ReleaseKind, WorldSpec};
+use crate::world::testing::{Played, bare_world, fixed, play_agent};
+use fleetsim_units::{SimDuration, SimTime};
+
+const DEBOUNCE: ReadinessSpec = ReadinessSpec::Debounce(DebounceSpec::FLEET);
+const LOOKS: ReadinessSpec = ReadinessSpec::Looks(LookSpec::KUBEFLEET);
+
+/// 0.5 s to the agent, 3 s to apply, 0.25 s for a report.
+const AGENT: AgentSpec = AgentSpec {
+    instruction_delay: fixed(SimDuration::from_millis(500)),
+    apply: fixed(SimDuration::from_secs(3)),
+    report_delay: fixed(SimDuration::from_millis(250)),
+    ..AgentSpec::INSTANT
+};
+
+/// The end of the apply.
+const APPLIED: f64 = 3.5;
+/// A report on its way.
+const REPORT: f64 = 0.25;
+
+/// One cluster whose pod is available so many seconds after the apply: after a pull of 1 s, and `minReadySeconds`.
+fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
+    let mut world = bare_world(1);
+    world.release = release;
+    world.workloads[0].min_ready = SimDuration::from_secs(ready_after - 1);
+    world
+}
+
+/// The same workload without pods.
+fn without_pods(workload: &WorkloadSpec) -> WorkloadSpec {
+    let WorkloadKind::Deployment {
+        max_unavailable,
+        max_surge,
+        progress_deadline,
+        ..
+    } = workload.kind
+    else {
+        unreachable!("the bare world runs a Deployment");
+    };
+    let kind = WorkloadKind::Deployment {
+        replicas: 0,
+        max_unavailable,
+        max_surge,
+        progress_deadline,
+    };
+    WorkloadSpec {
+        name: "empty".to_owned(),
+        kind,
+        ..workload.clone()
+    }
+}
+
+fn play(world: &WorldSpec, readiness: &ReadinessSpec) -> Played {
+    play_agent(
+        world,
+        AgentSpec {
+            readiness: readiness.clone(),
+            ..AGENT
+        },
+    )
+}
+
+/// The arrivals of reports, in seconds after the end of the apply, with the readiness that they state.
+fn reports(played: &Played) -> Vec<(f64, bool)> {
+    let arrived = played.events.iter().filter_map(|(at, event)| match event {
+        Event::Agent(AgentEvent::ReportArrives(report)) => {
+            Some((at.as_secs_f64() - APPLIED - REPORT, report.ready))
+        }
+        _ => None,
+    });
+    arrived
+        .map(|(at, ready)| ((at * 1000.0).round() / 1000.0, ready))
+        .collect()
+}
+
+#[test]
+fn an_agent_that_watches_reports_after_its_delay() {
+    let delay = ReadinessSpec::Delay(fixed(SimDuration::from_secs(5)));
+    assert_eq!(
+        reports(&play(&world(ReleaseKind::Initial, 1), &delay)),
+        [(0.0, false), (6.0, true)]
+    );
+}
+
+#[test]
+fn a_debounced_report_of_a_first_deployment_waits_for_the_watch() {
+    // Ready before the watch begins, or before its first report: reported 5 + 5 s after the apply. Later: 5 s later.
+    for (ready, reported) in [(1, 10.0), (7, 10.0), (12, 17.0)] {
+        let played = play(&world(ReleaseKind::Initial, ready), &DEBOUNCE);
+        assert_eq!(
+            reports(&played),
+            [(0.0, false), (reported, true)],
+            "ready after {ready} s"
+        );
+    }
+}
+
+#[test]
+fn a_debounced_report_of_an_update_counts_from_the_first_event() {
+    // The new pod's creation is the first event and its readiness the next: one report after 5 s, or two.
+    for (ready, reported) in [(1, 5.0), (4, 5.0), (7, 12.0)] {
+        let played = play(&world(ReleaseKind::Update, ready), &DEBOUNCE);
+        assert_eq!(
+            reports(&played),
+            [(0.0, false), (reported, true)],
+            "ready after {ready} s"
+        );
+    }
+}
+
+#[test]
+fn an_agent_that_looks_sees_readiness_at_its_next_look() {
+    for (ready, reported) in [(1, 5.0), (6, 7.0), (300, 378.114), (600, 801.280)] {
+        let played = play(&world(ReleaseKind::Initial, ready), &LOOKS);
+        assert_eq!(
+            reports(&played),
+            [(0.0, false), (reported, true)],
+            "ready after {ready} s"
+        );
+    }
+}
+
+#[test]
+fn a_changed_result_begins_the_looks_anew() {
+    // The empty workload is available at the look after 5 s. Then looks come after 5 and 2 more, at 10 and 12; without
+    // the change they would come at 9.4 and 12.28.
+    let mut world = world(ReleaseKind::Initial, 11);
+    world.workloads.push(without_pods(&world.workloads[0]));
+    assert_eq!(reports(&play(&world, &LOOKS)), [(0.0, false), (12.0, true)]);
+}
+
+#[test]
+fn a_release_without_workloads_is_ready_when_it_is_applied() {
+    let mut world = bare_world(1);
+    world.workloads.clear();
+    for readiness in [&AGENT.readiness, &DEBOUNCE, &LOOKS] {
+        let played = play(&world, readiness);
+        assert_eq!(
+            (reports(&played), played.totals.pulls),
+            (vec![(0.0, true)], 0),
+            "{readiness:?}"
+        );
+    }
+}
+
+#[test]
+fn a_deployment_without_pods_is_ready_once_its_controller_has_observed_it() {
+    let mut world = bare_world(1);
+    world.workloads = vec![without_pods(&world.workloads[0])];
+    assert_eq!(reports(&play(&world, &AGENT.readiness)), [(0.0, true)]);
+    assert_eq!(
+        reports(&play(&world, &LOOKS)),
+        [(0.0, false), (5.0, true)],
+        "its first look"
+    );
+    assert_eq!(
+        reports(&play(&world, &DEBOUNCE)),
+        [(0.0, false), (10.0, true)],
+        "when the watch has begun"
+    );
+    world.release = ReleaseKind::Update;
+    assert_eq!(
+        reports(&play(&world, &DEBOUNCE)),
+        [(0.0, false), (5.0, true)],
+        "its changed template is an event"
+    );
+}
+
+#[test]
+fn an_apply_that_waits_ends_with_readiness() {
+    for readiness in [DEBOUNCE, LOOKS] {
+        let played = play_agent(
+            &world(ReleaseKind::Initial, 7),
+            AgentSpec {
+                wait: true,
+                readiness,
+                ..AGENT
+            },
+        );
+        assert_eq!(reports(&played), [(7.0, true)]);
+        let applied = played.facts[0].applied.map_or(0.0, SimTime::as_secs_f64);
+        assert!(
+            (applied - APPLIED - 7.0).abs() < 1e-6,
+            "applied after {applied} s"
+        );
+    }
+}
+
+#[test]
+fn an_apply_that_waits_for_a_pod_that_crashes_does_not_end() {
+    // It crashes 5 s after each start and is never available.
+    let mut world = world(ReleaseKind::Initial, 7);
+    world.faults.defect.share = fleetsim_units::Share::ALL;
+    let played = play_agent(
+        &world,
+        AgentSpec {
+            wait: true,
+            ..AGENT
+        },
+    );
+    assert_eq!(
+        (reports(&played), played.facts[0].applied),
+        (Vec::new(), None)
+    );
+}

@@ -1,0 +1,214 @@
+//! Pull-through caches, one per cluster or region: distribution's proxy mode and Harbor's proxy projects. The caches of
+//! Diego's cells are such, too.
+//!
+//! A node sends all requests to its cache, which asks the registry for what it lacks. A missing blob takes two
+//! concurrent transfers, from the registry to the cache and from the cache to the node; the node has the blob when
+//! both have completed. They are concurrent because a cache forwards bytes as they arrive. They are two because they
+//! cross different links, and because the first may complete long before a slow node's second and fill the cache for
+//! all others. The second may run ahead of the first for a while, which uses bandwidth near the node too early, never
+//! too much of it.
+//!
+//! Until the first copy of a blob is complete, every other request fetches it again (`coalesce: none`). distribution
+//! documents that (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor does the same
+//! (goharbor/harbor @c50c7dd `src/server/middleware/repoproxy/proxy.go`, requested in harbor#22184). Distribution 2
+//! fetches one more copy for itself (`ownCopy`; v2.8 `registry/proxy/proxyblobstore.go`), which the laboratory shows.
+//! `wait` and `stream` show the effect of merging. A tag is requested from the registry each time (distribution
+//! `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by digest and configs are kept. Above Harbor's limit of
+//! upstream connections the cache responds 429.
+//!
+//! A cell of Diego, which runs instances of Cloud Foundry's apps, downloads a droplet once and keeps it; instances that
+//! start on it meanwhile wait for that download, and others for one of its connections (code.cloudfoundry.org/executor
+//! `depot/steps/download_step.go`, cacheddownloader `cached_downloader.go`). Copies within the cell cross no link.
+//!
+//! Left out: the requests of a cache's own copy, which waits for no connection of the registry; the caches' tokens,
+//! disks and CPU, and their content before the run.
+
+use crate::flow::{LinkId, Network};
+use crate::world::distribution::cache_room::CacheRoom;
+use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
+use crate::world::distribution::method::{DistributionMethod, RouteQuery};
+use crate::world::distribution::spec::{CachePlace, CacheSpec};
+use crate::world::ids::{ClusterId, NodeId, StoreId};
+use crate::world::nodes::catalog::ImageRef;
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::payload::{BlobSource, Routing};
+use fleetsim_units::{BytesPerSec, SimDuration};
+
+/// One cache.
+#[derive(Debug)]
+struct Cache {
+    link: LinkId,
+    place: Destination,
+    cache_store: CacheStore,
+    /// By image: index and manifest, and config.
+    manifests: Vec<bool>,
+    configs: Vec<bool>,
+}
+
+/// All caches.
+#[derive(Debug)]
+pub(super) struct Caches {
+    spec: CacheSpec,
+    caches: Vec<Cache>,
+    /// By cluster: its cache, if it has one.
+    of_cluster: Vec<Option<StoreId>>,
+    /// By node: the links behind its cache, which are the downlink of its cluster for a regional cache, and its
+    /// network card.
+    last: Vec<Vec<LinkId>>,
+}
+
+impl Caches {
+    /// Caches with these links.
+    pub(super) fn new(
+        spec: &CacheSpec,
+        links: &[(LinkId, Destination)],
+        of_cluster: Vec<Option<StoreId>>,
+        last: Vec<Vec<LinkId>>,
+        (blobs, images): (usize, usize),
+    ) -> Self {
+        let cache = |&(link, from): &(LinkId, Destination)| Cache {
+            link,
+            place: from,
+            cache_store: CacheStore::new(blobs, spec.coalesce, spec.ttl, spec.upstream_connections),
+            manifests: vec![false; images],
+            configs: vec![false; images],
+        };
+        Self {
+            spec: spec.clone(),
+            caches: links.iter().map(cache).collect(),
+            of_cluster,
+            last,
+        }
+    }
+
+    /// Each keeps so many bytes, and lets requests wait for a free connection.
+    pub(super) fn with_room(mut self, room: &CacheRoom) -> Self {
+        for cache in &mut self.caches {
+            let stock = CacheStore::new(0, self.spec.coalesce, self.spec.ttl, None);
+            cache.cache_store =
+                std::mem::replace(&mut cache.cache_store, stock).with_room(room.clone());
+        }
+        self
+    }
+
+    /// By cluster: its cache, one per cluster or region.
+    pub(super) fn places(per: CachePlace, regions: &[Option<usize>]) -> Vec<Option<StoreId>> {
+        let store = StoreId::at;
+        match per {
+            CachePlace::Cluster => (0..regions.len()).map(|at| Some(store(at))).collect(),
+            CachePlace::Region => regions.iter().map(|region| region.map(store)).collect(),
+        }
+    }
+}
+
+impl DistributionMethod for Caches {
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
+        let Some(store) = self.of_cluster[query.cluster.index()] else {
+            return (
+                Routing::Upstream {
+                    detour: SimDuration::ZERO,
+                },
+                BlobSource::Registry,
+            );
+        };
+        let cache = &mut self.caches[store.index()];
+        let rtt = self.spec.rtt;
+        let image = usize::from(query.image.0);
+        let near = (
+            Routing::Nearby { wait: rtt },
+            BlobSource::Store(store, None),
+        );
+        let upstream = Routing::Upstream { detour: rtt };
+        match query.request {
+            // This connects to the cache, which needs no token.
+            Request::Challenge => (Routing::Nearby { wait: rtt * 2 }, BlobSource::Registry),
+            Request::Token => (
+                Routing::Nearby {
+                    wait: SimDuration::ZERO,
+                },
+                BlobSource::Registry,
+            ),
+            Request::Resolve => (upstream, BlobSource::Registry),
+            Request::Index | Request::Manifest if cache.manifests[image] => near,
+            Request::Config if cache.configs[image] => near,
+            Request::Index | Request::Manifest => (upstream, BlobSource::Registry),
+            Request::Config => (upstream, BlobSource::Miss(store)),
+            Request::Layer(_) => {
+                let blob = query.blob().expect("a layer is a blob");
+                match cache
+                    .cache_store
+                    .look_up(query.now, blob, (query.pull, query.request))
+                {
+                    CacheLookup::Hit => near,
+                    CacheLookup::Filling(fill) => (
+                        Routing::Nearby { wait: rtt },
+                        BlobSource::Store(store, Some(fill)),
+                    ),
+                    CacheLookup::Miss => (upstream, BlobSource::Miss(store)),
+                    CacheLookup::Waits => (Routing::Waits, BlobSource::Store(store, None)),
+                    CacheLookup::Full => (
+                        Routing::Refused { wait: rtt },
+                        BlobSource::Store(store, None),
+                    ),
+                }
+            }
+        }
+    }
+
+    fn note_response(&mut self, cluster: ClusterId, image: ImageRef, request: Request) {
+        let Some(store) = self.of_cluster[cluster.index()] else {
+            return;
+        };
+        let cache = &mut self.caches[store.index()];
+        match request {
+            Request::Manifest => cache.manifests[usize::from(image.0)] = true,
+            Request::Config => cache.configs[usize::from(image.0)] = true,
+            _ => {}
+        }
+    }
+
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        node: NodeId,
+        _blob: u16,
+        _network: &mut Network,
+    ) -> Leg {
+        let (BlobSource::Store(store, _) | BlobSource::Miss(store)) = source else {
+            unreachable!("{source:?} is no cache");
+        };
+        let links = std::iter::once(self.caches[store.index()].link)
+            .chain(self.last[node.index()].iter().copied());
+        Leg {
+            links: links.collect(),
+            connection: self.spec.per_connection.into(),
+        }
+    }
+
+    fn reads(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        let store = self.of_cluster[cluster.index()]?;
+        Some((
+            self.last_leg(BlobSource::Store(store, None), node, blob, network),
+            self.spec.rtt,
+        ))
+    }
+
+    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
+        (self.caches[store.index()].place, None)
+    }
+
+    fn contents(&mut self, store: StoreId) -> &mut CacheStore {
+        &mut self.caches[store.index()].cache_store
+    }
+
+    fn store_of(&self, cluster: ClusterId) -> Option<StoreId> {
+        self.of_cluster[cluster.index()]
+    }
+}

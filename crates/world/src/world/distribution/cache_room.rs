@@ -1,0 +1,86 @@
+//! The room of a store that keeps a limited number of bytes: what was used least recently makes way.
+//!
+//! Diego's cells keep downloads so (code.cloudfoundry.org/cacheddownloader, `file_cache.go`: the entry with the oldest
+//! access is removed until the new one fits). A blob that is larger than the whole room is not kept at all.
+
+use fleetsim_units::{Bytes, SimTime};
+
+/// The room of one store.
+#[derive(Clone, Debug)]
+pub(crate) struct CacheRoom {
+    most: Bytes,
+    /// By blob.
+    sizes: Vec<Bytes>,
+    /// By blob that is kept: when it was used last.
+    used: Vec<Option<SimTime>>,
+}
+
+impl CacheRoom {
+    /// Room for `most` bytes of blobs of these sizes.
+    pub(super) fn new(most: Bytes, sizes: Vec<Bytes>) -> Self {
+        Self {
+            most,
+            used: vec![None; sizes.len()],
+            sizes,
+        }
+    }
+
+    /// A blob is used.
+    pub(super) fn touch(&mut self, blob: usize, now: SimTime) {
+        self.used[blob] = Some(now);
+    }
+
+    /// A blob has arrived. Returns the blobs that are not kept any more, or the blob itself if it does not fit at all.
+    pub(super) fn keep(&mut self, blob: usize, now: SimTime) -> Vec<usize> {
+        if self.sizes[blob] > self.most {
+            return vec![blob];
+        }
+        self.used[blob] = Some(now);
+        let mut gone = Vec::new();
+        while self.kept() > self.most.get() {
+            let others = (0..self.used.len()).filter(|other| *other != blob);
+            let oldest = others
+                .filter_map(|other| Some((self.used[other]?, other)))
+                .min();
+            let Some((_, oldest)) = oldest else { break };
+            self.used[oldest] = None;
+            gone.push(oldest);
+        }
+        gone
+    }
+
+    fn kept(&self) -> u64 {
+        self.used
+            .iter()
+            .zip(&self.sizes)
+            .filter(|(used, _)| used.is_some())
+            .map(|(_, size)| size.get())
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_least_recently_makes_way() {
+        let at = SimTime::from_secs;
+        let sizes = [40, 40, 40, 101].map(Bytes::new).to_vec();
+        let mut room = CacheRoom::new(Bytes::new(100), sizes);
+        assert_eq!(room.keep(0, at(1)), [0; 0]);
+        assert_eq!(room.keep(1, at(2)), [0; 0]);
+        room.touch(0, at(3));
+        assert_eq!(
+            room.keep(2, at(4)),
+            [1],
+            "80 + 40 > 100, and blob 1 was not used since 2 s"
+        );
+        assert_eq!(
+            room.keep(3, at(5)),
+            [3],
+            "101 > 100: it would not fit into an empty room"
+        );
+        assert_eq!(room.keep(1, at(6)), [0]);
+    }
+}

@@ -1,0 +1,351 @@
+//! Carries out what a method of distribution decides: routes requests, transfers blobs and settles layers.
+//!
+//! A blob that comes from a store is on its node when the node's own transfer, the *last leg*, has completed, and so
+//! has the store's fill, the *first leg*, if that was in progress. The last piece of a swarm comes a little later.
+
+use crate::engine::dist;
+use crate::flow::TransferId;
+use crate::world::World;
+use crate::world::distribution::Fill;
+use crate::world::distribution::cache_store::Waiter;
+use crate::world::distribution::method::{MemberChange, RouteQuery};
+use crate::world::distribution::spec::DistributionKind;
+use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
+use crate::world::ids::{FillId, PullId, StoreId};
+use crate::world::nodes::catalog::ImageRef;
+use crate::world::nodes::pull_progress::Fetch;
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
+use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
+
+impl World<'_> {
+    pub(crate) fn handle_distribution(&mut self, event: DistributionEvent, queue: &mut Queue) {
+        match event {
+            DistributionEvent::ReadsBegin { node, image } => {
+                self.reads_begin(node, ImageRef(image), queue)
+            }
+            DistributionEvent::PrePullGroup => self.pre_pull_group(queue),
+            DistributionEvent::Released => {}
+        }
+    }
+
+    /// Routes a request. For a blob, the pull remembers who sends it.
+    pub(crate) fn route_request(&mut self, id: PullId, request: Request, now: SimTime) -> Routing {
+        let pull = &mut self.pulls[id.index()];
+        let cluster = self.nodes[pull.node.index()].cluster;
+        let query = RouteQuery {
+            now,
+            node: pull.node,
+            cluster,
+            pull: id,
+            request,
+            image: pull.image,
+            catalog: &self.catalog,
+            nodes: &self.nodes,
+            members: self.clusters[cluster.index()].nodes.clone(),
+            streams: &self.streams,
+        };
+        let (routing, source) = self.delivery.mirrors.route(&query).unwrap_or_else(|spent| {
+            let (routing, source) = self.delivery.method.route(&query);
+            (routing.later(spent), source)
+        });
+        pull.set_source(request, source);
+        routing
+    }
+
+    /// The registry, or a nearer host, has responded.
+    pub(crate) fn note_response(&mut self, id: PullId, request: Request) {
+        let pull = &self.pulls[id.index()];
+        let cluster = self.nodes[pull.node.index()].cluster;
+        self.delivery
+            .method
+            .note_response(cluster, pull.image, request);
+    }
+
+    /// Starts the transfer of a blob from another sender than the registry.
+    pub(crate) fn start_nearby_transfer(
+        &mut self,
+        id: PullId,
+        request: Request,
+        size: Bytes,
+        payload: Payload,
+        queue: &mut Queue,
+    ) -> TransferId {
+        let now = queue.now();
+        let pull = &self.pulls[id.index()];
+        let (node, mut source) = (pull.node, pull.source(request));
+        let layer = match request {
+            Request::Layer(layer) => {
+                Some(self.catalog.image(pull.image).layers[usize::from(layer)])
+            }
+            _ => None,
+        };
+        let blob = layer.map(|layer| layer.blob);
+        if let BlobSource::Miss(store) = source {
+            let fill = self.begin_fill(
+                id,
+                store,
+                blob,
+                layer.map_or(size, |layer| layer.compressed),
+                queue,
+            );
+            source = BlobSource::Store(store, blob.map(|_| fill));
+            self.pulls[id.index()].set_source(request, source);
+        }
+        let network = &mut self.transfers.network;
+        if let (BlobSource::Store(store, _), Some(blob)) = (source, blob) {
+            self.delivery
+                .method
+                .member(store, blob, MemberChange::Joins, now, network);
+        }
+        let leg = match source {
+            BlobSource::Mirror(at) => self.delivery.mirrors.leg(at, node, &self.transfers.links),
+            _ => self
+                .delivery
+                .method
+                .last_leg(source, node, blob.unwrap_or(0), network),
+        };
+        let sender = match source {
+            BlobSource::Peer(_) => Sender::Peers,
+            BlobSource::Mirror(_) => Sender::Cache,
+            _ => self.sender_of_stores(),
+        };
+        let transfer = Transfer {
+            payload,
+            bytes: size,
+            sender,
+            receiver: Some(node),
+            warms: None,
+        };
+        let transfer = self.transfers.start_over(now, &leg, transfer);
+        self.note_download_begins(node);
+        self.rates_changed(queue);
+        transfer
+    }
+
+    /// The sender of bytes that come from a cache, or from a swarm.
+    pub(super) fn sender_of_stores(&self) -> Sender {
+        match self.spec.distribution.kind {
+            DistributionKind::Pieces(_) => Sender::Peers,
+            _ => Sender::Cache,
+        }
+    }
+
+    fn begin_fill(
+        &mut self,
+        pull: PullId,
+        store: StoreId,
+        blob: Option<u16>,
+        size: Bytes,
+        queue: &mut Queue,
+    ) -> FillId {
+        let owner = (!self.delivery.method.contents(store).is_shared()).then_some(pull);
+        let fill = self.start_fill(pull, Fill::new(store, blob, owner), size, queue);
+        if let Some(blob) = blob {
+            let contents = self.delivery.method.contents(store);
+            let waiters = contents.fill_begins(blob, pull, fill);
+            if contents.lacks_own_copy(blob) {
+                let registry = self.registry_of(pull);
+                self.registries[registry].unasked_transfer_begins();
+                let copy = self.start_fill(pull, Fill::new(store, Some(blob), None), size, queue);
+                self.delivery
+                    .method
+                    .contents(store)
+                    .own_copy_begins(blob, copy);
+            }
+            self.resend_waiting(waiters, queue);
+        }
+        fill
+    }
+
+    /// Starts the transfer of a fill, which a pull has caused.
+    fn start_fill(&mut self, pull: PullId, fill: Fill, size: Bytes, queue: &Queue) -> FillId {
+        let id = FillId::at(self.delivery.fills.len());
+        let blob = fill.blob;
+        let (to, most) = self.delivery.method.first_leg(fill.store);
+        let registry = self.registry_of(pull);
+        let cap = match (self.connection_cap(pull, blob), most) {
+            (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
+            (cap, most) => cap.or(most),
+        };
+        let connection = self.connect(self.pulls[pull.index()].node, registry, cap);
+        let leg = Leg {
+            links: self.transfers.links.path(registry, to),
+            connection,
+        };
+        let sender = Sender::RegistryFill(registry);
+        let transfer = Transfer {
+            payload: Payload::Fill(id),
+            bytes: size,
+            sender,
+            receiver: None,
+            warms: blob,
+        };
+        let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
+        self.registries[registry].transfer_begins();
+        self.meter.registry_downloads.rise();
+        self.delivery.fills.push(Fill { transfer, ..fill });
+        id
+    }
+
+    /// Sends requests again that waited for a fill.
+    fn resend_waiting(&mut self, waiters: Vec<Waiter>, queue: &mut Queue) {
+        for (pull, request) in waiters {
+            if !self.pulls[pull.index()].ended {
+                self.send(pull, request, queue);
+            }
+        }
+    }
+
+    /// A store has all bytes of a fill.
+    pub(crate) fn fill_ended(&mut self, id: FillId, queue: &mut Queue) {
+        let fill = &mut self.delivery.fills[id.index()];
+        fill.transfer = None;
+        let followers = std::mem::take(&mut fill.followers);
+        let (store, Some(blob)) = (fill.store, fill.blob) else {
+            return;
+        };
+        let waiters = self
+            .delivery
+            .method
+            .contents(store)
+            .fill_ends(blob, id, Some(queue.now()));
+        self.resend_waiting(waiters, queue);
+        for (pull, layer) in followers {
+            self.settle_layer(pull, layer, store, blob, queue);
+        }
+    }
+
+    /// A node's own transfer of a layer has completed. Returns whether the layer is complete: not if its store is
+    /// still filling (a lazy pull needs only a small part, which the store has had for long).
+    pub(crate) fn last_leg_ended(
+        &mut self,
+        id: PullId,
+        layer: u16,
+        size: Bytes,
+        queue: &mut Queue,
+    ) -> bool {
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
+        let pull = &mut self.pulls[id.index()];
+        let BlobSource::Store(store, fill) = pull.source(Request::Layer(layer)) else {
+            return true;
+        };
+        if pull.failing_layer == Some(usize::from(layer)) || is_lazy {
+            return true;
+        }
+        let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
+        pull.fetches[usize::from(layer)] = Fetch::Settling(size);
+        match fill.map(|fill| &mut self.delivery.fills[fill.index()]) {
+            Some(fill) if fill.transfer.is_some() => fill.followers.push((id, layer)),
+            _ => self.settle_layer(id, layer, store, blob, queue),
+        }
+        false
+    }
+
+    fn settle_layer(
+        &mut self,
+        id: PullId,
+        layer: u16,
+        store: StoreId,
+        blob: u16,
+        queue: &mut Queue,
+    ) {
+        let node = self.nodes[self.pulls[id.index()].node.index()].key;
+        let lost = self
+            .delivery
+            .method
+            .timeouts()
+            .map_or(SimDuration::ZERO, |timeouts| {
+                let mut rng = self
+                    .streams
+                    .stream_nth(node, "peer time-outs", u64::from(blob));
+                let failed =
+                    std::iter::repeat_with(|| dist::bernoulli(&mut rng, timeouts.share.get()));
+                timeouts.after * failed.take_while(|failed| *failed).count() as u64
+            });
+        let after = self.delivery.method.settling(store, blob) + lost;
+        if after.is_zero() {
+            self.layer_settled(id, layer, queue);
+        } else {
+            queue.schedule_in(after, Event::Pull(id, PullEvent::LayerSettles(layer)));
+        }
+    }
+
+    /// A layer that came from a store is complete on its node.
+    pub(crate) fn layer_settled(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+        let pull = &self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        let Fetch::Settling(size) = pull.fetches[usize::from(layer)] else {
+            unreachable!("a layer settles once");
+        };
+        self.change_member(id, layer, MemberChange::Completes, queue.now());
+        self.layer_arrived(id, usize::from(layer), size, queue);
+        self.rates_changed(queue);
+    }
+
+    /// The node of a pull joins or leaves the swarm of a layer.
+    pub(crate) fn change_member(
+        &mut self,
+        id: PullId,
+        layer: u16,
+        change: MemberChange,
+        now: SimTime,
+    ) {
+        let pull = &self.pulls[id.index()];
+        let BlobSource::Store(store, _) = pull.source(Request::Layer(layer)) else {
+            return;
+        };
+        let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
+        self.delivery
+            .method
+            .member(store, blob, change, now, &mut self.transfers.network);
+    }
+
+    /// A pull has failed: its own fills are cancelled, and requests that waited for them are sent again.
+    pub(crate) fn cancel_distribution(&mut self, id: PullId, queue: &mut Queue) {
+        let mut waiters = Vec::new();
+        for at in 0..self.delivery.fills.len() {
+            let fill = &mut self.delivery.fills[at];
+            let Some(transfer) = fill.transfer.take_if(|_| fill.owner == Some(id)) else {
+                continue;
+            };
+            let (store, blob) = (fill.store, fill.blob);
+            self.cancel_transfer(transfer, queue.now());
+            if let Some(blob) = blob {
+                waiters.extend(self.delivery.method.contents(store).fill_ends(
+                    blob,
+                    FillId::at(at),
+                    None,
+                ));
+            }
+        }
+        let cluster = self.nodes[self.pulls[id.index()].node.index()].cluster;
+        if let Some(store) = self.delivery.method.store_of(cluster) {
+            waiters.extend(self.delivery.method.contents(store).cancel_pull(id));
+        }
+        self.resend_waiting(waiters, queue);
+    }
+
+    /// True if a fill waits for the repair of a cluster's link.
+    pub(crate) fn has_fill_behind_a_repair(&self) -> bool {
+        self.delivery
+            .fills
+            .iter()
+            .filter(|fill| fill.transfer.is_some())
+            .any(|fill| match self.delivery.method.first_leg(fill.store).0 {
+                Destination::Cluster(cluster) => self.is_repair_due(cluster),
+                Destination::Region(_) | Destination::Node(_) => false,
+            })
+    }
+
+    /// The fill that a layer waits for after its own transfer has completed.
+    pub(crate) fn awaited_fill(&self, id: PullId, layer: u16) -> Option<TransferId> {
+        match self.pulls[id.index()].source(Request::Layer(layer)) {
+            BlobSource::Store(_, Some(fill)) => self.delivery.fills[fill.index()].transfer,
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Containers that start before their image is complete: eStargz, SOCI, Nydus, overlaybd.
+//!
+//! A layer is mounted once its table of contents and its prefetched part have arrived; nothing is unpacked. A
+//! container then reads the rest of what it needs to become ready: `startFraction` of the image's bytes (mean 6.4 %
+//! over 57 images: Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a
+//! round trip and the time to serve a request, and its bytes cross the same links as everything else. The rest arrives
+//! slowly in the background, and then the node has the whole blob. So lazy pulling loses to a plain pull where round
+//! trips are long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL from 150 ms on.
+//!
+//! Mounting takes a time of its own beside the bytes (`mount`): published lazy starts have a floor of about 1.2 s. A
+//! service that prepares images (by converting or indexing them) may not have prepared a new one yet: it is then
+//! pulled whole.
+//!
+//! A cache or a swarm serves reads without waiting for the whole blob; otherwise the registry does. The round trips
+//! come first and all bytes after them in one transfer: the sum is right, the order within is not.
+//!
+//! Left out: reads after a container is ready, containers that share reads, overhead of formats in bytes and CPU,
+//! requests of reads at the registry's limits (they are many and small; a registry with a limit would be affected),
+//! and the time of the blob host to serve each.
+
+use crate::world::World;
+use crate::world::distribution::spec::LazySpec;
+use crate::world::event::{DistributionEvent, Event, Queue};
+use crate::world::ids::{NodeId, PodId};
+use crate::world::nodes::catalog::{ImageRef, Layer};
+use crate::world::nodes::node::{Blob, ReadProgress};
+use crate::world::transfers::links::Leg;
+use crate::world::transfers::payload::{Payload, Sender, Transfer};
+use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
+
+/// The parts of a layer, in the order in which they arrive.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Parts {
+    mount: Bytes,
+    reads: Bytes,
+    rest: Bytes,
+}
+
+impl LazySpec {
+    fn parts(&self, layer: &Layer) -> Parts {
+        let size = layer.compressed;
+        let needed = size.mul_f64(self.start_fraction.get());
+        let prefetched = needed.mul_f64(self.prefetch.get());
+        let mount = Bytes::new((self.toc + prefetched).get().min(size.get()));
+        let reads = Bytes::new((needed - prefetched).get().min((size - mount).get()));
+        Parts {
+            mount,
+            reads,
+            rest: size - mount - reads,
+        }
+    }
+
+    /// The bytes that a layer needs to be mounted.
+    pub(crate) fn mount_size(&self, layer: &Layer) -> Bytes {
+        self.parts(layer).mount
+    }
+}
+
+impl<'s> World<'s> {
+    fn lazy(&self) -> &'s LazySpec {
+        let spec: &'s _ = self.spec;
+        spec.distribution
+            .lazy
+            .as_ref()
+            .expect("only lazy pulls read on demand")
+    }
+
+    /// Whether an image is pulled lazily: only if the streaming service has prepared it.
+    pub(crate) fn is_lazy(&self, image: ImageRef) -> bool {
+        self.spec.distribution.lazy.is_some() && self.catalog.image(image).is_prepared
+    }
+
+    /// The layers of an image that are mounted on a node.
+    fn mounted_layers(&self, node: NodeId, image: ImageRef) -> impl Iterator<Item = &Layer> {
+        let blobs = &self.nodes[node.index()].content.blobs;
+        let is_mounted = |layer: &&Layer| blobs[usize::from(layer.blob)] == Blob::Mounted;
+        self.catalog.image(image).layers.iter().filter(is_mounted)
+    }
+
+    /// Starts the reads of a container that is about to start. Returns false if there is nothing to read.
+    pub(crate) fn read_on_demand(
+        &mut self,
+        pod: PodId,
+        after: SimDuration,
+        queue: &mut Queue,
+    ) -> bool {
+        let (node, image) = (self.pods[pod.index()].node, self.pods[pod.index()].image);
+        if !self.is_lazy(image) {
+            return false;
+        }
+        match &mut self.nodes[node.index()].content_mut().reading[usize::from(image.0)] {
+            ReadProgress::Done => false,
+            ReadProgress::Now(waiting) => {
+                waiting.push(pod);
+                true
+            }
+            reading @ ReadProgress::NotYet => {
+                *reading = ReadProgress::Now(vec![pod]);
+                let (bytes, mounted) = self.to_read(node, image);
+                let round_trips = if mounted {
+                    self.round_trips(node, image, bytes)
+                } else {
+                    SimDuration::ZERO
+                };
+                let mount = self.draw(pod, &self.lazy().mount, "lazy mount", 0);
+                queue.schedule_in(
+                    after + mount + round_trips,
+                    Event::Distribution(DistributionEvent::ReadsBegin {
+                        node,
+                        image: image.0,
+                    }),
+                );
+                true
+            }
+        }
+    }
+
+    /// Bytes of an image that are read on demand, and whether any of its layers is mounted at all.
+    fn to_read(&self, node: NodeId, image: ImageRef) -> (Bytes, bool) {
+        let lazy = self.lazy();
+        let reads: Vec<Bytes> = self
+            .mounted_layers(node, image)
+            .map(|layer| lazy.parts(layer).reads)
+            .collect();
+        (reads.iter().copied().sum(), !reads.is_empty())
+    }
+
+    fn round_trips(&mut self, node: NodeId, image: ImageRef, bytes: Bytes) -> SimDuration {
+        let lazy = self.lazy();
+        let reads = bytes
+            .get()
+            .div_ceil(lazy.read.get())
+            .div_ceil(u64::from(lazy.parallel_reads));
+        let each = match self.reads_from(node, image) {
+            Some((_, rtt)) => rtt,
+            None => self.clusters[self.nodes[node.index()].cluster.index()].rtt,
+        };
+        each * reads
+    }
+
+    /// The cache or swarm that serves reads, if any.
+    fn reads_from(&mut self, node: NodeId, image: ImageRef) -> Option<(Leg, SimDuration)> {
+        let cluster = self.nodes[node.index()].cluster;
+        let blob = self.catalog.image(image).layers.first()?.blob;
+        self.delivery
+            .method
+            .reads(cluster, node, blob, &mut self.transfers.network)
+    }
+
+    /// Starts the transfer of a container's reads.
+    pub(crate) fn reads_begin(&mut self, node: NodeId, image: ImageRef, queue: &mut Queue) {
+        let (bytes, _) = self.to_read(node, image);
+        self.start_lazy(node, image, bytes, None, Payload::Reads(node, image), queue);
+    }
+
+    fn start_lazy(
+        &mut self,
+        node: NodeId,
+        image: ImageRef,
+        size: Bytes,
+        cap: Option<BytesPerSec>,
+        payload: Payload,
+        queue: &mut Queue,
+    ) {
+        let now = queue.now();
+        let transfer = |sender| Transfer {
+            payload,
+            bytes: size,
+            sender,
+            receiver: Some(node),
+            warms: None,
+        };
+        match self.reads_from(node, image) {
+            Some((leg, _)) => {
+                let transfer = transfer(self.sender_of_stores());
+                let connection = cap.or(leg.connection.cap).into();
+                self.transfers
+                    .start_over(now, &Leg { connection, ..leg }, transfer);
+            }
+            None => {
+                let from = self.spec.images[image.index()].registry;
+                let connection = self.connect(node, from, cap);
+                let transfer = transfer(Sender::RegistryReads(from));
+                self.transfers
+                    .start_from_registry(now, from, node, connection, transfer);
+            }
+        }
+        self.note_download_begins(node);
+        self.rates_changed(queue);
+    }
+
+    /// The reads are complete: the containers run, and the rest is downloaded in the background.
+    pub(crate) fn reads_end(
+        &mut self,
+        node: NodeId,
+        image: ImageRef,
+        size: Bytes,
+        queue: &mut Queue,
+    ) {
+        self.totals.received += size;
+        let lazy = self.lazy();
+        let layers = self.mounted_layers(node, image);
+        let rest: Vec<(u16, Bytes)> = layers
+            .map(|layer| (layer.blob, lazy.parts(layer).rest))
+            .collect();
+        if let Some(rate) = lazy.background {
+            for (blob, size) in rest {
+                self.start_lazy(
+                    node,
+                    image,
+                    size,
+                    Some(rate),
+                    Payload::Background(node, blob),
+                    queue,
+                );
+            }
+        }
+        let reading = std::mem::replace(
+            &mut self.nodes[node.index()].content_mut().reading[usize::from(image.0)],
+            ReadProgress::Done,
+        );
+        if let ReadProgress::Now(pods) = reading {
+            for pod in pods {
+                self.container_started(pod, queue);
+            }
+        }
+    }
+
+    /// The rest of a layer has arrived.
+    pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
+        self.totals.received += size;
+        let whole = if self.spec.node.keep_blobs {
+            Blob::Whole
+        } else {
+            Blob::Discarded
+        };
+        self.nodes[node.index()].content_mut().blobs[usize::from(blob)] = whole;
+    }
+}

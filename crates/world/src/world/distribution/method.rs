@@ -1,0 +1,115 @@
+//! The interface that every method of distribution implements.
+
+use std::fmt;
+
+use crate::engine::Streams;
+use crate::flow::Network;
+use crate::world::distribution::cache_store::CacheStore;
+use crate::world::distribution::spec::PeerTimeouts;
+use crate::world::ids::{ClusterId, NodeId, PullId, StoreId};
+use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::nodes::node::NodeState;
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::payload::{BlobSource, Routing};
+use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
+
+/// A node's request, with everything that its routing may depend on.
+pub(crate) struct RouteQuery<'w> {
+    pub now: SimTime,
+    pub node: NodeId,
+    pub cluster: ClusterId,
+    pub pull: PullId,
+    pub request: Request,
+    pub image: ImageRef,
+    pub catalog: &'w Catalog,
+    /// All nodes, and the range of the cluster's.
+    pub nodes: &'w [NodeState],
+    pub members: std::ops::Range<usize>,
+    pub streams: &'w Streams,
+}
+
+impl RouteQuery<'_> {
+    /// The blob of a request for a layer.
+    pub(crate) fn blob(&self) -> Option<u16> {
+        match self.request {
+            Request::Layer(layer) => {
+                Some(self.catalog.image(self.image).layers[usize::from(layer)].blob)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A method of distribution.
+pub(crate) trait DistributionMethod: fmt::Debug {
+    /// Routes a request, and chooses the source of a blob.
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
+
+    /// The registry has responded to a request that is not for a layer.
+    fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
+
+    /// The links from a store or a peer to a node.
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Leg;
+
+    /// The destination of a store's fills, and their cap beside that of a connection to the registry.
+    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
+        unreachable!("{store:?} fetches nothing: {self:?}")
+    }
+
+    /// The content of a store.
+    fn contents(&mut self, store: StoreId) -> &mut CacheStore {
+        unreachable!("{store:?} holds nothing: {self:?}")
+    }
+
+    /// The store whose content the nodes of a cluster ask for, if there is one.
+    fn store_of(&self, _cluster: ClusterId) -> Option<StoreId> {
+        None
+    }
+
+    /// A node joins or leaves the swarm of a blob.
+    fn member(
+        &mut self,
+        _store: StoreId,
+        _blob: u16,
+        _change: MemberChange,
+        _now: SimTime,
+        _network: &mut Network,
+    ) {
+    }
+
+    /// The source of on-demand reads, and its round trip. `None`: the registry.
+    fn reads(
+        &mut self,
+        _cluster: ClusterId,
+        _node: NodeId,
+        _blob: u16,
+        _network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        None
+    }
+
+    /// The time-outs that its nodes lose time to.
+    fn timeouts(&self) -> Option<PeerTimeouts> {
+        None
+    }
+
+    /// The time from the last byte of a fill until a member of the swarm is complete.
+    fn settling(&self, _store: StoreId, _blob: u16) -> SimDuration {
+        SimDuration::ZERO
+    }
+}
+
+/// A change of a swarm's members.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum MemberChange {
+    Joins,
+    Completes,
+    Leaves,
+}

@@ -1,0 +1,116 @@
+//! The distribution of images: who answers a node's request, and who sends the bytes.
+//!
+//! Each method of distribution implements [`DistributionMethod`]: it routes requests, chooses the sender of a blob,
+//! and keeps the content of caches and swarms. Requests, transfers and their times are the same for all methods
+//! (`delivery`), so that bytes are counted in one place.
+//!
+//! | file | models |
+//! |---|---|
+//! | `method` | the interface of all methods |
+//! | `direct` | every node pulls from the registry |
+//! | `mirror` | registries of a region that are asked first |
+//! | `cache`, `cache_store`, `cache_room` | pull-through caches, per cluster, region or cell, and their content |
+//! | `spegel` | nodes that serve complete images to each other |
+//! | `pieces` | swarms that pass on pieces while they download (Dragonfly, Kraken) |
+//! | `lazy` | containers that start before their image is complete |
+//! | `pre_pull` | images that are pulled before the release |
+//! | `delivery`, `setup` | requests and transfers of all methods; their links |
+//! | `spec` | the settings |
+
+mod cache;
+mod cache_room;
+mod cache_store;
+pub(crate) mod delivery;
+mod direct;
+pub(crate) mod lazy;
+pub(crate) mod method;
+mod mirror;
+mod pieces;
+pub(crate) mod pre_pull;
+pub(crate) mod setup;
+pub(crate) mod spec;
+mod spegel;
+#[cfg(test)]
+mod tests;
+
+use crate::flow::TransferId;
+use crate::world::distribution::method::DistributionMethod;
+use crate::world::distribution::mirror::Mirrors;
+use crate::world::distribution::pre_pull::PrePull;
+use crate::world::distribution::setup::CacheLinks;
+use crate::world::event::Queue;
+use crate::world::ids::{PullId, StoreId};
+use crate::world::nodes::catalog::Catalog;
+use crate::world::spec::WorldSpec;
+use crate::world::transfers::Transfers;
+
+/// A store's download of a blob or config.
+#[derive(Debug)]
+pub(crate) struct Fill {
+    store: StoreId,
+    /// `None`: a config, which no request waits for.
+    blob: Option<u16>,
+    transfer: Option<TransferId>,
+    /// The pull with which it is cancelled. `None`: it is shared.
+    owner: Option<PullId>,
+    /// Layers whose last leg has completed before this.
+    followers: Vec<(PullId, u16)>,
+}
+
+impl Fill {
+    /// One whose transfer has not started.
+    fn new(store: StoreId, blob: Option<u16>, owner: Option<PullId>) -> Self {
+        Self {
+            store,
+            blob,
+            transfer: None,
+            owner,
+            followers: Vec::new(),
+        }
+    }
+}
+
+/// The distribution of images in one world.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub method: Box<dyn DistributionMethod>,
+    pub mirrors: Mirrors,
+    /// Every download of a store so far.
+    pub fills: Vec<Fill>,
+    pub pre_pull: Option<PrePull>,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self {
+            method: Box::new(direct::Direct),
+            mirrors: Mirrors::default(),
+            fills: Vec::new(),
+            pre_pull: None,
+        }
+    }
+}
+
+impl Delivery {
+    /// The specified distribution, once all links of clusters and nodes exist.
+    pub(super) fn new(
+        spec: &WorldSpec,
+        caches: CacheLinks,
+        catalog: &Catalog,
+        transfers: &mut Transfers,
+        queue: &mut Queue,
+    ) -> Self {
+        let pre_pull = spec
+            .distribution
+            .pre_pull
+            .map(|pre_pull| PrePull::begin(pre_pull, spec.clusters.len(), queue));
+        let method = setup::method(spec, caches, catalog, transfers);
+        let mirrors = Mirrors::new(spec, &transfers.links, &mut transfers.network);
+        Self {
+            method,
+            mirrors,
+            fills: Vec::new(),
+            pre_pull,
+        }
+    }
+}

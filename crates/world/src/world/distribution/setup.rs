@@ -1,0 +1,174 @@
+//! The links of caches, and the method of distribution of a world.
+
+use crate::flow::{LinkId, Network};
+use crate::world::distribution::cache_room::CacheRoom;
+use crate::world::distribution::method::DistributionMethod;
+use crate::world::distribution::spec::{CachePlace, CellSpec, DistributionKind};
+use crate::world::distribution::{cache, direct, pieces, spegel};
+use crate::world::ids::{ClusterId, StoreId};
+use crate::world::nodes::catalog::Catalog;
+use crate::world::spec::WorldSpec;
+use crate::world::transfers::Transfers;
+use crate::world::transfers::links::{Destination, Links};
+use fleetsim_units::{BytesPerSec, SimTime};
+
+/// The links of caches, which exist before the links behind them.
+#[derive(Debug)]
+pub(crate) struct CacheLinks {
+    /// `None`: there are no caches.
+    place: Option<CachePlace>,
+    /// By cache: its link, and where it is.
+    links: Vec<(LinkId, Destination)>,
+    /// By cluster.
+    cache_of: Vec<Option<StoreId>>,
+}
+
+impl CacheLinks {
+    pub(crate) fn new(spec: &WorldSpec, links: &Links, network: &mut Network) -> Self {
+        let cache = match &spec.distribution.kind {
+            DistributionKind::Cache(cache) => cache,
+            DistributionKind::Cells(cells) => {
+                return Self::of_cells(cells, spec.clusters.len(), network);
+            }
+            _ => {
+                return Self {
+                    place: None,
+                    links: Vec::new(),
+                    cache_of: Vec::new(),
+                };
+            }
+        };
+        let regions: Vec<Option<usize>> =
+            spec.clusters.iter().map(|cluster| cluster.region).collect();
+        let places: Vec<Destination> = match cache.per {
+            CachePlace::Cluster => (0..spec.clusters.len())
+                .map(|at| Destination::Cluster(ClusterId::at(at)))
+                .collect(),
+            CachePlace::Region => (0..spec.regions.len()).map(Destination::Region).collect(),
+        };
+        let egress = links.data(cache.egress);
+        let links = places
+            .into_iter()
+            .map(|place| (network.add_link(None, egress), place))
+            .collect();
+        Self {
+            place: Some(cache.per),
+            links,
+            cache_of: cache::Caches::places(cache.per, &regions),
+        }
+    }
+
+    /// Instances are spread over the cells in turn.
+    fn of_cells(cells: &CellSpec, clusters: usize, network: &mut Network) -> Self {
+        let count = (cells.count as usize).min(clusters);
+        let place = |at| Destination::Cluster(ClusterId::at(at));
+        let links = (0..count)
+            .map(|at| (network.add_link(None, cells.as_cache().egress), place(at)))
+            .collect();
+        let cache_of = (0..clusters)
+            .map(|at| Some(StoreId::at(at % count)))
+            .collect();
+        Self {
+            place: None,
+            links,
+            cache_of,
+        }
+    }
+
+    /// Puts each cell behind the downlink of that of its instances which is reachable first, so that an offline
+    /// instance cuts off no other.
+    pub(crate) fn place_cells(&mut self, reachable_from: impl Fn(ClusterId) -> SimTime) {
+        if self.place.is_some() {
+            return;
+        }
+        let count = self.links.len();
+        for (cell, (_, place)) in self.links.iter_mut().enumerate() {
+            let instances = (cell..self.cache_of.len())
+                .step_by(count)
+                .map(ClusterId::at);
+            *place = instances
+                .min_by_key(|&at| reachable_from(at))
+                .map_or(*place, Destination::Cluster);
+        }
+    }
+
+    /// The link of a cluster's cache, if that is at this place. All bytes for its nodes come from there, so the links
+    /// behind it form a tree of their own.
+    pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {
+        if self.place != Some(place) {
+            return None;
+        }
+        self.cache_of[cluster.index()].map(|store| self.links[store.index()].0)
+    }
+}
+
+/// The specified method, once all links of clusters and nodes exist.
+pub(super) fn method(
+    spec: &WorldSpec,
+    caches: CacheLinks,
+    catalog: &Catalog,
+    transfers: &mut Transfers,
+) -> Box<dyn DistributionMethod> {
+    let Transfers { network, links, .. } = transfers;
+    match &spec.distribution.kind {
+        DistributionKind::Direct => Box::new(direct::Direct),
+        DistributionKind::Cache(cache) => {
+            let last = |&(cluster, card): &(ClusterId, LinkId)| match cache.per {
+                CachePlace::Cluster => vec![card],
+                CachePlace::Region => vec![links.downlink(cluster), card],
+            };
+            let last = links.nodes.iter().map(last).collect();
+            let CacheLinks {
+                links: of_caches,
+                cache_of,
+                ..
+            } = caches;
+            Box::new(cache::Caches::new(
+                cache,
+                &of_caches,
+                cache_of,
+                last,
+                (catalog.blobs, catalog.len()),
+            ))
+        }
+        DistributionKind::Cells(cells) => {
+            let CacheLinks {
+                links: of_caches,
+                cache_of,
+                ..
+            } = caches;
+            let (last, sizes) = (
+                vec![Vec::new(); links.nodes.len()],
+                (catalog.blobs, catalog.len()),
+            );
+            let room = CacheRoom::new(cells.cache, catalog.blob_sizes());
+            Box::new(
+                cache::Caches::new(&cells.as_cache(), &of_caches, cache_of, last, sizes)
+                    .with_room(&room),
+            )
+        }
+        DistributionKind::Spegel(spegel) => {
+            let out = |&(_, card): &(ClusterId, LinkId)| {
+                let capacity = network.capacity(card);
+                (card, network.add_link(None, capacity))
+            };
+            Box::new(spegel::Spegel::new(
+                spegel,
+                links.nodes.iter().map(out).collect(),
+            ))
+        }
+        DistributionKind::Pieces(pieces) => {
+            let inlet = |&(_, card): &(ClusterId, LinkId)| {
+                let capacity = pieces.peer_in.get().min(network.capacity(card).get());
+                network.add_link(None, BytesPerSec::new(capacity))
+            };
+            let inlets = links.nodes.iter().map(inlet).collect();
+            Box::new(pieces::Pieces::new(
+                pieces,
+                spec.clusters.len(),
+                catalog.blobs,
+                inlets,
+            ))
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Spegel: every node is a mirror of its complete images for the other nodes of its cluster.
+//!
+//! A node announces an image and its blobs when the image is complete (spegel-org/spegel @0a90881
+//! `pkg/state/state.go`: on image events, which follow unpacking). It serves them from containerd's content store, so
+//! blobs that are discarded after unpacking cannot be served. containerd asks its local Spegel first. A lookup that
+//! finds a holder takes a few milliseconds; one that finds none takes its timeout of 20 ms, and then the registry is
+//! asked immediately. Peers resolve tags too. There is no bandwidth limit (spegel#336, #670): the transfers of a
+//! popular node share its network card.
+//!
+//! The holder is drawn uniformly among those of the cluster.
+//!
+//! Left out: holders that fail (Spegel tries three), delays of announcements, pulls across clusters, and the token of
+//! a pull that began at peers and continues at the registry (its time is counted, its two requests are not).
+
+use crate::engine::dist;
+use crate::flow::{LinkId, Network};
+use crate::world::distribution::method::{DistributionMethod, RouteQuery};
+use crate::world::distribution::spec::SpegelSpec;
+use crate::world::ids::NodeId;
+use crate::world::nodes::node::{Blob, NodeState};
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::Leg;
+use crate::world::transfers::payload::{BlobSource, Routing};
+use fleetsim_units::SimDuration;
+
+/// The Spegels of a fleet.
+#[derive(Debug)]
+pub(super) struct Spegel {
+    spec: SpegelSpec,
+    /// By node: its incoming and its outgoing link.
+    links: Vec<(LinkId, LinkId)>,
+    /// By node: holders drawn so far.
+    draws: Vec<u64>,
+    /// By node: whether its last pull resolved the tag at a peer and has no token.
+    from_peers: Vec<bool>,
+}
+
+impl Spegel {
+    pub(super) fn new(spec: &SpegelSpec, links: Vec<(LinkId, LinkId)>) -> Self {
+        let nodes = links.len();
+        Self {
+            spec: spec.clone(),
+            links,
+            draws: vec![0; nodes],
+            from_peers: vec![false; nodes],
+        }
+    }
+
+    /// Another node of the cluster that holds the requested content.
+    fn holder(&mut self, query: &RouteQuery<'_>) -> Option<NodeId> {
+        let me = query.node.index();
+        let holds = |at: &usize| *at != me && holds(&query.nodes[*at], query);
+        let holders: Vec<usize> = query.members.clone().filter(holds).collect();
+        if holders.is_empty() {
+            return None;
+        }
+        let nth = self.draws[me];
+        self.draws[me] += 1;
+        let drawn = dist::unit(&mut query.streams.stream_nth(query.nodes[me].key, "peer", nth));
+        Some(NodeId::at(
+            holders[((drawn * holders.len() as f64) as usize).min(holders.len() - 1)],
+        ))
+    }
+}
+
+/// Whether a node announces the blob or manifest that is asked for.
+fn holds(node: &NodeState, query: &RouteQuery<'_>) -> bool {
+    // Without its blobs the manifest is gone too (garbage collection follows the leases).
+    let is_whole = |blob: u16| node.content.blobs[usize::from(blob)] == Blob::Whole;
+    let Some(blob) = query.blob() else {
+        let layers = &query.catalog.image(query.image).layers;
+        return node.content.present[usize::from(query.image.0)]
+            && layers.iter().all(|layer| is_whole(layer.blob));
+    };
+    is_whole(blob)
+        && (0..node.content.present.len())
+            .any(|at| node.content.present[at] && query.catalog.contains(at, blob))
+}
+
+impl DistributionMethod for Spegel {
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
+        let me = query.node.index();
+        match query.request {
+            // The runtime's first request is for the tag. If a peer answers it, no token is needed.
+            Request::Challenge => {
+                self.from_peers[me] = self.holder(query).is_some();
+                if self.from_peers[me] {
+                    return (
+                        Routing::Nearby {
+                            wait: SimDuration::ZERO,
+                        },
+                        BlobSource::Registry,
+                    );
+                }
+                return (
+                    Routing::Upstream {
+                        detour: self.spec.timeout,
+                    },
+                    BlobSource::Registry,
+                );
+            }
+            Request::Token if self.from_peers[me] => {
+                return (
+                    Routing::Nearby {
+                        wait: SimDuration::ZERO,
+                    },
+                    BlobSource::Registry,
+                );
+            }
+            Request::Token => {
+                return (
+                    Routing::Upstream {
+                        detour: SimDuration::ZERO,
+                    },
+                    BlobSource::Registry,
+                );
+            }
+            _ => {}
+        }
+        match self.holder(query) {
+            Some(peer) => (
+                Routing::Nearby {
+                    wait: self.spec.lookup,
+                },
+                BlobSource::Peer(peer),
+            ),
+            None => (
+                Routing::Upstream {
+                    detour: self.spec.timeout,
+                },
+                BlobSource::Registry,
+            ),
+        }
+    }
+
+    fn last_leg(
+        &mut self,
+        source: BlobSource,
+        node: NodeId,
+        _blob: u16,
+        _network: &mut Network,
+    ) -> Leg {
+        let BlobSource::Peer(peer) = source else {
+            unreachable!("{source:?} is no peer")
+        };
+        let (_, out) = self.links[peer.index()];
+        let (nic, _) = self.links[node.index()];
+        Leg {
+            links: vec![out, nic],
+            connection: self.spec.per_connection.into(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Clusters that are cut off, from everything or only from the management cluster, or whose downlink is narrowed.
+//!
+//! A cluster that is cut off from the management cluster receives no instruction, and its reports are lost. When it is
+//! back it receives the newest instruction and reports its state if that has changed. A cluster that is cut off from
+//! everything also stalls its transfers and gets no response from a registry (see `transfers` and `nodes::runtime`).
+//! Running containers keep running, and applying continues.
+//!
+//! In a brownout the downlink carries a share of its capacity, and nothing else changes. Of several at a time the
+//! smallest share counts, as if each were a bottleneck of the same path. This is a guess: no source says how they
+//! combine.
+//!
+//! With `tcp.retransmission`, transfers that a cut has stalled go on with their sender's next try. Tries follow the
+//! last acknowledgement after waits that double (RFC 6298, section 5.5), up to `TCP_RTO_MAX` of Linux.
+//!
+//! Left out: requests, responses and slow starts that a brownout delays, transfers that begin before the next try and
+//! so wait for it too, and the product's view of an unreachable cluster.
+
+use crate::world::World;
+use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::faults::spec::CutKind;
+use crate::world::ids::ClusterId;
+use fleetsim_units::{BytesPerSec, SimDuration};
+
+/// Longest wait between two tries. Source: `TCP_RTO_MAX`, 120 s, in torvalds/linux `include/net/tcp.h`.
+const RETRANSMISSION_MAX: SimDuration = SimDuration::from_secs(120);
+
+impl World<'_> {
+    /// Begins an outage of a cluster; [`World::repair`] ends it.
+    pub fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
+        self.clusters[id.index()].cuts.add(kind, queue.now());
+        self.set_downlink(id, queue);
+        self.note_phase(id);
+    }
+
+    /// Ends an outage that [`World::cut`] began.
+    pub fn repair(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
+        let cuts = &mut self.clusters[id.index()].cuts;
+        cuts.remove(kind);
+        let is_managed_again = kind.is_offline() && cuts.is_managed();
+        if kind == CutKind::All && cuts.has_network() {
+            self.wait_for_retransmission(id, queue);
+        }
+        self.set_downlink(id, queue);
+        if is_managed_again {
+            self.is_managed_again(id, queue);
+        }
+    }
+
+    /// A cluster's network is back. Transfers that stall wait for the next try of their senders.
+    fn wait_for_retransmission(&mut self, id: ClusterId, queue: &mut Queue) {
+        let Some(least) = self.spec.registry.tcp.retransmission else {
+            return;
+        };
+        let cluster = &self.clusters[id.index()];
+        let mut pulls = cluster
+            .nodes
+            .clone()
+            .flat_map(|node| &self.nodes[node].pulls);
+        if !pulls.any(|pull| self.is_stalled(*pull)) {
+            return;
+        }
+        let wait = until_next_try(least + cluster.rtt, queue.now() - cluster.cuts.lost());
+        self.clusters[id.index()].cuts.silence();
+        queue.schedule_in(wait, Event::Fault(FaultEvent::TransfersResume(id)));
+    }
+
+    /// Senders try again.
+    pub(super) fn transfers_resume(&mut self, id: ClusterId, queue: &mut Queue) {
+        self.clusters[id.index()].cuts.end_silence();
+        self.set_downlink(id, queue);
+    }
+
+    /// Sets the capacity of a cluster's downlink according to its outages.
+    fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
+        let cluster = &self.clusters[id.index()];
+        let capacity = BytesPerSec::new(cluster.downlink.get() * cluster.cuts.downlink_share());
+        let (link, capacity) = (
+            self.transfers.links.downlink(id),
+            self.transfers.links.data(capacity),
+        );
+        let nodes = cluster.nodes.clone();
+        if self.transfers.network.capacity(link) != capacity {
+            self.set_link(link, capacity, nodes, queue);
+        }
+    }
+}
+
+/// The time from the end of a cut that lasted so long until the next try, when the first came after `first`.
+fn until_next_try(first: SimDuration, lasted: SimDuration) -> SimDuration {
+    let (mut wait, mut tried) = (first, first);
+    while tried < lasted {
+        wait = (wait * 2).min(RETRANSMISSION_MAX);
+        tried += wait;
+    }
+    tried.saturating_sub(lasted)
+}

@@ -1,0 +1,164 @@
+//! Gaps of a cluster's link: seconds in which nothing arrives, as over cellular networks and satellites.
+//!
+//! Gaps and the times between them alternate; times between are exponential. In a gap, transfers over the cluster's
+//! downlink stand still. The process of a cluster does not depend on its load: it is followed while the cluster pulls,
+//! and what has happened meanwhile is caught up with at the next pull. Known by: samples of one second of
+//! Starlink-Project/Satellite-vs-Cellular @79f9412, whose lengths of gaps are lognormal.
+//!
+//! Left out: requests and slow starts that a gap delays, and what it does to instructions and reports, which are short.
+
+use crate::engine::EventId;
+use crate::world::World;
+use crate::world::clusters::site::GapSpec;
+use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::faults::renewal::{ProcessState, Renewal};
+use crate::world::faults::spec::CutKind;
+use crate::world::ids::ClusterId;
+use crate::world::quantity::DurationModel;
+use fleetsim_units::Share;
+use fleetsim_units::SimDuration;
+
+const GAP: CutKind = CutKind::Brownout {
+    downlink: Share::NONE,
+};
+
+/// The process of one cluster's gaps, while it pulls.
+#[derive(Debug)]
+pub(crate) struct GapProcess {
+    between: DurationModel,
+    state: ProcessState,
+    /// The pending end of the current gap, or of the time between two. `None`: the cluster does not pull.
+    event: Option<EventId>,
+}
+
+impl GapSpec {
+    /// The time between two gaps.
+    fn between(&self) -> DurationModel {
+        let share = self.share.get();
+        DurationModel::Exponential {
+            mean: SimDuration::from_secs_f64(self.length.mean() * (1.0 - share) / share),
+        }
+    }
+}
+
+fn renewal<'s>(between: &'s DurationModel, length: &'s DurationModel) -> Renewal<'s> {
+    Renewal {
+        between,
+        repair: length,
+        phase: "gap phase",
+        failing: "time to gap",
+        repairing: "gap",
+    }
+}
+
+impl World<'_> {
+    /// A cluster that did not pull begins to.
+    pub(crate) fn follow_gaps(&mut self, id: ClusterId, queue: &mut Queue) {
+        let Some(spec) = self.spec.clusters[id.index()]
+            .gaps
+            .as_ref()
+            .filter(|gaps| gaps.share > Share::NONE)
+        else {
+            return;
+        };
+        let cluster = &mut self.clusters[id.index()];
+        let process = cluster.gaps.get_or_insert_with(|| {
+            let between = spec.between();
+            let state = renewal(&between, &spec.length).start(&self.streams, cluster.key);
+            Box::new(GapProcess {
+                between,
+                state,
+                event: None,
+            })
+        });
+        let renewal = renewal(&process.between, &spec.length);
+        while process.state.until <= queue.now() {
+            process.state = renewal.next(&self.streams, cluster.key, process.state);
+        }
+        process.event = Some(queue.schedule(
+            process.state.until,
+            Event::Fault(FaultEvent::GapChanges(id)),
+        ));
+        if process.state.is_down {
+            self.cut(id, GAP, queue);
+        }
+    }
+
+    /// A cluster pulls no longer.
+    pub(crate) fn leave_gaps(&mut self, id: ClusterId, queue: &mut Queue) {
+        let Some(process) = &mut self.clusters[id.index()].gaps else {
+            return;
+        };
+        if let Some(event) = process.event.take() {
+            queue.cancel(event);
+            if process.state.is_down {
+                self.repair(id, GAP, queue);
+            }
+        }
+    }
+
+    /// A gap begins or ends.
+    pub(super) fn gap_changes(&mut self, id: ClusterId, queue: &mut Queue) {
+        let spec = self.spec.clusters[id.index()]
+            .gaps
+            .as_ref()
+            .expect("only a link with gaps has them");
+        let cluster = &mut self.clusters[id.index()];
+        let process = cluster
+            .gaps
+            .as_mut()
+            .expect("a process that goes on has begun");
+        let renewal = renewal(&process.between, &spec.length);
+        process.state = renewal.next(&self.streams, cluster.key, process.state);
+        process.event = Some(queue.schedule(
+            process.state.until,
+            Event::Fault(FaultEvent::GapChanges(id)),
+        ));
+        if process.state.is_down {
+            self.cut(id, GAP, queue);
+        } else {
+            self.repair(id, GAP, queue);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::testing::{bare_world, fixed, play};
+    use fleetsim_units::BytesPerSec;
+
+    #[test]
+    fn gaps_take_their_share_of_a_download() {
+        // 100 MB at 1 MB/s: 100 s of bytes, and as many seconds again when half of the time is a gap. Over 200
+        // clusters the mean has a standard error of about 1 %.
+        let ready = |share: f64| {
+            let mut world = bare_world(200);
+            for cluster in &mut world.clusters {
+                cluster.downlink = BytesPerSec::new(1e6).into();
+                cluster.gaps = Some(GapSpec {
+                    share: Share::new(share),
+                    length: fixed(SimDuration::from_secs(1)),
+                });
+            }
+            let played = play(&world, 1, SimDuration::from_hours(24));
+            let ready: Vec<f64> = played
+                .ready_s()
+                .into_iter()
+                .map(|ready| ready.expect("it ended"))
+                .collect();
+            ready.iter().sum::<f64>() / ready.len() as f64
+        };
+        let without = ready(0.0);
+        assert!(
+            (ready(0.5) / without - 2.0).abs() < 0.04,
+            "{} {without}",
+            ready(0.5)
+        );
+        assert!(
+            (ready(0.2) / without - 1.25).abs() < 0.04,
+            "{} {without}",
+            ready(0.2)
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! Everything that can fail, one file per kind. By default nothing does.
+//!
+//! | file | models |
+//! |---|---|
+//! | `cut` | a cluster without network, without its link to the management cluster, or with a narrower downlink |
+//! | `renewal` | alternating failures and repairs in their stationary state |
+//! | `outage` | outages and brownouts of single clusters |
+//! | `gaps` | seconds without a byte over the link of a cluster |
+//! | `regional` | outages and brownouts of several clusters together |
+//! | `slow` | clusters that are slower than others |
+//! | `pulls` | attempts that break, and images that do not exist |
+//! | `defect` | a revision that crashes or is not ready, immediately or later |
+//! | `node_loss` | nodes that fail and return |
+//! | `strata` | failures spread evenly over the runs of a study |
+//! | `spec` | the settings |
+//!
+//! Clusters that are offline from the start are drawn in `clusters::cluster_draws`. Each kind draws from its own
+//! streams, so that a new kind does not change the others.
+//!
+//! A run may end while failures are still to come: a future failure cannot help a rollout, and processes of failures
+//! never end. A failure in progress keeps a run alive if its cluster still has work to do or a report to send when it
+//! is back.
+//!
+//! Left out: failures of the management cluster and of the controllers, and failures that cause others.
+
+mod cut;
+mod defect;
+pub(crate) mod gaps;
+mod node_loss;
+mod outage;
+mod pulls;
+mod regional;
+mod renewal;
+mod slow;
+pub(crate) mod spec;
+pub(crate) mod strata;
+
+use crate::world::World;
+use crate::world::clusters::cluster::ClusterState;
+use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::faults::spec::CutKind;
+use crate::world::faults::strata::FaultDraws;
+use crate::world::ids::{ClusterId, NodeId};
+use fleetsim_units::SimTime;
+#[cfg(test)]
+mod tests;
+
+/// The processes of failures in one world.
+#[derive(Debug, Default)]
+pub(crate) struct FaultProcesses {
+    /// Pending events of processes that never end.
+    pub(crate) pending_events: usize,
+    pub draws: FaultDraws,
+    /// By regional outage: the number of its current turn.
+    regional_turns: Vec<u64>,
+}
+
+impl FaultProcesses {
+    pub(super) fn new(draws: FaultDraws) -> Self {
+        Self {
+            draws,
+            ..Self::default()
+        }
+    }
+}
+
+impl FaultEvent {
+    /// Whether it belongs to a process that never ends.
+    const fn is_of_process(self) -> bool {
+        match self {
+            Self::OutageBegins(_)
+            | Self::OutageEnds(_)
+            | Self::RegionalBegins(_)
+            | Self::RegionalEnds(_)
+            | Self::NodeFails(_)
+            | Self::NodeReturns(_) => true,
+            Self::OfflineEnds(_)
+            | Self::TransfersResume(_)
+            | Self::GapChanges(_)
+            | Self::NodeNotReady { .. }
+            | Self::NodeEvicts { .. }
+            | Self::NotFound(_)
+            | Self::DefectShows { .. } => false,
+        }
+    }
+}
+
+impl World<'_> {
+    /// Starts every process of failures in its state at the start of the rollout.
+    pub(crate) fn start_faults(&mut self, queue: &mut Queue) {
+        for at in 0..self.clusters.len() {
+            self.start_outages(ClusterId::at(at), queue);
+        }
+        for at in 0..self.spec.faults.regional.len() {
+            self.start_regional(at, queue);
+        }
+        for at in 0..self.nodes.len() {
+            self.start_node_loss(NodeId::at(at), queue);
+        }
+    }
+
+    fn schedule_fault(&mut self, at: SimTime, event: FaultEvent, queue: &mut Queue) {
+        self.faults.pending_events += usize::from(event.is_of_process());
+        queue.schedule(at, Event::Fault(event));
+    }
+
+    pub(crate) fn handle_fault(&mut self, event: FaultEvent, queue: &mut Queue) {
+        self.faults.pending_events -= usize::from(event.is_of_process());
+        match event {
+            FaultEvent::OfflineEnds(cluster) => self.repair(cluster, CutKind::All, queue),
+            FaultEvent::OutageBegins(cluster) => self.outage_begins(cluster, queue),
+            FaultEvent::OutageEnds(cluster) => self.outage_ends(cluster, queue),
+            FaultEvent::TransfersResume(cluster) => self.transfers_resume(cluster, queue),
+            FaultEvent::GapChanges(cluster) => self.gap_changes(cluster, queue),
+            FaultEvent::RegionalBegins(at) => self.regional_begins(at as usize, queue),
+            FaultEvent::RegionalEnds(at) => self.regional_ends(at as usize, queue),
+            FaultEvent::NodeFails(node) => self.node_fails(node, queue),
+            FaultEvent::NodeReturns(node) => self.node_returns(node, queue),
+            FaultEvent::NodeNotReady { node, failure } => self.node_not_ready(node, failure, queue),
+            FaultEvent::NodeEvicts { node, failure } => self.node_evicts(node, failure, queue),
+            FaultEvent::NotFound(pod) => self.not_found(pod, queue),
+            FaultEvent::DefectShows { pod, start } => self.defect_shows(pod, start, queue),
+        }
+    }
+
+    /// True if something waits for the end of a failure: its cluster, with work to do or a report to send, or a fill
+    /// that runs over its link.
+    pub(crate) fn awaits_repair(&self) -> bool {
+        // Asked after many events: without such failures there is no need to look at every cluster.
+        let faults = &self.spec.faults;
+        let has_repairs =
+            faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();
+        let has_work = |cluster: &ClusterState| !cluster.agent.is_at_rest(cluster.settled);
+        let is_awaited = |cluster: &ClusterState| cluster.repairs_due > 0 && has_work(cluster);
+        has_repairs && (self.clusters.iter().any(is_awaited) || self.has_fill_behind_a_repair())
+    }
+}

@@ -1,0 +1,139 @@
+//! Outages of several clusters together: a region, or all clusters of a selector, is cut off or has a brownout in the
+//! same windows.
+//!
+//! The windows are given, or drawn once for all of them like those of a single cluster (`renewal`). An outage of one
+//! cluster (`outage`) may overlap: the cluster is back when no outage is left.
+//!
+//! Left out: regions that return cluster by cluster, and brownouts of the link that a region's clusters share.
+
+use crate::engine::EntityKey;
+use crate::world::World;
+use crate::world::event::{FaultEvent, Queue};
+use crate::world::faults::renewal::Renewal;
+use crate::world::faults::spec::{CutKind, FaultSpec, RegionalOutageSpec};
+use crate::world::ids::ClusterId;
+use fleetsim_units::SimTime;
+
+impl FaultSpec {
+    /// By regional outage: its key in the random streams.
+    pub(super) fn regional_keys(&self) -> Vec<EntityKey> {
+        self.regional
+            .iter()
+            .enumerate()
+            .map(|(at, outage)| outage.key(at))
+            .collect()
+    }
+}
+
+impl RegionalOutageSpec {
+    /// The effect of each outage on its clusters.
+    #[must_use]
+    pub fn cut(&self) -> CutKind {
+        self.downlink
+            .map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
+    }
+
+    /// Its key in the random streams. Two outages of one region must not have the same times.
+    pub(super) fn key(&self, at: usize) -> EntityKey {
+        let name = match &self.region {
+            Some(region) => format!("region {region}"),
+            None => format!("regional outage {at}"),
+        };
+        let is_brownout = matches!(self.cut(), CutKind::Brownout { .. });
+        EntityKey::of(&if is_brownout {
+            format!("brownout of {name}")
+        } else {
+            name
+        })
+    }
+
+    pub(super) const fn renewal(&self) -> Option<Renewal<'_>> {
+        match (&self.between, &self.repair) {
+            (Some(between), Some(repair)) => Some(Renewal {
+                between,
+                repair,
+                phase: "regional outage phase",
+                failing: "time to regional outage",
+                repairing: "regional outage",
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl<'s> World<'s> {
+    fn regional(&self, at: usize) -> &'s RegionalOutageSpec {
+        let spec: &'s _ = self.spec;
+        &spec.faults.regional[at]
+    }
+
+    pub(super) fn start_regional(&mut self, at: usize, queue: &mut Queue) {
+        let spec = self.regional(at);
+        let number = at as u32;
+        self.faults.regional_turns.push(0);
+        for window in &spec.windows {
+            let from = SimTime::ZERO + window.from;
+            self.schedule_fault(from, FaultEvent::RegionalBegins(number), queue);
+            self.schedule_fault(from + window.lasts, FaultEvent::RegionalEnds(number), queue);
+        }
+        if let Some(renewal) = spec.renewal() {
+            let standing = renewal.start(&self.streams, self.faults.draws.regional(at));
+            self.faults.regional_turns[at] = standing.turn;
+            if standing.is_down {
+                for &cluster in &spec.clusters {
+                    self.clusters[cluster].facts.offline |= spec.cut().is_offline();
+                }
+                self.cut_region(at, queue);
+                self.schedule_fault(standing.until, FaultEvent::RegionalEnds(number), queue);
+            } else {
+                self.schedule_fault(standing.until, FaultEvent::RegionalBegins(number), queue);
+            }
+        }
+    }
+
+    fn cut_region(&mut self, at: usize, queue: &mut Queue) {
+        let spec = self.regional(at);
+        for &cluster in &spec.clusters {
+            self.clusters[cluster].repairs_due += u32::from(spec.cut().is_waited_for());
+            self.cut(ClusterId::at(cluster), spec.cut(), queue);
+        }
+    }
+
+    pub(super) fn regional_begins(&mut self, at: usize, queue: &mut Queue) {
+        let spec = self.regional(at);
+        self.cut_region(at, queue);
+        if let Some(renewal) = spec.renewal() {
+            let lasts = renewal.repair_time(
+                &self.streams,
+                self.faults.draws.regional(at),
+                self.faults.regional_turns[at],
+            );
+            self.schedule_fault(
+                queue.now() + lasts,
+                FaultEvent::RegionalEnds(at as u32),
+                queue,
+            );
+        }
+    }
+
+    pub(super) fn regional_ends(&mut self, at: usize, queue: &mut Queue) {
+        let spec = self.regional(at);
+        for &cluster in &spec.clusters {
+            self.clusters[cluster].repairs_due -= u32::from(spec.cut().is_waited_for());
+            self.repair(ClusterId::at(cluster), spec.cut(), queue);
+        }
+        if let Some(renewal) = spec.renewal() {
+            self.faults.regional_turns[at] += 1;
+            let next = renewal.time_to_failure(
+                &self.streams,
+                self.faults.draws.regional(at),
+                self.faults.regional_turns[at],
+            );
+            self.schedule_fault(
+                queue.now() + next,
+                FaultEvent::RegionalBegins(at as u32),
+                queue,
+            );
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Settings of everything that can fail. By default nothing does.
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::world::calibration;
+use crate::world::quantity::{DurationModel, FactorModel};
+use fleetsim_rollout::label_selector::LabelSelector;
+use fleetsim_units::{Share, SimDuration};
+
+/// Failures, as shares and distributions. Each run draws its own failures from them.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct FaultSpec {
+    /// Random failures of the runs of a study: independent, or spread evenly over the runs.
+    pub draws: FaultDrawKind,
+    /// Clusters that are offline when the rollout starts.
+    pub offline: OfflineSpec,
+    /// Outages of single clusters, before and during the rollout. `{}` takes the defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outages: Option<OutageSpec>,
+    /// Outages of several clusters together.
+    pub regional: Vec<RegionalOutageSpec>,
+    /// Clusters that are slower than others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slow: Option<SlowSpec>,
+    /// Probability that an attempt to pull an image fails on the way.
+    pub pull_failure: Share,
+    /// Share of clusters in which the new revision's images are never found.
+    pub not_found: Share,
+    /// Clusters in which the new revision is defective.
+    pub defect: DefectSpec,
+    /// Nodes that fail and come back. `{}` takes the defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_loss: Option<NodeLossSpec>,
+}
+
+/// Random failures of the runs of a study.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum FaultDrawKind {
+    /// Each run draws its own failures.
+    #[default]
+    Independent,
+    /// Regional outages, and the numbers of clusters that are offline, defective, slow or without images, are spread
+    /// evenly over the runs. A rare failure then occurs in nearly as many runs as it should.
+    Stratified,
+}
+
+/// Clusters that are offline when the rollout starts.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OfflineSpec {
+    /// Share of all clusters.
+    pub share: Share,
+    /// Time of its return, from the start of the rollout. Without it they stay offline.
+    #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]
+    pub comes_back: Option<DurationModel>,
+}
+
+/// Outages of each cluster, independent of the other clusters.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct OutageSpec {
+    /// From the end of an outage to the beginning of the next. Its mean is at least 1 s.
+    pub between: DurationModel,
+    /// Duration of an outage. Its mean is finite.
+    pub repair: DurationModel,
+    /// The connections that an outage cuts.
+    pub cuts: CutKind,
+    /// A brownout instead of `cuts`: the share of the cluster's downlink that remains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub downlink: Option<Share>,
+}
+
+impl Default for OutageSpec {
+    fn default() -> Self {
+        Self {
+            between: calibration::outage_between(),
+            repair: calibration::OUTAGE_REPAIR,
+            cuts: CutKind::All,
+            downlink: None,
+        }
+    }
+}
+
+/// The connections that an outage cuts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum CutKind {
+    /// All traffic into the cluster and out of it.
+    #[default]
+    All,
+    /// Only the link to the management cluster; images can still be pulled.
+    Management,
+    /// A part of the downlink's capacity. In a file this is `downlink`, not `cuts`.
+    #[serde(skip)]
+    Brownout {
+        /// The share that remains.
+        downlink: Share,
+    },
+}
+
+impl CutKind {
+    /// Whether the management cluster cannot reach the cluster meanwhile.
+    pub const fn is_offline(self) -> bool {
+        matches!(self, Self::All | Self::Management)
+    }
+
+    /// Whether something may wait for its end: what is only slower goes on by itself.
+    pub(crate) fn is_waited_for(self) -> bool {
+        match self {
+            Self::All | Self::Management => true,
+            Self::Brownout { downlink } => downlink == Share::NONE,
+        }
+    }
+}
+
+/// Outages of several clusters together: in given windows, or drawn.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct RegionalOutageSpec {
+    /// The clusters behind this link: a name of `regions`. Either this or `selector`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The clusters that a Kubernetes label selector selects. Either this or `region`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+    /// Times at which they are cut off. Either these, or `between` and `repair`.
+    pub windows: Vec<OutageWindow>,
+    /// From the end of an outage to the beginning of the next, drawn once for all clusters. Its mean is at least 1 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<DurationModel>,
+    /// Duration of an outage. Its mean is finite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<DurationModel>,
+    /// The connections that an outage cuts.
+    pub cuts: CutKind,
+    /// A brownout instead of `cuts`: the share of each cluster's downlink that remains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub downlink: Option<Share>,
+    /// The clusters that `region` or `selector` stands for: indices into [`crate::world::WorldSpec::clusters`].
+    #[serde(skip)]
+    pub clusters: Vec<usize>,
+}
+
+/// A window of time in which clusters are cut off.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OutageWindow {
+    /// From the start of the rollout.
+    pub from: SimDuration,
+    /// Duration of the window.
+    #[serde(rename = "for")]
+    pub lasts: SimDuration,
+}
+
+/// Clusters that are slower than others.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct SlowSpec {
+    /// Share of all clusters.
+    pub share: Share,
+    /// Factor by which downlink, unpacking and container starts are slower.
+    pub factor: FactorModel,
+}
+
+/// Clusters in which the new revision is defective.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct DefectSpec {
+    /// Share of all clusters.
+    pub share: Share,
+    /// Behaviour of a defective container.
+    #[serde(default)]
+    pub kind: DefectKind,
+    /// Time that a defective container runs before it crashes.
+    #[serde(default = "crash_after")]
+    pub crash_after: DurationModel,
+    /// Time that a defective container works, ready, before its defect shows. Without it, it never works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected_after: Option<DurationModel>,
+}
+
+const fn crash_after() -> DurationModel {
+    calibration::CRASH_AFTER
+}
+
+impl Default for DefectSpec {
+    fn default() -> Self {
+        Self {
+            share: Share::NONE,
+            kind: DefectKind::Crashes,
+            crash_after: crash_after(),
+            detected_after: None,
+        }
+    }
+}
+
+/// Behaviour of a defective container.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum DefectKind {
+    /// Its process exits.
+    #[default]
+    Crashes,
+    /// It runs, but never answers its readiness probe.
+    Unready,
+}
+
+/// Nodes that fail and come back, each independent of the others.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct NodeLossSpec {
+    /// From a node's return to its next failure. Its mean is at least 1 s.
+    pub between: DurationModel,
+    /// Time until a failed node returns. Its mean is finite.
+    pub repair: DurationModel,
+    /// From a node's failure until it counts as not ready.
+    pub grace: SimDuration,
+    /// From then until the pods of Deployments are replaced.
+    pub eviction: SimDuration,
+}
+
+impl Default for NodeLossSpec {
+    fn default() -> Self {
+        Self {
+            between: calibration::node_loss_between(),
+            repair: calibration::NODE_LOSS_REPAIR,
+            grace: calibration::NODE_GRACE,
+            eviction: calibration::NODE_EVICTION,
+        }
+    }
+}

@@ -1,0 +1,579 @@
+//! Each kind of failure by hand, in worlds where nothing else takes time.
+
+use super::*;
+use crate::world::calibration;
+use crate::world::clusters::spec::{ProbeSpec, WorkloadKind};
+use crate::world::event::{AgentEvent, DriverEvent, Event};
+use crate::world::faults::spec::{
+    CutKind, DefectKind, NodeLossSpec, OfflineSpec, OutageSpec, OutageWindow, RegionalOutageSpec,
+    SlowSpec,
+};
+use crate::world::ids::NEW;
+use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel};
+use crate::world::spec::{ReleaseKind, WorldSpec};
+use crate::world::testing::{Played, bare_world, fixed, play};
+use crate::world::totals::Totals;
+use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration};
+
+const DAY: SimDuration = SimDuration::from_hours(24);
+
+fn secs(secs: f64) -> SimDuration {
+    SimDuration::from_secs_f64(secs)
+}
+
+/// In seconds, to the nearest millisecond: the unpacking of these worlds takes 100 ns.
+fn millis(time: SimTime) -> f64 {
+    (time.as_secs_f64() * 1e3).round() / 1e3
+}
+
+fn ready(played: &Played, cluster: usize) -> f64 {
+    played.ready_s()[cluster].expect("the cluster became ready")
+}
+
+#[track_caller]
+fn assert_near(actual: f64, expected: f64, what: &str) {
+    assert!(
+        (actual - expected).abs() <= 1e-6,
+        "{what}: {actual}, expected {expected}"
+    );
+}
+
+/// All clusters cut off in these windows.
+fn windows(world: &mut WorldSpec, cuts: CutKind, windows: &[(f64, f64)]) {
+    world.faults.regional.push(RegionalOutageSpec {
+        clusters: (0..world.clusters.len()).collect(),
+        cuts,
+        windows: windows
+            .iter()
+            .map(|&(from, lasts)| OutageWindow {
+                from: secs(from),
+                lasts: secs(lasts),
+            })
+            .collect(),
+        ..RegionalOutageSpec::default()
+    });
+}
+
+fn probe(world: &mut WorldSpec) {
+    world.workloads[0].readiness = Some(ProbeSpec {
+        initial_delay: SimDuration::ZERO,
+        period: secs(1.0),
+        success_threshold: 1,
+    });
+}
+
+#[test]
+fn a_transfer_stalls_while_its_cluster_is_cut_off_and_then_continues() {
+    let mut world = bare_world(2);
+    windows(&mut world, CutKind::All, &[(0.4, 100.0)]);
+    world.faults.regional[0].clusters = vec![1];
+    let played = play(&world, 1, DAY);
+    assert_near(ready(&played, 0), 1.0, "the other one does not notice");
+    // 0.4 s of 1 s, then nothing for 100 s, then the rest.
+    assert_near(ready(&played, 1), 101.0, "ready");
+    assert_eq!(
+        played.totals.sent,
+        Bytes::new(200_000_000),
+        "nothing is sent twice"
+    );
+}
+
+#[test]
+fn losing_the_management_cluster_stops_reports_but_not_images() {
+    let mut world = bare_world(1);
+    windows(&mut world, CutKind::Management, &[(0.4, 100.0)]);
+    let played = play(&world, 1, DAY);
+    assert_eq!(
+        played.facts[0].last_pull.map(millis),
+        Some(1.0),
+        "the image is there in time"
+    );
+    assert_near(
+        ready(&played, 0),
+        100.4,
+        "and the product learns of it when the link is back",
+    );
+}
+
+#[test]
+fn a_cluster_with_two_outages_is_back_when_both_have_ended() {
+    let mut world = bare_world(1);
+    windows(&mut world, CutKind::All, &[(0.5, 100.0)]);
+    windows(&mut world, CutKind::All, &[(50.0, 100.0)]);
+    let played = play(&world, 1, DAY);
+    assert_near(ready(&played, 0), 150.5, "ready");
+}
+
+#[test]
+fn outages_and_brownouts_of_one_region_have_separate_times() {
+    let region = Some("eu".to_owned());
+    let outage = RegionalOutageSpec {
+        region,
+        ..RegionalOutageSpec::default()
+    };
+    let brownout = RegionalOutageSpec {
+        downlink: Some(Share::new(0.2)),
+        ..outage.clone()
+    };
+    assert_ne!(outage.key(0), brownout.key(1));
+    assert_ne!(
+        RegionalOutageSpec::default().key(0),
+        RegionalOutageSpec::default().key(1)
+    );
+}
+
+/// A share of the downlink in percent.
+fn left(percent: u32) -> CutKind {
+    CutKind::Brownout {
+        downlink: Share::new(f64::from(percent) / 100.0),
+    }
+}
+
+#[test]
+fn in_a_brownout_the_downlink_carries_its_share_and_reports_arrive() {
+    let mut world = bare_world(2);
+    windows(&mut world, left(20), &[(0.4, 2.0)]);
+    world.faults.regional[0].clusters = vec![1];
+    let played = play(&world, 1, DAY);
+    assert_near(ready(&played, 0), 1.0, "the other one does not notice");
+    // 40 MB until 0.4 s, 40 MB in 2 s at a fifth of 100 MB/s, and 20 MB as fast as ever.
+    assert_near(ready(&played, 1), 2.6, "ready");
+    assert_eq!(
+        (played.totals.sent, played.totals.lost),
+        (Bytes::new(200_000_000), Bytes::ZERO),
+        "nothing is sent twice"
+    );
+}
+
+#[test]
+fn of_concurrent_brownouts_the_smallest_share_counts_and_an_outage_prevails() {
+    for (first, other, expected, why) in [
+        // 50 MB, then 20 MB in 1 s, 20 MB in 2 s, and the last 10 MB with nothing wrong.
+        (
+            (0.5, 2.0, left(20)),
+            (1.5, 2.0, left(10)),
+            3.6,
+            "a deeper one comes while the first lasts",
+        ),
+        // 50 MB, then 10 MB in 1 s, 10 MB in 1 s, 20 MB in 1 s, and the last 10 MB.
+        (
+            (0.5, 2.0, left(10)),
+            (1.5, 2.0, left(20)),
+            3.6,
+            "a milder one counts when the first has ended",
+        ),
+        // 50 MB, then 2.5 s at a fifth, although the first ends after 2 s.
+        (
+            (0.5, 2.0, left(20)),
+            (1.5, 2.0, left(20)),
+            3.0,
+            "two of the same depth",
+        ),
+        // 50 MB, 20 MB in 1 s, nothing for 1 s, and 30 MB at a fifth.
+        (
+            (0.5, 4.0, left(20)),
+            (1.5, 1.0, CutKind::All),
+            4.0,
+            "cut off within a brownout",
+        ),
+        (
+            (0.5, 1.0, CutKind::Management),
+            (0.5, 2.0, left(25)),
+            2.5,
+            "without its manager, which is back before",
+        ),
+    ] {
+        let mut world = bare_world(1);
+        for (from, span, kind) in [first, other] {
+            windows(&mut world, kind, &[(from, span)]);
+        }
+        let played = play(&world, 1, DAY);
+        assert_near(ready(&played, 0), expected, why);
+        assert_eq!(played.totals.sent, Bytes::new(100_000_000), "{why}");
+    }
+}
+
+#[test]
+fn a_brownout_keeps_a_run_alive_only_if_it_leaves_nothing() {
+    for (percent, from, span, expected) in [
+        (20, 1000.0, 1000.0, 1.0),
+        // 60 MB at a fifth; it lasts on.
+        (20, 0.4, 1000.0, 3.4),
+        (0, 0.4, 100.0, 101.0),
+    ] {
+        let mut world = bare_world(1);
+        windows(&mut world, left(percent), &[(from, span)]);
+        let played = play(&world, 1, DAY);
+        assert_near(ready(&played, 0), expected, "ready");
+        let last = played.events.last().expect("events").0.as_secs_f64();
+        assert_near(last, expected, "the world comes to rest");
+    }
+}
+
+#[test]
+fn brownouts_of_single_clusters_take_none_offline() {
+    let mut world = bare_world(200);
+    let outages = |cuts| {
+        let mean = |mean| DurationModel::Exponential { mean: secs(mean) };
+        Some(OutageSpec {
+            between: mean(300_000.0),
+            repair: mean(100_000.0),
+            cuts,
+            downlink: None,
+        })
+    };
+    world.faults.outages = outages(CutKind::All);
+    let cut: Vec<bool> = play(&world, 1, DAY)
+        .facts
+        .iter()
+        .map(|facts| facts.offline)
+        .collect();
+    world.faults.outages = outages(left(50));
+    let played = play(&world, 1, DAY);
+    assert!(played.facts.iter().all(|facts| !facts.offline));
+    for (at, cut) in cut.iter().enumerate() {
+        // The same luck: those that would have been cut off take twice as long, and turns are long against a second.
+        assert_near(ready(&played, at), if *cut { 2.0 } else { 1.0 }, "ready");
+    }
+}
+
+#[test]
+fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off() {
+    let mut world = bare_world(1);
+    world.node.error_requeue = fixed(secs(10.0));
+    world.node.runtime = RuntimeSpec {
+        collect_after: None,
+        ..RuntimeSpec::CONTAINERD_2_1
+    };
+    windows(&mut world, CutKind::All, &[(0.5, 400.0)]);
+    let played = play(&world, 1, DAY);
+    // Cut off at 0.5 s, given up at 300.5 s, again at 310.5 s (gate 10 s); that attempt cannot connect and gives up at
+    // 340.5 s, the next gate is 20 s: 360.5 s, given up at 390.5 s; the gate is then 40 s, and the fourth attempt, at
+    // 430.5 s, finds the network back since 400.5 s. It has half of the layer: 0.5 s more.
+    assert_eq!(
+        played.totals.failed_pulls[PullError::NoProgress as usize],
+        1
+    );
+    assert_eq!(
+        played.totals.failed_pulls[PullError::Unreachable as usize],
+        2
+    );
+    assert_near(ready(&played, 0), 431.0, "ready");
+    assert_eq!(
+        (played.totals.sent, played.totals.lost),
+        (Bytes::new(100_000_000), Bytes::ZERO),
+        "it is resumed"
+    );
+}
+
+#[test]
+fn transfers_go_on_with_the_next_try_of_their_sender() {
+    let mut world = bare_world(1);
+    world.registry.tcp.retransmission = Some(secs(0.2));
+    windows(&mut world, CutKind::All, &[(0.5, 2.0)]);
+    // The sender tries 0.2, 0.6, 1.4 and 3 s after the cut at 0.5 s. Half of a second of bytes is left.
+    assert_near(ready(&play(&world, 1, DAY), 0), 4.0, "ready");
+    world.clusters[0].rtt = fixed(secs(0.01));
+    world.registry.tcp.retransmission = None;
+    let at_once = ready(&play(&world, 1, DAY), 0);
+    world.registry.tcp.retransmission = Some(secs(0.2));
+    // With a round trip of 10 ms, 0.21, 0.63, 1.47 and 3.15 s after it.
+    assert_near(ready(&play(&world, 1, DAY), 0) - at_once, 1.15, "later");
+    // Transfers that begin after a cut have not been cut.
+    world.faults.regional.clear();
+    world.faults.offline = OfflineSpec {
+        share: Share::ALL,
+        comes_back: Some(fixed(secs(9.0))),
+    };
+    let with = ready(&play(&world, 1, DAY), 0);
+    world.registry.tcp.retransmission = None;
+    assert_near(ready(&play(&world, 1, DAY), 0), with, "no transfer was cut");
+}
+
+#[test]
+fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_tries_to_connect() {
+    let mut world = bare_world(1);
+    world.clusters[0].rtt = fixed(secs(1.0));
+    windows(&mut world, CutKind::All, &[(2.0, 10.0)]);
+    let cut = ready(&play(&world, 1, DAY), 0);
+    world.faults.regional.clear();
+    let whole = ready(&play(&world, 1, DAY), 0);
+    // The answer to the challenge is on its way, and comes at 3 s. Then a token is asked for, at 3, 4, 6, 10 and 18 s:
+    // the network is back at 12 s.
+    assert_near(cut - whole, 15.0, "later");
+}
+
+#[test]
+fn outages_are_independent_and_never_keep_a_run_alive() {
+    let mut world = bare_world(200);
+    world.faults.outages = Some(OutageSpec {
+        between: DurationModel::Exponential { mean: secs(300.0) },
+        repair: DurationModel::Exponential { mean: secs(100.0) },
+        ..OutageSpec::default()
+    });
+    let played = play(&world, 1, DAY);
+    let offline = played.facts.iter().filter(|facts| facts.offline).count();
+    // A quarter of the time away: 50 of 200, five standard deviations of 6.1.
+    assert!((20..=80).contains(&offline), "{offline} away at the start");
+    assert!(
+        played.facts.iter().all(|facts| facts.ready.is_some()),
+        "all come back and are told"
+    );
+    let last = played.events.last().expect("events").0.as_secs_f64();
+    let done = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
+    assert!(
+        last < done + 3600.0,
+        "the world comes to rest at {last} s, not long after {done} s"
+    );
+}
+
+#[test]
+fn a_slow_cluster_is_slower_by_its_factor() {
+    let mut world = bare_world(1);
+    probe(&mut world);
+    world.workloads[0].start = fixed(secs(2.0));
+    world.faults.slow = Some(SlowSpec {
+        share: Share::new(1.0),
+        factor: FactorModel::Constant(fleetsim_units::Factor::new(3.0)),
+    });
+    // 3 s for the layer and 6 s to start, on a grid of 1 s.
+    assert_near(ready(&play(&world, 1, DAY), 0), 9.0, "ready");
+}
+
+#[test]
+fn a_missing_tag_is_requested_repeatedly_and_the_world_comes_to_rest() {
+    let mut world = bare_world(1);
+    world.node.error_requeue = fixed(secs(10.0));
+    world.faults.not_found = Share::new(1.0);
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.facts[0].ready, None);
+    assert_eq!(
+        played.totals.failed_pulls[PullError::NotFound as usize],
+        1,
+        "at rest after the first answer"
+    );
+    assert_eq!(
+        (played.totals.sent, played.totals.requests),
+        (Bytes::ZERO, 2)
+    );
+    assert!(played.facts[0].first_pull.is_some() && played.peak_pulls == 1);
+}
+
+#[test]
+fn a_defect_that_shows_late_is_reported_as_ready_first() {
+    for (kind, has_crashed) in [(DefectKind::Crashes, true), (DefectKind::Unready, false)] {
+        let mut world = bare_world(1);
+        probe(&mut world);
+        world.faults.defect.share = Share::new(1.0);
+        world.faults.defect.kind = kind;
+        world.faults.defect.detected_after = Some(fixed(secs(60.0)));
+        let played = play(&world, 1, SimDuration::from_secs(65));
+        let reports: Vec<(f64, bool)> = played
+            .events
+            .iter()
+            .filter_map(|(at, event)| match event {
+                Event::Agent(AgentEvent::ReportArrives(report)) => {
+                    Some((millis(*at), report.ready))
+                }
+                _ => None,
+            })
+            .collect();
+        // It runs from 1 s on, and works until 61 s. The first restart after a crash comes at once.
+        let expected = match kind {
+            DefectKind::Crashes => vec![(1.0, true), (61.0, false), (61.0, true)],
+            DefectKind::Unready => vec![(1.0, true), (61.0, false)],
+        };
+        assert!(reports.ends_with(&expected), "{kind:?}: {reports:?}");
+        assert_near(
+            millis(played.facts[0].ready.expect("ready")),
+            1.0,
+            "when it was first ready",
+        );
+        assert_eq!(played.totals.crashes > 0, has_crashed);
+    }
+}
+
+#[test]
+fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
+    let mut world = bare_world(1);
+    probe(&mut world);
+    world.faults.defect.share = Share::new(1.0);
+    world.faults.defect.kind = DefectKind::Unready;
+    let played = play(&world, 1, DAY);
+    assert_eq!((played.facts[0].ready, played.totals.crashes), (None, 0));
+}
+
+/// A world whose first node fails once, at `fails`, for `away`; it is told the new revision at `told`, and runs on
+/// until 5000 s. Returns what the management cluster learns and when, and the totals. Checks that a cluster's time is
+/// the first at which it was ready.
+fn with_a_node_lost(
+    world: &mut WorldSpec,
+    fails: f64,
+    away: f64,
+    told: f64,
+) -> (Vec<(f64, bool)>, Totals) {
+    world.faults.node_loss = Some(NodeLossSpec {
+        // So rarely that the one failure of the test is the only one.
+        between: fixed(SimDuration::from_hours(1_000_000)),
+        repair: fixed(secs(away)),
+        grace: secs(40.0),
+        eviction: secs(300.0),
+    });
+    let mut queue = Queue::new();
+    let mut world = World::new(
+        world,
+        &crate::world::PlatformSpec::INSTANT,
+        1,
+        0,
+        &mut queue,
+    );
+    world.schedule_fault(
+        SimTime::ZERO + secs(fails),
+        FaultEvent::NodeFails(NodeId(0)),
+        &mut queue,
+    );
+    let told = SimTime::ZERO + secs(told);
+    queue.schedule(told, Event::Driver(DriverEvent::Released));
+    let mut seen = Vec::new();
+    while let Some((now, event)) = queue.pop() {
+        if now > SimTime::from_secs(5000) {
+            world.finish(SimTime::from_secs(5000));
+            world.assert_bytes_are_conserved();
+            let first = seen
+                .iter()
+                .find(|(at, ready)| *ready && *at >= told.as_secs_f64());
+            assert_eq!(
+                world.clusters[0].facts.ready.map(millis),
+                first.map(|(at, _)| *at),
+                "{seen:?}"
+            );
+            return (seen, world.totals);
+        }
+        if event == Event::Driver(DriverEvent::Released) {
+            world.instruct(ClusterId(0), NEW, &mut queue);
+        }
+        world.handle(event, &mut queue);
+        let reports = world.take_reports();
+        seen.extend(
+            reports
+                .into_iter()
+                .map(|report| (millis(now), report.ready)),
+        );
+    }
+    unreachable!("a process of failures has no end")
+}
+
+const NEVER: f64 = 1e6;
+
+fn two_pods() -> WorldSpec {
+    let mut world = bare_world(1);
+    world.clusters[0].nodes = 2.into();
+    world.release = ReleaseKind::Update;
+    world.workloads[0].kind = WorkloadKind::Deployment {
+        replicas: 2,
+        max_unavailable: CountOrPercent::Count(1),
+        max_surge: CountOrPercent::Count(0),
+        progress_deadline: calibration::PROGRESS_DEADLINE,
+    };
+    world
+}
+
+fn daemon_set(nodes: u32, budget: u32) -> WorldSpec {
+    let mut world = bare_world(1);
+    world.clusters[0].nodes = nodes.into();
+    world.release = ReleaseKind::Update;
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable: CountOrPercent::Count(budget),
+        max_surge: CountOrPercent::Count(0),
+    };
+    world
+}
+
+#[test]
+fn the_pods_of_a_deployment_are_replaced_elsewhere_after_340_s() {
+    let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, NEVER, NEVER);
+    // The other node has the image, so that a replacement takes no time here.
+    assert_eq!(
+        seen,
+        [(1040.0, false), (1340.0, true)],
+        "not ready after the grace, ready again after the toleration"
+    );
+}
+
+#[test]
+fn a_node_that_is_back_in_time_starts_its_own_pods_again() {
+    let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, 200.0, NEVER);
+    assert_eq!(seen, [(1040.0, false), (1200.0, true)]);
+    let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, 20.0, NEVER);
+    assert_eq!(
+        seen,
+        [],
+        "an absence shorter than the grace is not noticed, and starting takes no time here"
+    );
+}
+
+#[test]
+fn a_cluster_that_loses_a_node_keeps_its_first_time_ready() {
+    let (seen, _) = with_a_node_lost(&mut bare_world(1), 1000.0, 200.0, 0.0);
+    assert_eq!(
+        seen,
+        [(0.0, false), (1.0, true), (1040.0, false), (1200.0, true)]
+    );
+}
+
+#[test]
+fn the_pod_of_a_daemon_set_waits_for_its_node() {
+    let (seen, _) = with_a_node_lost(&mut daemon_set(2, 1), 1000.0, 2000.0, NEVER);
+    assert_eq!(seen, [(1040.0, false), (3000.0, true)]);
+}
+
+#[test]
+fn one_missing_node_exhausts_a_daemon_sets_budget() {
+    for (budget, pulls, why) in [
+        (
+            1,
+            0,
+            "its deleted pod is never gone, and no other node may be touched",
+        ),
+        (
+            2,
+            2,
+            "what it leaves of the budget is used for the two others, one after the other",
+        ),
+    ] {
+        let (seen, totals) = with_a_node_lost(&mut daemon_set(3, budget), 1000.0, NEVER, 2000.0);
+        assert_eq!(totals.pulls, pulls, "maxUnavailable {budget}: {why}");
+        assert!(
+            seen.iter().all(|(at, ready)| *at < 1000.0 || !ready),
+            "{seen:?}"
+        );
+    }
+    let (seen, totals) = with_a_node_lost(&mut daemon_set(3, 1), 1000.0, 2000.0, 2000.0);
+    assert_eq!(
+        totals.pulls, 3,
+        "when the node is back, the rollout goes on"
+    );
+    // Its pod is pulled for first, and each node's after the one before is available: three times 1 s for 100 MB.
+    assert_eq!(seen.last(), Some(&(3003.0, true)));
+}
+
+#[test]
+fn a_node_that_returns_keeps_the_content_of_its_disk() {
+    let mut world = bare_world(1);
+    // 100 s for the layer, of which 60 s when the node fails.
+    world.clusters[0].downlink = BytesPerSec::new(1e6).into();
+    let (seen, totals) = with_a_node_lost(&mut world, 60.0, 30.0, 0.0);
+    assert_eq!(totals.failed_pulls[PullError::NodeLost as usize], 1);
+    assert_eq!(
+        seen,
+        [(0.0, false), (130.0, true)],
+        "60 s, 30 s away, and the 40 s that were left"
+    );
+    assert_eq!(
+        (totals.sent, totals.lost),
+        (Bytes::new(100_000_000), Bytes::ZERO),
+        "nothing twice"
+    );
+}

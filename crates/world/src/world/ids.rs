@@ -1,0 +1,58 @@
+//! Dense ids of the things in a world: each indexes into a `Vec`.
+
+use fleetsim_rollout::Revision;
+
+/// The revision that runs before the rollout, if any does.
+pub const OLD: Revision = Revision(1);
+/// The revision that is rolled out.
+pub const NEW: Revision = Revision(2);
+
+macro_rules! dense_id {
+    ($(#[$doc:meta])* $vis:vis $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        $vis struct $name($vis u32);
+
+        impl $name {
+            /// The id of the thing at `index`.
+            ///
+            /// # Panics
+            /// If there are more than 2^32 of them.
+            #[must_use]
+            $vis fn at(index: usize) -> Self {
+                Self(u32::try_from(index).expect("a world has fewer than 2^32 things of a kind"))
+            }
+
+            /// The index into the `Vec` of these things.
+            #[must_use]
+            $vis const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+dense_id! {
+    /// A cluster, in the order of [`crate::world::WorldSpec::clusters`].
+    pub ClusterId
+}
+dense_id! {
+    /// A node of some cluster.
+    pub NodeId
+}
+dense_id! {
+    /// A pod, dead ones included: ids are never used again.
+    pub PodId
+}
+dense_id! {
+    /// One attempt to pull an image: ids are never used again.
+    pub PullId
+}
+dense_id! {
+    /// A cache, or the seeds of one cluster.
+    pub(super) StoreId
+}
+dense_id! {
+    /// A store's download of one blob or config.
+    pub(crate) FillId
+}

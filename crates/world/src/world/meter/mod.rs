@@ -1,0 +1,483 @@
+//! Measurements while a world runs: exact peaks and totals, and a time series in bins.
+//!
+//! Peaks come from counters that see every change, not from sampling. The series starts with bins of one second. When
+//! it exceeds [`MAX_BINS`], pairs of bins are merged, so a long rollout keeps a bounded series. The peaks of the
+//! registry's egress over a second and over a minute are taken before any merging.
+
+#[cfg(test)]
+mod tests;
+
+use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
+
+/// The most bins of a series before they are merged in pairs.
+const MAX_BINS: usize = 4096;
+/// Length of the finest bin.
+const SECOND: SimDuration = SimDuration::from_secs(1);
+/// Bins of the long egress window.
+const MINUTE: usize = 60;
+/// Seconds of the window for the busiest hour.
+const HOUR: usize = 3600;
+
+/// A counter that rises and falls, with its peak.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gauge {
+    value: u64,
+    peak: u64,
+    /// Highest value since the start of the current second.
+    second_peak: u64,
+    /// Time integral so far.
+    area_nanos: u128,
+}
+
+impl Gauge {
+    /// Counts one more.
+    pub(crate) fn rise(&mut self) {
+        self.value += 1;
+        self.peak = self.peak.max(self.value);
+        self.second_peak = self.second_peak.max(self.value);
+    }
+
+    /// Counts one less.
+    pub fn fall(&mut self) {
+        self.value = self
+            .value
+            .checked_sub(1)
+            .expect("a counter that falls has risen");
+    }
+
+    fn integrate(&mut self, span: SimDuration) {
+        self.area_nanos += u128::from(span.as_nanos()) * u128::from(self.value);
+    }
+
+    /// Time integral up to the last [`Meter::advance`], in nanoseconds.
+    #[must_use]
+    pub const fn area_nanos(&self) -> u128 {
+        self.area_nanos
+    }
+
+    /// The value now.
+    #[must_use]
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// The highest value so far.
+    #[must_use]
+    pub const fn peak(&self) -> u64 {
+        self.peak
+    }
+}
+
+/// The phase of a cluster in the series.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ClusterPhase {
+    /// Not instructed to run the new revision yet.
+    Waiting,
+    /// Instructed, not ready, and making progress.
+    Updating,
+    /// Instructed, not ready, and stalled: it is cut off, or a pod backs off or is not ready because of a defect.
+    NotReady,
+    /// Ready on the new revision, as the product sees it.
+    Ready,
+}
+
+/// Number of [`ClusterPhase`]s.
+const PHASES: usize = 4;
+
+/// One bin of the series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bin {
+    /// Peak of concurrent image pulls.
+    pub pulls: u64,
+    /// Peak of concurrent blob downloads.
+    pub downloads: u64,
+    /// Bytes that left the registry.
+    pub egress_bytes: f64,
+    /// Most bytes that left it in one second.
+    pub egress_peak_second_bytes: f64,
+    /// Clusters per phase at the end of the bin, in the order of [`ClusterPhase`].
+    pub phases: [u64; PHASES],
+}
+
+impl Bin {
+    /// Adds the bin that follows.
+    fn absorb(&mut self, later: &Self) {
+        self.pulls = self.pulls.max(later.pulls);
+        self.downloads = self.downloads.max(later.downloads);
+        self.egress_bytes += later.egress_bytes;
+        self.egress_peak_second_bytes = self
+            .egress_peak_second_bytes
+            .max(later.egress_peak_second_bytes);
+        self.phases = later.phases;
+    }
+}
+
+/// The number of seconds with each rate. Rates of one class differ by at most 1.1%, and the upper end stands for all.
+#[derive(Clone, Debug, Default)]
+struct RateHistogram {
+    seconds: u64,
+    /// By class; class 0 has rates of at most 1 B/s.
+    classes: Vec<u64>,
+}
+
+impl RateHistogram {
+    /// Classes for a factor of two.
+    const CLASSES: f64 = 64.0;
+
+    fn count(&mut self, rate: f64) {
+        let class = if rate <= 1.0 {
+            0
+        } else {
+            (libm::log2(rate) * Self::CLASSES).ceil() as usize
+        };
+        if self.classes.len() <= class {
+            self.classes.resize(class + 1, 0);
+        }
+        self.classes[class] += 1;
+        self.seconds += 1;
+    }
+
+    fn exceeded_in(&self, share: f64) -> f64 {
+        let most = (share * self.seconds as f64).floor() as u64;
+        let mut above = 0;
+        for (class, seconds) in self.classes.iter().enumerate().rev() {
+            above += seconds;
+            if above > most {
+                return if class == 0 {
+                    0.0
+                } else {
+                    libm::exp2(class as f64 / Self::CLASSES)
+                };
+            }
+        }
+        0.0
+    }
+}
+
+/// The egress of one registry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EgressMeter {
+    rate: f64,
+    at_capacity: bool,
+    busy: SimDuration,
+    second_bytes: f64,
+    peak_second_bytes: f64,
+}
+
+impl EgressMeter {
+    fn integrate(&mut self, span: SimDuration) {
+        self.second_bytes += self.rate * span.as_secs_f64();
+        if self.at_capacity {
+            self.busy += span;
+        }
+    }
+
+    fn close_second(&mut self) {
+        self.peak_second_bytes = self.peak();
+        self.second_bytes = 0.0;
+    }
+
+    /// Highest mean egress over a whole second, in bytes per second. An incomplete second counts with its bytes so far.
+    #[must_use]
+    pub const fn peak(&self) -> f64 {
+        self.peak_second_bytes.max(self.second_bytes)
+    }
+
+    /// Time in which it was at its capacity.
+    #[must_use]
+    pub const fn busy(&self) -> SimDuration {
+        self.busy
+    }
+}
+
+/// All meters of one run.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    now: SimTime,
+    second_end: SimTime,
+    second_bytes: f64,
+    /// Bytes of each second of the last minute, as a ring.
+    last_minute: [f64; MINUTE],
+    seconds: usize,
+    peak_second_bytes: f64,
+    peak_minute_bytes: f64,
+    egress_rate: f64,
+    egress_at_capacity: bool,
+    /// The same to the fleet and to others, with the bytes to others since the start.
+    total_rate: f64,
+    total_second_bytes: f64,
+    total_peak_second_bytes: f64,
+    other_bytes: f64,
+    busy: SimDuration,
+    /// Busy time of each second of the last hour, as a ring, with its sum.
+    last_hour: Vec<SimDuration>,
+    hour_busy: SimDuration,
+    second_busy: SimDuration,
+    busiest_hour: SimDuration,
+    over_time: RateHistogram,
+    /// The egress of each registry.
+    registries: Vec<EgressMeter>,
+    /// Cluster-nanoseconds in `Updating` or `NotReady`.
+    not_ready_nanos: u128,
+    bins: Vec<Bin>,
+    /// The open bin.
+    open: Bin,
+    open_seconds: u64,
+    seconds_per_bin: u64,
+    phases: [u64; PHASES],
+    peak_not_ready: u64,
+    /// Image pulls in progress.
+    pub pulls: Gauge,
+    /// Blob downloads in progress.
+    pub downloads: Gauge,
+    /// Blobs that a registry sends, to nodes, caches and seeds.
+    pub registry_downloads: Gauge,
+    /// Clusters with an image pull in progress.
+    pub pulling_clusters: Gauge,
+}
+
+impl Meter {
+    /// Meters of a run with this many clusters, all waiting, and so many registries.
+    #[must_use]
+    pub fn new(clusters: u64, registries: usize) -> Self {
+        Self {
+            now: SimTime::ZERO,
+            second_end: SimTime::ZERO + SECOND,
+            second_bytes: 0.0,
+            last_minute: [0.0; MINUTE],
+            seconds: 0,
+            peak_second_bytes: 0.0,
+            peak_minute_bytes: 0.0,
+            egress_rate: 0.0,
+            egress_at_capacity: false,
+            total_rate: 0.0,
+            total_second_bytes: 0.0,
+            total_peak_second_bytes: 0.0,
+            other_bytes: 0.0,
+            busy: SimDuration::ZERO,
+            last_hour: vec![SimDuration::ZERO; HOUR],
+            hour_busy: SimDuration::ZERO,
+            second_busy: SimDuration::ZERO,
+            busiest_hour: SimDuration::ZERO,
+            over_time: RateHistogram::default(),
+            registries: vec![EgressMeter::default(); registries],
+            not_ready_nanos: 0,
+            bins: Vec::new(),
+            open: Bin::default(),
+            open_seconds: 0,
+            seconds_per_bin: 1,
+            phases: [clusters, 0, 0, 0],
+            peak_not_ready: 0,
+            pulls: Gauge::default(),
+            downloads: Gauge::default(),
+            registry_downloads: Gauge::default(),
+            pulling_clusters: Gauge::default(),
+        }
+    }
+
+    /// Advances to `now`: counts the bytes since the last call and closes every second on the way.
+    pub fn advance(&mut self, now: SimTime) {
+        while self.second_end <= now {
+            self.integrate(self.second_end);
+            self.close_second();
+        }
+        self.integrate(now);
+    }
+
+    fn integrate(&mut self, to: SimTime) {
+        let span = to - self.now;
+        self.second_bytes += self.egress_rate * span.as_secs_f64();
+        self.total_second_bytes += self.total_rate * span.as_secs_f64();
+        self.other_bytes += (self.total_rate - self.egress_rate) * span.as_secs_f64();
+        if self.egress_at_capacity {
+            self.busy += span;
+            self.second_busy += span;
+        }
+        for registry in &mut self.registries {
+            registry.integrate(span);
+        }
+        for gauge in [
+            &mut self.pulls,
+            &mut self.downloads,
+            &mut self.pulling_clusters,
+        ] {
+            gauge.integrate(span);
+        }
+        self.not_ready_nanos += u128::from(span.as_nanos()) * u128::from(self.not_ready());
+        self.now = to;
+    }
+
+    /// The current second as a bin.
+    fn second(&self) -> Bin {
+        Bin {
+            pulls: self.pulls.second_peak,
+            downloads: self.downloads.second_peak,
+            egress_bytes: self.second_bytes,
+            egress_peak_second_bytes: self.second_bytes,
+            phases: self.phases,
+        }
+    }
+
+    fn close_second(&mut self) {
+        self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
+        self.total_peak_second_bytes = self.total_peak_second_bytes.max(self.total_second_bytes);
+        self.total_second_bytes = 0.0;
+        self.last_minute[self.seconds % MINUTE] = self.second_bytes;
+        let of_hour = std::mem::replace(&mut self.last_hour[self.seconds % HOUR], self.second_busy);
+        self.hour_busy = (self.hour_busy + self.second_busy).saturating_sub(of_hour);
+        self.busiest_hour = self.busiest_hour.max(self.hour_busy);
+        self.second_busy = SimDuration::ZERO;
+        self.over_time.count(self.second_bytes);
+        self.seconds += 1;
+        // A new sum instead of differences: sixty additions per second, and no drift.
+        self.peak_minute_bytes = self.peak_minute_bytes.max(self.last_minute.iter().sum());
+        self.open.absorb(&self.second());
+        self.open_seconds += 1;
+        if self.open_seconds == self.seconds_per_bin {
+            self.close_bin();
+        }
+        self.second_bytes = 0.0;
+        self.registries
+            .iter_mut()
+            .for_each(EgressMeter::close_second);
+        self.second_end = self.second_end + SECOND;
+        for gauge in [&mut self.pulls, &mut self.downloads] {
+            gauge.second_peak = gauge.value;
+        }
+    }
+
+    fn close_bin(&mut self) {
+        self.bins.push(std::mem::take(&mut self.open));
+        self.open_seconds = 0;
+        if self.bins.len() == MAX_BINS {
+            for pair in 0..MAX_BINS / 2 {
+                let mut merged = self.bins[2 * pair];
+                merged.absorb(&self.bins[2 * pair + 1]);
+                self.bins[pair] = merged;
+            }
+            self.bins.truncate(MAX_BINS / 2);
+            self.seconds_per_bin *= 2;
+        }
+    }
+
+    /// The current time of the meters.
+    #[must_use]
+    pub const fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// The registries send at these rates from now on, each at its capacity or below. Call [`Meter::advance`] first.
+    pub fn set_egress(&mut self, registries: impl Iterator<Item = (BytesPerSec, bool)>) {
+        (self.egress_rate, self.egress_at_capacity) = (0.0, false);
+        for (meter, (rate, at_capacity)) in self.registries.iter_mut().zip(registries) {
+            (meter.rate, meter.at_capacity) = (rate.get(), at_capacity);
+            self.egress_rate += meter.rate;
+            self.egress_at_capacity |= at_capacity;
+        }
+        self.total_rate = self.egress_rate;
+    }
+
+    /// The registries also send this much to others from now on. Call it after [`Meter::set_egress`].
+    pub(crate) fn add_others(&mut self, rate: f64) {
+        self.total_rate += rate;
+    }
+
+    /// Highest mean egress over a whole second to the fleet and to others, in bytes per second, and the bytes to
+    /// others.
+    #[must_use]
+    pub fn totals_with_others(&self) -> (f64, f64) {
+        (
+            self.total_peak_second_bytes.max(self.total_second_bytes),
+            self.other_bytes,
+        )
+    }
+
+    /// The egress of each registry.
+    #[must_use]
+    pub fn registries(&self) -> &[EgressMeter] {
+        &self.registries
+    }
+
+    /// An image pull began.
+    pub fn pull_begins(&mut self, first_of_cluster: bool) {
+        self.pulls.rise();
+        if first_of_cluster {
+            self.pulling_clusters.rise();
+        }
+    }
+
+    /// An image pull ended.
+    pub fn pull_ends(&mut self, last_of_cluster: bool) {
+        self.pulls.fall();
+        if last_of_cluster {
+            self.pulling_clusters.fall();
+        }
+    }
+
+    /// A cluster went from one phase to another.
+    pub fn move_cluster(&mut self, from: ClusterPhase, to: ClusterPhase) {
+        self.phases[from as usize] -= 1;
+        self.phases[to as usize] += 1;
+        self.peak_not_ready = self.peak_not_ready.max(self.not_ready());
+    }
+
+    /// Clusters that are instructed and not ready.
+    fn not_ready(&self) -> u64 {
+        self.phases[ClusterPhase::Updating as usize] + self.phases[ClusterPhase::NotReady as usize]
+    }
+
+    /// Peak of clusters that were instructed and not ready.
+    #[must_use]
+    pub const fn peak_not_ready(&self) -> u64 {
+        self.peak_not_ready
+    }
+
+    /// Time integral of clusters that were instructed and not ready.
+    #[must_use]
+    pub fn not_ready_cluster_hours(&self) -> f64 {
+        self.not_ready_nanos as f64 / 3600e9
+    }
+
+    /// Highest mean egress over a whole second, and over sixty consecutive seconds, in bytes per second.
+    ///
+    /// An incomplete second counts with its bytes so far.
+    #[must_use]
+    pub fn egress_peaks(&self) -> (f64, f64) {
+        let mut last_minute = self.last_minute;
+        last_minute[self.seconds % MINUTE] = self.second_bytes;
+        (
+            self.peak_second_bytes.max(self.second_bytes),
+            self.peak_minute_bytes.max(last_minute.iter().sum()) / MINUTE as f64,
+        )
+    }
+
+    /// Time in which the registry's egress was at its capacity.
+    #[must_use]
+    pub const fn busy(&self) -> SimDuration {
+        self.busy
+    }
+
+    /// The greatest share of an hour in which the registry's egress was at its capacity.
+    #[must_use]
+    pub fn busiest_hour_share(&self) -> f64 {
+        let open =
+            (self.hour_busy + self.second_busy).saturating_sub(self.last_hour[self.seconds % HOUR]);
+        self.busiest_hour.max(open).as_secs_f64() / HOUR as f64
+    }
+
+    /// The rate that the egress exceeded in this share of the whole seconds so far, in bytes per second.
+    #[must_use]
+    pub fn exceeded_in(&self, share: f64) -> f64 {
+        self.over_time.exceeded_in(share).min(self.egress_peaks().0)
+    }
+
+    /// The series with the length of its bins; the last bin may be cut short by the end of the run.
+    #[must_use]
+    pub fn series(&self) -> (SimDuration, Vec<Bin>) {
+        let mut bins = self.bins.clone();
+        let mut last = self.open;
+        last.absorb(&self.second());
+        bins.push(last);
+        (SECOND * self.seconds_per_bin, bins)
+    }
+}

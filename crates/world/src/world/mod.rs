@@ -1,0 +1,273 @@
+//! The simulated truth: clusters, nodes, workloads, images, registries and faults.
+//!
+//! [`World::handle`] dispatches every event. The driver of a world instructs clusters to run a revision
+//! ([`World::instruct`]) and collects the reports of their agents ([`World::take_reports`]), both with realistic
+//! delays. Nothing here knows which product decides.
+//!
+//! | module | models |
+//! |---|---|
+//! | `event` | everything that can happen |
+//! | `clusters` | clusters with their agents, workloads and pods |
+//! | `nodes` | nodes with their images, image pulls and container runtime |
+//! | `registry` | registries: hosts, limits, outages |
+//! | `distribution` | caches, peers, swarms, mirrors, pre-pulls and lazy pulls |
+//! | `transfers` | links, and the transfers over them |
+//! | `faults` | everything that can fail |
+//! | `token_bucket`, `backoff` | rate limits and exponential back-off |
+//! | `meter`, `totals` | peaks, time series and totals, and the laws that they must satisfy |
+//! | `spec`, `quantity`, [`calibration`] | settings, and the sources of their values |
+//!
+//! State that only one part needs is a type of that part (`Registry`, `Transfers`, `Delivery`); behaviour that spans
+//! parts is in `impl World`, in the folder of the part that it belongs to. Each file says what its model leaves out.
+
+mod backoff;
+pub mod calibration;
+mod clusters;
+mod distribution;
+mod event;
+mod faults;
+mod ids;
+mod meter;
+mod nodes;
+mod quantity;
+mod registry;
+mod spec;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod token_bucket;
+mod totals;
+mod transfers;
+
+pub use backoff::Backoff;
+pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookSpec, ReadinessSpec};
+pub use clusters::cluster::ClusterFacts;
+pub use clusters::pod_queues::{PodLimit, PodSpec};
+pub use clusters::restarts::{Restarter, Restarts};
+pub use clusters::site::{GapSpec, SiteKind, SiteLink};
+pub use clusters::spec::*;
+pub use distribution::spec::*;
+pub use event::*;
+pub use faults::spec::*;
+pub use ids::{ClusterId, NEW, NodeId, OLD, PodId, PullId};
+pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
+pub use nodes::order::PullOrder;
+pub use nodes::pull_error::{PullError, PullFacts};
+pub use nodes::runtime::spec::*;
+pub use nodes::spec::*;
+pub use quantity::*;
+pub use registry::load_spec::{BurstSpec, DailyLoad, LoadSeries, OtherLoad, OtherPulls};
+pub use registry::request::{HostRole, Request, Response};
+pub use registry::spec::*;
+pub use spec::*;
+pub use totals::{RegistryTotals, Totals};
+
+use crate::engine::Streams;
+use crate::flow::Network;
+use clusters::cluster::ClusterState;
+use clusters::pod::Pod;
+use distribution::Delivery;
+use distribution::setup::CacheLinks;
+use faults::FaultProcesses;
+use faults::strata::FaultDraws;
+use fleetsim_units::{Share, SimDuration, SimTime};
+use nodes::catalog::Catalog;
+use nodes::node::{KnownContents, NodeContent, NodeState};
+use nodes::order::PullOrders;
+use nodes::pull::Pull;
+use registry::Registry;
+use transfers::Transfers;
+use transfers::links::Links;
+
+/// A running world.
+#[derive(Debug)]
+pub struct World<'s> {
+    spec: &'s WorldSpec,
+    platform: &'s PlatformSpec,
+    streams: Streams,
+    catalog: Catalog,
+    clusters: Vec<ClusterState>,
+    nodes: Vec<NodeState>,
+    contents: KnownContents,
+    pods: Vec<Pod>,
+    pulls: Vec<Pull>,
+    registries: Vec<Registry<'s>>,
+    transfers: Transfers,
+    delivery: Delivery,
+    faults: FaultProcesses,
+    meter: Meter,
+    totals: Totals,
+    /// Reports that have arrived since they were last taken.
+    reports: Vec<Report>,
+    /// Pending events of pods that can never become ready.
+    inert_events: usize,
+    watches_progress: bool,
+    /// Of pulls that real machines carry out. `None`: they are simulated.
+    orders: Option<Box<PullOrders>>,
+}
+
+impl<'s> World<'s> {
+    /// A world at the start of a rollout, with the random numbers of this seed and replicate, on this platform. The
+    /// first events of faults, windows and a pre-pull go onto the queue.
+    #[must_use]
+    pub fn new(
+        spec: &'s WorldSpec,
+        platform: &'s PlatformSpec,
+        seed: u64,
+        replicate: u32,
+        queue: &mut Queue,
+    ) -> Self {
+        let streams = Streams::new(seed, replicate);
+        let prepared = spec
+            .distribution
+            .lazy
+            .as_ref()
+            .map_or(Share::ALL, |lazy| lazy.prepared);
+        let catalog = Catalog::new(&spec.images, prepared, &streams);
+        let mut network = Network::new();
+        let mut links = Links::new(spec, &mut network);
+        let mut caches = CacheLinks::new(spec, &links, &mut network);
+        links.add_registries(spec, &mut network);
+        let mut world = Self {
+            spec,
+            platform,
+            streams,
+            clusters: Vec::with_capacity(spec.clusters.len()),
+            nodes: Vec::new(),
+            contents: KnownContents::new(NodeContent::new(&catalog)),
+            pods: Vec::new(),
+            pulls: Vec::new(),
+            registries: (0..=spec.registries.len())
+                .map(|at| Registry::new(spec.registry_at(at), at))
+                .collect(),
+            transfers: Transfers::new(network, links, catalog.blobs),
+            delivery: Delivery::default(),
+            faults: FaultProcesses::new(FaultDraws::new(spec, &streams, seed, replicate)),
+            meter: Meter::new(spec.clusters.len() as u64, 1 + spec.registries.len()),
+            totals: Totals::default(),
+            reports: Vec::new(),
+            inert_events: 0,
+            watches_progress: false,
+            orders: None,
+            catalog,
+        };
+        for cluster in &spec.clusters {
+            world.add_cluster(cluster, &caches, queue);
+        }
+        caches.place_cells(
+            |cluster| match world.clusters[cluster.index()].draws.offline {
+                None => SimTime::ZERO,
+                Some(back) => back.unwrap_or(SimTime::MAX),
+            },
+        );
+        world.delivery = Delivery::new(spec, caches, &world.catalog, &mut world.transfers, queue);
+        for (at, registry) in (0_u32..).zip(&world.registries) {
+            registry.schedule_windows(at, queue);
+        }
+        world.start_other_loads(queue);
+        world.start_faults(queue);
+        world
+    }
+
+    /// Handles an event.
+    pub fn handle(&mut self, event: Event, queue: &mut Queue) {
+        self.meter.advance(queue.now());
+        match event {
+            Event::Driver(_) => {}
+            Event::Fault(event) => self.handle_fault(event, queue),
+            Event::Agent(event) => self.handle_agent(event, queue),
+            Event::Workload(event) => self.handle_workload(event, queue),
+            Event::Request(pull, request, event) => {
+                self.handle_request(pull, request, event, queue)
+            }
+            Event::Pull(pull, event) => self.handle_pull(pull, event, queue),
+            Event::DiskChanges(node) => self.disk_changes(node, queue),
+            Event::Distribution(event) => self.handle_distribution(event, queue),
+            Event::RegistryWindow {
+                registry,
+                window,
+                begins,
+            } => {
+                self.registry_window(registry, window, begins, queue);
+            }
+            Event::RegistryLoad {
+                registry,
+                change: LoadEvent::BurstEnds,
+            } => self.burst_ends(registry as usize, queue),
+            Event::RegistryLoad {
+                registry,
+                change: LoadEvent::OtherRate,
+            } => {
+                self.other_rate_changes(registry as usize, queue);
+            }
+            Event::RegistryLoad {
+                registry,
+                change: LoadEvent::OtherPull,
+            } => {
+                self.other_pull_begins(registry as usize, queue);
+            }
+            Event::TransfersEnd => self.transfers_end(queue),
+        }
+    }
+
+    /// Takes the reports that have arrived since the last call.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Whether no pending event can advance the rollout. Events that cannot are restarts of pods that never become
+    /// ready, future failures, windows of a registry while no pull is in progress, loads and transfers of others, and
+    /// `idle` events of the driver.
+    /// The end of a failure counts if its cluster still has work to do or a report to send.
+    #[must_use]
+    pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
+        let ahead = || {
+            self.registries
+                .iter()
+                .map(|registry| registry.windows_ahead)
+                .sum::<usize>()
+        };
+        let windows = if self.meter.pulls.value() == 0 {
+            ahead()
+        } else {
+            0
+        };
+        let others = self
+            .registries
+            .iter()
+            .map(Registry::load_events)
+            .sum::<usize>()
+            + self.transfers.events_of_others();
+        let inert = self.inert_events + self.faults.pending_events + idle + windows + others;
+        queue.len() == inert && !self.awaits_repair()
+    }
+
+    /// Whether the cluster can be reached.
+    #[must_use]
+    pub fn is_online(&self, cluster: ClusterId) -> bool {
+        self.clusters[cluster.index()].cuts.is_managed()
+    }
+
+    /// Whether a failure of the cluster in progress will end.
+    #[must_use]
+    pub fn is_repair_due(&self, cluster: ClusterId) -> bool {
+        self.clusters[cluster.index()].repairs_due > 0
+    }
+
+    /// The meters.
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.
+    #[must_use]
+    pub fn busy_share(&self, span: SimDuration) -> f64 {
+        if span.is_zero() {
+            0.0
+        } else {
+            self.meter.busy().as_secs_f64() / span.as_secs_f64()
+        }
+    }
+}

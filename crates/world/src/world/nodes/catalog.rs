@@ -1,0 +1,271 @@
+//! Images as nodes store them: blobs by digest, and chains of layers.
+//!
+//! Two layers with the same digest are one blob, downloaded once. A node unpacks chains: a layer on top of all those
+//! below it (containerd's chain id). So the same layer on another base is unpacked again. Digests and chains are
+//! numbered once per run, so that nodes keep plain arrays.
+//!
+//! Random sizes are drawn here, once per run and digest: every strategy rolls out the same bytes, and a layer that two
+//! images share has one size.
+
+use std::collections::HashMap;
+
+use crate::engine::{EntityKey, Streams, dist};
+use crate::world::quantity::SizeModel;
+use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
+use fleetsim_units::{Bytes, Share};
+
+/// One image in one revision: an index into [`Catalog::images`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct ImageRef(pub u16);
+
+impl ImageRef {
+    /// The index of its image in the specification.
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0 / 2)
+    }
+
+    /// Whether it is the new revision.
+    pub(crate) fn is_new(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
+}
+
+/// One layer of one image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layer {
+    /// The blob that it is unpacked from.
+    pub blob: u16,
+    /// The chain that it forms with the layers below it.
+    pub chain: u16,
+    pub compressed: Bytes,
+    pub uncompressed: Bytes,
+}
+
+/// An image with its layers, bottom first.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    pub layers: Vec<Layer>,
+    pub config: Bytes,
+    /// A streaming service has prepared it for lazy pulls.
+    pub(crate) is_prepared: bool,
+}
+
+/// Every image of a run in both revisions.
+#[derive(Clone, Debug)]
+pub(crate) struct Catalog {
+    images: Vec<Image>,
+    /// The number of blobs.
+    pub blobs: usize,
+    pub chains: usize,
+}
+
+impl Catalog {
+    /// The images of a run. A streaming service has prepared this share of the new ones.
+    pub(crate) fn new(specs: &[ImageSpec], prepared: Share, streams: &Streams) -> Self {
+        let mut numbering = Numbering {
+            streams,
+            blobs: HashMap::new(),
+            chains: HashMap::new(),
+        };
+        let mut images = Vec::with_capacity(specs.len() * 2);
+        for spec in specs {
+            let config = size(
+                &spec.config,
+                streams,
+                EntityKey::of(&spec.name),
+                "config size",
+            );
+            let key = EntityKey::of(&spec.name);
+            let is_prepared = prepared == Share::ALL
+                || dist::bernoulli(
+                    &mut streams.stream(key, "prepared for lazy pulls"),
+                    prepared.get(),
+                );
+            images.push(Image {
+                layers: numbering.layers(&spec.layers),
+                config,
+                is_prepared,
+            });
+            images.push(Image {
+                layers: numbering.layers(&spec.previous),
+                config,
+                is_prepared: true,
+            });
+        }
+        Self {
+            images,
+            blobs: numbering.blobs.len(),
+            chains: numbering.chains.len(),
+        }
+    }
+
+    pub(crate) fn image(&self, image: ImageRef) -> &Image {
+        &self.images[usize::from(image.0)]
+    }
+
+    /// The layers of the image at `image`.
+    pub(crate) fn layers(&self, image: usize) -> &[Layer] {
+        &self.images[image].layers
+    }
+
+    /// The new revision of the image at `index` of the specification, or the one before.
+    pub(crate) fn revision(index: usize, new: bool) -> ImageRef {
+        ImageRef(
+            u16::try_from(index * 2 + usize::from(!new))
+                .expect("a scenario has fewer than 32 768 images"),
+        )
+    }
+
+    /// Whether the image at `image` has this blob.
+    pub(crate) fn contains(&self, image: usize, blob: u16) -> bool {
+        self.layers(image).iter().any(|layer| layer.blob == blob)
+    }
+
+    /// By blob: its compressed size.
+    pub(crate) fn blob_sizes(&self) -> Vec<Bytes> {
+        let mut sizes = vec![Bytes::new(0); self.blobs];
+        for layer in self.images.iter().flat_map(|image| &image.layers) {
+            sizes[usize::from(layer.blob)] = layer.compressed;
+        }
+        sizes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.images.len()
+    }
+}
+
+struct Numbering<'s> {
+    streams: &'s Streams,
+    blobs: HashMap<&'s str, u16>,
+    /// By chain below, if any, and blob.
+    chains: HashMap<(Option<u16>, u16), u16>,
+}
+
+impl<'s> Numbering<'s> {
+    fn layers(&mut self, specs: &'s [LayerSpec]) -> Vec<Layer> {
+        let mut below = None;
+        specs
+            .iter()
+            .map(|spec| {
+                let blobs = next_number(self.blobs.len());
+                let blob = *self.blobs.entry(&spec.digest).or_insert(blobs);
+                let chains = next_number(self.chains.len());
+                let chain = *self.chains.entry((below, blob)).or_insert(chains);
+                below = Some(chain);
+                let key = EntityKey::of(&spec.digest);
+                let compressed = size(&spec.compressed, self.streams, key, "layer size");
+                let uncompressed = match &spec.uncompressed {
+                    Uncompressed::Ratio(ratio) => compressed.mul_f64(*ratio),
+                    Uncompressed::Size(model) => {
+                        size(model, self.streams, key, "layer size on disk")
+                    }
+                };
+                Layer {
+                    blob,
+                    chain,
+                    compressed,
+                    uncompressed,
+                }
+            })
+            .collect()
+    }
+}
+
+/// The largest drawn size: 10^13 bytes, a thousand times the largest layer found on public registries.
+const MOST_BYTES: f64 = 1e13;
+
+fn size(model: &SizeModel, streams: &Streams, key: EntityKey, purpose: &'static str) -> Bytes {
+    match model {
+        SizeModel::Constant(size) => *size,
+        _ => {
+            let drawn = model.draw(streams, key, purpose, 0).get() as f64;
+            Bytes::new(drawn.clamp(1.0, MOST_BYTES) as u64)
+        }
+    }
+}
+
+fn next_number(taken: usize) -> u16 {
+    u16::try_from(taken).expect("a scenario has fewer than 65 536 layers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(digest: &str) -> LayerSpec {
+        LayerSpec {
+            digest: digest.to_owned(),
+            compressed: Bytes::new(10).into(),
+            uncompressed: Uncompressed::Size(Bytes::new(20).into()),
+        }
+    }
+
+    #[test]
+    fn the_same_layer_on_another_base_is_the_same_blob_but_another_chain() {
+        let spec = ImageSpec {
+            name: "shop".to_owned(),
+            layers: vec![layer("base"), layer("new-libs"), layer("app")],
+            previous: vec![layer("base"), layer("libs"), layer("app")],
+            config: Bytes::new(1).into(),
+            registry: 0,
+            index: true,
+        };
+        let catalog = Catalog::new(&[spec], Share::ALL, &Streams::new(1, 0));
+        let new = &catalog.image(Catalog::revision(0, true)).layers;
+        let old = &catalog.image(Catalog::revision(0, false)).layers;
+        assert_eq!(
+            (new[0].blob, new[0].chain),
+            (old[0].blob, old[0].chain),
+            "a shared base is shared whole"
+        );
+        assert_eq!(
+            new[2].blob, old[2].blob,
+            "the same bytes are not downloaded again"
+        );
+        assert_ne!(
+            new[2].chain, old[2].chain,
+            "but they are unpacked again, on top of another layer"
+        );
+        assert_eq!((catalog.blobs, catalog.chains), (4, 5));
+    }
+
+    #[test]
+    fn random_sizes_depend_on_digest_and_run() {
+        let drawn = |digest: &str| LayerSpec {
+            compressed: SizeModel::LogNormal {
+                median: Bytes::new(1_000_000),
+                sigma: 1.0,
+            },
+            uncompressed: Uncompressed::Ratio(2.0),
+            ..layer(digest)
+        };
+        let image = |name: &str, layers: &[&str]| ImageSpec {
+            name: name.to_owned(),
+            layers: layers.iter().copied().map(drawn).collect(),
+            previous: Vec::new(),
+            config: Bytes::new(1).into(),
+            registry: 0,
+            index: true,
+        };
+        let images = [
+            image("shop", &["base", "app"]),
+            image("api", &["libs", "base"]),
+        ];
+        let sizes = |replicate| {
+            let catalog = Catalog::new(&images, Share::ALL, &Streams::new(1, replicate));
+            let layers = |at| catalog.image(Catalog::revision(at, true)).layers.clone();
+            let size = |layer: &Layer| (layer.compressed.get(), layer.uncompressed.get());
+            (
+                layers(0).iter().map(size).collect::<Vec<_>>(),
+                layers(1).iter().map(size).collect::<Vec<_>>(),
+            )
+        };
+        let (shop, api) = sizes(0);
+        assert_eq!(shop[0], api[1], "the same digest has one size");
+        assert_ne!(shop[0], shop[1]);
+        assert_eq!(shop[0].1, shop[0].0 * 2, "on disk by the ratio");
+        assert_eq!(sizes(0), (shop.clone(), api), "the same run draws the same");
+        assert_ne!(sizes(1).0, shop, "another draws anew");
+    }
+}

@@ -1,0 +1,316 @@
+//! A node's disk behind its page cache: layers are unpacked into memory, and the disk writes it out. Downloads are
+//! written too, and each is complete when all of it is on the disk.
+//!
+//! While the buffer has room, each layer is unpacked as fast as it is decompressed. When it is full, all layers and
+//! downloads share the disk's rate equally. The disk keeps writing when no layer is unpacked, so room returns with
+//! time. This models Linux's dirty-page budget as a fluid: writers run freely up to the middle between
+//! `dirty_background_ratio` and `dirty_ratio` (torvalds/linux `mm/page-writeback.c`, `dirty_freerun_ceiling`), which by
+//! default is 15 % of the memory that can be dirty.
+//!
+//! containerd syncs each blob before it can be unpacked (`fp.Sync()` in containerd/containerd @02e0fef
+//! `plugins/content/local/writer.go`), and its slot is held until then. The kernel has written by then what is older
+//! than [`DIRTY_EXPIRE`]; the rest is written now, before the dirty pages of unpacked layers while the buffer has
+//! room.
+//!
+//! Left out: the gradual onset of the kernel's throttling, a disk's credits for bursts, reading blobs back, and disk
+//! use by pods.
+
+use crate::engine::EventId;
+use crate::world::ids::PullId;
+use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
+
+/// Age at which the kernel writes a dirty page. Source: `vm.dirty_expire_centisecs` of Linux, 3000.
+const DIRTY_EXPIRE: SimDuration = SimDuration::from_secs(30);
+
+/// A layer that is being written.
+#[derive(Clone, Copy, Debug)]
+struct Writer {
+    pull: PullId,
+    layer: u16,
+    /// The value of [`Disk::written`] or [`Disk::synced`] at which this layer is complete.
+    ends: f64,
+}
+
+/// Layers whose writing has ended.
+#[derive(Debug, Default)]
+pub(crate) struct EndedWrites {
+    /// Downloads that are on the disk.
+    pub synced: Vec<(PullId, u16)>,
+    /// Layers that are unpacked.
+    pub unpacked: Vec<(PullId, u16)>,
+}
+
+/// The state of one disk.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    /// Bytes per second.
+    rate: f64,
+    buffer: f64,
+    /// Decompression rate of one layer, bytes per second.
+    decompress: f64,
+    /// Bytes in memory that are not yet on the disk.
+    dirty: f64,
+    /// Bytes that a permanent writer would have written.
+    written: f64,
+    /// Bytes that a permanent sync would have written.
+    synced: f64,
+    now: SimTime,
+    /// Layers that are unpacked.
+    writers: Vec<Writer>,
+    /// Downloads that are synced.
+    syncs: Vec<Writer>,
+    /// Downloads in progress, and when they began.
+    downloads: Vec<(PullId, u16, SimTime)>,
+    /// The pending event at [`Disk::next_change`].
+    pub event: Option<EventId>,
+}
+
+impl Disk {
+    /// A disk with this writing rate and room in memory, beside processors that decompress at this rate.
+    pub(crate) fn new(rate: BytesPerSec, buffer: Bytes, decompress: BytesPerSec) -> Self {
+        Self {
+            rate: rate.get(),
+            buffer: buffer.get() as f64,
+            decompress: decompress.get(),
+            ..Self::default()
+        }
+    }
+
+    /// A layer of `bytes` uncompressed bytes begins to be unpacked.
+    pub(crate) fn begin(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
+        self.advance(now);
+        self.writers.push(Writer {
+            pull,
+            layer,
+            ends: self.written + bytes,
+        });
+    }
+
+    /// The download of a layer begins.
+    pub(crate) fn download_begins(&mut self, now: SimTime, pull: PullId, layer: u16) {
+        // One that goes on after an error began before.
+        if !self
+            .downloads
+            .iter()
+            .any(|&(of, which, _)| (of, which) == (pull, layer))
+        {
+            self.downloads.push((pull, layer, now));
+        }
+    }
+
+    /// The download of a layer of `bytes` compressed bytes has ended; now it is synced.
+    pub(crate) fn sync(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
+        self.advance(now);
+        let at = self
+            .downloads
+            .iter()
+            .position(|&(of, which, _)| (of, which) == (pull, layer));
+        let began = at.map_or(now, |at| self.downloads.swap_remove(at).2);
+        let lasted = (now - began).as_secs_f64().max(DIRTY_EXPIRE.as_secs_f64());
+        let left = bytes * DIRTY_EXPIRE.as_secs_f64() / lasted;
+        self.syncs.push(Writer {
+            pull,
+            layer,
+            ends: self.synced + left,
+        });
+    }
+
+    /// Cancels the layers that a pull still writes.
+    pub(crate) fn cancel(&mut self, now: SimTime, pull: PullId) {
+        self.advance(now);
+        self.writers.retain(|writer| writer.pull != pull);
+        self.syncs.retain(|writer| writer.pull != pull);
+        self.downloads.retain(|&(of, ..)| of != pull);
+    }
+
+    /// Removes and returns the layers that are complete at `now`, in the order in which they began.
+    pub(crate) fn take_ended(&mut self, now: SimTime) -> EndedWrites {
+        fn take(writers: &mut Vec<Writer>, done: f64) -> Vec<(PullId, u16)> {
+            // Event times are whole nanoseconds, so a layer may be complete except for rounding.
+            let is_done = |writer: &Writer| writer.ends <= done + 0.5;
+            let ended = writers
+                .iter()
+                .filter(|writer| is_done(writer))
+                .map(|writer| (writer.pull, writer.layer));
+            let ended = ended.collect();
+            writers.retain(|writer| !is_done(writer));
+            ended
+        }
+        self.advance(now);
+        EndedWrites {
+            synced: take(&mut self.syncs, self.synced),
+            unpacked: take(&mut self.writers, self.written),
+        }
+    }
+
+    /// When the next layer is complete, or the buffer is full and rates change. `None`: nothing is being written.
+    pub(crate) fn next_change(&self) -> Option<SimTime> {
+        let first = |writers: &[Writer], done: f64, rate: f64| {
+            let left = writers
+                .iter()
+                .map(|writer| writer.ends - done)
+                .min_by(f64::total_cmp)?;
+            Some(left.max(0.0) / rate)
+        };
+        let ends = [
+            first(&self.writers, self.written, self.unpack_rate()),
+            first(&self.syncs, self.synced, self.sync_rate()),
+        ];
+        let mut after = ends.into_iter().flatten().min_by(f64::total_cmp)?;
+        let filling = self.filling();
+        if !self.is_full() && filling > 0.0 {
+            after = after.min((self.buffer - self.dirty) / filling);
+        }
+        Some(self.now + SimDuration::from_nanos((after * 1e9).ceil() as u64))
+    }
+
+    fn is_full(&self) -> bool {
+        self.dirty + 0.5 >= self.buffer
+    }
+
+    /// The share of the disk of each of those that write to it.
+    fn share(&self) -> f64 {
+        let waiting = if self.is_full() {
+            self.writers.len()
+        } else {
+            0
+        };
+        self.rate / (waiting + self.syncs.len()).max(1) as f64
+    }
+
+    /// The rate of each sync.
+    fn sync_rate(&self) -> f64 {
+        self.share()
+    }
+
+    /// The rate of each layer that is unpacked.
+    fn unpack_rate(&self) -> f64 {
+        if self.is_full() {
+            self.decompress.min(self.share())
+        } else {
+            self.decompress
+        }
+    }
+
+    /// The rate at which dirty pages of unpacked layers grow, bytes per second.
+    fn filling(&self) -> f64 {
+        let flushed = self.rate - self.syncs.len() as f64 * self.sync_rate();
+        self.writers.len() as f64 * self.unpack_rate() - flushed
+    }
+
+    fn advance(&mut self, now: SimTime) {
+        let span = (now - self.now).as_secs_f64();
+        let filling = self.filling();
+        if !self.writers.is_empty() {
+            self.written += self.unpack_rate() * span;
+        }
+        if !self.syncs.is_empty() {
+            self.synced += self.sync_rate() * span;
+        }
+        self.dirty = (self.dirty + filling * span).clamp(0.0, self.buffer);
+        self.now = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PULL: PullId = PullId(0);
+
+    fn disk(buffer: u64) -> Disk {
+        Disk::new(
+            BytesPerSec::new(100.0),
+            Bytes::new(buffer),
+            BytesPerSec::new(300.0),
+        )
+    }
+
+    /// Runs the disk until no layer is left. Returns when each layer was complete.
+    fn run(disk: &mut Disk) -> Vec<(u16, f64)> {
+        let mut ended = Vec::new();
+        while let Some(at) = disk.next_change() {
+            let EndedWrites { synced, unpacked } = disk.take_ended(at);
+            ended.extend(
+                synced
+                    .into_iter()
+                    .chain(unpacked)
+                    .map(|(_, layer)| (layer, at.as_secs_f64())),
+            );
+        }
+        ended
+    }
+
+    #[track_caller]
+    fn assert_ends(found: &[(u16, f64)], expected: &[(u16, f64)]) {
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(
+                found.0 == expected.0 && (found.1 - expected.1).abs() < 0.01,
+                "{found:?}, not {expected:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_writer_is_fast_until_the_buffer_is_full_and_then_as_fast_as_the_disk() {
+        let mut disk = disk(10_000);
+        disk.begin(SimTime::ZERO, PULL, 0, 20_000.0);
+        // It fills at 300 - 100 = 200 B/s: full after 50 s, 15 000 B written. The other 5 000 B at 100 B/s: 50 s more.
+        assert_ends(&run(&mut disk), &[(0, 100.0)]);
+        // For 25 s the disk goes on alone: room for 2 500 B, which last 12.5 s, 3 750 B; then 1 250 B at 100 B/s.
+        disk.begin(SimTime::from_secs(125), PULL, 1, 5_000.0);
+        assert_ends(&run(&mut disk), &[(1, 125.0 + 12.5 + 12.5)]);
+    }
+
+    #[test]
+    fn writers_share_a_full_disk_and_not_an_empty_buffer() {
+        let mut disk = disk(10_000);
+        disk.begin(SimTime::ZERO, PULL, 0, 3_000.0);
+        disk.begin(SimTime::ZERO, PULL, 1, 9_000.0);
+        // Together 600 B/s, filling at 500: the first is written after 10 s, with 5 000 B in the buffer. The other has
+        // 6 000 B left and fills at 200: it needs 20 s and would be stopped after 25.
+        assert_ends(&run(&mut disk), &[(0, 10.0), (1, 30.0)]);
+    }
+
+    #[test]
+    fn without_a_buffer_writers_share_the_disk_equally() {
+        let mut disk = disk(0);
+        disk.begin(SimTime::ZERO, PULL, 0, 100.0);
+        disk.begin(SimTime::ZERO, PULL, 1, 300.0);
+        // 50 B/s each until 2 s; then 200 B at 100 B/s.
+        assert_ends(&run(&mut disk), &[(0, 2.0), (1, 4.0)]);
+    }
+
+    #[test]
+    fn a_cancelled_layer_leaves_its_share_to_others() {
+        let mut disk = disk(0);
+        disk.begin(SimTime::ZERO, PullId(7), 0, 1_000.0);
+        disk.begin(SimTime::ZERO, PULL, 1, 300.0);
+        disk.cancel(SimTime::from_secs(2), PullId(7));
+        // 100 B in two seconds, 200 B in two more.
+        assert_ends(&run(&mut disk), &[(1, 4.0)]);
+    }
+    #[test]
+    fn a_download_is_complete_when_it_is_on_the_disk() {
+        let mut disk = disk(10_000);
+        disk.download_begins(SimTime::ZERO, PULL, 0);
+        disk.sync(SimTime::from_secs(10), PULL, 0, 1_000.0);
+        // 1 000 B at 100 B/s.
+        assert_ends(&run(&mut disk), &[(0, 20.0)]);
+        // Of 1 000 B in 60 s, the kernel has written those of the first 30 s.
+        disk.download_begins(SimTime::from_secs(20), PULL, 1);
+        disk.sync(SimTime::from_secs(80), PULL, 1, 1_000.0);
+        assert_ends(&run(&mut disk), &[(1, 85.0)]);
+    }
+
+    #[test]
+    fn a_download_goes_before_dirty_pages_and_shares_the_disk_when_the_buffer_is_full() {
+        let mut disk = disk(1_200);
+        disk.begin(SimTime::ZERO, PULL, 0, 3_000.0);
+        disk.sync(SimTime::ZERO, PULL, 1, 1_000.0);
+        // The buffer fills at 300 B/s for 4 s, 1 200 B, while 400 B are synced. Then both have 50 B/s: the other 600 B
+        // end at 16 s, with 1 800 B unpacked; then 1 200 B at 100 B/s.
+        assert_ends(&run(&mut disk), &[(1, 16.0), (0, 28.0)]);
+    }
+}

@@ -1,0 +1,221 @@
+//! Pulls that real machines carry out: the world orders them, and hears when they have ended.
+//!
+//! Pods, kubelet, serial pulls and back-off are the world's own, before a pull and after it. Between its beginning and
+//! its end nothing is simulated: no request, no transfer and no unpacking. An order has an event for its end that is
+//! never due, so that the queue shows that something will happen. Whoever carries the pull out replaces it.
+//!
+//! Left out: the parts of a pull. A pull counts as one download from its beginning to its end, and bytes count for a
+//! node when its pull has succeeded. Bytes and requests of the registry are those that were measured, and what was
+//! sent and is in no complete blob counts as lost.
+
+use crate::engine::EventId;
+use crate::world::event::{Event, PullEvent, Queue};
+use crate::world::ids::{ClusterId, NEW, NodeId, OLD, PullId};
+use crate::world::nodes::node::{Blob, Chain};
+use crate::world::nodes::pull_error::PullError;
+use crate::world::{Totals, World};
+use fleetsim_rollout::Revision;
+use fleetsim_units::{Bytes, BytesPerSec, SimTime};
+
+/// A pull to carry out.
+#[derive(Clone, Copy, Debug)]
+pub struct PullOrder {
+    /// The attempt.
+    pub pull: PullId,
+    /// Its cluster.
+    pub cluster: ClusterId,
+    /// Its node, by its number in the cluster.
+    pub node: usize,
+    /// Index into [`crate::world::WorldSpec::images`].
+    pub image: usize,
+    /// The revision of the image.
+    pub revision: Revision,
+}
+
+/// The orders of a world whose pulls are carried out, and what was measured of them.
+#[derive(Debug, Default)]
+pub(crate) struct PullOrders {
+    new: Vec<PullOrder>,
+    measured: Totals,
+}
+
+impl World<'_> {
+    /// From now on, pulls are not simulated but ordered ([`World::take_orders`]).
+    pub fn order_pulls(&mut self) {
+        self.orders = Some(Box::default());
+    }
+
+    /// The pulls that have begun since the last call.
+    pub fn take_orders(&mut self) -> Vec<PullOrder> {
+        self.orders
+            .as_mut()
+            .map(|orders| std::mem::take(&mut orders.new))
+            .unwrap_or_default()
+    }
+
+    /// A pull that was ordered has ended at `at`, or failed.
+    pub fn order_ends(
+        &mut self,
+        pull: PullId,
+        at: SimTime,
+        error: Option<PullError>,
+        queue: &mut Queue,
+    ) {
+        let Some(never) = self.pulls[pull.index()].order else {
+            return;
+        };
+        queue.cancel(never);
+        let end = queue.schedule(
+            at.max(queue.now()),
+            Event::Pull(pull, PullEvent::OrderEnds(error)),
+        );
+        self.pulls[pull.index()].order = Some(end);
+    }
+
+    /// The registry sends at this rate from now on, as measured.
+    pub fn measure_egress(&mut self, now: SimTime, rate: BytesPerSec, at_capacity: bool) {
+        self.meter.advance(now);
+        self.meter.set_egress([(rate, at_capacity)].into_iter());
+    }
+
+    /// Takes the measured totals: bytes that left the registry and caches, requests and responses. Other totals are
+    /// ignored.
+    ///
+    /// # Panics
+    /// If pulls are simulated.
+    pub fn measure_totals(&mut self, measured: Totals) {
+        self.orders
+            .as_mut()
+            .expect("only pulls that are carried out are measured")
+            .measured = measured;
+    }
+
+    /// Orders an attempt that has just begun.
+    pub(super) fn order(&mut self, pull: PullId, queue: &mut Queue) {
+        let (node, image) = (
+            self.pulls[pull.index()].node,
+            self.pulls[pull.index()].image,
+        );
+        self.pulls[pull.index()].order =
+            Some(queue.schedule(SimTime::MAX, Event::Pull(pull, PullEvent::OrderEnds(None))));
+        self.note_download_begins(node);
+        let cluster = self.nodes[node.index()].cluster;
+        let orders = self.orders.as_mut().expect("asked by the caller");
+        orders.new.push(PullOrder {
+            pull,
+            cluster,
+            node: node.index() - self.clusters[cluster.index()].nodes.start,
+            image: image.index(),
+            revision: if image.is_new() { NEW } else { OLD },
+        });
+    }
+
+    pub(super) fn ordered_pull_ended(
+        &mut self,
+        id: PullId,
+        error: Option<PullError>,
+        queue: &mut Queue,
+    ) {
+        if self.pulls[id.index()].ended {
+            return;
+        }
+        match error {
+            Some(error) => self.fail(id, error, queue),
+            None => {
+                self.store_ordered(id);
+                self.pulled(id, queue);
+            }
+        }
+    }
+
+    /// An order is closed, because its attempt has ended in whatever way.
+    pub(super) fn close_order(&mut self, node: NodeId, end: EventId, queue: &mut Queue) {
+        queue.cancel(end);
+        self.meter.downloads.fall();
+        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
+        cluster.spend(self.meter.now());
+        cluster.downloads_now -= 1;
+    }
+
+    /// Puts the image of a pull on its node, and counts the bytes that were missing.
+    fn store_ordered(&mut self, id: PullId) {
+        let pull = &self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        let image = self.catalog.image(pull.image);
+        let cluster = node.cluster;
+        let content = node.content_mut();
+        let unpacked = |chain: u16| content.chains[usize::from(chain)] == Chain::Unpacked;
+        let first_missing = image
+            .layers
+            .iter()
+            .take_while(|layer| unpacked(layer.chain))
+            .count();
+        let is_known = std::mem::replace(&mut content.manifests[usize::from(pull.image.0)], true);
+        let mut received = if is_known { Bytes::ZERO } else { image.config };
+        for layer in &image.layers[first_missing..] {
+            let blob = &mut content.blobs[usize::from(layer.blob)];
+            if *blob != Blob::Whole {
+                received += layer.compressed;
+            }
+            *blob = Blob::Whole;
+            content.chains[usize::from(layer.chain)] = Chain::Unpacked;
+        }
+        self.totals.received += received;
+        self.clusters[cluster.index()].facts.received += received;
+    }
+
+    /// Replaces what is measured in the totals of a world whose pulls are carried out.
+    pub(crate) fn total_orders(&mut self) {
+        let Some(orders) = &self.orders else { return };
+        let measured = &orders.measured;
+        let to_nodes = measured.sent + measured.from_caches + measured.from_peers;
+        self.totals = Totals {
+            sent: measured.sent,
+            upstream: measured.upstream,
+            from_caches: measured.from_caches,
+            requests: measured.requests,
+            responses_429: measured.responses_429,
+            responses_503: measured.responses_503,
+            timeouts: measured.timeouts,
+            lost: to_nodes.saturating_sub(measured.upstream + self.totals.received),
+            ..self.totals
+        };
+        let first = &mut self.registries[0];
+        first.sent = measured.sent;
+        (first.requests, first.responses_429, first.responses_503) = (
+            measured.requests,
+            measured.responses_429,
+            measured.responses_503,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::EventQueue;
+    use crate::world::spec::PlatformSpec;
+    use crate::world::testing::bare_world;
+    use fleetsim_units::SimDuration;
+
+    #[test]
+    fn an_order_is_closed_when_its_pull_fails() {
+        let mut spec = bare_world(1);
+        spec.node.pull_deadline = Some(SimDuration::from_secs(4));
+        let mut queue = EventQueue::new();
+        let mut world = World::new(&spec, &PlatformSpec::INSTANT, 1, 0, &mut queue);
+        world.order_pulls();
+        world.instruct(ClusterId::at(0), NEW, &mut queue);
+        let mut downloads_at = |secs| {
+            while let Some((_, event)) = queue.pop_until(SimTime::from_secs(secs)) {
+                world.handle(event, &mut queue);
+            }
+            world.meter().downloads.value()
+        };
+        assert_eq!(
+            [downloads_at(3), downloads_at(4)],
+            [1, 0],
+            "the deadline is at 4 s"
+        );
+    }
+}

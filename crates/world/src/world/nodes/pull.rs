@@ -1,0 +1,575 @@
+//! One attempt to pull an image, from the kubelet's queue to the last unpacked layer.
+//!
+//! Follows containerd's pipeline: resolve the tag, fetch manifest and config (`runtime`), then download all missing
+//! layers through a few slots. Each layer is unpacked on top of the one below as soon as both are there. Sources:
+//! containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet
+//! `pkg/kubelet/images/{puller,image_manager}.go`.
+//!
+//! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one. Those
+//! above it are downloaded unless their blob is in the content store, and always unpacked. Two pulls on one node that
+//! need the same blob or chain do the work once.
+//!
+//! The kubelet's serial puller has a channel of ten requests, and further callers block. Blocked callers are served in
+//! order (Go's channels), so this is one unbounded first-come-first-served queue.
+//!
+//! An attempt may have a deadline (`pullDeadline`); Kubernetes has none.
+//!
+//! Left out: bytes of manifests and headers, and chunked layers (off by default).
+
+use std::ops::{Deref, DerefMut};
+
+use crate::world::World;
+use crate::world::clusters::spec::PullPolicy;
+use crate::world::distribution::method::MemberChange;
+use crate::world::event::{Event, PullEvent, Queue};
+use crate::world::ids::{NodeId, PodId, PullId};
+use crate::world::nodes::catalog::ImageRef;
+use crate::world::nodes::node::{Blob, Chain};
+use crate::world::nodes::pull_error::{PullError, PullFacts};
+use crate::world::nodes::pull_progress::{Fetch, PullProgress};
+use crate::world::nodes::runtime::retries::Tries;
+use crate::world::nodes::runtime::spec::SlotScope;
+use crate::world::registry::request::Request;
+use crate::world::transfers::payload::BlobSource;
+use fleetsim_units::{Bytes, SimTime};
+
+/// An attempt to pull an image. What only an attempt in progress needs is [`PullProgress`]; an ended one has none of
+/// it, because a long run has many.
+#[derive(Debug)]
+pub(crate) struct Pull {
+    pub pod: PodId,
+    pub node: NodeId,
+    pub image: ImageRef,
+    /// The number of earlier attempts on its node.
+    pub attempt: u64,
+    began: SimTime,
+    finished: Option<SimTime>,
+    error: Option<PullError>,
+    pub ended: bool,
+    progress: Option<Box<PullProgress>>,
+}
+
+/// An attempt without layers, as an ended one is seen.
+static NO_PROGRESS: PullProgress = PullProgress::of_layers(Vec::new(), Vec::new());
+
+impl Deref for Pull {
+    type Target = PullProgress;
+
+    fn deref(&self) -> &PullProgress {
+        self.progress.as_deref().unwrap_or(&NO_PROGRESS)
+    }
+}
+
+impl DerefMut for Pull {
+    fn deref_mut(&mut self) -> &mut PullProgress {
+        self.progress
+            .as_deref_mut()
+            .expect("an attempt in progress")
+    }
+}
+
+impl Pull {
+    /// The source of a blob.
+    pub(crate) fn source(&self, request: Request) -> BlobSource {
+        match request {
+            Request::Config => self.config_source,
+            Request::Layer(layer) => self
+                .sources
+                .get(usize::from(layer))
+                .copied()
+                .unwrap_or(BlobSource::Registry),
+            _ => BlobSource::Registry,
+        }
+    }
+
+    /// Remembers the source of a blob.
+    pub(crate) fn set_source(&mut self, request: Request, source: BlobSource) {
+        match request {
+            Request::Config => self.config_source = source,
+            Request::Layer(layer) if source != BlobSource::Registry || !self.sources.is_empty() => {
+                let layers = self.fetches.len();
+                self.sources.resize(layers, BlobSource::Registry);
+                self.sources[usize::from(layer)] = source;
+            }
+            _ => {}
+        }
+    }
+
+    /// Arrived bytes of layers whose source is not complete, or that are not on the disk.
+    pub(crate) fn settling(&self) -> Bytes {
+        let bytes = |fetch: &Fetch| match fetch {
+            Fetch::Settling(size) | Fetch::Syncing(size) => *size,
+            _ => Bytes::ZERO,
+        };
+        self.fetches.iter().map(bytes).sum()
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn handle_pull(&mut self, pull: PullId, event: PullEvent, queue: &mut Queue) {
+        match event {
+            PullEvent::LayerSettles(layer) => self.layer_settled(pull, layer, queue),
+            PullEvent::LayerWrites(layer) => self.layer_writes(pull, layer, queue),
+            PullEvent::Unpacked(layer) => self.unpacked(pull, layer, queue),
+            PullEvent::Stalled => self.cancel_stalled(pull, queue),
+            PullEvent::Deadline => self.pull_deadline(pull, queue),
+            PullEvent::Completed => self.pulled(pull, queue),
+            PullEvent::OrderEnds(error) => self.ordered_pull_ended(pull, error, queue),
+        }
+    }
+
+    /// Queues the pull of a pod's image on its node.
+    pub(crate) fn enqueue_pull(&mut self, pod: PodId, queue: &mut Queue) {
+        let node = self.pods[pod.index()].node;
+        self.nodes[node.index()].pull_queue.push_back(pod);
+        self.start_queued_pulls(node, queue);
+    }
+
+    fn start_queued_pulls(&mut self, id: NodeId, queue: &mut Queue) {
+        let max = self.spec.node.parallel_pulls();
+        while self.nodes[id.index()].pulls.len() + self.nodes[id.index()].merged_pulls < max {
+            let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else {
+                return;
+            };
+            self.begin_pull(id, pod, queue);
+        }
+    }
+
+    fn begin_pull(&mut self, id: NodeId, pod: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        let node = &mut self.nodes[id.index()];
+        if node
+            .pull_rate
+            .as_mut()
+            .is_some_and(|bucket| !bucket.try_take(now))
+        {
+            self.pull_failed(pod, PullError::KubeletRate, queue);
+            return;
+        }
+        if self.is_missing(pod) {
+            self.request_missing_image(pod, queue);
+            return;
+        }
+        let node = &mut self.nodes[id.index()];
+        let image = self.pods[pod.index()].image;
+        if self.spec.node.runtime.merge_pulls
+            && let Some(&same) = node
+                .pulls
+                .iter()
+                .find(|pull| self.pulls[pull.index()].image == image)
+        {
+            node.merged_pulls += 1;
+            self.pulls[same.index()].others.push(pod);
+            return;
+        }
+        let layers = self.catalog.image(image).layers.len();
+        self.collect(id, now);
+        let node = &mut self.nodes[id.index()];
+        let attempt = node.attempts;
+        node.attempts += 1;
+        let pull = PullId::at(self.pulls.len());
+        node.pulls.push(pull);
+        let cluster = node.cluster;
+        let planned_failure = self.draw_planned_failure(id, attempt);
+        let deadline = self.spec.node.pull_deadline;
+        let deadline =
+            deadline.map(|after| queue.schedule_in(after, Event::Pull(pull, PullEvent::Deadline)));
+        let progress = PullProgress {
+            deadline,
+            planned_failure,
+            ..PullProgress::of_layers(vec![Tries::NONE; layers], vec![Fetch::Done; layers])
+        };
+        self.pulls.push(Pull {
+            pod,
+            node: id,
+            image,
+            attempt,
+            began: now,
+            finished: None,
+            error: None,
+            ended: false,
+            progress: Some(Box::new(progress)),
+        });
+        self.totals.pulls += 1;
+        self.note_pull_begins(cluster, now);
+        if self.clusters[cluster.index()].pulls_now == 1 {
+            self.follow_gaps(cluster, queue);
+        }
+        if self.orders.is_some() {
+            self.order(pull, queue);
+        } else {
+            self.send(pull, Request::Challenge, queue);
+        }
+    }
+
+    /// The missing bytes of a layer, or the part of them that arrives before a planned failure.
+    pub(crate) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
+        let pull = &self.pulls[id.index()];
+        let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
+        let Blob::Fetching(have) =
+            self.nodes[pull.node.index()].content.blobs[usize::from(spec.blob)]
+        else {
+            unreachable!("a blob with a slot is being fetched");
+        };
+        let lazy = self
+            .spec
+            .distribution
+            .lazy
+            .as_ref()
+            .filter(|_| self.is_lazy(pull.image));
+        let wanted = lazy.map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
+        let missing = wanted.saturating_sub(have);
+        match pull.planned_failure {
+            Some((_, share)) if pull.failing_layer == Some(usize::from(layer)) => {
+                Bytes::new((missing.get() as f64 * share) as u64)
+            }
+            _ => missing,
+        }
+    }
+
+    /// The config has arrived: determines the missing layers.
+    pub(crate) fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        let layers = &self.catalog.image(pull.image).layers;
+        node.content_mut().manifests[usize::from(pull.image.0)] = true;
+        let first_missing = layers
+            .iter()
+            .take_while(|layer| node.content.chains[usize::from(layer.chain)] == Chain::Unpacked)
+            .count();
+        pull.unpack_next = first_missing;
+        pull.planned = true;
+        let missing: Vec<usize> = (first_missing..layers.len())
+            .filter(|&at| {
+                !matches!(
+                    node.content.blobs[usize::from(layers[at].blob)],
+                    Blob::Whole | Blob::Mounted
+                )
+            })
+            .collect();
+        pull.failing_layer = pull
+            .planned_failure
+            .filter(|_| !missing.is_empty())
+            .map(|(at, _)| missing[(at * missing.len() as f64) as usize]);
+        if pull.planned_failure.is_some() && missing.is_empty() {
+            self.fail(id, PullError::Broken, queue);
+            return;
+        }
+        for at in missing {
+            self.pulls[id.index()].fetches[at] = Fetch::Elsewhere;
+        }
+        self.claim_blobs(id);
+        self.grant_slots(id, queue);
+        self.unpack_next(id, queue);
+    }
+
+    /// Claims every blob that this pull needs and that no other pull downloads.
+    fn claim_blobs(&mut self, id: PullId) {
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        for (at, layer) in self.catalog.image(pull.image).layers.iter().enumerate() {
+            if pull.fetches[at] != Fetch::Elsewhere {
+                continue;
+            }
+            let blob = &mut node.content_mut().blobs[usize::from(layer.blob)];
+            let have = match *blob {
+                Blob::Fetching(_) => continue,
+                Blob::Whole | Blob::Mounted => {
+                    pull.fetches[at] = Fetch::Done;
+                    continue;
+                }
+                Blob::Partial(have) => have,
+                Blob::Discarded => Bytes::ZERO,
+            };
+            *blob = Blob::Fetching(have);
+            pull.fetches[at] = Fetch::Queued;
+            let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
+            match self.spec.node.runtime.slot_scope {
+                SlotScope::Node => node.slot_queue.push_back((id, layer)),
+                SlotScope::Image => pull.slot_queue.push_back(layer),
+            }
+        }
+    }
+
+    /// Grants free download slots, first come first served.
+    fn grant_slots(&mut self, id: PullId, queue: &mut Queue) {
+        let slots = self.spec.node.runtime.download_slots;
+        let node_id = self.pulls[id.index()].node;
+        loop {
+            let next = match self.spec.node.runtime.slot_scope {
+                SlotScope::Node => {
+                    let node = &mut self.nodes[node_id.index()];
+                    if node.slots_taken == slots {
+                        return;
+                    }
+                    let next = node.slot_queue.pop_front();
+                    node.slots_taken += u32::from(next.is_some());
+                    next
+                }
+                SlotScope::Image => {
+                    let pull = &mut self.pulls[id.index()];
+                    if pull.slots_taken == slots {
+                        return;
+                    }
+                    let next = pull.slot_queue.pop_front().map(|layer| (id, layer));
+                    pull.slots_taken += u32::from(next.is_some());
+                    next
+                }
+            };
+            let Some((pull, layer)) = next else { return };
+            self.pulls[pull.index()].fetches[usize::from(layer)] = Fetch::Requested;
+            self.send(pull, Request::Layer(layer), queue);
+        }
+    }
+
+    fn release_slot(&mut self, id: PullId) {
+        let pull = &mut self.pulls[id.index()];
+        match self.spec.node.runtime.slot_scope {
+            SlotScope::Node => self.nodes[pull.node.index()].slots_taken -= 1,
+            SlotScope::Image => pull.slots_taken -= 1,
+        }
+    }
+
+    pub(crate) fn config_arrived(&mut self, id: PullId, size: Bytes, queue: &mut Queue) {
+        self.totals.received += size;
+        self.pulls[id.index()].config = None;
+        self.check_stall(id, queue);
+        self.plan_layers(id, queue);
+    }
+
+    /// All bytes of a layer have arrived.
+    pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
+        let pull = &mut self.pulls[id.index()];
+        let is_unwritten = pull.failing_layer == Some(at) || is_lazy;
+        let node = pull.node;
+        if let Some(disk) = self.nodes[node.index()]
+            .disk
+            .as_mut()
+            .filter(|_| !is_unwritten)
+        {
+            pull.fetches[at] = Fetch::Syncing(size);
+            let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
+            disk.sync(queue.now(), id, layer, size.get() as f64);
+            self.note_unpacks(node, 1, 0);
+            self.check_stall(id, queue);
+            self.disk_changed(node, queue);
+        } else {
+            self.layer_complete(id, at, size, queue);
+        }
+    }
+
+    /// A layer that has arrived is on its node's disk.
+    pub(super) fn layer_synced(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+        let at = usize::from(layer);
+        // The sync of a pull that has ended is cancelled, but may have ended at the same instant.
+        if let Some(Fetch::Syncing(size)) = self.pulls[id.index()].fetches.get(at).copied() {
+            self.note_unpacks(self.pulls[id.index()].node, 0, 1);
+            self.layer_complete(id, at, size, queue);
+        }
+    }
+
+    fn layer_complete(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
+        let pull = &mut self.pulls[id.index()];
+        pull.fetches[at] = Fetch::Done;
+        let spec = self.catalog.image(pull.image).layers[at];
+        let blob = &mut self.nodes[pull.node.index()].content_mut().blobs[usize::from(spec.blob)];
+        let doomed = pull.failing_layer == Some(at);
+        if doomed {
+            let Blob::Fetching(have) = *blob else {
+                unreachable!("a downloading blob is being fetched")
+            };
+            *blob = Blob::Fetching(have + size);
+            pull.fetches[at] = Fetch::Requested;
+            self.fail(id, PullError::Broken, queue);
+            return;
+        }
+        if is_lazy {
+            let Blob::Fetching(have) = *blob else {
+                unreachable!("a downloading blob is being fetched")
+            };
+            *blob = Blob::Mounted;
+            self.totals.received += have + size;
+        } else {
+            *blob = Blob::Whole;
+            self.totals.received += spec.compressed;
+        }
+        self.check_stall(id, queue);
+        self.release_slot(id);
+        self.grant_slots(id, queue);
+        self.resume_node_pulls(id, queue);
+    }
+
+    /// Continues all pulls of a node after a change that they may have waited for.
+    pub(crate) fn resume_node_pulls(&mut self, id: PullId, queue: &mut Queue) {
+        let node = self.pulls[id.index()].node;
+        let mut committed = true;
+        while committed {
+            committed = false;
+            for at in 0..self.nodes[node.index()].pulls.len() {
+                let other = self.nodes[node.index()].pulls[at];
+                self.claim_blobs(other);
+                self.grant_slots(other, queue);
+                committed |= self.unpack_next(other, queue);
+            }
+        }
+    }
+
+    /// All layers are committed: the image is on the node.
+    pub(super) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        let (pod, node, image) = (pull.pod, pull.node, pull.image);
+        let host = &mut self.nodes[node.index()];
+        host.content_mut().present[usize::from(image.0)] = true;
+        self.contents.share(&mut host.content);
+        self.image_appears(node, queue);
+        let others = self.end_pull(id, queue);
+        self.image_ready(pod, queue);
+        for other in others {
+            self.image_ready(other, queue);
+        }
+        self.start_queued_pulls(node, queue);
+    }
+
+    /// Removes a pull from its node and the meters. Returns the other pods that waited for it.
+    fn end_pull(&mut self, id: PullId, queue: &mut Queue) -> Vec<PodId> {
+        let now = queue.now();
+        let pull = &mut self.pulls[id.index()];
+        pull.ended = true;
+        pull.finished = Some(now);
+        let (on, progress) = (
+            pull.node,
+            pull.progress.take().expect("an attempt ends once"),
+        );
+        let PullProgress {
+            others,
+            deadline,
+            stall_timeout,
+            order,
+            finishing,
+            ..
+        } = *progress;
+        self.note_unpacks(on, 0, usize::from(finishing));
+        for event in [deadline, stall_timeout].into_iter().flatten() {
+            queue.cancel(event);
+        }
+        if let Some(end) = order {
+            self.close_order(on, end, queue);
+        }
+        let node = &mut self.nodes[on.index()];
+        node.pulls.retain(|&other| other != id);
+        node.merged_pulls -= others.len();
+        node.shrink();
+        let cluster = node.cluster;
+        self.note_pull_ends(cluster, queue.now());
+        if self.clusters[cluster.index()].pulls_now == 0 {
+            self.leave_gaps(cluster, queue);
+        }
+        others
+    }
+
+    /// An attempt has exceeded its deadline.
+    fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
+        self.pulls[id.index()].deadline = None;
+        self.fail(id, PullError::Deadline, queue);
+    }
+
+    /// Every attempt so far, by beginning.
+    pub fn pulls(&self) -> impl Iterator<Item = PullFacts> + '_ {
+        self.pulls.iter().map(|pull| PullFacts {
+            cluster: self.nodes[pull.node.index()].cluster,
+            node: pull.node,
+            began: pull.began,
+            ended: pull.finished,
+            error: pull.error,
+        })
+    }
+
+    /// Fails an attempt; its pod tries again later.
+    pub fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
+        let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
+        let others = self.drop_pull(id, error, queue);
+        self.pull_failed(pod, error, queue);
+        for other in others {
+            self.pull_failed(other, error, queue);
+        }
+        // Other pulls of the node may have waited for blobs that this one had claimed.
+        if !self.nodes[node_id.index()].pulls.is_empty() {
+            let other = self.nodes[node_id.index()].pulls[0];
+            self.resume_node_pulls(other, queue);
+        }
+        self.start_queued_pulls(node_id, queue);
+    }
+
+    /// Ends an attempt early: transfers are cancelled, and arrived bytes are kept or lost. Returns the other pods that
+    /// waited for it.
+    pub(crate) fn drop_pull(
+        &mut self,
+        id: PullId,
+        error: PullError,
+        queue: &mut Queue,
+    ) -> Vec<PodId> {
+        let now = queue.now();
+        let node_id = self.pulls[id.index()].node;
+        if let Some(transfer) = self.pulls[id.index()].config.take() {
+            let part = self.cancel_transfer(transfer, now);
+            self.totals.lost += part;
+        }
+        let fetches = std::mem::take(&mut self.pulls[id.index()].fetches);
+        let image = self.pulls[id.index()].image;
+        for (at, fetch) in fetches.into_iter().enumerate() {
+            let part = match fetch {
+                Fetch::Done | Fetch::Elsewhere => continue,
+                Fetch::Queued | Fetch::Requested => Bytes::ZERO,
+                Fetch::Downloading(transfer) => self.cancel_transfer(transfer, now),
+                Fetch::Settling(size) | Fetch::Syncing(size) => size,
+            };
+            match fetch {
+                Fetch::Downloading(_) | Fetch::Settling(_) => {
+                    self.change_member(id, at as u16, MemberChange::Leaves, now);
+                }
+                Fetch::Syncing(_) => self.note_unpacks(node_id, 0, 1),
+                _ => {}
+            }
+            let blob = usize::from(self.catalog.image(image).layers[at].blob);
+            let Blob::Fetching(have) = self.nodes[node_id.index()].content.blobs[blob] else {
+                unreachable!("a fetch holds its blob");
+            };
+            let have = have + part;
+            let kept = if self.spec.node.runtime.resume {
+                have
+            } else {
+                Bytes::ZERO
+            };
+            self.totals.lost += have - kept;
+            self.nodes[node_id.index()].content_mut().blobs[blob] = Blob::Partial(kept);
+            if fetch != Fetch::Queued {
+                self.release_slot(id);
+            }
+        }
+        self.nodes[node_id.index()]
+            .slot_queue
+            .retain(|&(pull, _)| pull != id);
+        self.cancel_unpacking(id, queue);
+        self.pulls[id.index()].error = Some(error);
+        self.note_lease_ends(id, error, now);
+        let others = self.end_pull(id, queue);
+        self.cancel_distribution(id, queue);
+        self.rates_changed(queue);
+        others
+    }
+
+    /// Whether a pod needs a pull.
+    pub(crate) fn needs_pull(&self, pod: PodId) -> bool {
+        let pod = &self.pods[pod.index()];
+        let present = self.nodes[pod.node.index()].content.present[usize::from(pod.image.0)];
+        match self.spec.workloads[pod.workload].pull_policy {
+            PullPolicy::Always => true,
+            PullPolicy::IfNotPresent => !present,
+        }
+    }
+}

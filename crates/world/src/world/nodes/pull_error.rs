@@ -1,0 +1,47 @@
+//! The outcome of an attempt to pull an image.
+
+use crate::world::ids::{ClusterId, NodeId};
+use fleetsim_units::SimTime;
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PullError {
+    /// It exceeded the kubelet's limit of pulls per second.
+    KubeletRate,
+    /// The registry responded 429 to every try of one request.
+    TooManyRequests,
+    /// The transfer broke.
+    Broken,
+    /// It took longer than the node's deadline.
+    Deadline,
+    /// The registry responded 503, also to the retry.
+    Unavailable,
+    /// The registry did not respond to any try of one request.
+    Unreachable,
+    /// No bytes arrived within the runtime's timeout.
+    NoProgress,
+    /// The image does not exist.
+    NotFound,
+    /// The node failed.
+    NodeLost,
+}
+
+impl PullError {
+    /// The number of kinds.
+    pub const COUNT: usize = Self::NodeLost as usize + 1;
+}
+
+/// The outcome of one attempt to pull an image.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PullFacts {
+    /// Its cluster.
+    pub cluster: ClusterId,
+    /// Its node.
+    pub node: NodeId,
+    /// When the runtime began, after any wait in the kubelet's queue.
+    pub began: SimTime,
+    /// When it ended. `None`: it is in progress.
+    pub ended: Option<SimTime>,
+    /// Why it failed, if it did.
+    pub error: Option<PullError>,
+}

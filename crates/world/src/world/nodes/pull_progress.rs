@@ -1,0 +1,96 @@
+//! The state of an attempt to pull an image while it is in progress: its downloads, their sources, and what is
+//! unpacked. `pull` has the model.
+
+use std::collections::VecDeque;
+
+use crate::engine::EventId;
+use crate::flow::TransferId;
+use crate::world::ids::PodId;
+use crate::world::nodes::runtime::retries::Tries;
+use crate::world::transfers::payload::BlobSource;
+use fleetsim_units::Bytes;
+
+/// The state of a layer's download.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fetch {
+    /// Not needed, or complete.
+    Done,
+    /// Another pull of this node downloads it.
+    Elsewhere,
+    /// Waits for a slot.
+    Queued,
+    /// Has a slot; its request is in progress.
+    Requested,
+    /// Its transfer is in progress.
+    Downloading(TransferId),
+    /// This many bytes have arrived; it is complete when its source is.
+    Settling(Bytes),
+    /// This many bytes have arrived; it is complete when the node's disk has written it.
+    Syncing(Bytes),
+}
+
+/// The state of an attempt in progress.
+#[derive(Debug)]
+pub(crate) struct PullProgress {
+    pub fetches: Vec<Fetch>,
+    /// Failed tries of each layer's request.
+    pub(crate) layer_tries: Vec<Tries>,
+    /// The source of each layer; empty: the registry.
+    pub sources: Vec<BlobSource>,
+    /// The lowest layer that is not committed.
+    pub(crate) unpack_next: usize,
+    /// Layers that are being unpacked.
+    pub unpacking: Vec<u16>,
+    /// Unpacked layers with a missing layer below them.
+    pub unpacked: Vec<u16>,
+    /// The attempt breaks at this relative position among its missing layers, after this share of the layer's bytes.
+    pub(crate) planned_failure: Option<(f64, f64)>,
+    pub(crate) failing_layer: Option<usize>,
+    /// The config has arrived and the missing layers are known.
+    pub planned: bool,
+    /// All layers are committed; only the constant part is left.
+    pub(crate) finishing: bool,
+    pub(crate) blob_host_known: bool,
+    /// Slots of this pull, if slots are counted per image.
+    pub(super) slots_taken: u32,
+    pub(super) slot_queue: VecDeque<u16>,
+    /// Failed tries of the current control request.
+    pub tries: Tries,
+    pub config: Option<TransferId>,
+    pub(crate) config_source: BlobSource,
+    /// Pods whose own pulls of the same image wait for this one.
+    pub others: Vec<PodId>,
+    /// Its pending deadline.
+    pub(super) deadline: Option<EventId>,
+    /// The pending event of its end, if real machines carry it out.
+    pub(super) order: Option<EventId>,
+    /// The pending cancellation while no transfer moves.
+    pub(crate) stall_timeout: Option<EventId>,
+}
+
+impl PullProgress {
+    pub(super) const fn of_layers(layer_tries: Vec<Tries>, fetches: Vec<Fetch>) -> Self {
+        Self {
+            others: Vec::new(),
+            planned: false,
+            tries: Tries::NONE,
+            layer_tries,
+            fetches,
+            sources: Vec::new(),
+            config_source: BlobSource::Registry,
+            unpack_next: 0,
+            unpacking: Vec::new(),
+            unpacked: Vec::new(),
+            finishing: false,
+            deadline: None,
+            order: None,
+            config: None,
+            blob_host_known: false,
+            slots_taken: 0,
+            slot_queue: VecDeque::new(),
+            planned_failure: None,
+            failing_layer: None,
+            stall_timeout: None,
+        }
+    }
+}

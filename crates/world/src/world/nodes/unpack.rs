@@ -1,0 +1,225 @@
+//! Unpacking: a layer moves from the content store to the disk, on top of the one below.
+//!
+//! Each image unpacks one layer after another, unless `unpackSlots` is above 1. Then up to that many layers per node
+//! are unpacked as soon as their blobs are there, and committed when all below them are (containerd
+//! `core/unpack/unpacker.go` since 2.2, containerd/containerd#12332). A layer takes a constant, plus its uncompressed
+//! bytes over a rate; a node with a `disk` writes them through it, and its downloads too.
+//!
+//! Left out: decompressors on several cores (set a higher rate), and reading the blob back from the disk.
+
+use crate::world::World;
+use crate::world::event::{Event, PullEvent, Queue};
+use crate::world::ids::{NodeId, PullId};
+use crate::world::nodes::disk::EndedWrites;
+use crate::world::nodes::node::{Blob, Chain};
+use crate::world::nodes::pull_progress::Fetch;
+use fleetsim_units::Bytes;
+
+impl World<'_> {
+    /// Starts to unpack layers, and ends the pull when none is left. Returns whether it committed a layer that other
+    /// pulls may wait for.
+    pub(crate) fn unpack_next(&mut self, id: PullId, queue: &mut Queue) -> bool {
+        let pull = &self.pulls[id.index()];
+        if pull.ended || pull.finishing || !pull.planned {
+            return false;
+        }
+        let committed = self.commit(id);
+        let slots = self.spec.node.unpack_slots;
+        let pull = &self.pulls[id.index()];
+        let node = pull.node;
+        let layers = self.catalog.image(pull.image).layers.len();
+        if pull.unpack_next == layers {
+            // Another pull may have unpacked a layer that this one still downloads; the runtime waits for its
+            // downloads nevertheless.
+            if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
+                let (key, attempt) = (self.nodes[node.index()].key, pull.attempt);
+                let constant =
+                    self.spec
+                        .node
+                        .pull_constant
+                        .draw(&self.streams, key, "pull constant", attempt);
+                self.pulls[id.index()].finishing = true;
+                self.note_unpacks(node, 1, 0);
+                queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
+            }
+        } else if slots == 1 {
+            let first = pull.unpack_next;
+            if pull.unpacking.is_empty() && self.can_unpack(id, first) {
+                self.unpack(id, first, queue);
+            }
+        } else {
+            for layer in pull.unpack_next..layers {
+                if self.nodes[node.index()].unpacking < slots && self.can_unpack(id, layer) {
+                    self.unpack(id, layer, queue);
+                }
+            }
+        }
+        committed
+    }
+
+    /// Whether a layer's blob is complete and its chain is not unpacked or being unpacked.
+    fn can_unpack(&self, id: PullId, layer: usize) -> bool {
+        let pull = &self.pulls[id.index()];
+        let chain = self.catalog.image(pull.image).layers[layer].chain;
+        pull.fetches[layer] == Fetch::Done
+            && self.nodes[pull.node.index()].content.chains[usize::from(chain)] == Chain::Absent
+    }
+
+    fn unpack(&mut self, id: PullId, at: usize, queue: &mut Queue) {
+        // A lazily pulled layer is mounted, not unpacked.
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
+        let pull = &mut self.pulls[id.index()];
+        let layer = self.catalog.image(pull.image).layers[at];
+        let node = &mut self.nodes[pull.node.index()];
+        node.content_mut().chains[usize::from(layer.chain)] = Chain::Unpacking;
+        node.unpacking += 1;
+        let index = u16::try_from(at).expect("an image has fewer than 65 536 layers");
+        pull.unpacking.push(index);
+        let on = pull.node;
+        let nth = node.unpacks;
+        node.unpacks += 1;
+        let constant =
+            self.spec
+                .node
+                .unpack_per_layer
+                .draw(&self.streams, node.key, "unpack per layer", nth);
+        if node.disk.is_some() && !is_lazy {
+            queue.schedule_in(constant, Event::Pull(id, PullEvent::LayerWrites(index)));
+        } else {
+            let written = if is_lazy {
+                Bytes::ZERO
+            } else {
+                layer.uncompressed
+            };
+            let writing = written
+                .time_at(node.unpack_rate)
+                .expect("a checked unpack rate is not zero");
+            queue.schedule_in(
+                constant + writing,
+                Event::Pull(id, PullEvent::Unpacked(index)),
+            );
+        }
+        self.note_unpacks(on, 1, 0);
+    }
+
+    /// So many more parts of a cluster's images begin to be unpacked or written, and so many end.
+    pub(super) fn note_unpacks(&mut self, node: NodeId, begin: usize, end: usize) {
+        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
+        cluster.spend(self.meter.now());
+        cluster.unpacks_now = cluster.unpacks_now + begin - end;
+    }
+
+    /// A layer begins to be written to its node's disk.
+    pub(crate) fn layer_writes(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+        let pull = &self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        let bytes = self.catalog.image(pull.image).layers[usize::from(layer)]
+            .uncompressed
+            .get() as f64;
+        let node = pull.node;
+        self.nodes[node.index()]
+            .disk
+            .as_mut()
+            .expect("it writes to a disk")
+            .begin(queue.now(), id, layer, bytes);
+        self.disk_changed(node, queue);
+    }
+
+    /// A layer is written or synced to its node's disk, or the disk's buffer is full.
+    pub(crate) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
+        let disk = self.nodes[id.index()]
+            .disk
+            .as_mut()
+            .expect("an event of a disk");
+        disk.event = None;
+        let EndedWrites { synced, unpacked } = disk.take_ended(queue.now());
+        for (pull, layer) in synced {
+            self.layer_synced(pull, layer, queue);
+        }
+        for (pull, layer) in unpacked {
+            self.unpacked(pull, layer, queue);
+        }
+        self.disk_changed(id, queue);
+    }
+
+    pub(super) fn disk_changed(&mut self, id: NodeId, queue: &mut Queue) {
+        let disk = self.nodes[id.index()]
+            .disk
+            .as_mut()
+            .expect("a disk that changed");
+        if let Some(event) = disk.event.take() {
+            queue.cancel(event);
+        }
+        disk.event = disk
+            .next_change()
+            .map(|at| queue.schedule(at, Event::DiskChanges(id)));
+    }
+
+    /// A layer is unpacked.
+    pub fn unpacked(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        pull.unpacking.retain(|&other| other != layer);
+        pull.unpacked.push(layer);
+        let node = pull.node;
+        self.nodes[node.index()].unpacking -= 1;
+        self.note_unpacks(node, 0, 1);
+        self.commit(id);
+        self.resume_node_pulls(id, queue);
+    }
+
+    /// Commits the unpacked layers with no missing layer below. Returns whether there were any.
+    fn commit(&mut self, id: PullId) -> bool {
+        let mut committed = false;
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        while let Some(layer) = self.catalog.image(pull.image).layers.get(pull.unpack_next) {
+            if node.content.chains[usize::from(layer.chain)] != Chain::Unpacked {
+                let Some(own) = pull
+                    .unpacked
+                    .iter()
+                    .position(|&own| usize::from(own) == pull.unpack_next)
+                else {
+                    break;
+                };
+                pull.unpacked.swap_remove(own);
+                let content = node.content_mut();
+                content.chains[usize::from(layer.chain)] = Chain::Unpacked;
+                committed = true;
+                let blob = &mut content.blobs[usize::from(layer.blob)];
+                // Another pull may be downloading it again for another chain.
+                if !self.spec.node.keep_blobs && *blob == Blob::Whole {
+                    *blob = Blob::Discarded;
+                }
+            }
+            pull.unpack_next += 1;
+        }
+        committed
+    }
+
+    /// An attempt has failed: its uncommitted layers are lost.
+    pub(crate) fn cancel_unpacking(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        let (on, count) = (pull.node, pull.unpacking.len());
+        node.unpacking -= count as u32;
+        let (image, progress) = (pull.image, &mut **pull);
+        for at in progress
+            .unpacking
+            .drain(..)
+            .chain(progress.unpacked.drain(..))
+        {
+            let layer = self.catalog.image(image).layers[usize::from(at)];
+            node.content_mut().chains[usize::from(layer.chain)] = Chain::Absent;
+        }
+        if let Some(disk) = &mut node.disk {
+            disk.cancel(queue.now(), id);
+            self.disk_changed(on, queue);
+        }
+        self.note_unpacks(on, 0, count);
+    }
+}

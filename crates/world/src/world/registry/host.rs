@@ -1,0 +1,239 @@
+//! One host of a registry: a token bucket, then connections, then workers.
+//!
+//! A request above the bucket's rate is refused (429, or 503) and holds nothing. One above the connection limit gets
+//! 503 or waits. A request with a connection waits for a worker, first come first served: a host with n workers and a
+//! service time of s answers n/s requests per second, like a server that is bound by its processors.
+//!
+//! Left out: keep-alive (each request takes its own connection here), server-side timeouts of waiting requests, and
+//! the cost of refusing.
+
+use std::collections::VecDeque;
+
+use crate::world::ids::PullId;
+use crate::world::registry::request::Request;
+use crate::world::registry::spec::{Excess, HostSpec, OverLimit, RequestLimit};
+use crate::world::token_bucket::TokenBucket;
+use fleetsim_units::SimTime;
+
+/// A request in a host.
+pub(crate) type Ticket = (PullId, Request);
+
+/// A host's decision about a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Admission {
+    /// It is served now.
+    Serve,
+    /// It waits for a connection or a worker.
+    Wait,
+    /// 429.
+    TooMany,
+    /// 503.
+    Unavailable,
+}
+
+/// The state of a host.
+#[derive(Debug)]
+pub(crate) struct Host {
+    spec: HostSpec,
+    bucket: Option<TokenBucket>,
+    /// Connections that are open.
+    open: u32,
+    /// Requests that wait for a connection.
+    outside: VecDeque<Ticket>,
+    /// Requests being served.
+    serving: u32,
+    /// Requests that have a connection and wait for a worker.
+    inside: VecDeque<Ticket>,
+}
+
+impl Host {
+    pub(super) fn new(spec: &HostSpec) -> Self {
+        Self {
+            spec: spec.clone(),
+            bucket: spec.request_limit.map(TokenBucket::new),
+            open: 0,
+            outside: VecDeque::new(),
+            serving: 0,
+            inside: VecDeque::new(),
+        }
+    }
+
+    /// Whether the order of arrivals has an effect.
+    pub(super) const fn is_limited(&self) -> bool {
+        self.bucket.is_some() || self.holds_requests()
+    }
+
+    /// Whether requests hold a connection or a worker.
+    pub(crate) const fn holds_requests(&self) -> bool {
+        self.spec.connections.is_some() || self.spec.workers.is_some()
+    }
+
+    /// Scales the bucket's rate from `now` on.
+    pub(super) fn set_rate(&mut self, now: SimTime, share: f64) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.set_rate(now, share);
+        }
+    }
+
+    /// A request arrives.
+    pub(crate) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
+        if self
+            .bucket
+            .as_mut()
+            .is_some_and(|bucket| !bucket.try_take(now))
+        {
+            return match self.spec.request_limit {
+                Some(RequestLimit {
+                    answer: OverLimit::Unavailable,
+                    ..
+                }) => Admission::Unavailable,
+                _ => Admission::TooMany,
+            };
+        }
+        if !self.holds_requests() {
+            return Admission::Serve;
+        }
+        if let Some(limit) = self.spec.connections
+            && self.open >= limit.max
+        {
+            if limit.excess == Excess::Refuse {
+                return Admission::Unavailable;
+            }
+            self.outside.push_back(ticket);
+            return Admission::Wait;
+        }
+        self.enter(ticket)
+    }
+
+    fn enter(&mut self, ticket: Ticket) -> Admission {
+        self.open += 1;
+        if self.spec.workers == Some(self.serving) {
+            self.inside.push_back(ticket);
+            Admission::Wait
+        } else {
+            self.serving += 1;
+            Admission::Serve
+        }
+    }
+
+    /// A connection is opened beside the limit.
+    pub(super) const fn open_beside(&mut self) {
+        self.open += 1;
+    }
+
+    /// A worker is free. Returns the next request to serve; requests of ended pulls give their connection back.
+    pub(crate) fn worker_freed(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
+        self.serving -= 1;
+        while let Some(next) = self.inside.pop_front() {
+            if is_alive(next.0) {
+                self.serving += 1;
+                return Some(next);
+            }
+            self.open -= 1;
+        }
+        None
+    }
+
+    /// A connection is closed.
+    pub(crate) fn close(&mut self) {
+        self.open = self
+            .open
+            .checked_sub(1)
+            .expect("a closed connection was open");
+    }
+
+    /// The next waiting request that gets a connection and a worker. Call it until there is none.
+    pub(crate) fn next_from_outside(
+        &mut self,
+        is_alive: impl Fn(PullId) -> bool,
+    ) -> Option<Ticket> {
+        let limit = self.spec.connections?;
+        while self.open < limit.max {
+            let next = self.outside.pop_front()?;
+            if is_alive(next.0) && self.enter(next) == Admission::Serve {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// The host goes down. Removes and returns all waiting requests.
+    pub(super) fn drop_waiting(&mut self) -> Vec<Ticket> {
+        self.open -= self.inside.len() as u32;
+        self.inside
+            .drain(..)
+            .chain(self.outside.drain(..))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::quantity::DurationModel;
+    use crate::world::registry::spec::ConnectionLimit;
+    use fleetsim_units::SimDuration;
+
+    fn ticket(at: u32) -> Ticket {
+        (PullId(at), Request::Manifest)
+    }
+
+    #[test]
+    fn a_request_passes_connections_and_workers_in_the_order_in_which_it_came() {
+        let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
+        spec.connections = Some(ConnectionLimit {
+            max: 2,
+            excess: Excess::Queue,
+        });
+        spec.workers = Some(1);
+        let mut host = Host::new(&spec);
+        let admitted: Vec<Admission> = (0..4)
+            .map(|at| host.arrives(ticket(at), SimTime::ZERO))
+            .collect();
+        assert_eq!(
+            admitted,
+            [
+                Admission::Serve,
+                Admission::Wait,
+                Admission::Wait,
+                Admission::Wait
+            ]
+        );
+        // The first is served: the second gets its worker, the third its connection.
+        assert_eq!(host.worker_freed(|_| true), Some(ticket(1)));
+        host.close();
+        assert_eq!(
+            host.next_from_outside(|_| true),
+            None,
+            "it has a connection and waits for the worker"
+        );
+        // The second is served, and the third has given up meanwhile: its connection goes to the fourth, and the
+        // worker.
+        assert_eq!(host.worker_freed(|pull| pull != PullId(2)), None);
+        host.close();
+        assert_eq!(host.next_from_outside(|_| true), Some(ticket(3)));
+    }
+
+    #[test]
+    fn a_connection_above_the_limit_is_refused_until_one_is_closed() {
+        let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
+        spec.connections = Some(ConnectionLimit {
+            max: 1,
+            excess: Excess::Refuse,
+        });
+        let mut host = Host::new(&spec);
+        assert_eq!(host.arrives(ticket(0), SimTime::ZERO), Admission::Serve);
+        assert_eq!(
+            host.arrives(ticket(1), SimTime::ZERO),
+            Admission::Unavailable
+        );
+        assert_eq!(host.worker_freed(|_| true), None);
+        assert_eq!(
+            host.arrives(ticket(1), SimTime::ZERO),
+            Admission::Unavailable,
+            "served, and not closed yet"
+        );
+        host.close();
+        assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Serve);
+    }
+}

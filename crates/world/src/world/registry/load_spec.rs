@@ -1,0 +1,120 @@
+//! Settings of what a registry may send for a while, and of what it sends to others.
+
+use serde::{Deserialize, Serialize};
+
+use crate::world::calibration;
+use fleetsim_units::serial::positive;
+use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
+
+/// A burst allowance on bytes: `egress` until a bucket is empty, then `baseline`. What is not used of the baseline
+/// refills the bucket.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct BurstSpec {
+    /// Bytes above the baseline that a full bucket allows. It is full at the start.
+    #[serde(deserialize_with = "positive")]
+    pub bytes: Bytes,
+    /// Sending rate while the bucket is empty. Below `egress`.
+    #[serde(deserialize_with = "positive")]
+    pub baseline: BytesPerSec,
+}
+
+/// The load that a registry sends to clients outside of the fleet.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum OtherLoad {
+    /// The same rate at all times, and less while the egress is less. Below `egress`.
+    Constant(BytesPerSec),
+    /// Rates over the day, repeated every day.
+    Daily(DailyLoad),
+    /// Rates over time from a file, such as a range query of Prometheus.
+    Series(LoadSeries),
+    /// Image pulls of another fleet, which share the egress with the fleet's own.
+    Pulls(OtherPulls),
+}
+
+/// Rates over the day.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct DailyLoad {
+    /// Rates of equal parts of the day from midnight, such as 24 for its hours. The rollout starts at `startsAt`, or at
+    /// midnight.
+    pub rates: Vec<BytesPerSec>,
+    /// Time of day at the start of the run.
+    #[serde(skip)]
+    pub starts: SimDuration,
+}
+
+/// Rates over time from a CSV file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct LoadSeries {
+    /// A CSV file whose first column has times in seconds, such as Unix time. The first time is the start of the run,
+    /// and the last rate remains.
+    pub file: String,
+    /// The column of rates: numbers in bytes per second, or with a unit. By default the second column.
+    #[serde(default)]
+    pub column: Option<String>,
+    /// The rates that the file has, from these times on.
+    #[serde(skip)]
+    pub steps: Vec<(SimDuration, BytesPerSec)>,
+}
+
+/// Image pulls of another fleet: they begin at random times, at this rate on average (a Poisson process).
+///
+/// Sizes are those of 145 popular images. An image comes over three connections: its largest layer over one, the others
+/// over two.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OtherPulls {
+    /// Pulls that begin per time, on average.
+    #[serde(deserialize_with = "positive")]
+    pub rate: PerSecond,
+    /// Rate at which a puller can receive.
+    #[serde(default = "downlink", deserialize_with = "positive")]
+    pub downlink: BytesPerSec,
+}
+
+const fn downlink() -> BytesPerSec {
+    calibration::DOWNLINK
+}
+
+impl OtherLoad {
+    /// The steady rates with the times from which they hold, and the time after which they repeat. None for pulls.
+    #[must_use]
+    pub fn steps(&self) -> (Vec<(SimDuration, BytesPerSec)>, Option<SimDuration>) {
+        let day = SimDuration::from_hours(24);
+        match self {
+            Self::Constant(rate) => (vec![(SimDuration::ZERO, *rate)], None),
+            Self::Daily(DailyLoad { rates, starts }) => {
+                let part = day.mul_f64(1.0 / rates.len().max(1) as f64);
+                // The part of the day in which the run starts, and how much of it has passed.
+                let first = (starts.as_secs_f64() / part.as_secs_f64()) as usize;
+                let passed = starts.saturating_sub(part * first as u64);
+                let step = |at: usize| {
+                    let rate = rates[(first + at) % rates.len()];
+                    ((part * at as u64).saturating_sub(passed), rate)
+                };
+                let mut steps: Vec<_> = (0..rates.len()).map(step).collect();
+                if !passed.is_zero() {
+                    steps.push(step(rates.len()));
+                }
+                (steps, Some(day))
+            }
+            Self::Series(series) => (series.steps.clone(), None),
+            Self::Pulls(_) => (Vec::new(), None),
+        }
+    }
+
+    /// The greatest steady rate.
+    #[must_use]
+    pub fn peak(&self) -> BytesPerSec {
+        let (steps, _) = self.steps();
+        BytesPerSec::new(steps.iter().map(|(_, rate)| rate.get()).fold(0.0, f64::max))
+    }
+}

@@ -1,0 +1,275 @@
+//! A registry: an API host, a token service and a blob host, with the limits of each.
+//!
+//! | file | models |
+//! |---|---|
+//! | `request` | requests, hosts and responses |
+//! | `host` | one host: token bucket, connections, workers |
+//! | `quota` | images that may be pulled per time window |
+//! | `windows` | outages and brownouts, and egress that falls under load |
+//! | `burst` | an allowance of bytes above a baseline |
+//! | `other_load` | what it sends to clients outside of the fleet |
+//! | `tcp` | the rate of one connection, and slow start |
+//! | `spec`, `load_spec`, `presets` | the settings, and published limits of known registries |
+//!
+//! Left out: the cost of the responses' own bytes, requests of other clients, and limits that a registry changes while
+//! it is used.
+
+pub(crate) mod burst;
+pub(crate) mod host;
+pub(crate) mod load_spec;
+mod other_load;
+pub(super) mod presets;
+mod quota;
+pub(crate) mod request;
+pub(crate) mod spec;
+pub(crate) mod tcp;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use crate::engine::{EntityKey, Streams};
+use crate::world::ids::{ClusterId, PullId};
+use crate::world::token_bucket::TokenBucket;
+use burst::Burst;
+use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use host::{Admission, Host, Ticket};
+use other_load::Others;
+use quota::QuotaWindow;
+use request::{HostRole, Request};
+use spec::RegistrySpec;
+
+/// The state and totals of one registry.
+#[derive(Debug)]
+pub(crate) struct Registry<'s> {
+    pub spec: &'s RegistrySpec,
+    hosts: [Host; 3],
+    manifests: Option<TokenBucket>,
+    blob_requests: Option<TokenBucket>,
+    quota: Option<QuotaWindow>,
+    /// It does not respond and sends nothing.
+    pub down: bool,
+    /// The shares of its egress and of its request rates that a brownout leaves.
+    shares: (f64, f64),
+    /// Blobs that it is sending.
+    sending: u32,
+    pub burst: Option<Burst>,
+    pub others: Option<Others>,
+    /// Hosts of closed connections that have not admitted the next request yet.
+    closed: Vec<HostRole>,
+    /// Windows that have not begun or not ended.
+    pub(crate) windows_ahead: usize,
+    pub requests: u64,
+    pub responses_429: u64,
+    pub responses_503: u64,
+    /// Bytes that left it in transfers that have ended, for the fleet.
+    pub sent: Bytes,
+    /// The same of pulls of another fleet.
+    pub(crate) sent_to_others: Bytes,
+}
+
+impl<'s> Registry<'s> {
+    /// A registry with its number.
+    pub(super) fn new(spec: &'s RegistrySpec, at: usize) -> Self {
+        Self {
+            spec,
+            hosts: [
+                Host::new(&spec.api),
+                Host::new(&spec.token),
+                Host::new(&spec.blobs.host),
+            ],
+            manifests: spec.manifest_limit.map(TokenBucket::new),
+            blob_requests: spec.blob_limit.map(TokenBucket::new),
+            quota: spec.pull_quota.map(QuotaWindow::new),
+            down: false,
+            shares: (1.0, 1.0),
+            sending: 0,
+            burst: spec.burst.map(Burst::new),
+            others: spec.other_load.as_ref().map(|load| Others::new(load, at)),
+            closed: Vec::new(),
+            windows_ahead: spec.windows.len() * 2,
+            requests: 0,
+            responses_429: 0,
+            responses_503: 0,
+            sent: Bytes::ZERO,
+            sent_to_others: Bytes::ZERO,
+        }
+    }
+
+    /// Whether the order in which requests arrive at this host has an effect.
+    pub(crate) const fn is_limited(&self, role: HostRole) -> bool {
+        let own = self.hosts[role as usize].is_limited();
+        own || (matches!(role, HostRole::Api)
+            && (self.manifests.is_some() || self.blob_requests.is_some() || self.quota.is_some()))
+    }
+
+    pub(super) const fn host(&mut self, role: HostRole) -> &mut Host {
+        &mut self.hosts[role as usize]
+    }
+
+    /// The host that sends blobs.
+    pub(crate) const fn blob_host(&self) -> HostRole {
+        if self.spec.blobs.redirect {
+            HostRole::Blobs
+        } else {
+            HostRole::Api
+        }
+    }
+
+    /// Whether a host responds to a request with the bytes of a blob.
+    pub(crate) fn sends_bytes(&self, request: Request, host: HostRole) -> bool {
+        request.is_blob() && host == self.blob_host()
+    }
+
+    /// Pending events of its burst and of its other load.
+    pub(crate) fn load_events(&self) -> usize {
+        self.burst.as_ref().map_or(0, Burst::pending_events)
+            + self.others.as_ref().map_or(0, Others::pending_events)
+    }
+
+    /// The time to serve the `nth` request of a node to this host; `is_cold`: for a blob that nobody has downloaded.
+    pub(super) fn service_time(
+        &self,
+        host: HostRole,
+        is_cold: bool,
+        streams: &Streams,
+        node: EntityKey,
+        nth: u64,
+    ) -> SimDuration {
+        if let Some(first_byte) = self.spec.blobs.cold_first_byte.as_ref().filter(|_| is_cold) {
+            return first_byte.draw(streams, node, "cold first byte", nth);
+        }
+        let (host, purpose) = match host {
+            HostRole::Api => (&self.spec.api, "service time"),
+            HostRole::Token => (&self.spec.token, "service time"),
+            HostRole::Blobs => (&self.spec.blobs.host, "blob service time"),
+        };
+        let usual = host.service_time.draw(streams, node, purpose, nth);
+        let slowness = 1.0 / self.shares.1;
+        if slowness > 1.0 {
+            usual.mul_f64(slowness)
+        } else {
+            usual
+        }
+    }
+
+    /// The most that one connection carries over a path with its own bound; of a blob, it depends on whether the
+    /// content delivery network holds it (`warm`).
+    pub(crate) fn connection_cap(
+        &self,
+        path: Option<BytesPerSec>,
+        warm: Option<bool>,
+    ) -> Option<BytesPerSec> {
+        let cdn = self.spec.cdn.zip(warm).map(|(cdn, warm)| cdn.rate(warm));
+        [path, cdn]
+            .into_iter()
+            .flatten()
+            .min_by(|a, b| a.get().total_cmp(&b.get()))
+    }
+
+    /// A request reaches a host without any limit.
+    pub(super) fn count(&mut self, role: HostRole) {
+        self.requests += u64::from(role == HostRole::Api);
+    }
+
+    /// A request of a cluster reaches a host.
+    pub(super) fn arrives(
+        &mut self,
+        role: HostRole,
+        ticket: Ticket,
+        cluster: ClusterId,
+        now: SimTime,
+    ) -> Admission {
+        self.count(role);
+        let admission = if role == HostRole::Api && !self.api_limits_allow(ticket.1, cluster, now) {
+            Admission::TooMany
+        } else {
+            self.host(role).arrives(ticket, now)
+        };
+        self.responses_429 += u64::from(admission == Admission::TooMany);
+        self.responses_503 += u64::from(admission == Admission::Unavailable);
+        admission
+    }
+
+    fn api_limits_allow(&mut self, request: Request, cluster: ClusterId, now: SimTime) -> bool {
+        let bucket = match request {
+            Request::Resolve | Request::Index | Request::Manifest => &mut self.manifests,
+            Request::Config | Request::Layer(_) => &mut self.blob_requests,
+            Request::Challenge | Request::Token => &mut None,
+        };
+        bucket.as_mut().is_none_or(|bucket| bucket.try_take(now))
+            && (request != Request::Manifest
+                || self
+                    .quota
+                    .as_mut()
+                    .is_none_or(|quota| quota.try_take(cluster, now)))
+    }
+
+    /// It starts to send a blob.
+    pub(crate) const fn transfer_begins(&mut self) {
+        self.sending += 1;
+    }
+
+    /// It begins to send a blob that no request of a pull has asked for, so nothing made it wait for a connection.
+    pub(crate) fn unasked_transfer_begins(&mut self) {
+        let host = self.blob_host();
+        if self.host(host).holds_requests() {
+            self.host(host).open_beside();
+        }
+    }
+
+    /// It has sent a blob, or part of one.
+    pub(crate) fn transfer_ends(&mut self, sent: Bytes) {
+        self.sending -= 1;
+        self.sent += sent;
+        self.close(self.blob_host());
+    }
+
+    /// Closes a connection of a host; [`Registry::next_admitted`] gives it to a waiting request.
+    pub(super) fn close(&mut self, role: HostRole) {
+        if self.host(role).holds_requests() {
+            self.host(role).close();
+            self.closed.push(role);
+        }
+    }
+
+    /// The next waiting request that gets a connection and a worker. `None`: no host has lost a connection since.
+    pub(crate) fn next_admitted(
+        &mut self,
+        is_alive: impl Fn(PullId) -> bool,
+    ) -> Option<(HostRole, Ticket)> {
+        while let Some(&role) = self.closed.last() {
+            if let Some(ticket) = self.host(role).next_from_outside(&is_alive) {
+                return Some((role, ticket));
+            }
+            self.closed.pop();
+        }
+        None
+    }
+
+    /// Removes and returns all waiting requests.
+    fn drop_waiting(&mut self) -> Vec<(HostRole, Ticket)> {
+        let mut dropped = Vec::new();
+        for role in [HostRole::Api, HostRole::Token, HostRole::Blobs] {
+            dropped.extend(
+                self.host(role)
+                    .drop_waiting()
+                    .into_iter()
+                    .map(|ticket| (role, ticket)),
+            );
+        }
+        dropped
+    }
+
+    /// Scales the rates of all buckets.
+    fn set_rates(&mut self, now: SimTime, share: f64) {
+        for host in &mut self.hosts {
+            host.set_rate(now, share);
+        }
+        for bucket in [&mut self.manifests, &mut self.blob_requests]
+            .into_iter()
+            .flatten()
+        {
+            bucket.set_rate(now, share);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The load that a registry sends to clients outside of the fleet.
+//!
+//! A steady load (constant, over the day, or from a file) takes its share of the egress first: others keep what they
+//! were measured to get, and the fleet shares the rest. When the egress shrinks (a brownout, a spent burst), both lose
+//! the same share.
+//!
+//! Pulls of another fleet are a Poisson process. Each is three transfers that share the egress with the fleet's own,
+//! max-min fair, and are bounded by the puller's link and by `perConnection`. Sizes of images and the share of the
+//! largest layer are those of 145 of the 150 most pulled images of Docker Hub (paulosevero/hermes @36391a4,
+//! `top150_images_dockerhub.json`, July 2023): p10, p25, p50, p75, p90 and p99 are 15, 66, 157, 289, 471 and 1,489 MiB,
+//! and the largest layer has 61 % of the bytes in the median.
+//!
+//! Left out: requests of the others at the registry's limits, layers that their nodes hold already (sharing saves 23 %
+//! over these images), and others that pull more when they get less.
+
+use crate::engine::{EntityKey, Streams, dist};
+use crate::world::World;
+use crate::world::event::{Event, LoadEvent, Queue};
+use crate::world::registry::load_spec::{OtherLoad, OtherPulls};
+use crate::world::transfers::payload::{Payload, Sender, Transfer};
+use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
+
+const MIB: f64 = 1_048_576.0;
+
+/// Shares of the images, and the size in MiB that so many do not exceed. Source: above; the ends are guesses.
+const IMAGE_SIZES: [(f64, f64); 8] = [
+    (0.0, 2.0),
+    (0.1, 15.0),
+    (0.25, 66.0),
+    (0.5, 157.0),
+    (0.75, 289.0),
+    (0.9, 471.0),
+    (0.99, 1489.0),
+    (1.0, 3000.0),
+];
+
+/// Shares of an image's bytes over its connections. Source: above.
+const LAYERS: [f64; 3] = [0.61, 0.195, 0.195];
+
+/// The size of an image that this share of the images does not exceed.
+fn image_size(share: f64) -> f64 {
+    let above = IMAGE_SIZES
+        .iter()
+        .position(|(end, _)| share <= *end)
+        .unwrap_or(IMAGE_SIZES.len() - 1)
+        .max(1);
+    let ((from, low), (to, high)) = (IMAGE_SIZES[above - 1], IMAGE_SIZES[above]);
+    low * libm::pow(high / low, (share - from) / (to - from)) * MIB
+}
+
+impl OtherPulls {
+    /// The bytes per time on average.
+    #[must_use]
+    pub fn mean(&self) -> BytesPerSec {
+        const PARTS: u32 = 10_000;
+        let sizes = (0..PARTS).map(|at| image_size((f64::from(at) + 0.5) / f64::from(PARTS)));
+        BytesPerSec::new(self.rate.get() * sizes.sum::<f64>() / f64::from(PARTS))
+    }
+}
+
+/// The other load of one registry.
+#[derive(Debug)]
+pub(crate) struct Others {
+    steps: Vec<(SimDuration, BytesPerSec)>,
+    repeats: Option<SimDuration>,
+    /// The step in force, counted over all days.
+    step: usize,
+    pulls: Option<OtherPulls>,
+    /// Pulls that have begun.
+    begun: u64,
+    key: EntityKey,
+    /// An event of it is pending.
+    has_event: bool,
+}
+
+impl Others {
+    pub(crate) fn new(load: &OtherLoad, registry: usize) -> Self {
+        let (steps, repeats) = load.steps();
+        let pulls = if let OtherLoad::Pulls(pulls) = load {
+            Some(*pulls)
+        } else {
+            None
+        };
+        let key = EntityKey::of("registry").part(registry as u64);
+        Self {
+            steps,
+            repeats,
+            step: 0,
+            pulls,
+            begun: 0,
+            key,
+            has_event: false,
+        }
+    }
+
+    /// Events that can change nothing for the rollout while it waits for nothing else.
+    pub(crate) fn pending_events(&self) -> usize {
+        usize::from(self.has_event)
+    }
+
+    /// The steady rate now.
+    pub(crate) fn steady(&self) -> BytesPerSec {
+        let step = self.steps.get(self.step % self.steps.len().max(1));
+        step.map_or(BytesPerSec::ZERO, |(_, rate)| *rate)
+    }
+
+    /// The time of its next event.
+    fn next(&self, now: SimTime, streams: &Streams) -> Option<SimTime> {
+        if let Some(pulls) = &self.pulls {
+            let mut rng = streams.stream_nth(self.key, "other pull begins", self.begun);
+            let wait =
+                SimDuration::from_secs_f64(dist::exponential(&mut rng, 1.0 / pulls.rate.get()));
+            return Some(now + wait.max(SimDuration::from_nanos(1)));
+        }
+        let next = self.step + 1;
+        let days = match self.repeats {
+            Some(day) => day * (next / self.steps.len()) as u64,
+            None if next >= self.steps.len() => return None,
+            None => SimDuration::ZERO,
+        };
+        Some((SimTime::ZERO + days + self.steps[next % self.steps.len()].0).max(now))
+    }
+
+    /// The sizes of the next pull's transfers.
+    fn next_pull(&mut self, streams: &Streams) -> [Bytes; 3] {
+        let mut rng = streams.stream_nth(self.key, "other pull size", self.begun);
+        self.begun += 1;
+        let size = image_size(dist::unit(&mut rng));
+        LAYERS.map(|share| Bytes::new((size * share) as u64))
+    }
+}
+
+impl World<'_> {
+    /// Schedules the first events of other loads.
+    pub(crate) fn start_other_loads(&mut self, queue: &mut Queue) {
+        for at in 0..self.registries.len() {
+            if self.registries[at].others.is_none() {
+                continue;
+            }
+            let capacity = self.transfers.links.data(self.registries[at].capacity());
+            self.transfers
+                .set_capacity(queue.now(), self.transfers.links.egress[at], capacity);
+            self.schedule_other_load(at, queue);
+        }
+        self.rates_changed(queue);
+    }
+
+    fn schedule_other_load(&mut self, registry: usize, queue: &mut Queue) {
+        let streams = &self.streams;
+        let Some(others) = &mut self.registries[registry].others else {
+            return;
+        };
+        let change = if others.pulls.is_some() {
+            LoadEvent::OtherPull
+        } else {
+            LoadEvent::OtherRate
+        };
+        let next = others.next(queue.now(), streams);
+        others.has_event = next.is_some();
+        if let Some(at) = next {
+            queue.schedule(
+                at,
+                Event::RegistryLoad {
+                    registry: registry as u32,
+                    change,
+                },
+            );
+        }
+    }
+
+    /// The rate of a steady load changes.
+    pub(crate) fn other_rate_changes(&mut self, registry: usize, queue: &mut Queue) {
+        if let Some(others) = &mut self.registries[registry].others {
+            others.step += 1;
+        }
+        let capacity = self
+            .transfers
+            .links
+            .data(self.registries[registry].capacity());
+        let all = 0..self.nodes.len();
+        self.set_link(self.transfers.links.egress[registry], capacity, all, queue);
+        self.schedule_other_load(registry, queue);
+    }
+
+    /// A pull of another fleet begins.
+    pub(crate) fn other_pull_begins(&mut self, registry: usize, queue: &mut Queue) {
+        let streams = &self.streams;
+        let Some(others) = &mut self.registries[registry].others else {
+            return;
+        };
+        let Some(pulls) = others.pulls else { return };
+        let cap = pulls.downlink.get() / LAYERS.len() as f64;
+        let sizes = others.next_pull(streams);
+        let cap = self.registries[registry]
+            .spec
+            .per_connection
+            .map_or(cap, |most| most.get().min(cap));
+        for bytes in sizes {
+            let sender = Sender::Others(registry);
+            let transfer = Transfer {
+                payload: Payload::Others,
+                bytes,
+                sender,
+                receiver: None,
+                warms: None,
+            };
+            self.transfers
+                .start_for_others(queue.now(), registry, BytesPerSec::new(cap), transfer);
+        }
+        self.rates_changed(queue);
+        self.schedule_other_load(registry, queue);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetsim_units::PerSecond;
+
+    #[test]
+    fn images_of_others_have_the_published_quantiles() {
+        assert!(
+            (image_size(0.5) - 157.0 * MIB).abs() < 1.0
+                && (image_size(0.9) - 471.0 * MIB).abs() < 1.0
+        );
+        // Between p50 and p75 at equal steps of the logarithm: sqrt(157 · 289).
+        assert!((image_size(0.625) - 213.0 * MIB).abs() < 0.1 * MIB);
+        let pulls = OtherPulls {
+            rate: PerSecond::new(2.0),
+            downlink: BytesPerSec::from_mbit(100.0),
+        };
+        // The mean of the 145 images is about 236 MiB: two a second are 495 MB/s.
+        assert!(
+            (0.4e9..0.6e9).contains(&pulls.mean().get()),
+            "{}",
+            pulls.mean()
+        );
+    }
+}

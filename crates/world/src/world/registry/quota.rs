@@ -1,0 +1,80 @@
+//! A quota of images per time window, per account or per address, as on Docker Hub.
+//!
+//! It counts allowed requests for a platform's manifest: Docker Hub counts a pull for each platform, and does not
+//! count a version check by HEAD (docker/docs pull request 20788). The window slides: Docker Hub's headers name a
+//! window of 21,600 s (`ratelimit-limit: 100;w=21600`), which updatecli's documentation calls rolling.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::world::ids::ClusterId;
+use crate::world::registry::spec::{PullQuota, QuotaScope};
+use fleetsim_units::SimTime;
+
+/// The pulls in the window, oldest first, by owner of a quota.
+#[derive(Debug)]
+pub(super) struct QuotaWindow {
+    spec: PullQuota,
+    /// Used only for lookups; its order has no effect.
+    taken: HashMap<Option<ClusterId>, VecDeque<SimTime>>,
+}
+
+impl QuotaWindow {
+    pub(super) fn new(spec: PullQuota) -> Self {
+        Self {
+            spec,
+            taken: HashMap::new(),
+        }
+    }
+
+    /// Takes one pull. Returns false if the quota is exhausted.
+    pub(super) fn try_take(&mut self, cluster: ClusterId, now: SimTime) -> bool {
+        let who = match self.spec.scope {
+            QuotaScope::Account => None,
+            QuotaScope::Address => Some(cluster),
+        };
+        let taken = self.taken.entry(who).or_default();
+        while taken.front().is_some_and(|&at| now - at >= self.spec.per) {
+            taken.pop_front();
+        }
+        let allowed = taken.len() < self.spec.pulls as usize;
+        if allowed {
+            taken.push_back(now);
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetsim_units::SimDuration;
+
+    #[test]
+    fn each_pull_leaves_the_quota_after_its_window() {
+        let spec = PullQuota {
+            pulls: 2,
+            per: SimDuration::from_secs(100),
+            scope: QuotaScope::Address,
+        };
+        let mut quota = QuotaWindow::new(spec);
+        let mut take =
+            |cluster: u32, at: u64| quota.try_take(ClusterId(cluster), SimTime::from_secs(at));
+        assert!(take(0, 0) && take(0, 60));
+        assert!(!take(0, 99), "two in the last 100 s");
+        assert!(take(1, 99), "another address has its own");
+        assert!(take(0, 100), "the first is 100 s old");
+        assert!(!take(0, 159) && take(0, 160));
+    }
+
+    #[test]
+    fn one_account_shares_a_quota() {
+        let spec = PullQuota {
+            pulls: 1,
+            per: SimDuration::from_secs(100),
+            scope: QuotaScope::Account,
+        };
+        let mut quota = QuotaWindow::new(spec);
+        assert!(quota.try_take(ClusterId(0), SimTime::ZERO));
+        assert!(!quota.try_take(ClusterId(1), SimTime::ZERO));
+    }
+}

@@ -1,0 +1,496 @@
+//! Settings of a registry: its hosts, their limits, what a connection carries, and when it is out of order.
+
+#[cfg(any(test, feature = "schema"))]
+use std::borrow::Cow;
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::world::calibration;
+use crate::world::quantity::DurationModel;
+use crate::world::registry::load_spec::{BurstSpec, OtherLoad};
+use fleetsim_units::serial::{TextVisitor, checked_spread, link, positive, unlimited};
+use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
+
+/// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields that
+/// name no host are those of the API host.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct RegistrySpec {
+    /// A known registry, whose published limits replace the defaults of the other fields.
+    pub preset: Option<RegistryPreset>,
+    /// Total sending rate, or `unlimited` to see how much the fleet asks for.
+    #[serde(deserialize_with = "link")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
+    pub egress: BytesPerSec,
+    /// Maximum rate of one connection, or `unlimited`. With a `cdn` it is unlimited by default.
+    #[serde(with = "unlimited")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
+    pub per_connection: Option<BytesPerSec>,
+    /// A burst allowance on bytes: full `egress` for a while, then a baseline. Without it, `egress` lasts.
+    pub burst: Option<BurstSpec>,
+    /// Load that it sends to clients outside of the fleet. By default nothing.
+    pub other_load: Option<OtherLoad>,
+    /// A content delivery network, with slower connections for blobs that nobody has downloaded.
+    pub cdn: Option<CdnSpec>,
+    /// Effect of round trip and loss on TCP connections.
+    pub tcp: TcpSpec,
+    /// Manifests, and the addresses of blobs.
+    #[serde(rename = "~api")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
+    pub api: HostSpec,
+    /// False: it responds without tokens, as CNCF Distribution does without `auth`. Pulls then send two requests less.
+    pub tokens: bool,
+    /// The host that issues tokens. Its `serviceTime` is the API host's by default.
+    pub token: HostSpec,
+    /// The host that sends blobs.
+    pub blobs: BlobHostSpec,
+    /// A token bucket for manifests only, beside the one for all requests. Answers 429.
+    #[serde(rename = "manifestRequests")]
+    pub manifest_limit: Option<RequestLimit>,
+    /// A token bucket for requests for blobs only, beside the one for all requests. Answers 429.
+    #[serde(rename = "blobRequests")]
+    pub blob_limit: Option<RequestLimit>,
+    /// Maximum number of image pulls in a span of time. Further pulls are answered with 429.
+    pub pull_quota: Option<PullQuota>,
+    /// `Retry-After` header of answers 429 and 503. Without it they have none.
+    pub retry_after: Option<SimDuration>,
+    /// Times at which it is out of order; windows must not overlap.
+    pub windows: Vec<WindowSpec>,
+}
+
+impl Default for RegistrySpec {
+    fn default() -> Self {
+        Self {
+            per_connection: Some(calibration::CONNECTION),
+            ..Self::unlimited(calibration::REGISTRY_EGRESS, calibration::SERVICE_TIME)
+        }
+    }
+}
+
+impl RegistrySpec {
+    /// A registry without any limit but its egress.
+    #[must_use]
+    pub fn unlimited(egress: BytesPerSec, service_time: DurationModel) -> Self {
+        let host = HostSpec::unlimited(service_time);
+        Self {
+            preset: None,
+            egress,
+            per_connection: None,
+            burst: None,
+            other_load: None,
+            tcp: TcpSpec::OFF,
+            api: host.clone(),
+            tokens: true,
+            token: host,
+            blobs: BlobHostSpec::default(),
+            manifest_limit: None,
+            blob_limit: None,
+            pull_quota: None,
+            retry_after: None,
+            cdn: None,
+            windows: Vec::new(),
+        }
+    }
+}
+
+/// A known registry.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RegistryPreset {
+    /// Azure Container Registry Basic: 1000 reads/min, 30 MB/s.
+    AcrBasic,
+    /// Azure Container Registry Standard: 3000 reads/min, 60 MB/s.
+    AcrStandard,
+    /// Azure Container Registry Premium: 10000 reads/min, 100 MB/s.
+    AcrPremium,
+    /// Amazon ECR: 2000/s manifests, 3000/s blobs, 500/s tokens; S3 5500/s with 503.
+    Ecr,
+    /// Google Artifact Registry: 60000 requests/min.
+    ArtifactRegistry,
+    /// Docker Hub without an account: 100 pulls in 6 h from each cluster's address.
+    DockerHubAnonymous,
+    /// Docker Hub with a free account: 200 pulls in 6 h for the fleet.
+    DockerHubSignedIn,
+    /// CNCF Distribution with blobs on S3: 5500/s with 503.
+    #[serde(rename = "distribution-s3")]
+    DistributionS3,
+    /// A small Harbor: 4 workers, 200 ms a request, no redirect, 1 Gbit/s.
+    HarborSmall,
+}
+
+/// The host that sends the bytes of blobs.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema), schemars(transform = service_time_of_blobs))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct BlobHostSpec {
+    /// Whether the API host redirects requests for blobs to this host. Otherwise the API host sends the bytes itself.
+    pub redirect: bool,
+    /// Its limits. The service time is the time to the first byte, 0 s by default.
+    #[serde(rename = "~host")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
+    pub host: HostSpec,
+    /// Time to the first byte of a layer that nobody has downloaded completely. Without it, such layers are served like
+    /// others.
+    pub cold_first_byte: Option<DurationModel>,
+    /// Loss of egress when many blobs are sent simultaneously.
+    pub overload: Option<OverloadSpec>,
+}
+
+impl Default for BlobHostSpec {
+    fn default() -> Self {
+        Self {
+            redirect: true,
+            host: HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO)),
+            cold_first_byte: None,
+            overload: None,
+        }
+    }
+}
+
+/// The default of a flattened field is that of its own type, which differs here.
+#[cfg(any(test, feature = "schema"))]
+fn service_time_of_blobs(schema: &mut Schema) {
+    let default = serde_json::to_value(BlobHostSpec::default().host.service_time)
+        .expect("a duration is a text");
+    schema
+        .pointer_mut("/properties/serviceTime")
+        .expect("a host has a service time")["default"] = default;
+}
+
+/// One host of a registry: a request passes its bucket, then takes a connection, then a worker.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct HostSpec {
+    /// Token bucket in front of all its requests.
+    #[serde(rename = "requests")]
+    pub request_limit: Option<RequestLimit>,
+    /// Maximum number of open connections.
+    pub connections: Option<ConnectionLimit>,
+    /// Requests served simultaneously; others wait, first come, first served.
+    #[serde(deserialize_with = "positive")]
+    pub workers: Option<u32>,
+    /// Time to serve one request, without the round trip, the waits and the bytes.
+    pub service_time: DurationModel,
+}
+
+impl Default for HostSpec {
+    fn default() -> Self {
+        Self::unlimited(calibration::SERVICE_TIME)
+    }
+}
+
+impl HostSpec {
+    /// A host that serves every request immediately.
+    #[must_use]
+    pub const fn unlimited(service_time: DurationModel) -> Self {
+        Self {
+            request_limit: None,
+            connections: None,
+            workers: None,
+            service_time,
+        }
+    }
+}
+
+/// Status of an answer to a request above the rate limit.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OverLimit {
+    /// 429.
+    #[default]
+    TooMany,
+    /// 503, as S3 does ("SlowDown").
+    Unavailable,
+}
+
+impl<'de> Deserialize<'de> for OverLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = |status: &str| match status {
+            "429" => Ok(Self::TooMany),
+            "503" => Ok(Self::Unavailable),
+            other => Err(format!("must be 429 or 503, not {other}")),
+        };
+        deserializer.deserialize_any(TextVisitor {
+            expecting: "429 or 503",
+            read,
+        })
+    }
+}
+
+impl Serialize for OverLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(match self {
+            Self::TooMany => 429,
+            Self::Unavailable => 503,
+        })
+    }
+}
+
+#[cfg(any(test, feature = "schema"))]
+impl JsonSchema for OverLimit {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "OverLimit".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [429, 503] })
+    }
+}
+
+/// A token bucket: `burst` requests immediately, refilled at `rate`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RequestLimit {
+    /// Tokens per time.
+    #[serde(deserialize_with = "positive")]
+    pub rate: PerSecond,
+    /// Maximum number of tokens. By default the tokens of one second; at least 1.
+    #[serde(
+        default,
+        deserialize_with = "positive",
+        skip_serializing_if = "is_unset"
+    )]
+    pub burst: u32,
+    /// Status of an answer to a request above the limit: 429 or 503.
+    #[serde(default)]
+    pub answer: OverLimit,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's interface")]
+const fn is_unset(burst: &u32) -> bool {
+    *burst == 0
+}
+
+impl RequestLimit {
+    /// A bucket whose excess is answered with 429.
+    #[must_use]
+    pub const fn new(rate: PerSecond, burst: u32) -> Self {
+        Self {
+            rate,
+            burst,
+            answer: OverLimit::TooMany,
+        }
+    }
+}
+
+/// Maximum number of open connections of a host. A connection lasts from the request until the answer leaves, or until
+/// the last byte where the host sends a blob.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ConnectionLimit {
+    /// At least 1.
+    #[serde(deserialize_with = "positive")]
+    pub max: u32,
+    /// Treatment of further connections.
+    #[serde(default)]
+    pub excess: Excess,
+}
+
+/// Treatment of a request above a host's connection limit.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Excess {
+    /// It answers 503.
+    #[default]
+    Refuse,
+    /// The request waits, first come, first served.
+    Queue,
+}
+
+/// Maximum number of images in any span of this length. Requests for a platform's manifest are counted.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PullQuota {
+    /// At least 1.
+    #[serde(deserialize_with = "positive")]
+    pub pulls: u32,
+    /// The length of the rolling window.
+    #[serde(deserialize_with = "positive")]
+    pub per: SimDuration,
+    /// Clients that share it.
+    #[serde(default)]
+    pub scope: QuotaScope,
+}
+
+/// Clients that share a pull quota.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum QuotaScope {
+    /// The whole fleet, which signs in with one account.
+    #[default]
+    Account,
+    /// The nodes of a cluster, which share one address.
+    Address,
+}
+
+/// A content delivery network in front of the blobs. A blob is cold until its first download has completed; a transfer
+/// that began before keeps its rate.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct CdnSpec {
+    /// Rate of one connection for a cold blob.
+    #[serde(deserialize_with = "positive")]
+    pub cold: BytesPerSec,
+    /// Rate of one connection for any other blob. At least `cold`.
+    #[serde(deserialize_with = "positive")]
+    pub warm: BytesPerSec,
+}
+
+impl Default for CdnSpec {
+    fn default() -> Self {
+        Self {
+            cold: calibration::CDN_COLD,
+            warm: calibration::CDN_WARM,
+        }
+    }
+}
+
+impl CdnSpec {
+    /// Rate of one connection.
+    #[must_use]
+    pub const fn rate(&self, warm: bool) -> BytesPerSec {
+        if warm { self.warm } else { self.cold }
+    }
+}
+
+/// A registry that sends less the more blobs it sends simultaneously: egress · max(floor, connections / n) for n above
+/// `connections`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OverloadSpec {
+    /// Number of simultaneous blobs up to which egress does not fall; at least 1.
+    #[serde(deserialize_with = "positive")]
+    pub connections: u32,
+    /// Lowest remaining share of the egress.
+    #[serde(deserialize_with = "positive")]
+    pub floor: Share,
+}
+
+/// Limits of a TCP connection by round trip and loss.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct TcpSpec {
+    /// The receiver's window, which limits a connection to window / round trip. Without it there is no such limit.
+    #[serde(deserialize_with = "positive")]
+    pub window: Option<Bytes>,
+    /// Bytes of a segment.
+    #[serde(deserialize_with = "positive")]
+    pub segment: Bytes,
+    /// Whether transfers start slowly. They begin with ten segments per round trip (RFC 6928) and double up to their
+    /// rate.
+    pub slow_start: bool,
+    /// Round trips to open a connection to one of the registry's hosts. 2 with TLS 1.3 (RFC 8446), 3 with TLS 1.2 (RFC
+    /// 5246), 1 without TLS.
+    #[serde(deserialize_with = "positive")]
+    pub handshake_round_trips: u32,
+    /// Share of the bytes on links that are headers, below 50%.
+    ///
+    /// The links are those from registries, caches and mirrors. Without it, links carry nothing but data. Ethernet:
+    /// 4.36%, 66 of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time stamps).
+    #[serde(deserialize_with = "headers")]
+    pub headers: Option<Share>,
+    /// Variation of the weights with which connections share a full link, from 0 to 2. It is the sigma of a lognormal
+    /// factor with median 1, drawn for each connection to the registry. Without it, connections are equal. 0.7 fits the
+    /// first and the last pulls of storms over real TCP, not the medians (docs/validation.md).
+    #[serde(deserialize_with = "weight_spread")]
+    pub weight_spread: Option<f64>,
+    /// Least wait until a sender tries again after a cut of a cluster's link. It grows by the round trip and doubles
+    /// with each try, up to 120 s. Linux: 200 ms. Without it, transfers go on as soon as the link is back.
+    #[serde(deserialize_with = "positive")]
+    pub retransmission: Option<SimDuration>,
+}
+
+fn weight_spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    Option::<f64>::deserialize(deserializer)?
+        .map(|sigma| checked_spread(sigma, 0.7))
+        .transpose()
+}
+
+fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {
+    match Option::<Share>::deserialize(deserializer)? {
+        Some(share) if share.get() >= 0.5 => {
+            Err(D::Error::custom("must be below 50%; Ethernet has 4.36%"))
+        }
+        share => Ok(share),
+    }
+}
+
+impl TcpSpec {
+    /// Ethernet's segments, no window, no slow start, TLS 1.3, no headers, equal connections.
+    pub const OFF: Self = Self {
+        window: None,
+        segment: Bytes::new(1460),
+        slow_start: false,
+        handshake_round_trips: 2,
+        headers: None,
+        weight_spread: None,
+        retransmission: None,
+    };
+
+    /// The share of a link's rate that is data.
+    pub(crate) fn data_share(&self) -> f64 {
+        1.0 - self.headers.map_or(0.0, Share::get)
+    }
+}
+
+impl Default for TcpSpec {
+    fn default() -> Self {
+        Self::OFF
+    }
+}
+
+/// A span in which the registry is out of order: either `down: true`, or what is left of egress and requests.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct WindowSpec {
+    /// Its beginning, from the start of the rollout.
+    pub from: SimDuration,
+    /// Its duration.
+    #[serde(rename = "for", deserialize_with = "positive")]
+    pub span: SimDuration,
+    /// The registry answers and sends nothing.
+    #[serde(default)]
+    pub down: bool,
+    /// Remaining share of the egress; may be 0%.
+    #[serde(default = "all")]
+    pub egress: Share,
+    /// Remaining share of the rates of all buckets. Serving a request takes longer by the same factor.
+    #[serde(default = "all", deserialize_with = "positive")]
+    pub requests: Share,
+}
+
+const fn all() -> Share {
+    Share::ALL
+}
+
+impl WindowSpec {
+    /// When it begins.
+    #[must_use]
+    pub fn begins(&self) -> SimTime {
+        SimTime::ZERO + self.from
+    }
+
+    /// When it is over.
+    #[must_use]
+    pub fn ends(&self) -> SimTime {
+        self.begins() + self.span
+    }
+}

@@ -1,0 +1,158 @@
+//! The settings of a whole world: plain, checked data that a run only reads.
+//!
+//! Most of these types are also the settings of an experiment file: they read themselves, and their defaults are the
+//! values of [`crate::world::calibration`]. A reference to another part of the file is a name in the file and an index
+//! here, which is filled in when the experiment is checked.
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::world::clusters::agent_spec::AgentSpec;
+use crate::world::clusters::pod_queues::PodSpec;
+use crate::world::clusters::restarts::Restarts;
+use crate::world::clusters::spec::{ClusterSpec, WorkloadSpec};
+use crate::world::distribution::spec::DistributionSpec;
+use crate::world::faults::spec::FaultSpec;
+use crate::world::ids::OLD;
+use crate::world::nodes::spec::NodeSpec;
+use crate::world::quantity::SizeModel;
+use crate::world::registry::spec::RegistrySpec;
+use fleetsim_rollout::Revision;
+use fleetsim_units::BytesPerSec;
+use fleetsim_units::serial::positive;
+
+/// The whole world of one run, before its random numbers are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorldSpec {
+    /// The fleet, in the order of the experiment file or the inventory.
+    pub clusters: Vec<ClusterSpec>,
+    /// Links that several clusters share between the registry and their own downlink.
+    pub regions: Vec<RegionSpec>,
+    /// The registry that serves the images.
+    pub registry: RegistrySpec,
+    /// Other registries, from which the images come that name one.
+    pub registries: Vec<NamedRegistry>,
+    /// The distribution of images to the nodes.
+    pub distribution: DistributionSpec,
+    /// The settings of every node.
+    pub node: NodeSpec,
+    /// The rates at which the pods of every cluster appear.
+    pub pods: PodSpec,
+    /// The images that are rolled out, in two revisions.
+    pub images: Vec<ImageSpec>,
+    /// The workloads of every cluster.
+    pub workloads: Vec<WorkloadSpec>,
+    /// Whether an older revision runs everywhere when the rollout starts.
+    pub release: ReleaseKind,
+    /// Everything that can fail.
+    pub faults: FaultSpec,
+}
+
+impl WorldSpec {
+    /// The registry of an image, by its number: 0 is [`WorldSpec::registry`], others follow.
+    #[must_use]
+    pub fn registry_at(&self, at: usize) -> &RegistrySpec {
+        if at == 0 {
+            &self.registry
+        } else {
+            &self.registries[at - 1].spec
+        }
+    }
+
+    /// The revision that a cluster runs when the rollout begins. `None`: nothing.
+    #[must_use]
+    pub fn installed(&self, cluster: usize) -> Option<Revision> {
+        (self.release == ReleaseKind::Update && self.clusters[cluster].installed).then_some(OLD)
+    }
+}
+
+/// A registry beside the first.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct NamedRegistry {
+    /// The name that images use; unique among the registries.
+    pub name: String,
+    /// Its settings, with the same defaults as those of the first.
+    #[serde(default, rename = "registry")]
+    pub spec: RegistrySpec,
+}
+
+/// Whether an older revision runs when the rollout starts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ReleaseKind {
+    /// All clusters run the previous revision, ready, with its images on their nodes.
+    #[default]
+    Update,
+    /// First deployment: no cluster runs anything, no image layer is on any node.
+    Initial,
+}
+
+/// A link that several clusters share, between the registry's egress and their downlinks.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RegionSpec {
+    /// The name that clusters use; unique among the regions.
+    pub name: String,
+    /// Total rate at which its clusters can receive.
+    #[serde(deserialize_with = "positive")]
+    pub bandwidth: BytesPerSec,
+}
+
+/// One image in its old and its new revision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageSpec {
+    /// The name that workloads use.
+    pub name: String,
+    /// The new revision's layers, bottom first.
+    pub layers: Vec<LayerSpec>,
+    /// The old revision's layers, bottom first; empty when nothing is known of it or nothing runs.
+    pub previous: Vec<LayerSpec>,
+    /// Size of the new revision's config blob; drawn once a run.
+    pub config: SizeModel,
+    /// The registry it comes from, as in [`WorldSpec::registry_at`].
+    pub registry: usize,
+    /// True: its tag names a list of platforms, which is requested before the platform's manifest.
+    pub index: bool,
+}
+
+/// One layer of an image.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerSpec {
+    /// Its digest, the key of its random numbers: equal digests are the same bytes.
+    pub digest: String,
+    /// Bytes over the wire; drawn once a run.
+    pub compressed: SizeModel,
+    /// Bytes on disk; drawn once a run.
+    pub uncompressed: Uncompressed,
+}
+
+/// The size of a layer on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Uncompressed {
+    /// So many times what goes over the wire.
+    Ratio(f64),
+    /// A size of its own.
+    Size(SizeModel),
+}
+
+/// The part of a world that depends on the product: its agents, and the restarts of its platform.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlatformSpec {
+    /// The agent that applies a revision in a cluster and reports on it.
+    pub agent: AgentSpec,
+    /// Restarts of containers that crash.
+    pub restarts: Restarts,
+}
+
+impl PlatformSpec {
+    /// A platform whose agents take no time, for worlds that are computed by hand.
+    pub const INSTANT: Self = Self {
+        agent: AgentSpec::INSTANT,
+        restarts: Restarts::KUBELET,
+    };
+}

@@ -1,0 +1,239 @@
+//! Small worlds whose times can be computed by hand, for tests.
+
+use crate::engine::{self, EventQueue, Model};
+use crate::world::World;
+use crate::world::clusters::agent_spec::AgentSpec;
+use crate::world::clusters::cluster::ClusterFacts;
+use crate::world::clusters::pod_queues::PodSpec;
+use crate::world::clusters::spec::{ClusterSpec, PullPolicy, WorkloadKind, WorkloadSpec};
+use crate::world::distribution::spec::DistributionSpec;
+use crate::world::event::{DriverEvent, Event, Queue};
+use crate::world::faults::spec::FaultSpec;
+use crate::world::ids::{ClusterId, NEW};
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::nodes::spec::NodeSpec;
+use crate::world::quantity::{CountOrPercent, DurationModel};
+use crate::world::registry::spec::RegistrySpec;
+use crate::world::spec::{
+    ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec,
+};
+use crate::world::totals::Totals;
+use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+
+/// A duration that does not vary.
+pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
+    DurationModel::Constant(span)
+}
+
+/// A layer of `bytes` that does not compress.
+pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
+    LayerSpec {
+        digest: digest.to_owned(),
+        compressed: Bytes::new(bytes).into(),
+        uncompressed: Uncompressed::Ratio(1.0),
+    }
+}
+
+/// `count` online clusters of one node; one Deployment with one pod of a one-layer image. Nothing takes time but
+/// downloads: 100 MB at 100 MB/s per cluster, and every other delay is zero.
+pub(crate) fn bare_world(count: usize) -> WorldSpec {
+    let nothing: DurationModel = fixed(SimDuration::ZERO);
+    let fast = BytesPerSec::new(1e12);
+    let cluster = |at: usize| ClusterSpec {
+        region_name: None,
+        clusters: None,
+        group: String::new(),
+        name: format!("c{at:04}"),
+        labels: std::sync::Arc::default(),
+        nodes: 1.into(),
+        site: None,
+        downlink: BytesPerSec::new(100e6).into(),
+        rtt: nothing.clone(),
+        rtt_correlation: 0.0,
+        gaps: None,
+        loss: Share::NONE,
+        region: None,
+        paused: false,
+        registered: true,
+        installed: true,
+    };
+    WorldSpec {
+        clusters: (0..count).map(cluster).collect(),
+        regions: Vec::new(),
+        registry: RegistrySpec::unlimited(fast, nothing.clone()),
+        registries: Vec::new(),
+        distribution: DistributionSpec::default(),
+        node: NodeSpec {
+            nic: fast.into(),
+            registry_pull_qps: 0,
+            error_requeue: nothing.clone(),
+            unpack_rate: BytesPerSec::new(1e15).into(),
+            unpack_spread: 0.0,
+            unpack_per_layer: nothing.clone(),
+            pull_constant: nothing.clone(),
+            start_overhead: nothing.clone(),
+            runtime: RuntimeSpec {
+                collect_after: None,
+                ..RuntimeSpec::default()
+            },
+            ..NodeSpec::default()
+        },
+        pods: PodSpec::IMMEDIATE,
+        images: vec![ImageSpec {
+            name: "shop".to_owned(),
+            layers: vec![layer("app", 100_000_000)],
+            previous: Vec::new(),
+            config: Bytes::ZERO.into(),
+            registry: 0,
+            index: true,
+        }],
+        workloads: vec![WorkloadSpec {
+            image_name: String::new(),
+            name: "shop".to_owned(),
+            kind: WorkloadKind::Deployment {
+                replicas: 1,
+                max_unavailable: CountOrPercent::Percent(25),
+                max_surge: CountOrPercent::Percent(25),
+                progress_deadline: SimDuration::from_secs(600),
+            },
+            image: 0,
+            pull_policy: PullPolicy::IfNotPresent,
+            start: nothing.clone(),
+            readiness: None,
+            min_ready: SimDuration::ZERO,
+            termination: nothing.clone(),
+        }],
+        release: ReleaseKind::Initial,
+        faults: FaultSpec::default(),
+    }
+}
+
+/// The results of a run of a world without a product.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub facts: Vec<ClusterFacts>,
+    pub totals: Totals,
+    pub peak_pulls: u64,
+    pub peak_downloads: u64,
+    pub egress_peaks: (f64, f64),
+    /// Highest rate over a second to the fleet and to others, and the bytes to others.
+    pub(crate) with_others: (f64, f64),
+    /// Seconds with the egress at its capacity.
+    pub(crate) busy_s: f64,
+    /// Every event with its time.
+    pub events: Vec<(SimTime, Event)>,
+}
+
+impl Played {
+    /// When each cluster was ready, in seconds.
+    pub(crate) fn ready_s(&self) -> Vec<Option<f64>> {
+        self.facts
+            .iter()
+            .map(|facts| facts.ready.map(SimTime::as_secs_f64))
+            .collect()
+    }
+
+    /// When the events that `wanted` accepts happened, in seconds.
+    pub(crate) fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<f64> {
+        self.events
+            .iter()
+            .filter(|(_, event)| wanted(event))
+            .map(|(at, _)| at.as_secs_f64())
+            .collect()
+    }
+}
+
+/// An action of a test on a world.
+pub(crate) type Intervention = fn(&mut World<'_>, &mut Queue);
+
+/// A world without a product, with the interventions of a test in order of time.
+struct BareModel<'s> {
+    world: World<'s>,
+    interventions: std::vec::IntoIter<Intervention>,
+}
+
+impl Model for BareModel<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut Queue) {
+        if event == Event::Driver(DriverEvent::Timer(0)) {
+            self.interventions
+                .next()
+                .expect("one event per intervention")(&mut self.world, queue);
+        }
+        self.world.handle(event, queue);
+        self.world.take_reports();
+    }
+}
+
+/// Instructs every cluster to run the new revision at time zero, and runs the world until it is at rest or at the
+/// horizon. Checks the conservation of bytes.
+pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
+    play_with(spec, seed, horizon, &[])
+}
+
+/// As [`play`] with seed 1 and a day, with this agent.
+pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
+    let platform = PlatformSpec {
+        agent,
+        ..PlatformSpec::INSTANT
+    };
+    play_on(spec, &platform, 1, SimDuration::from_hours(24), &[])
+}
+
+/// As [`play`], with interventions at the given seconds, in order of time.
+pub(crate) fn play_with(
+    spec: &WorldSpec,
+    seed: u64,
+    horizon: SimDuration,
+    interventions: &[(f64, Intervention)],
+) -> Played {
+    play_on(spec, &PlatformSpec::INSTANT, seed, horizon, interventions)
+}
+
+fn play_on(
+    spec: &WorldSpec,
+    platform: &PlatformSpec,
+    seed: u64,
+    horizon: SimDuration,
+    interventions: &[(f64, Intervention)],
+) -> Played {
+    let mut queue = EventQueue::new();
+    let world = World::new(spec, platform, seed, 0, &mut queue);
+    let actions: Vec<Intervention> = interventions.iter().map(|&(_, deed)| deed).collect();
+    let mut model = BareModel {
+        world,
+        interventions: actions.into_iter(),
+    };
+    for at in 0..spec.clusters.len() {
+        model.world.instruct(ClusterId::at(at), NEW, &mut queue);
+    }
+    for &(at, _) in interventions {
+        queue.schedule(
+            SimTime::ZERO + SimDuration::from_secs_f64(at),
+            Event::Driver(DriverEvent::Timer(0)),
+        );
+    }
+    let mut events = Vec::new();
+    let mut observer = |now: SimTime, event: &Event| events.push((now, *event));
+    engine::run(
+        &mut model,
+        &mut queue,
+        &mut observer,
+        SimTime::ZERO + horizon,
+        |model, queue| model.world.is_at_rest(queue, 0),
+    );
+    let totals = model.world.finish(queue.now());
+    model.world.assert_bytes_are_conserved();
+    model.world.assert_littles_law();
+    Played {
+        facts: model.world.facts().copied().collect(),
+        totals,
+        peak_pulls: model.world.meter().pulls.peak(),
+        peak_downloads: model.world.meter().downloads.peak(),
+        egress_peaks: model.world.meter().egress_peaks(),
+        with_others: model.world.meter().totals_with_others(),
+        busy_s: model.world.meter().busy().as_secs_f64(),
+        events,
+    }
+}

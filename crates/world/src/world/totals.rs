@@ -1,0 +1,144 @@
+//! Totals of a run, and the laws that they must satisfy.
+//!
+//! Bytes are conserved, and the meters' pulls over time equal the durations of the pulls (Little's law). Both hold
+//! exactly, in whole bytes and nanoseconds, whatever failed in the run.
+
+use crate::world::World;
+use crate::world::nodes::node::NodeState;
+use crate::world::nodes::pull::Pull;
+use crate::world::nodes::pull_error::{PullError, PullFacts};
+use fleetsim_units::{Bytes, SimDuration, SimTime};
+
+/// Totals over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Image pulls started.
+    pub pulls: u64,
+    /// Failed attempts, in the order of [`PullError`].
+    pub failed_pulls: [u64; PullError::COUNT],
+    /// Times a pod was sent into image back-off.
+    pub backoffs: u64,
+    /// Containers that crashed.
+    pub crashes: u64,
+    /// Bytes of blobs that became complete on a node.
+    pub received: Bytes,
+    /// Bytes that arrived and were dropped, or belong to incomplete blobs at the end.
+    pub lost: Bytes,
+    /// Bytes that left the registry.
+    pub sent: Bytes,
+    /// The part of `sent` that went to caches and to the seeds of swarms.
+    pub upstream: Bytes,
+    /// Bytes that caches and mirrors sent to nodes.
+    pub from_caches: Bytes,
+    /// Bytes that nodes, and seeds of swarms, sent to nodes.
+    pub from_peers: Bytes,
+    /// Requests to the registry's API.
+    pub requests: u64,
+    /// Responses 429 of any host of the registry.
+    pub responses_429: u64,
+    /// Responses 503 of any host of the registry.
+    pub responses_503: u64,
+    /// Requests without a response within the dial timeout.
+    pub timeouts: u64,
+}
+
+/// Totals of one registry over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RegistryTotals {
+    /// Bytes that left it.
+    pub sent: Bytes,
+    /// Highest mean rate of its egress over one second.
+    pub egress_peak: f64,
+    /// Time in which its egress was at its capacity.
+    pub busy: SimDuration,
+    /// Requests to its API.
+    pub requests: u64,
+    /// Responses 429.
+    pub responses_429: u64,
+    /// Responses 503.
+    pub responses_503: u64,
+}
+
+impl World<'_> {
+    /// Totals of each registry, in the experiment's order. Call it after [`World::finish`].
+    pub fn registry_totals(&self) -> impl Iterator<Item = RegistryTotals> {
+        self.registries
+            .iter()
+            .zip(self.meter.registries())
+            .map(|(registry, meter)| RegistryTotals {
+                sent: registry.sent,
+                egress_peak: meter.peak(),
+                busy: meter.busy(),
+                requests: registry.requests,
+                responses_429: registry.responses_429,
+                responses_503: registry.responses_503,
+            })
+    }
+
+    /// Ends the run at `now`; transfers in progress count with the bytes that have arrived.
+    pub fn finish(&mut self, now: SimTime) -> Totals {
+        self.meter.advance(now);
+        self.cancel_all_transfers(now);
+        self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
+        self.totals.lost += self.nodes.iter().map(NodeState::unfinished).sum();
+        self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();
+        self.totals.requests = self
+            .registries
+            .iter()
+            .map(|registry| registry.requests)
+            .sum();
+        self.totals.responses_429 = self
+            .registries
+            .iter()
+            .map(|registry| registry.responses_429)
+            .sum();
+        self.totals.responses_503 = self
+            .registries
+            .iter()
+            .map(|registry| registry.responses_503)
+            .sum();
+        self.total_orders();
+        self.totals
+    }
+
+    /// Checks that the bytes sent to nodes equal the bytes received plus the bytes lost.
+    ///
+    /// # Panics
+    /// If bytes are not conserved. Call it after [`World::finish`]. Measured bytes need not be.
+    pub fn assert_bytes_are_conserved(&self) {
+        if self.orders.is_some() {
+            return;
+        }
+        let Totals {
+            sent,
+            upstream,
+            from_caches,
+            from_peers,
+            received,
+            lost,
+            ..
+        } = self.totals;
+        let to_nodes = sent - upstream + from_caches + from_peers;
+        assert_eq!(
+            to_nodes,
+            received + lost,
+            "bytes sent to nodes must equal bytes received plus bytes lost"
+        );
+    }
+
+    /// Checks Little's law on image pulls: the integral of pulls in progress equals the sum of their durations.
+    ///
+    /// # Panics
+    /// If the meters and the pulls disagree. Call it after [`World::finish`].
+    pub fn assert_littles_law(&self) {
+        let now = self.meter.now();
+        let taken =
+            |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
+        let sum: u128 = self.pulls().map(taken).sum();
+        assert_eq!(
+            self.meter.pulls.area_nanos(),
+            sum,
+            "the time integral of pulls must equal their durations"
+        );
+    }
+}

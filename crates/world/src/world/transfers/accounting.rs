@@ -1,0 +1,165 @@
+//! Starts and ends of transfers, and their bytes by sender.
+//!
+//! Every byte is counted where it leaves: those of the registry (`sent`, of which `upstream` went to caches and
+//! seeds), of caches and mirrors, and of peers. So nodes received sent − upstream + what caches and peers sent.
+
+use std::ops::Range;
+
+use crate::flow::{LinkId, TransferId};
+use crate::world::World;
+use crate::world::event::Queue;
+use crate::world::ids::{NodeId, PullId};
+use crate::world::transfers::payload::{Payload, Sender, Transfer};
+use fleetsim_units::{Bytes, BytesPerSec, SimTime};
+
+impl World<'_> {
+    /// Starts a transfer from the registry to a pull's node.
+    pub(crate) fn start_registry_transfer(
+        &mut self,
+        pull: PullId,
+        size: Bytes,
+        payload: Payload,
+        blob: Option<u16>,
+        queue: &mut Queue,
+    ) -> TransferId {
+        let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
+        let node = self.pulls[pull.index()].node;
+        let connection = self.connect(node, from, cap);
+        let sender = Sender::Registry(from);
+        let transfer = Transfer {
+            payload,
+            bytes: size,
+            sender,
+            receiver: Some(node),
+            warms: blob,
+        };
+        let id = self
+            .transfers
+            .start_from_registry(queue.now(), from, node, connection, transfer);
+        self.registries[from].transfer_begins();
+        self.meter.registry_downloads.rise();
+        self.note_download_begins(node);
+        self.rates_changed(queue);
+        id
+    }
+
+    /// A node begins a download.
+    pub(crate) fn note_download_begins(&mut self, node: NodeId) {
+        self.meter.downloads.rise();
+        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
+        cluster.spend(self.meter.now());
+        cluster.downloads_now += 1;
+    }
+
+    /// Ends a transfer early; the caller calls [`World::rates_changed`] after the last one.
+    pub(crate) fn cancel_transfer(&mut self, id: TransferId, now: SimTime) -> Bytes {
+        let (transfer, arrived) = self.transfers.cancel(now, id);
+        self.count_transfer(&transfer, arrived);
+        arrived
+    }
+
+    /// Ends all transfers in progress at the end of a run.
+    pub(crate) fn cancel_all_transfers(&mut self, now: SimTime) {
+        for id in self.transfers.all_in_progress() {
+            let (transfer, arrived) = self.transfers.cancel(now, id);
+            self.count_transfer(&transfer, arrived);
+            // Bytes for a cache, or for another fleet, are not counted for any node.
+            self.totals.lost += if transfer.receiver.is_some() {
+                arrived
+            } else {
+                Bytes::ZERO
+            };
+        }
+    }
+
+    fn count_transfer(&mut self, transfer: &Transfer, bytes: Bytes) {
+        if matches!(
+            transfer.sender,
+            Sender::Registry(_) | Sender::RegistryFill(_)
+        ) {
+            self.meter.registry_downloads.fall();
+        }
+        match transfer.sender {
+            Sender::Registry(from) => self.registries[from].transfer_ends(bytes),
+            Sender::RegistryFill(from) => {
+                self.totals.upstream += bytes;
+                self.registries[from].transfer_ends(bytes);
+            }
+            Sender::RegistryReads(from) => self.registries[from].sent += bytes,
+            Sender::Others(from) => self.registries[from].sent_to_others += bytes,
+            Sender::Cache => self.totals.from_caches += bytes,
+            Sender::Peers => self.totals.from_peers += bytes,
+        }
+        let Some(node) = transfer.receiver else {
+            return;
+        };
+        self.meter.downloads.fall();
+        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
+        cluster.spend(self.meter.now());
+        cluster.downloads_now -= 1;
+        cluster.facts.received += bytes;
+    }
+
+    pub(crate) fn transfers_end(&mut self, queue: &mut Queue) {
+        for at in 0..self.transfers.advance(queue.now()) {
+            let Some(transfer) = self.transfers.take_completed(at) else {
+                continue;
+            };
+            self.count_transfer(&transfer, transfer.bytes);
+            self.transfer_completed(transfer.payload, transfer.bytes, queue);
+        }
+        self.transfers.completed.clear();
+        self.rates_changed(queue);
+    }
+
+    fn transfer_completed(&mut self, payload: Payload, size: Bytes, queue: &mut Queue) {
+        match payload {
+            Payload::Config(pull) => self.config_arrived(pull, size, queue),
+            Payload::Layer(pull, layer) => {
+                if self.last_leg_ended(pull, layer, size, queue) {
+                    self.layer_arrived(pull, usize::from(layer), size, queue);
+                }
+            }
+            Payload::Fill(fill) => self.fill_ended(fill, queue),
+            Payload::Reads(node, image) => self.reads_end(node, image, size, queue),
+            Payload::Background(node, blob) => self.background_ends(node, blob, size),
+            Payload::Others => {}
+        }
+    }
+
+    /// Transfers have started or ended, or links have changed: meters the new egress and schedules the next
+    /// completion.
+    pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
+        self.admit_waiting(queue);
+        self.follow_load(queue.now());
+        self.follow_bursts(queue);
+        if self.orders.is_none() {
+            self.meter.set_egress(self.transfers.egress());
+            let others: f64 = self
+                .registries
+                .iter()
+                .map(|registry| registry.sent_steadily().get())
+                .sum();
+            self.meter
+                .add_others(others + self.transfers.rate_of_others());
+        }
+        self.transfers.schedule_completion(queue);
+    }
+
+    /// Sets the capacity of a link, which only transfers to these `nodes` cross, and those that they wait for.
+    pub(crate) fn set_link(
+        &mut self,
+        link: LinkId,
+        capacity: BytesPerSec,
+        nodes: Range<usize>,
+        queue: &mut Queue,
+    ) {
+        let now = queue.now();
+        self.meter.advance(now);
+        let died_or_revived = self.transfers.set_capacity(now, link, capacity);
+        self.rates_changed(queue);
+        if died_or_revived {
+            self.check_stalls(nodes, queue);
+        }
+    }
+}

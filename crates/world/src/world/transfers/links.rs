@@ -1,0 +1,153 @@
+//! The links between registries and nodes.
+//!
+//! Each registry has an egress link; behind it are the links of regions, the downlinks of clusters and the network
+//! cards of nodes. The links of the first registry form a tree, which the flow model solves fast; transfers from
+//! another registry name every link that they cross.
+//!
+//! Headers take a share of each of these links and of those of caches and mirrors, if the experiment says so. Left
+//! out: headers of swarms, whose limits are about data.
+
+use crate::flow::{Connection, LinkId, Network};
+use crate::world::ids::{ClusterId, NodeId};
+use crate::world::registry::load_spec::OtherLoad;
+use crate::world::spec::WorldSpec;
+use fleetsim_units::BytesPerSec;
+
+/// The end of a path from a registry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Destination {
+    /// Behind the link of this region.
+    Region(usize),
+    /// Behind the downlink of this cluster.
+    Cluster(ClusterId),
+    /// Behind the network card of this node.
+    Node(NodeId),
+}
+
+/// The links that a transfer crosses, and its connection.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Leg {
+    pub links: Vec<LinkId>,
+    pub connection: Connection,
+}
+
+/// All links between registries and nodes.
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// The share of their rates that is data.
+    data_share: f64,
+    /// By registry.
+    pub egress: Vec<LinkId>,
+    /// By registry: behind it are the transfers of other clients, if it has any.
+    pub others: Vec<Option<LinkId>>,
+    regions: Vec<LinkId>,
+    /// By cluster: its region, and its downlink.
+    clusters: Vec<(Option<usize>, LinkId)>,
+    /// By node: its cluster, and its network card.
+    pub nodes: Vec<(ClusterId, LinkId)>,
+}
+
+impl Links {
+    /// The egress of the first registry, and the regions behind it.
+    pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
+        let data_share = spec.registry.tcp.data_share();
+        let data = |rate: BytesPerSec| BytesPerSec::new(rate.get() * data_share);
+        let egress = network.add_link(None, data(spec.registry.egress));
+        let region = |bandwidth| network.add_link(Some(egress), data(bandwidth));
+        let regions = spec
+            .regions
+            .iter()
+            .map(|region| region.bandwidth)
+            .map(region)
+            .collect();
+        Self {
+            data_share,
+            egress: vec![egress],
+            others: Vec::new(),
+            regions,
+            clusters: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// Adds the egress of the other registries, and the links of other clients.
+    pub(crate) fn add_registries(&mut self, spec: &WorldSpec, network: &mut Network) {
+        let others = spec
+            .registries
+            .iter()
+            .map(|other| network.add_link(None, self.data(other.spec.egress)));
+        self.egress.extend(others.collect::<Vec<_>>());
+        for (at, &egress) in self.egress.iter().enumerate() {
+            let has_pulls = matches!(spec.registry_at(at).other_load, Some(OtherLoad::Pulls(_)));
+            self.others
+                .push(has_pulls.then(|| network.add_link(Some(egress), BytesPerSec::UNLIMITED)));
+        }
+    }
+
+    /// Adds a cluster's downlink, behind `uplink` if that is given, else behind its region or the first registry.
+    pub(crate) fn add_cluster(
+        &mut self,
+        region: Option<usize>,
+        uplink: Option<LinkId>,
+        capacity: BytesPerSec,
+        network: &mut Network,
+    ) -> LinkId {
+        let uplink =
+            uplink.unwrap_or_else(|| region.map_or(self.egress[0], |region| self.regions[region]));
+        let downlink = network.add_link(Some(uplink), self.data(capacity));
+        self.clusters.push((region, downlink));
+        downlink
+    }
+
+    /// Adds a node's network card behind `uplink`.
+    pub(crate) fn add_node(
+        &mut self,
+        cluster: ClusterId,
+        uplink: LinkId,
+        nic: BytesPerSec,
+        network: &mut Network,
+    ) {
+        self.nodes
+            .push((cluster, network.add_link(Some(uplink), self.data(nic))));
+    }
+
+    /// The rate of the data that a link of this rate carries beside headers.
+    pub(crate) fn data(&self, rate: BytesPerSec) -> BytesPerSec {
+        BytesPerSec::new(rate.get() * self.data_share)
+    }
+
+    /// The rate that a link needs to carry so much data.
+    pub(crate) fn with_headers(&self, data: BytesPerSec) -> BytesPerSec {
+        BytesPerSec::new(data.get() / self.data_share)
+    }
+
+    pub(crate) fn downlink(&self, cluster: ClusterId) -> LinkId {
+        self.clusters[cluster.index()].1
+    }
+
+    pub(crate) fn card(&self, node: NodeId) -> LinkId {
+        self.nodes[node.index()].1
+    }
+
+    /// The links from a registry to a destination.
+    pub(crate) fn path(&self, registry: usize, to: Destination) -> Vec<LinkId> {
+        let into = |cluster: ClusterId| {
+            let (region, downlink) = self.clusters[cluster.index()];
+            let region = region.map(|region| self.regions[region]);
+            [Some(self.egress[registry]), region, Some(downlink)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+        };
+        match to {
+            Destination::Region(region) => vec![self.egress[registry], self.regions[region]],
+            Destination::Cluster(cluster) => into(cluster),
+            Destination::Node(node) => {
+                let (cluster, card) = self.nodes[node.index()];
+                let mut links = into(cluster);
+                links.push(card);
+                links
+            }
+        }
+    }
+}

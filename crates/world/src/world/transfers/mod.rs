@@ -1,0 +1,269 @@
+//! Transfers in progress over shared links.
+//!
+//! | file | models |
+//! |---|---|
+//! | `links` | the links between registries and nodes |
+//! | `payload` | what a transfer carries, and who sends it |
+//! | `weights` | weights of connections on full links |
+//! | `accounting` | starts and ends of transfers, and their bytes by sender |
+//!
+//! [`crate::flow`] shares the bandwidth of the links. A link whose capacity is zero is *dead*: transfers over it
+//! stall.
+
+mod accounting;
+pub(crate) mod links;
+pub(crate) mod payload;
+mod weights;
+
+use crate::engine::EventId;
+use crate::flow::{Connection, LinkId, Network, TransferId};
+use crate::world::event::{Event, Queue};
+use crate::world::ids::NodeId;
+use fleetsim_units::{Bytes, BytesPerSec, SimTime};
+use links::{Destination, Leg, Links};
+use payload::Transfer;
+
+/// The network with its transfers in progress.
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    pub network: Network,
+    pub links: Links,
+    /// By the slot of their ids.
+    in_progress: Vec<Option<(TransferId, Transfer)>>,
+    /// Transfers that have completed at this instant, until they are processed.
+    completed: Vec<(TransferId, Option<Transfer>)>,
+    /// The same as the network tells them.
+    ended: Vec<TransferId>,
+    /// The pending event of the next completion.
+    next_completion: Option<EventId>,
+    dead_links: usize,
+    /// Number of those in progress that are for the fleet.
+    own: usize,
+    /// By blob: a download from a registry has completed.
+    warm: Vec<bool>,
+    /// By node: connections with a weight that it has opened. Empty before the first.
+    connections: Vec<u64>,
+}
+
+impl Transfers {
+    /// No transfers over these links, of so many blobs.
+    pub(super) fn new(network: Network, links: Links, blobs: usize) -> Self {
+        Self {
+            network,
+            links,
+            in_progress: Vec::new(),
+            completed: Vec::new(),
+            ended: Vec::new(),
+            next_completion: None,
+            dead_links: 0,
+            own: 0,
+            warm: vec![false; blobs],
+            connections: Vec::new(),
+        }
+    }
+
+    /// Starts a transfer from a registry to a node.
+    pub(crate) fn start_from_registry(
+        &mut self,
+        now: SimTime,
+        registry: usize,
+        node: NodeId,
+        connection: Connection,
+        transfer: Transfer,
+    ) -> TransferId {
+        if registry > 0 {
+            let links = self.links.path(registry, Destination::Node(node));
+            return self.start_over(now, &Leg { links, connection }, transfer);
+        }
+        // The tree of links hangs on the first registry.
+        let id = self
+            .network
+            .start(now, self.links.card(node), transfer.bytes, connection);
+        self.insert(id, transfer);
+        id
+    }
+
+    /// Starts a transfer over these links.
+    pub(crate) fn start_over(&mut self, now: SimTime, leg: &Leg, transfer: Transfer) -> TransferId {
+        let id = self
+            .network
+            .start_over(now, &leg.links, transfer.bytes, leg.connection);
+        self.insert(id, transfer);
+        id
+    }
+
+    /// Starts a transfer of a registry to another client.
+    pub(crate) fn start_for_others(
+        &mut self,
+        now: SimTime,
+        registry: usize,
+        cap: BytesPerSec,
+        transfer: Transfer,
+    ) {
+        let link = self.links.others[registry]
+            .expect("a registry with pulls of others has a link for them");
+        let id = self.network.start(now, link, transfer.bytes, Some(cap));
+        self.insert(id, transfer);
+    }
+
+    /// The pending events that only concern transfers of others.
+    pub(crate) const fn events_of_others(&self) -> usize {
+        (self.own == 0 && self.next_completion.is_some()) as usize
+    }
+
+    /// The number of connections that a node has opened before the next one.
+    fn next_connection(&mut self, node: NodeId) -> u64 {
+        if self.connections.is_empty() {
+            self.connections.resize(self.links.nodes.len(), 0);
+        }
+        let opened = &mut self.connections[node.index()];
+        *opened += 1;
+        *opened - 1
+    }
+
+    fn insert(&mut self, id: TransferId, transfer: Transfer) {
+        if self.in_progress.len() <= id.slot() {
+            self.in_progress.resize_with(id.slot() + 1, || None);
+        }
+        self.own += usize::from(!transfer.is_of_others());
+        self.in_progress[id.slot()] = Some((id, transfer));
+    }
+
+    fn remove(&mut self, id: TransferId) -> Option<Transfer> {
+        let place = self.in_progress.get_mut(id.slot())?;
+        let (_, transfer) = place.take_if(|(other, _)| *other == id)?;
+        self.own -= usize::from(!transfer.is_of_others());
+        Some(transfer)
+    }
+
+    /// Ends a transfer early. Returns it with the bytes that have arrived.
+    pub(super) fn cancel(&mut self, now: SimTime, id: TransferId) -> (Transfer, Bytes) {
+        if let Some(transfer) = self.remove(id) {
+            return (transfer, self.network.cancel(now, id));
+        }
+        // It has completed at this instant and was not processed yet.
+        let completed = self.completed.iter_mut().find(|(other, _)| *other == id);
+        let transfer = completed
+            .and_then(|(_, transfer)| transfer.take())
+            .expect("it is in progress");
+        let arrived = transfer.bytes;
+        (transfer, arrived)
+    }
+
+    /// Those in progress, in the order of their starts.
+    fn all_in_progress(&self) -> Vec<TransferId> {
+        let moving = self.in_progress.iter().flatten().map(|(id, _)| *id);
+        let completed = self
+            .completed
+            .iter()
+            .filter(|(_, transfer)| transfer.is_some())
+            .map(|(id, _)| *id);
+        let mut ids: Vec<TransferId> = moving.chain(completed).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Moves the network to `now` and returns how many transfers have completed.
+    fn advance(&mut self, now: SimTime) -> usize {
+        self.next_completion = None;
+        self.network.advance(now, &mut self.ended);
+        let mut ended = std::mem::take(&mut self.ended);
+        for id in ended.drain(..) {
+            let transfer = self.remove(id);
+            self.completed.push((id, transfer));
+        }
+        self.ended = ended;
+        self.completed.len()
+    }
+
+    /// Takes a completed transfer out. `None`: it was cancelled when an earlier one of this instant was processed.
+    fn take_completed(&mut self, at: usize) -> Option<Transfer> {
+        let transfer = self.completed[at].1.take()?;
+        if let Some(blob) = transfer.warms {
+            self.warm[usize::from(blob)] = true;
+        }
+        Some(transfer)
+    }
+
+    /// Whether bytes of a transfer arrive now.
+    pub(crate) fn is_moving(&self, id: TransferId) -> bool {
+        // The network has forgotten a transfer that has completed at this instant.
+        self.completed.iter().any(|(other, _)| *other == id) || self.network.rate(id).get() > 0.0
+    }
+
+    /// Whether some link has no capacity.
+    pub(crate) const fn has_dead_links(&self) -> bool {
+        self.dead_links > 0
+    }
+
+    /// Whether a content delivery network holds a blob.
+    pub(crate) fn is_warm(&self, blob: u16) -> bool {
+        self.warm[usize::from(blob)]
+    }
+
+    /// Changes the capacity of a link. Returns whether the link died or revived.
+    pub(crate) fn set_capacity(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        capacity: BytesPerSec,
+    ) -> bool {
+        let was_dead = self.network.capacity(link).get() <= 0.0;
+        let is_dead = capacity.get() <= 0.0;
+        self.network.set_capacity(now, link, capacity);
+        self.dead_links += usize::from(is_dead && !was_dead);
+        self.dead_links -= usize::from(was_dead && !is_dead);
+        was_dead != is_dead
+    }
+
+    /// The current sending rate of each registry to the fleet, and whether it is at its capacity.
+    fn egress(&self) -> impl Iterator<Item = (BytesPerSec, bool)> {
+        self.links
+            .egress
+            .iter()
+            .zip(&self.links.others)
+            .map(|(&egress, others)| {
+                let rate = self.network.throughput(egress);
+                let own = match others {
+                    None => rate,
+                    Some(_) if self.own == 0 => BytesPerSec::ZERO,
+                    Some(others) => BytesPerSec::new(
+                        (rate.get() - self.network.throughput(*others).get()).max(0.0),
+                    ),
+                };
+                // A link that is down carries nothing and is not busy.
+                (own, rate.get() > 0.0 && self.network.is_saturated(egress))
+            })
+    }
+
+    /// The current rate of transfers to other clients.
+    fn rate_of_others(&self) -> f64 {
+        self.links
+            .others
+            .iter()
+            .flatten()
+            .map(|&link| self.network.throughput(link).get())
+            .sum()
+    }
+
+    /// Schedules the event of the next completion.
+    fn schedule_completion(&mut self, queue: &mut Queue) {
+        match (self.network.next_completion(), self.next_completion) {
+            (Some(at), Some(event)) => {
+                let pending = queue.reschedule(event, at);
+                assert!(
+                    pending,
+                    "the event of a completion is pending until it is handled"
+                );
+            }
+            (Some(at), None) => {
+                self.next_completion = Some(queue.schedule(at, Event::TransfersEnd))
+            }
+            (None, Some(event)) => {
+                queue.cancel(event);
+                self.next_completion = None;
+            }
+            (None, None) => {}
+        }
+    }
+}

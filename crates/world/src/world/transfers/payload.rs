@@ -1,0 +1,98 @@
+//! The contents of transfers, their senders, and how a request is routed to one.
+
+use crate::world::ids::{FillId, NodeId, PullId, StoreId};
+use crate::world::nodes::catalog::ImageRef;
+use fleetsim_units::{Bytes, SimDuration};
+
+/// A transfer in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub payload: Payload,
+    pub bytes: Bytes,
+    pub sender: Sender,
+    /// `None`: a cache, or the seeds of a swarm.
+    pub receiver: Option<NodeId>,
+    /// The blob that a content delivery network holds once this has completed.
+    pub(crate) warms: Option<u16>,
+}
+
+/// The content of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payload {
+    Config(PullId),
+    Layer(PullId, u16),
+    /// A blob or a config for a cache or a seed.
+    Fill(FillId),
+    /// Bytes of an image that containers read on demand.
+    Reads(NodeId, ImageRef),
+    /// The rest of a mounted blob.
+    Background(NodeId, u16),
+    /// Something for a client outside of the fleet.
+    Others,
+}
+
+impl Transfer {
+    /// Whether it is for a client outside of the fleet.
+    pub(crate) const fn is_of_others(&self) -> bool {
+        matches!(self.payload, Payload::Others)
+    }
+}
+
+/// The sender of a transfer's bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Sender {
+    /// A registry, over a connection to its blob host.
+    Registry(usize),
+    /// A registry, to a cache or to the seeds of a swarm.
+    RegistryFill(usize),
+    /// A registry that serves reads on demand; their connections are not counted.
+    RegistryReads(usize),
+    /// A registry, to a client outside of the fleet.
+    Others(usize),
+    /// A cache or a mirror.
+    Cache,
+    /// Nodes, or the seeds of a swarm.
+    Peers,
+}
+
+/// The source of a node's blob.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BlobSource {
+    /// The registry.
+    Registry,
+    /// A mirror.
+    Mirror(u16),
+    /// A store that does not have it yet: this node's request starts the fill.
+    Miss(StoreId),
+    /// A store that has it, or is filling.
+    Store(StoreId, Option<FillId>),
+    /// Another node.
+    Peer(NodeId),
+}
+
+/// The next host of a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Routing {
+    /// To the registry, after this much time was spent on nearer hosts.
+    Upstream { detour: SimDuration },
+    /// To a nearer host, which responds after this time.
+    Nearby { wait: SimDuration },
+    /// To a nearer host, which responds 429 after this time.
+    Refused { wait: SimDuration },
+    /// It waits for a fill and is sent again after it.
+    Waits,
+}
+
+impl Routing {
+    /// The same, after `spent` on hosts that did not serve the request.
+    pub(crate) fn later(self, spent: SimDuration) -> Self {
+        match self {
+            Self::Upstream { detour } => Self::Upstream {
+                detour: detour + spent,
+            },
+            Self::Nearby { wait } => Self::Nearby { wait: wait + spent },
+            Self::Refused { wait } => Self::Refused { wait: wait + spent },
+            Self::Waits => Self::Waits,
+        }
+    }
+}

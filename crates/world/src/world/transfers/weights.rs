@@ -1,0 +1,67 @@
+//! Weights of connections to registries: on a full link, connections are not equal.
+//!
+//! Modelled: the weight of each connection, drawn once from a lognormal distribution with median 1. Known by: the
+//! laboratory, where first, median and last pulls of a storm differ although all sites are alike (docs/validation.md).
+//!
+//! Left out: the causes (a connection that begins before the link is full keeps most of its rate), weights that change
+//! during a transfer, and unequal connections to caches, mirrors and peers.
+
+use crate::engine::dist;
+use crate::flow::{Connection, ShareWeight};
+use crate::world::World;
+use crate::world::ids::NodeId;
+use fleetsim_units::BytesPerSec;
+
+impl World<'_> {
+    /// The next connection of a node to a registry.
+    pub fn connect(
+        &mut self,
+        node: NodeId,
+        registry: usize,
+        cap: Option<BytesPerSec>,
+    ) -> Connection {
+        let Some(sigma) = self.registries[registry].spec.tcp.weight_spread else {
+            return cap.into();
+        };
+        let nth = self.transfers.next_connection(node);
+        let mut rng =
+            self.streams
+                .stream_nth(self.nodes[node.index()].key, "connection weight", nth);
+        Connection {
+            cap,
+            weight: ShareWeight::near(dist::lognormal(&mut rng, 1.0, sigma)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::world::testing::{bare_world, play};
+    use fleetsim_units::{BytesPerSec, SimDuration};
+
+    #[test]
+    fn unequal_connections_end_one_after_another_and_the_last_no_later() {
+        let mut world = bare_world(20);
+        world.registry.egress = BytesPerSec::new(100e6);
+        // In microseconds.
+        let ready = |spread, world: &mut crate::world::WorldSpec| {
+            world.registry.tcp.weight_spread = spread;
+            let ready = play(world, 1, SimDuration::from_hours(1)).ready_s();
+            let ready = ready.into_iter().map(|at| at.expect("it became ready"));
+            let mut ready: Vec<u64> = ready.map(|at| (at * 1e6).round() as u64).collect();
+            ready.sort_unstable();
+            ready
+        };
+        // 20 · 100 MB over 100 MB/s.
+        assert_eq!(ready(None, &mut world), [20_000_000; 20]);
+        assert_eq!(ready(Some(0.0), &mut world), [20_000_000; 20]);
+        let apart = ready(Some(0.5), &mut world);
+        assert_eq!(apart[19], 20_000_000, "the link is full until the end");
+        // The heaviest of 20 weighs about exp(1.9 · 0.5) = 2.6 times the median: it needs 0.4 to 0.5 of the time.
+        assert!((6_000_000..12_000_000).contains(&apart[0]), "{apart:?}");
+        assert!(apart[10] < 19_000_000, "{apart:?}");
+        // Where each site's own link is the limit, weights change nothing.
+        world.registry.egress = BytesPerSec::new(1e12);
+        assert_eq!(ready(Some(0.5), &mut world), [1_000_000; 20]);
+    }
+}

@@ -1,0 +1,37 @@
+//! Holds the sharing of links against completion times that SimGrid computed.
+//!
+//! `cargo test --test conformance` runs the cases in this folder, and the decisions of products in the crate of rollout
+//! rules; `FLEETSIM_CONFORMANCE=<folder>` those of another folder.
+
+#![allow(
+    unreachable_pub,
+    reason = "a test program has no one outside to reach its items"
+)]
+
+mod flow_sharing;
+#[path = "../../../rollout/tests/conformance/runner.rs"]
+mod runner;
+#[allow(dead_code, reason = "decisions of products need more of it")]
+#[path = "../../../rollout/tests/conformance/suite.rs"]
+mod suite;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{env, io};
+
+use runner::Product;
+
+const MODELS: &[Product] = &[Product {
+    folder: "flow-sharing",
+    suites: flow_sharing::suites,
+}];
+
+fn main() -> ExitCode {
+    let own = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+    let folder = env::var_os("FLEETSIM_CONFORMANCE").map_or_else(own, PathBuf::from);
+    let args: Vec<String> = env::args().skip(1).collect();
+    match runner::run(MODELS, &folder, &args, &mut io::stdout()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) | Err(_) => ExitCode::FAILURE,
+    }
+}
