@@ -4,7 +4,7 @@
 usage: .ci/house.py [COMMIT ...]      no commit: the work tree beside the baseline, f82c250
        .ci/house.py --details [...]   also lists every repeated type name with its places
 
-How each number is counted. "Code" is every file in src/ without tests: no `tests/` folders, no `tests.rs`, `testing.rs`
+How each number is counted. "Code" is every file in src/ and crates/*/src without tests: no `tests/` folders, no `tests.rs`, `testing.rs`
 or `synthetic.rs`, and no item under `#[cfg(test)]`.
 
 types      Names of structs, enums, traits and type aliases that are defined in more than one place in code.
@@ -51,14 +51,52 @@ def git(*arguments):
 
 
 def sources(commit):
-    """Path below src/ -> text, of a commit or (None) of the work tree."""
+    """Path below src/, as if the library were one crate -> text, of a commit or (None) of the work tree."""
     if commit is None:
-        found = {str(p.relative_to(ROOT / "src")): p.read_text() for p in sorted((ROOT / "src").rglob("*.rs"))}
+        files = [*(ROOT / "src").rglob("*.rs"), *(ROOT / "crates").glob("*/src/**/*.rs")]
+        texts = {str(file.relative_to(ROOT)): file.read_text() for file in files}
     else:
-        with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "src"))) as archive:
+        folders = [name for name in ("src", "crates") if git("ls-tree", commit, name)]
+        with tarfile.open(fileobj=io.BytesIO(git("archive", commit, *folders))) as archive:
             files = [member for member in archive if member.name.endswith(".rs")]
-            found = {m.name.removeprefix("src/"): archive.extractfile(m).read().decode() for m in files}
+            texts = {member.name: archive.extractfile(member).read().decode() for member in files}
+    found = {}
+    for path, text in texts.items():
+        if (place := in_library(path)) is not None:
+            found[place] = as_one_crate(path, text)
     return dict(sorted(found.items()))
+
+
+# Crates whose root is a module of the library, and which of their modules are modules of the library beside it.
+ROOTS = {"units": ("units", {"io", "stats"}), "rollout": ("rollout", set())}
+CRATE = re.compile(r"crates/(\w+)/src/(.*)")
+
+
+def in_library(path):
+    """Where a file would lie below src/ if the library were one crate; None for tests and roots of crates."""
+    if path.startswith("src/"):
+        return path.removeprefix("src/")
+    if not (match := CRATE.fullmatch(path)):
+        return None
+    crate, below = match.groups()
+    root, beside = ROOTS.get(crate, (None, set()))
+    if below == "lib.rs":
+        return f"{root}/mod.rs" if root else None
+    return below if root is None or below.split("/")[0] in beside else f"{root}/{below}"
+
+
+def as_one_crate(path, text):
+    """The text with paths of crates as paths of one crate."""
+
+    def rebased(crate):
+        root, beside = ROOTS.get(crate, (None, set()))
+        return lambda match: f"crate::{match[1]}" if root is None or match[1] in beside else f"crate::{root}::{match[1]}"
+
+    if match := CRATE.fullmatch(path):
+        text = re.sub(r"\bcrate::(\w*)", rebased(match[1]), text)
+    for crate in ("units", "rollout", "world", "report"):
+        text = re.sub(rf"\bfleetsim_{crate}::(\w*)", rebased(crate), text)
+    return text
 
 
 def is_test(path):

@@ -8,17 +8,105 @@ use std::sync::LazyLock;
 /// Files that hold nothing but tests and what tests share.
 const TEST_FILES: [&str; 3] = ["tests.rs", "testing.rs", "synthetic.rs"];
 
-/// A source file without its tests.
-pub(crate) struct SourceFile {
-    /// Path below `src`, with `/`.
-    pub(crate) path: String,
-    /// The code: comments and the insides of literals are blank, and items under `#[cfg(test)]` are gone.
-    pub(crate) code: String,
+/// A crate of the library.
+struct Package {
+    /// Its folder, from the root of the repository.
+    folder: &'static str,
+    /// The module that its root is to users of the library; empty where each module of the crate is one.
+    root: &'static str,
+    /// Modules of the crate that are modules of the library too, beside its root.
+    beside: &'static [&'static str],
 }
 
-/// The source folder.
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+const PACKAGES: [Package; 5] = [
+    Package {
+        folder: "",
+        root: "",
+        beside: &[],
+    },
+    Package {
+        folder: "crates/units",
+        root: "units",
+        beside: &["io", "stats"],
+    },
+    Package {
+        folder: "crates/rollout",
+        root: "rollout",
+        beside: &[],
+    },
+    Package {
+        folder: "crates/world",
+        root: "",
+        beside: &[],
+    },
+    Package {
+        folder: "crates/report",
+        root: "",
+        beside: &[],
+    },
+];
+
+impl Package {
+    /// The source folder.
+    fn source(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(self.folder)
+            .join("src")
+    }
+
+    /// Where a file below the source folder would lie if the library were one crate. `None`: the root of a crate whose
+    /// modules are the library's.
+    fn in_library(&self, below: &str) -> Option<String> {
+        if self.folder.is_empty() {
+            return Some(below.to_owned());
+        }
+        if below == "lib.rs" {
+            return (!self.root.is_empty()).then(|| format!("{}/mod.rs", self.root));
+        }
+        let first = below.split('/').next().unwrap_or_default();
+        if self.root.is_empty() || self.beside.contains(&first) {
+            Some(below.to_owned())
+        } else {
+            Some(format!("{}/{below}", self.root))
+        }
+    }
+
+    /// The code as if the library were one crate: paths to this crate, which begin with `name`, begin with `crate`.
+    fn as_one_crate(&self, code: &str, name: &str) -> String {
+        let prefix = format!("{name}::");
+        let mut rewritten = String::with_capacity(code.len());
+        let mut rest = code;
+        while let Some(at) = rest.find(&prefix) {
+            let (before, found) = rest.split_at(at);
+            let after = &found[prefix.len()..];
+            let first = &after[..after.find(|c| !is_word(c)).unwrap_or(after.len())];
+            rewritten.push_str(before);
+            rewritten.push_str("crate::");
+            if !self.root.is_empty() && !self.beside.contains(&first) {
+                rewritten.push_str(self.root);
+                rewritten.push_str("::");
+            }
+            rest = after;
+        }
+        rewritten.push_str(rest);
+        rewritten
+    }
+
+    /// The name under which other crates import it. `None` for the library itself.
+    fn name(&self) -> Option<String> {
+        let name = self.folder.strip_prefix("crates/")?;
+        Some(format!("fleetsim_{name}"))
+    }
+}
+
+/// A source file without its tests.
+pub(crate) struct SourceFile {
+    /// Path below `src`, with `/`, as if the library were one crate.
+    pub(crate) path: String,
+    /// The file itself.
+    pub(crate) file: PathBuf,
+    /// The code: comments and the insides of literals are blank, and items under `#[cfg(test)]` are gone.
+    pub(crate) code: String,
 }
 
 /// All source files that hold more than tests, sorted by path.
@@ -28,18 +116,33 @@ pub(crate) fn all_files() -> &'static [SourceFile] {
 }
 
 fn read_all() -> Vec<SourceFile> {
-    let mut paths = Vec::new();
-    collect(&source(), &mut paths);
-    paths.sort();
-    let read = |path: &PathBuf| {
-        let below = path.strip_prefix(source()).expect("a file of the source");
-        let code = without_tests(&blanked(&fs::read_to_string(path).expect("a source file")));
-        SourceFile {
-            path: below.to_str().expect("UTF-8").replace('\\', "/"),
-            code,
+    let mut files = Vec::new();
+    for package in &PACKAGES {
+        let source = package.source();
+        let mut paths = Vec::new();
+        collect(&source, &mut paths);
+        for file in paths {
+            let below = file.strip_prefix(&source).expect("a file of the source");
+            let below = below.to_str().expect("UTF-8").replace('\\', "/");
+            if let Some(path) = package.in_library(&below) {
+                let code = code_of(package, &file);
+                files.push(SourceFile { path, file, code });
+            }
         }
-    };
-    paths.iter().map(read).collect()
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}
+
+fn code_of(package: &Package, file: &Path) -> String {
+    let text = fs::read_to_string(file).expect("a source file");
+    let mut code = package.as_one_crate(&without_tests(&blanked(&text)), "crate");
+    for other in &PACKAGES {
+        if let Some(name) = other.name() {
+            code = other.as_one_crate(&code, &name);
+        }
+    }
+    code
 }
 
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) {

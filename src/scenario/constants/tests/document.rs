@@ -377,15 +377,18 @@ const DEFAULTS: &[&str] = &[
 
 /// Constants of numbers in the code, without tests and without bounds of texts and records: file, name, value.
 fn in_code() -> BTreeMap<(String, String), String> {
-    let src = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut found = BTreeMap::new();
-    for room in ["world", "products", "rollout"] {
-        files(&src.join(room), &mut |path, text| {
-            let name = path
-                .strip_prefix(&src)
-                .expect("below src")
-                .display()
-                .to_string();
+    let rooms = [
+        ("world", "crates/world/src/world"),
+        ("products", "src/products"),
+        ("rollout", "crates/rollout/src"),
+    ];
+    for (room, folder) in rooms {
+        let folder = root.join(folder);
+        files(&folder, &mut |path, text| {
+            let below = path.strip_prefix(&folder).expect("below the folder");
+            let name = Path::new(room).join(below).display().to_string();
             if name.contains("tests") || DEFAULTS.contains(&name.as_str()) {
                 return;
             }
