@@ -18,6 +18,7 @@ mod displayed_run;
 mod documented_examples;
 mod event_churn;
 mod examples;
+mod excerpts;
 mod explore;
 mod export;
 mod external_processes;

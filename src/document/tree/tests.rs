@@ -3,10 +3,7 @@
 use super::*;
 
 pub(crate) fn source(text: &str) -> Arc<Source> {
-    Arc::new(Source {
-        name: "experiment.yaml".into(),
-        text: text.into(),
-    })
+    Arc::new(Source::new("experiment.yaml", text))
 }
 
 const TEXT: &str = "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
