@@ -19,7 +19,7 @@ pub(super) fn read(
 ) -> OrProblem<Measurements> {
     let read = read_column::<SimDuration>(&input.source, Some(column));
     let ReadColumn { values, empty } = read.map_err(|wrong| match wrong {
-        WrongColumn::Column(message, help) => input.at(0, column, message, &help),
+        WrongColumn::Column(message, help) => input.at(0, column, message.whole(), help.whole()),
         WrongColumn::Cell(problem) => problem,
     })?;
     tally.add_many("row without a value", empty);
@@ -64,10 +64,7 @@ mod tests {
     use crate::document::problem::Source;
 
     fn column(text: &str, name: &str) -> Result<Measurements, String> {
-        let source = Arc::new(Source {
-            name: "t.csv".to_owned(),
-            text: text.to_owned(),
-        });
+        let source = Arc::new(Source::new("t.csv", text));
         let input = Input::of(source);
         read(&input, name, None, &mut Tally::default()).map_err(|problem| problem.to_string())
     }

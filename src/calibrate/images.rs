@@ -185,10 +185,7 @@ mod tests {
     use crate::document::problem::Source;
 
     fn input(text: &str) -> Input {
-        let source = Arc::new(Source {
-            name: "m.json".to_owned(),
-            text: text.to_owned(),
-        });
+        let source = Arc::new(Source::new("m.json", text));
         Input::of(source)
     }
 

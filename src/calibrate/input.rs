@@ -73,7 +73,7 @@ impl OpenInput {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Box<Problem> {
-        Box::new(Problem::of_file(&self.name, message).with_help(help))
+        Box::new(Problem::of_file(&self.name, message).with_help(help.into()))
     }
 
     /// Why its bytes cannot be read.
@@ -140,10 +140,7 @@ impl Input {
         }
         Ok(Self {
             digest: open.digest(),
-            source: Arc::new(Source {
-                name: open.name,
-                text,
-            }),
+            source: Arc::new(Source::new(open.name, text)),
         })
     }
 
@@ -156,7 +153,8 @@ impl Input {
         help: &str,
     ) -> Box<Problem> {
         let byte = self.source.text.floor_char_boundary(byte);
-        Box::new(self.source.at(byte..byte, field, message).with_help(help))
+        let problem = self.source.at(byte..byte, field, message.into());
+        Box::new(problem.with_help(help.to_owned()))
     }
 }
 

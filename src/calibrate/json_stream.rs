@@ -102,12 +102,9 @@ impl Tape {
     fn problem(&self, name: &str, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let text = String::from_utf8_lossy(&self.seen).into_owned();
         let byte = text.floor_char_boundary(byte);
-        let source = Arc::new(Source {
-            name: name.to_owned(),
-            text,
-        });
+        let source = Arc::new(Source::new(name, text));
         source
-            .at(byte..byte, field, message)
+            .at(byte..byte, field, message.into())
             .in_part_after(self.begins.lines, self.begins.characters)
     }
 }
@@ -165,7 +162,7 @@ impl Piece<'_> {
 
     /// A problem at its start.
     pub(super) fn at(&self, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
-        Box::new(self.at_byte(0, field, message).with_help(help))
+        Box::new(self.at_byte(0, field, message).with_help(help.to_owned()))
     }
 
     /// Why it has no value, at its place. `serde_json` counts columns in bytes.
@@ -196,12 +193,9 @@ impl Piece<'_> {
                 tape.problem(self.name, 0, field, message)
             }
             // Its first bytes are gone.
-            Content::Rest(_) => Arc::new(Source {
-                name: self.name.to_owned(),
-                text: String::new(),
-            })
-            .at(0..0, field, message)
-            .in_part_after(self.start.lines, self.start.characters),
+            Content::Rest(_) => Arc::new(Source::new(self.name, ""))
+                .at(0..0, field, message.into())
+                .in_part_after(self.start.lines, self.start.characters),
         }
     }
 }
@@ -439,11 +433,7 @@ impl JsonStream {
             return self.input.unreadable(error);
         }
         let message = format!("a JSON value or another line must have at most {MOST_BYTES} bytes");
-        let problem = Arc::new(Source {
-            name: self.input.name.clone(),
-            text: String::new(),
-        })
-        .at(0..0, "", message);
+        let problem = Arc::new(Source::new(&self.input.name, "")).at(0..0, "", message);
         Box::new(
             problem
                 .in_part_after(tape.begins.lines, tape.begins.characters)

@@ -103,7 +103,8 @@ impl CompareArgs {
             allow_commands: self.again.allow_commands,
             ..ExperimentArgs::default()
         };
-        let experiment = match revision::experiment(place) {
+        let in_revision = revision::experiment(place).map_err(Failure::Usage)?;
+        let experiment = match in_revision {
             Some(file) => load_with(revision::open, &file, &asked.overrides())?,
             None => asked.load()?,
         };

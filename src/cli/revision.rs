@@ -1,75 +1,112 @@
 //! Files of a revision of a git repository: `main:rollouts/shop`. The `git` program reads them from the objects of the
 //! repository that the current folder is in; nothing is checked out, and the work tree stays as it is.
+//!
+//! [`Repository`] keeps git from starting anything that the repository's configuration names.
 
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 
-/// The file of an experiment in a revision, if the text is `REVISION:PATH` and the revision exists. The path is a
-/// folder with an `experiment.yaml`, or the file, relative to the current folder.
-pub(super) fn experiment(place: &Path) -> Option<PathBuf> {
-    let (revision, _) = place.to_str()?.split_once(':')?;
+use fleetsim::io::{EntryKind, MOST_BYTES, Repository, RevisionEntry};
+
+/// The file of an experiment in a revision, if the text is `REVISION:PATH`. The path is a folder with an
+/// `experiment.yaml`, or the file, relative to the current folder. `None`: it is a path of the file system.
+///
+/// # Errors
+/// When there is no such revision, or no such path in it.
+pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
+    let Some((revision, path)) = parts(place) else {
+        return Ok(None);
+    };
     // `C:\rollout` of Windows is a path, and an option is none.
     if place.exists() || revision.len() < 2 || revision.starts_with('-') {
-        return None;
+        return Ok(None);
     }
-    git(&[
-        "rev-parse",
-        "--quiet",
-        "--verify",
-        &format!("{revision}^{{commit}}"),
-    ])
-    .ok()?;
-    let is_folder =
-        git(&["cat-file", "-t", &object(place)]).is_ok_and(|kind| kind.starts_with(b"tree"));
-    Some(if is_folder {
+    let nothing = format!("there is no file or folder `{}`", place.display());
+    let current = CurrentFolder::find().map_err(|error| format!("{nothing}, and {error}"))?;
+    if !current.repository.has_revision(revision)? {
+        let top = current.repository.top().display();
+        let fix = "name a branch, a tag or a commit that was fetched";
+        return Err(format!(
+            "{nothing}, and no revision `{revision}` in the repository {top}; {fix}"
+        ));
+    }
+    let entry = current.entry(revision, path)?;
+    Ok(Some(if entry.kind == EntryKind::Folder {
         place.join("experiment.yaml")
     } else {
         place.to_owned()
-    })
+    }))
 }
 
 /// Reads `REVISION:PATH`.
 pub(super) fn open(place: &Path) -> Result<Vec<u8>, String> {
-    git(&["cat-file", "blob", &object(place)])
+    let Some((revision, path)) = parts(place) else {
+        return Err(
+            "only files of the revision are read; name it relative to the experiment".to_owned(),
+        );
+    };
+    let current = CurrentFolder::find()?;
+    let entry = current.entry(revision, path)?;
+    match entry.kind {
+        EntryKind::File => current.repository.read(&entry, MOST_BYTES),
+        EntryKind::Folder => Err("it is a folder, not a file".to_owned()),
+        EntryKind::Link => {
+            Err("it is a link, and links of a revision are not followed; name the file".to_owned())
+        }
+        EntryKind::Submodule => Err("it is another repository, not a file".to_owned()),
+    }
 }
 
-/// The name by which git knows the place: relative to the current folder, without `.` and `..` inside.
-fn object(place: &Path) -> String {
-    let text = place.to_string_lossy().replace('\\', "/");
-    let (revision, path) = text.split_once(':').unwrap_or((&text, ""));
-    let mut parts: Vec<&str> = Vec::new();
-    for part in Path::new(path).components() {
+/// The revision and the path. `None`: the text names no revision.
+fn parts(place: &Path) -> Option<(&str, &Path)> {
+    let (revision, path) = place.to_str()?.split_once(':')?;
+    Some((revision, Path::new(path)))
+}
+
+/// The current folder in the work tree of its repository.
+struct CurrentFolder {
+    repository: Repository,
+    /// Below the top of the work tree.
+    below: PathBuf,
+}
+
+impl CurrentFolder {
+    fn find() -> Result<Self, String> {
+        let current = std::env::current_dir()
+            .map_err(|error| format!("cannot find the current folder: {error}"))?;
+        let repository = Repository::around(&current).ok_or_else(|| {
+            "a revision needs a git repository around the current folder".to_owned()
+        })?;
+        let below = current.strip_prefix(repository.top()).unwrap_or(&current);
+        Ok(Self {
+            below: below.to_owned(),
+            repository,
+        })
+    }
+
+    /// The file or folder at a path relative to this folder.
+    fn entry(&self, revision: &str, path: &Path) -> Result<RevisionEntry, String> {
+        let path = from_top(&self.below, path)
+            .ok_or_else(|| format!("`{}` is outside of the repository", path.display()))?;
+        let entry = self.repository.entry(revision, &path)?;
+        entry.ok_or_else(|| {
+            format!("there is no file or folder `{path}` in the revision `{revision}`")
+        })
+    }
+}
+
+/// A path relative to a folder of the work tree, as one from the top: without `.` and `..`. `None`: it leads out of the
+/// work tree.
+fn from_top(folder: &Path, path: &Path) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for part in folder.components().chain(path.components()) {
         match part {
-            Component::ParentDir if parts.last().is_some_and(|last| *last != "..") => {
-                _ = parts.pop()
-            }
-            Component::ParentDir => parts.push(".."),
-            Component::Normal(name) => parts.extend(name.to_str()),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            Component::Normal(name) => names.push(name.to_str()?),
+            Component::ParentDir => _ = names.pop()?,
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    // `../x` is relative to the current folder as it is.
-    let start = if parts.first() == Some(&"..") {
-        ""
-    } else {
-        "./"
-    };
-    format!("{revision}:{start}{}", parts.join("/"))
-}
-
-/// The output of git, or its error in one line.
-fn git(arguments: &[&str]) -> Result<Vec<u8>, String> {
-    let output = Command::new("git")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|error| format!("cannot start git: {error}"))?;
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    let error = String::from_utf8_lossy(&output.stderr);
-    let line = error.lines().next().unwrap_or("git failed");
-    Err(line.trim_start_matches("fatal: ").to_owned())
+    Some(names.join("/"))
 }
 
 #[cfg(test)]
@@ -77,15 +114,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_named_as_git_names_it() {
+    fn a_path_is_named_from_the_top_of_the_work_tree() {
         let cases = [
-            ("main:rollouts/shop/../v1.json", "main:./rollouts/v1.json"),
-            ("v1.2:./a", "v1.2:./a"),
-            ("HEAD~1:../b/./c", "HEAD~1:../b/c"),
-            ("HEAD:", "HEAD:./"),
+            ("", "rollouts/shop/../v1.json", Some("rollouts/v1.json")),
+            ("rollouts", "./a", Some("rollouts/a")),
+            ("rollouts/shop", "../b/./c", Some("rollouts/b/c")),
+            ("rollouts", "..", Some("")),
+            ("", "", Some("")),
+            ("rollouts", "../../b", None),
+            ("rollouts", "/etc/passwd", None),
         ];
-        for (place, object_name) in cases {
-            assert_eq!(object(Path::new(place)), object_name, "{place}");
+        for (folder, path, found) in cases {
+            let found_now = from_top(Path::new(folder), Path::new(path));
+            assert_eq!(found_now.as_deref(), found, "{folder} {path}");
         }
     }
 }

@@ -142,7 +142,8 @@ impl Explorer {
         )
     }
 
-    /// The experiment's files and overrides, for a page. Files that are not text are left out.
+    /// The experiment's files and overrides, for a page: of files as much as is copied into results. Files that are not
+    /// text are left out.
     #[must_use]
     pub fn files(&self) -> Value {
         let Experiment { name, inputs, .. } = &self.experiment;
@@ -152,10 +153,8 @@ impl Explorer {
             set,
         } = &self.overrides;
         let text = |input: &InputFile| {
-            Some((
-                input.path.clone(),
-                String::from_utf8(input.bytes.to_vec()).ok()?,
-            ))
+            let (bytes, _) = input.copy();
+            Some((input.path.clone(), String::from_utf8(bytes.to_vec()).ok()?))
         };
         json!([
             name,

@@ -88,7 +88,7 @@ impl<'s> Forecaster<'s> {
                 .collect();
             let shown = status::read(&sources?)?;
             let fail = |message: String, help: &str| {
-                vec![Problem::of_file(&first, message).with_help(help)]
+                vec![Problem::of_file(&first, message).with_help(help.to_owned())]
             };
             let given = |text: &Option<String>, option: &str| -> OrProblems<Option<Nanos>> {
                 let Some(text) = text else { return Ok(None) };

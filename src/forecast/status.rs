@@ -224,7 +224,7 @@ impl ShownRollout {
     ) {
         if count == 0 && self.empty.is_none() {
             let message = format!("`{field}` must list what is rolled out, and is empty");
-            self.empty = Some(object.problem(field, message).with_help(help));
+            self.empty = Some(object.problem(field, message).with_help(help.to_owned()));
         }
     }
 
@@ -520,5 +520,6 @@ impl ShownRollout {
 
 /// An object by which nothing goes on, at one of its fields.
 fn refused(object: &ExportObject<'_>, field: &str, message: &str, help: &str) -> Vec<Problem> {
-    vec![object.problem(field, message).with_help(help)]
+    let problem = object.problem(field, message.to_owned());
+    vec![problem.with_help(help.to_owned())]
 }

@@ -53,10 +53,7 @@ pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
 /// The copy of a set whose applications are in the table: they have the template's names and labels already, and a
 /// template would be computed from these again. `None`: the template sets none.
 pub(super) fn without_template_names(text: &str) -> Option<String> {
-    let source = Arc::new(Source {
-        name: String::new(),
-        text: text.to_owned(),
-    });
+    let source = Arc::new(Source::new("", text));
     let mut set = tree::parse(&source).ok()?.to_json();
     let metadata = set
         .pointer_mut("/spec/template/metadata")?
@@ -116,7 +113,7 @@ impl ApplicationSetFacts {
         notes: &mut Vec<String>,
     ) -> OrProblems<Vec<(&'c ArgoCluster, FleetTarget)>> {
         let fail = |field: &str, message: String, help: &str| {
-            vec![found.problem(field, message).with_help(help)]
+            vec![found.problem(field, message).with_help(help.to_owned())]
         };
         let template = &self.spec.template.metadata;
         let mut targets: Vec<(&ArgoCluster, FleetTarget)> = Vec::new();

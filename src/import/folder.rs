@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::page::{EXPORTED, HEADER, OTHER_PACE};
-use crate::io::create;
+use crate::io::{MOST_BYTES, create, in_words, read_file};
 use crate::results::{ResultsError, StagedFolder};
-use crate::scenario::{LoadError, Overrides, Problem, load};
+use crate::scenario::{LoadError, Overrides, Problem, load_with};
 
 const EXPERIMENT: &str = "experiment.yaml";
 
@@ -82,7 +82,8 @@ impl ExperimentFolder {
             problem.file =
                 own.unwrap_or_else(|| self.0.target().join(name(problem)).display().to_string());
         };
-        let experiment = load(self.0.folder(), &Overrides::default()).map_err(|mut error| {
+        let loaded = load_with(read_written, self.0.folder(), &Overrides::default());
+        let experiment = loaded.map_err(|mut error| {
             // An error of the user's strategy is one of its variant too.
             let in_own = |problem: &Problem| own_name(problem).is_some();
             if error.problems.iter().any(in_own) {
@@ -227,6 +228,12 @@ pub(super) fn experiment_name(folder: &Path) -> String {
     } else {
         plain
     }
+}
+
+/// Reads a file that this import has written. It has the text of exports that the user named, so errors may quote it
+/// wherever the folder is.
+fn read_written(path: &Path) -> Result<Vec<u8>, String> {
+    read_file(path, MOST_BYTES).map_err(|error| in_words(&error))
 }
 
 #[cfg(test)]

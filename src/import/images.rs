@@ -138,10 +138,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
         }
         several => chosen(&source, several, platform)?,
     };
-    let own = Arc::new(Source {
-        name: source.name.clone(),
-        text,
-    });
+    let own = Arc::new(source.with_text(text));
     let manifest = manifest::read(&own)?;
     Ok(ManifestFile {
         file,
@@ -361,10 +358,7 @@ mod tests {
     const MANIFEST: &str = r#"{"layers":[{"digest":"sha256:a","size":5}]}"#;
 
     fn chosen_of(text: &str, platform: &str) -> Result<String, Vec<String>> {
-        let source = Arc::new(Source {
-            name: "x.json".into(),
-            text: text.into(),
-        });
+        let source = Arc::new(Source::new("x.json", text));
         let objects = objects(&source).expect("well-formed");
         chosen(&source, &objects, platform)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect())

@@ -606,10 +606,7 @@ mod tests {
             ),
             ("7", "an object of no known kind", None),
         ] {
-            let source = Arc::new(Source {
-                name: "x".into(),
-                text: text.into(),
-            });
+            let source = Arc::new(Source::new("x", text));
             let objects = objects(&source).expect("well-formed");
             let shape = ExportShape::of(&objects[0]);
             assert_eq!(

@@ -171,10 +171,7 @@ pub fn import(
 /// The fields of the strategy's file that may stand in the experiment.
 fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_json::Value>> {
     let file = strategy.file.as_ref()?;
-    let source = Arc::new(Source {
-        name: file.origin.clone(),
-        text: file.text.clone(),
-    });
+    let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
     let tree = tree::parse(&source).ok()?;
     let product = products::find(strategy.product)?;
     let fields = product.in_file.iter().filter_map(|(in_place, in_file)| {

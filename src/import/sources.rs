@@ -117,10 +117,7 @@ impl Texts {
         let source = |(name, text): &(&str, &str)| {
             (
                 PathBuf::from(name),
-                Arc::new(Source {
-                    name: (*name).to_owned(),
-                    text: (*text).to_owned(),
-                }),
+                Arc::new(Source::new((*name).to_owned(), (*text).to_owned())),
             )
         };
         Self {
@@ -168,7 +165,7 @@ impl Texts {
         if text.trim().is_empty() {
             return Err(fail("the file is empty".to_owned(), written()));
         }
-        let source = Arc::new(Source { name, text });
+        let source = Arc::new(Source::new(name, text));
         self.read.insert(path.to_owned(), Arc::clone(&source));
         Ok(source)
     }

@@ -9,6 +9,7 @@ use super::draft::StrategyFile;
 use super::kinds::{ExpectedKind, ExportShape};
 use super::sources::{Texts, written};
 use crate::document::problem::{OrProblems, Problem, Source};
+use crate::document::wording::Wording;
 use crate::document::yaml::to_yaml;
 use crate::io::is_stdin;
 use crate::scenario::import::objects::{ExportObject, objects, unpacked_name};
@@ -33,7 +34,7 @@ impl FoundStrategy {
     }
 
     /// A problem at a field of the object.
-    pub(super) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
+    pub(super) fn problem(&self, field: &str, message: impl Into<Wording>) -> Problem {
         self.objects()[self.number].problem(field, message)
     }
 

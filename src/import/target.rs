@@ -135,7 +135,7 @@ mod tests {
         fn a_written_table_is_read_back(targets in prop::collection::vec(target(), 1..8)) {
             let targets: Vec<FleetTarget> = targets.into_iter().unique_by(|target| (target.namespace.clone(), target.name.clone())).collect();
             let text = String::from_utf8(to_csv(&targets)).expect("text");
-            let source = Arc::new(Source { name: "clusters.csv".into(), text });
+            let source = Arc::new(Source::new("clusters.csv", text));
             let read = table::clusters(&source).unwrap_or_else(|problems| panic!("{problems:?}\n{}", source.text));
             let back: Vec<FleetTarget> = read
                 .iter()

@@ -11,6 +11,7 @@ use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::problem::any_of;
 use crate::document::reader::{Kind, ReadError};
+use crate::document::wording::Wording;
 use crate::world::{AgentSpec, Restarts};
 
 /// A product, implemented by the configuration of one of its strategies.
@@ -177,8 +178,8 @@ impl<'p> FieldPlaces<'p> {
     pub(crate) fn report(
         &self,
         field: &str,
-        message: impl Into<String>,
-        help: impl Into<String>,
+        message: impl Into<Wording>,
+        help: impl Into<Wording>,
         context: &mut Context<'_>,
     ) {
         let there = Path::parse(field).unwrap_or_default();

@@ -26,6 +26,7 @@ use crate::document::path::{Path, Step};
 use crate::document::problem::{LoadError, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node};
+use crate::document::wording::Wording;
 use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
 use crate::results::Setting;
 use crate::world::{AgentSpec, PlatformSpec};
@@ -54,12 +55,27 @@ pub(super) struct Loader {
     set: Vec<Arc<SetValue>>,
     pub(super) tree: Node,
     files: Files,
+    parts: Vec<PartOfFile>,
     inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
     pub(super) problems: Vec<Problem>,
     /// Constants that have other values than in the file: numbers of factors.
     pub(super) levels: Vec<(usize, Level)>,
     /// Ranges of constants that the user states.
     pub(super) ranges: StatedRanges,
+}
+
+/// A part of a product's file that was put in place.
+#[derive(Clone, Debug)]
+struct PartOfFile {
+    path: Path,
+    source: Arc<Source>,
+}
+
+/// The words of an error in a value.
+struct ErrorWords {
+    field: String,
+    message: String,
+    help: Option<String>,
 }
 
 /// One reading of the file, with the values of a sweep put in.
@@ -119,6 +135,7 @@ impl Loader {
             set: values.into_iter().map(Arc::new).collect(),
             tree,
             files,
+            parts: Vec::new(),
             inventories: BTreeMap::new(),
             problems: Vec::new(),
             levels: Vec::new(),
@@ -218,16 +235,15 @@ impl Loader {
         else {
             return;
         };
-        let document = self
-            .files
-            .read(&named.short_text())
-            .ok()
-            .and_then(|source| tree::parse(&source).ok());
+        let Ok(source) = self.files.read(&named.short_text()) else {
+            return;
+        };
+        let document = tree::parse(&source).ok();
         if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
-            let put = self
-                .tree
-                .set(&base.key(field), &part.moved(&named.at), &named.at);
+            let path = base.key(field);
+            let put = self.tree.set(&path, &part.moved(&named.at), &named.at);
             debug_assert!(put.is_ok(), "the strategy is a map");
+            self.parts.push(PartOfFile { path, source });
         }
     }
 
@@ -410,25 +426,44 @@ impl Loader {
                 && (axis.path.0.len() > error.path.0.len()
                     || matches!(error.kind, Kind::UnknownField { .. }))
         });
+        let words = self.words(error);
         if let Some(axis) = leads_nowhere {
             let message = format!(
                 "`{}` is no setting of this file: {}",
-                axis.path,
-                error.message()
+                axis.path, words.message
             );
             return self
                 .source
                 .at(axis.at.clone(), "sweep", message)
-                .with_optional_help(error.help());
+                .with_optional_help(words.help);
         }
         let span = if error.is_of_key() {
             tree.key_place(&error.path)
         } else {
             tree.place(&error.path)
         };
+        let message = Wording::quoting(words.message, error.bare_message());
         self.source
-            .at(span, error.path.to_string(), error.message())
-            .with_optional_help(error.help())
+            .at(span, words.field, message)
+            .with_optional_help(words.help)
+    }
+
+    /// The words of an error. In a part of a file that errors must not quote, they have nothing of it.
+    fn words(&self, error: &ReadError) -> ErrorWords {
+        let of_file = |part: &&PartOfFile| error.path.starts_with(&part.path);
+        let part = self.parts.iter().find(of_file);
+        match part.filter(|part| part.source.is_withheld()) {
+            Some(part) => ErrorWords {
+                field: part.path.to_string(),
+                message: error.bare_message().to_owned(),
+                help: None,
+            },
+            None => ErrorWords {
+                field: error.path.to_string(),
+                message: error.message(),
+                help: error.help(),
+            },
+        }
     }
 
     /// Runs checks over one reading and keeps what they find.

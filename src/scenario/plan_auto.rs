@@ -198,10 +198,7 @@ fn thinned(values: &[&'static str], most: usize) -> Vec<&'static str> {
 
 fn list(values: &[&'static str], at: &Range<usize>) -> Node {
     let node = |text: &&str| {
-        let source = Arc::new(Source {
-            name: String::new(),
-            text: (*text).to_owned(),
-        });
+        let source = Arc::new(Source::new("", (*text).to_owned()));
         tree::parse(&source).expect("products write YAML").moved(at)
     };
     Node {

@@ -6,6 +6,7 @@ use super::check::Checker;
 use crate::document::csv::{broken, byte_of, cell_at, reader};
 use crate::document::path::Path;
 use crate::document::problem::{OrProblem, Source, some_of};
+use crate::document::wording::Wording;
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{
     HostSpec, NamedRegistry, OtherLoad, OverLimit, Quantity, RegistryPreset, RegistrySpec,
@@ -241,7 +242,7 @@ fn read_series(
     column: Option<&str>,
 ) -> OrProblem<Vec<(SimDuration, BytesPerSec)>> {
     let text = source.text.as_str();
-    let at = |byte: usize, field: &str, message: String, help: &str| {
+    let at = |byte: usize, field: &str, message: Wording, help: Wording| {
         Box::new(source.at(byte..byte, field, message).with_help(help))
     };
     let broken = broken(source, SERIES_HELP);
@@ -260,20 +261,24 @@ fn read_series(
         return Err(at(
             0,
             "",
-            format!("the file has no column {name}"),
-            &format!("it has {}", some_of(&names)),
+            // The name is of the experiment, and the names in the fix are of the file.
+            Wording::quoting(
+                format!("the file has no column {name}"),
+                "the file has no such column",
+            ),
+            format!("it has {}", some_of(&names)).into(),
         ));
     };
     let mut steps: Vec<(SimDuration, BytesPerSec)> = Vec::new();
     let mut start = None;
     for record in reader.records() {
         let record = record.map_err(&broken)?;
-        let wrong = |index: usize, message: String| {
+        let wrong = |index: usize, message: Wording| {
             Err(at(
                 cell_at(text, byte_of(record.position()), index),
                 &names[index],
                 message,
-                SERIES_HELP,
+                SERIES_HELP.into(),
             ))
         };
         let time = record
@@ -281,13 +286,16 @@ fn read_series(
             .and_then(|time| time.parse::<f64>().ok())
             .filter(|time| time.is_finite());
         let Some(time) = time else {
-            return wrong(0, "a row must begin with a time in seconds".to_owned());
+            return wrong(0, "a row must begin with a time in seconds".into());
         };
         let Some(rate) = record.get(index).and_then(rate) else {
             let cell = record.get(index).unwrap_or_default();
             return wrong(
                 index,
-                format!("invalid `{name}`: `{cell}`: it must be a rate, 0 or more"),
+                Wording::quoting(
+                    format!("invalid `{name}`: `{cell}`: it must be a rate, 0 or more"),
+                    "a cell must be a rate, 0 or more",
+                ),
             );
         };
         let since = time - *start.get_or_insert(time);
@@ -296,15 +304,17 @@ fn read_series(
                 .last()
                 .is_some_and(|(last, _)| SimDuration::from_secs_f64(since) < *last)
         {
-            return wrong(
-                0,
-                "a row must not be earlier than the one before it".to_owned(),
-            );
+            return wrong(0, "a row must not be earlier than the one before it".into());
         }
         steps.push((SimDuration::from_secs_f64(since), rate));
     }
     if steps.is_empty() {
-        Err(at(0, "", "the file has no rates".to_owned(), SERIES_HELP))
+        Err(at(
+            0,
+            "",
+            "the file has no rates".into(),
+            SERIES_HELP.into(),
+        ))
     } else {
         Ok(steps)
     }
@@ -333,10 +343,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, column: Option<&str>) -> Result<Vec<(SimDuration, BytesPerSec)>, String> {
-        let source = Arc::new(Source {
-            name: "s.csv".into(),
-            text: text.into(),
-        });
+        let source = Arc::new(Source::new("s.csv", text));
         read_series(&source, column).map_err(|problem| problem.to_string())
     }
 

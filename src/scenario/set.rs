@@ -33,10 +33,7 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
         .iter()
         .map(|argument| format!("\n{}", argument.replace('\n', " ")))
         .collect();
-    Arc::new(Source {
-        name: file.name.clone(),
-        text: file.text.clone() + &lines,
-    })
+    Arc::new(file.with_text(file.text.clone() + &lines))
 }
 
 /// The values of the arguments that stand behind the first `begin` bytes of a source.
@@ -76,10 +73,7 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
                 other.path
             )));
         }
-        let alone = Arc::new(Source {
-            name: source.name.clone(),
-            text: value.to_owned(),
-        });
+        let alone = Arc::new(Source::new(source.name.clone(), value));
         let node = tree::parse(&alone)
             .map_err(|problem| refuse(format!("`{value}` is no value: {}", problem.message)))?;
         values.push(SetValue {

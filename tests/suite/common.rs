@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command as Process, Stdio};
 
 use assert_cmd::Command;
 use fleetsim::results::{ClusterRow, RunRecord};
@@ -75,6 +75,40 @@ pub(crate) fn fleetsim(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("fleetsim").expect("the program is built");
     command.current_dir(folder);
     command
+}
+
+/// Whether git is installed. Without it a test is skipped, but not in CI.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub(crate) fn has_git() -> bool {
+    let is_there = Process::new("git").arg("--version").output().is_ok();
+    if !is_there {
+        assert!(std::env::var_os("CI").is_none(), "git must be there in CI");
+        eprintln!("skipped: no git");
+    }
+    is_there
+}
+
+/// What git prints in a folder, with an author for commits.
+#[track_caller]
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
+    let settings = [
+        "user.name=x",
+        "user.email=x@example.com",
+        "init.defaultBranch=main",
+        "protocol.file.allow=always",
+    ];
+    let done = Process::new("git")
+        .args(settings.iter().flat_map(|setting| ["-c", setting]))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("git");
+    assert!(
+        done.status.success(),
+        "{arguments:?}: {}",
+        text(&done.stderr)
+    );
+    text(&done.stdout).trim().to_owned()
 }
 
 /// Every file below a folder with its bytes, sorted by its path there.

@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command as Process;
+#[cfg(unix)]
+use std::process::{Command as Process, Output};
 
 use tempfile::TempDir;
 
-use super::common::{fleetsim, folder_with, root, text};
+#[cfg(unix)]
+use super::common::root;
+use super::common::{fleetsim, folder_with, git, has_git, text};
 
 /// An experiment of 40 clusters with a file of its product and an image manifest beside it.
 fn version(folder: &Path, strategy: &str, megabytes: u64) {
@@ -184,40 +187,19 @@ fn values_that_decide_nothing_are_not_shown() {
 }
 
 /// A repository whose branch `main` has a version, with a change in the work tree. `None` without git.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn repository() -> Option<TempDir> {
-    if Process::new("git").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "git must be there in CI");
-        eprintln!("skipped: no git");
+pub(super) fn repository() -> Option<TempDir> {
+    if !has_git() {
         return None;
     }
     let home = folder_with(&[]);
-    let git = |arguments: &[&str]| {
-        let identity = [
-            "-c",
-            "user.name=x",
-            "-c",
-            "user.email=x@example.com",
-            "-c",
-            "init.defaultBranch=main",
-        ];
-        let done = Process::new("git")
-            .args(identity)
-            .args(arguments)
-            .current_dir(home.path())
-            .output()
-            .expect("git");
-        assert!(
-            done.status.success(),
-            "{arguments:?}: {}",
-            text(&done.stderr)
-        );
-    };
     version(&home.path().join("rollouts/shop"), TEN, 20);
-    git(&["init", "--quiet"]);
-    git(&["add", "."]);
-    git(&["commit", "--quiet", "--message", "x"]);
-    git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    git(home.path(), &["init", "--quiet"]);
+    git(home.path(), &["add", "."]);
+    git(home.path(), &["commit", "--quiet", "--message", "x"]);
+    git(
+        home.path(),
+        &["update-ref", "refs/remotes/origin/main", "HEAD"],
+    );
     version(
         &home.path().join("rollouts/shop"),
         "  maxUnavailable: 25%\n",
@@ -246,46 +228,63 @@ fn versions_are_read_from_a_repository_without_checking_them_out() {
     );
     let (missing, code) = compared(home.path(), &["main:rollouts/shp", "rollouts/shop"]);
     assert_eq!(code, 2, "{missing}");
-    assert!(missing.contains("does not exist in 'main'"), "{missing}");
+    let no_file = "there is no file or folder `rollouts/shp` in the revision `main`";
+    assert!(missing.contains(no_file), "{missing}");
+    let (missing, code) = compared(home.path(), &["mian:rollouts/shop", "rollouts/shop"]);
+    assert_eq!(code, 2, "{missing}");
+    assert!(missing.contains("no revision `mian`"), "{missing}");
+    let outside = folder_with(&[]);
+    let (missing, code) = compared(
+        outside.path(),
+        &["main:rollouts/shop", "main:rollouts/shop"],
+    );
+    assert_eq!(code, 2, "{missing}");
+    assert!(missing.contains("needs a git repository"), "{missing}");
 }
 
+/// Runs the script of a workflow that we ship, as the pipeline does.
 #[cfg(unix)]
-#[test]
-fn the_workflows_compare_and_write_a_comment() {
+pub(super) fn run_workflow(name: &str, home: &Path) -> Output {
     let program = assert_cmd::cargo::cargo_bin("fleetsim");
     let path = format!(
         "{}:{}",
         program.parent().expect("a folder").display(),
         std::env::var("PATH").unwrap_or_default()
     );
-    for (name, head) in [("github.yml", "Compare"), ("gitlab.yml", "rollout review")] {
+    let page = fs::read_to_string(root().join("examples/review").join(name)).expect("readable");
+    let workflow: serde_json::Value = serde_saphyr::from_str(&page).expect("valid YAML");
+    let script = match workflow["jobs"]["review"]["steps"].as_array() {
+        Some(steps) => steps
+            .iter()
+            .find(|step| step["name"] == "Compare")
+            .expect("a step")["run"]
+            .clone(),
+        None => workflow["rollout review"]["script"][0].clone(),
+    };
+    let script = script.as_str().expect("a script");
+    Process::new("sh")
+        .args(["-e", "-c", script])
+        .current_dir(home)
+        .env("PATH", &path)
+        .envs([
+            ("ROLLOUT", "rollouts/shop"),
+            ("GITHUB_BASE_REF", "main"),
+            ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "HEAD"),
+        ])
+        .envs([
+            ("GITHUB_STEP_SUMMARY", "summary.md"),
+            ("GITHUB_OUTPUT", "output"),
+        ])
+        .output()
+        .expect("a shell")
+}
+
+#[cfg(unix)]
+#[test]
+fn the_workflows_compare_and_write_a_comment() {
+    for name in ["github.yml", "gitlab.yml"] {
         let Some(home) = repository() else { return };
-        let page = fs::read_to_string(root().join("examples/review").join(name)).expect("readable");
-        let workflow: serde_json::Value = serde_saphyr::from_str(&page).expect("valid YAML");
-        let script = match workflow["jobs"]["review"]["steps"].as_array() {
-            Some(steps) => steps
-                .iter()
-                .find(|step| step["name"] == head)
-                .expect("a step")["run"]
-                .clone(),
-            None => workflow[head]["script"][0].clone(),
-        };
-        let script = script.as_str().expect("a script");
-        let output = Process::new("sh")
-            .args(["-e", "-c", script])
-            .current_dir(home.path())
-            .env("PATH", &path)
-            .envs([
-                ("ROLLOUT", "rollouts/shop"),
-                ("GITHUB_BASE_REF", "main"),
-                ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "HEAD"),
-            ])
-            .envs([
-                ("GITHUB_STEP_SUMMARY", "summary.md"),
-                ("GITHUB_OUTPUT", "output"),
-            ])
-            .output()
-            .expect("a shell");
+        let output = run_workflow(name, home.path());
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
         let comment = fs::read_to_string(home.path().join("review.md")).expect("written");
         assert!(

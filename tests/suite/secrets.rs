@@ -152,6 +152,35 @@ fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
 }
 
 #[test]
+fn no_secret_is_in_a_page_that_simulates() {
+    let folder = folder_with(&[
+        ("experiment.yaml", EXPERIMENT),
+        ("fleet.yaml", FLEET_YAML),
+        ("set.yaml", APPLICATION_SET),
+        ("placement.yaml", PLACEMENT),
+        ("staged.yaml", STAGED),
+        ("deployment.json", DEPLOYMENT),
+        ("manifest.json", MANIFEST),
+        ("clusters.json", CLUSTERS),
+    ]);
+    let at = folder.path();
+    // The simulator itself is not started here; a page holds whatever looks like one.
+    fs::write(at.join("engine.gz"), [0x1f, 0x8b, 8]).expect("written");
+    let page = [
+        "explore",
+        ".",
+        "--page",
+        "page.html",
+        "--engine",
+        "engine.gz",
+    ];
+    fleetsim(at).args(page).assert().success();
+    let page = fs::read_to_string(at.join("page.html")).expect("written");
+    assert!(page.contains("fleet.yaml"), "the files are in it");
+    assert!(!page.contains(SECRET), "a secret is in the page");
+}
+
+#[test]
 fn no_secret_is_in_an_imported_experiment() {
     let members = "{\"items\": [{\"apiVersion\": \"cluster.kubernetes-fleet.io/v1\", \"kind\": \"MemberCluster\", \
         \"metadata\": {\"name\": \"m\", \"annotations\": {\"t\": \"s3cr3t\"}}, \

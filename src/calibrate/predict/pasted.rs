@@ -30,10 +30,7 @@ pub(in crate::calibrate) fn seconds(
     images: &[Vec<LayerBytes>],
     (rtt, service): (SimDuration, SimDuration),
 ) -> Option<Vec<f64>> {
-    let source = Arc::new(Source {
-        name: "snippet".to_owned(),
-        text: snippet.to_owned(),
-    });
+    let source = Arc::new(Source::new("snippet", snippet));
     let reading = reader::read(tree::parse(&source).ok()?);
     let PastedSettings { node, registry } = reading.value.filter(|_| reading.errors.is_empty())?;
     let endless = BytesPerSec::new(1e13);

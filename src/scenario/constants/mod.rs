@@ -255,10 +255,7 @@ pub struct ConstantGroup {
 pub fn all() -> impl Iterator<Item = &'static Constant> {
     static ALL: LazyLock<Vec<Constant>> = LazyLock::new(|| {
         let text = include_str!("constants.yaml").to_owned();
-        let source = Arc::new(Source {
-            name: "constants.yaml".to_owned(),
-            text,
-        });
+        let source = Arc::new(Source::new("constants.yaml", text));
         let tree = tree::parse(&source).unwrap_or_else(|problem| panic!("{problem}"));
         let reading = reader::read(tree);
         reading

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
+use crate::document::wording::Wording;
 use crate::products::FleetGroup;
 use crate::rollout::rancher_fleet::{FleetCluster, ManualPartition, groups_of, selected_by};
 
@@ -130,7 +131,7 @@ impl GitRepo {
         };
         let seen: Vec<FleetCluster> = clusters.iter().map(as_fleet).collect();
         let path = Path::of("spec").key("targets");
-        let mut report = |path: &Path, message: &str, help: &str| {
+        let mut report = |path: &Path, message: Wording, help: &'static str| {
             context
                 .problems
                 .push(self.document.at(path, message).with_help(help));
@@ -138,7 +139,7 @@ impl GitRepo {
         let selected = selected_by(written.unwrap_or(&all), &seen).map_err(|(entry, error)| {
             report(
                 &path.index(entry),
-                &error.to_string(),
+                error.to_string().into(),
                 "Kubernetes would refuse this selector too",
             );
         });
@@ -159,7 +160,7 @@ impl GitRepo {
             let names_groups = written.is_none() || self.unknown_group(groups).is_some();
             report(
                 &path,
-                message,
+                message.into(),
                 if names_groups {
                     NAME_GROUPS
                 } else {

@@ -328,10 +328,7 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Arc<Source> {
-        Arc::new(Source {
-            name: "clusters.json".into(),
-            text: text.into(),
-        })
+        Arc::new(Source::new("clusters.json", text))
     }
 
     fn errors<T: std::fmt::Debug>(result: Result<T, Vec<Problem>>) -> Vec<String> {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::document::files::read_json;
 use crate::document::problem::{Problem, Source};
+use crate::document::wording::Wording;
 use crate::units::Bytes;
 
 /// No layer is larger: 10^13 bytes, a thousand times the largest layer found on public registries.
@@ -100,7 +101,7 @@ impl ImagePlatform {
 pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     let json: ManifestJson = read_json(source).map_err(|problem| vec![*problem])?;
     let refused =
-        |message: &str, help: &str| Err(vec![source.at(0..0, "", message).with_help(help)]);
+        |message: Wording, help: Wording| Err(vec![source.at(0..0, "", message).with_help(help)]);
     if let Some(platforms) = &json.manifests {
         let names =
             ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
@@ -111,13 +112,14 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         );
         let help =
             format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
-        return refused(&message, &help);
+        let message = Wording::quoting(message, "this is an index of several platforms");
+        return refused(message, help.into());
     }
     if json.fs_layers.is_some() {
         let help = "push the image again with a current client, or write its layers in place";
         return refused(
-            "this is a Docker schema 1 manifest, which tells no sizes",
-            help,
+            "this is a Docker schema 1 manifest, which tells no sizes".into(),
+            help.into(),
         );
     }
     if json
@@ -126,21 +128,25 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         .is_some_and(|config| config.media_type.as_deref() == Some(HELM_CHART))
     {
         let help = "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each";
-        return refused("this is a Helm chart, not an image", help);
+        return refused("this is a Helm chart, not an image".into(), help.into());
     }
     let Some(layers) = json.layers else {
         return refused(
-            "this is no image manifest: it has no `layers`",
-            "write it with `crane manifest IMAGE`",
+            "this is no image manifest: it has no `layers`".into(),
+            "write it with `crane manifest IMAGE`".into(),
         );
     };
     if layers.is_empty() {
-        return refused("the image has no layers", "an image has at least one layer");
+        return refused(
+            "the image has no layers".into(),
+            "an image has at least one layer".into(),
+        );
     }
     let mut problems = Vec::new();
     let mut size_of = |blob: &BlobJson, field: String| {
         let refused = |message| {
             let message = format!("{message} for `{}`", blob.digest);
+            let message = Wording::quoting(message, "the size of a blob is invalid");
             let help = "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
             problems.push(
                 source
@@ -191,10 +197,7 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<Manifest, Vec<String>> {
-        let source = Arc::new(Source {
-            name: "m.json".into(),
-            text: text.into(),
-        });
+        let source = Arc::new(Source::new("m.json", text));
         read(&source).map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 

@@ -18,6 +18,7 @@ use crate::document::path::Path;
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, MOST_YAML_VALUES, Node};
+use crate::document::wording::Wording;
 
 /// Documents in one YAML file.
 const MOST_DOCUMENTS: usize = 2_000;
@@ -180,10 +181,7 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
 
 /// A YAML document of several, with its places in the file.
 fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> OrProblems<Node> {
-    let part = Source {
-        name: source.name.clone(),
-        text: source.text[range.clone()].to_owned(),
-    };
+    let part = source.with_text(&source.text[range.clone()]);
     match yaml_tree(&Arc::new(part)) {
         Ok(mut root) => {
             root.shift(range.start);
@@ -242,10 +240,7 @@ fn only(source: &Source, range: &std::ops::Range<usize>) -> Source {
         .map(|byte| blank(*byte))
         .collect();
     text.push_str(&source.text[range.clone()]);
-    Source {
-        name: source.name.clone(),
-        text,
-    }
+    source.with_text(text)
 }
 
 /// At most 20 objects without a name or with that of another one.
@@ -287,14 +282,15 @@ impl<'s> ExportObject<'s> {
         };
         let whole = || {
             let message = error.to_string();
-            self.problem("", message.split(" at line ").next().unwrap_or_default())
+            let message = message.split(" at line ").next().unwrap_or_default();
+            self.problem("", message.to_owned())
         };
         let Some(tree) = self.tree() else {
             return Err(vec![whole()]);
         };
         let is_known = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. });
         let problem = |error: &ReadError| {
-            self.at(&error.path, error.message())
+            self.at(&error.path, error.wording())
                 .with_optional_help(error.help())
         };
         let problems: Vec<Problem> = reader::read_where::<T>(tree, is_known)
@@ -318,11 +314,11 @@ impl<'s> ExportObject<'s> {
     }
 
     /// A problem at a field.
-    pub(crate) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
+    pub(crate) fn problem(&self, field: &str, message: impl Into<Wording>) -> Problem {
         self.at(&Path::parse(field).unwrap_or_default(), message)
     }
 
-    fn at(&self, field: &Path, message: impl Into<String>) -> Problem {
+    fn at(&self, field: &Path, message: impl Into<Wording>) -> Problem {
         let path = self.path.then(field);
         let span = match &self.yaml {
             Some(document) => document.place(&path),
@@ -342,10 +338,7 @@ impl<'s> ExportObject<'s> {
         match &self.yaml {
             Some(document) => document.get(&self.path).cloned(),
             None => {
-                let own = Source {
-                    name: self.source.name.clone(),
-                    text: self.text.to_string(),
-                };
+                let own = self.source.with_text(&*self.text);
                 tree::parse_up_to(MOST_YAML_VALUES, &Arc::new(own)).ok()
             }
         }
@@ -370,10 +363,7 @@ mod tests {
     use super::*;
 
     fn source(name: &str, text: &str) -> Arc<Source> {
-        Arc::new(Source {
-            name: name.into(),
-            text: text.into(),
-        })
+        Arc::new(Source::new(name, text))
     }
 
     #[derive(Debug, Deserialize)]

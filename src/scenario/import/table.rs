@@ -12,6 +12,7 @@ use clap::ValueEnum;
 
 use crate::document::csv::{broken, byte_of, cell_at, reader};
 use crate::document::problem::{Problem, Source, any_of, did_you_mean};
+use crate::document::wording::Wording;
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::{FactorModel, MOST_NODES, SiteKind};
 
@@ -91,13 +92,19 @@ struct Table<'s> {
 }
 
 impl Table<'_> {
-    fn at(&self, byte: usize, field: &str, message: impl Into<String>) -> Problem {
+    fn at(&self, byte: usize, field: &str, message: impl Into<Wording>) -> Problem {
         let index = self.columns.iter().position(|column| column == field);
         let byte = index.map_or(byte, |index| cell_at(&self.source.text, byte, index));
         self.source.at(byte..byte, field, message)
     }
 
-    fn report(&mut self, byte: usize, field: &str, message: impl Into<String>, help: &str) {
+    fn report(
+        &mut self,
+        byte: usize,
+        field: &str,
+        message: impl Into<Wording>,
+        help: impl Into<Wording>,
+    ) {
         self.problems
             .push(self.at(byte, field, message).with_help(help));
     }
@@ -109,14 +116,13 @@ impl Table<'_> {
                 let help = did_you_mean(column, COLUMNS, || {
                     format!("columns are {}", any_of(&COLUMNS))
                 });
-                self.report(0, column, format!("unknown column `{column}`"), &help);
+                let message =
+                    Wording::quoting(format!("unknown column `{column}`"), "unknown column");
+                self.report(0, column, message, help);
             } else if columns[..index].contains(column) {
-                self.report(
-                    0,
-                    column,
-                    format!("the column `{column}` is there twice"),
-                    "keep one of the two",
-                );
+                let message = format!("the column `{column}` is there twice");
+                let message = Wording::quoting(message, "a column is there twice");
+                self.report(0, column, message, "keep one of the two");
             }
         }
         if !columns.iter().any(|column| column == "name") {
@@ -141,6 +147,7 @@ impl Table<'_> {
             );
         } else if !self.names.insert((namespace.clone(), name.clone())) {
             let message = format!("there are two of the name `{name}` in the same namespace");
+            let message = Wording::quoting(message, "two clusters have the same name");
             self.report(
                 at,
                 "name",
@@ -209,7 +216,11 @@ impl Table<'_> {
     ) -> Option<T> {
         let cell = self.cell(record, column)?;
         let message = |error: E| format!("invalid `{column}`: `{cell}`: {error}");
-        let at = |error| self.at(byte_of(record.position()), column, message(error));
+        let reason = "a cell has an invalid value";
+        let at = |error| {
+            let message = Wording::quoting(message(error), reason);
+            self.at(byte_of(record.position()), column, message)
+        };
         parse(cell)
             .map_err(at)
             .map_err(|problem| self.problems.push(problem))
@@ -222,7 +233,7 @@ impl Table<'_> {
         column: &str,
         value: Option<T>,
         is_valid: impl Fn(&T) -> bool,
-        message: &str,
+        message: &'static str,
     ) -> Option<T> {
         if value.as_ref().is_some_and(|value| !is_valid(value)) {
             self.problems.push(self.at(at, column, message));
@@ -269,10 +280,7 @@ mod tests {
     use crate::world::ClusterSpec;
 
     fn read(text: &str) -> Result<Vec<InventoryCluster>, Vec<String>> {
-        let source = Arc::new(Source {
-            name: "clusters.csv".into(),
-            text: text.into(),
-        });
+        let source = Arc::new(Source::new("clusters.csv", text));
         clusters(&source).map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 

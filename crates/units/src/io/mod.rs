@@ -4,16 +4,19 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `git` | repositories of strangers: objects of a revision, and what git tracks and ignores |
 //! | `input` | files that a user names as inputs, also compressed ones and standard input |
 //! | `read` | opens the files that these name |
 //! | `temporary` | files and folders that a failure or a signal removes |
 //! | `terminal` | characters that a terminal would obey |
 
+mod git;
 mod input;
 mod read;
 mod temporary;
 mod terminal;
 
+pub use git::{EntryKind, Repository, RevisionEntry};
 pub use input::{in_words, is_stdin, open_input, text_of, unpacked};
 pub use read::{MOST_BYTES, open_below, open_file, open_own, path_below, read_below, read_file};
 pub use temporary::{Temporary, abandon, create, uninterrupted};

@@ -11,6 +11,7 @@ use super::path::Path;
 use super::problem::{Problem, Source, did_you_mean, some_of};
 use super::reader::{self, ReadError};
 use super::tree::{self, Node, Value};
+use super::wording::Wording;
 
 /// One reading of a document, and the problems found in it so far.
 #[derive(Debug)]
@@ -29,14 +30,14 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// A problem at a value of the document.
-    pub fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
+    pub fn at(&self, path: &Path, message: impl Into<Wording>) -> Problem {
         self.source
             .at(self.tree.place(path), path.to_string(), message)
     }
 
     /// Adds a problem at a value of the document, with a way to fix it.
-    pub fn report(&mut self, path: &Path, message: impl Into<String>, help: &str) {
-        let problem = self.at(path, message).with_help(help);
+    pub fn report(&mut self, path: &Path, message: impl Into<Wording>, help: &str) {
+        let problem = self.at(path, message).with_help(help.to_owned());
         self.problems.push(problem);
     }
 
@@ -115,7 +116,7 @@ impl Context<'_> {
         let reading = reader::read_where(document.tree.get(base)?.clone(), counts);
         for error in &reading.errors {
             let path = base.then(&error.path);
-            let problem = document.problem(&path, error.is_of_key(), error.kind.to_string());
+            let problem = document.problem(&path, error.is_of_key(), error.wording());
             self.problems.push(problem.with_optional_help(error.help()));
         }
         // What is left of a wrong document would be judged by what is missing.
@@ -173,7 +174,7 @@ impl Document {
     }
 
     /// A problem at a value of the document.
-    pub fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
+    pub fn at(&self, path: &Path, message: impl Into<Wording>) -> Problem {
         self.problem(path, false, message)
     }
 
@@ -186,12 +187,12 @@ impl Document {
     }
 
     /// A problem at a key of the document.
-    pub fn at_key(&self, path: &Path, message: impl Into<String>) -> Problem {
+    pub fn at_key(&self, path: &Path, message: impl Into<Wording>) -> Problem {
         self.problem(path, true, message)
     }
 
     /// A problem at the key (`is_key`) or at the value of `path`.
-    pub fn problem(&self, path: &Path, is_key: bool, message: impl Into<String>) -> Problem {
+    pub fn problem(&self, path: &Path, is_key: bool, message: impl Into<Wording>) -> Problem {
         let span = if is_key {
             self.tree.key_place(path)
         } else {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::problem::{OrProblem, Problem, Source};
+use super::wording::Wording;
 
 /// An error for [`unclosed_quote`].
 pub(crate) const UNCLOSED_QUOTE: &str = "a quote that opens a cell must be closed";
@@ -46,12 +47,16 @@ pub fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
 }
 
 /// The problem with a row that the reader refuses.
-pub fn broken(source: &Arc<Source>, help: &str) -> impl Fn(csv::Error) -> Box<Problem> {
+pub fn broken(source: &Arc<Source>, help: &'static str) -> impl Fn(csv::Error) -> Box<Problem> {
     move |error| {
         let byte = source.text.floor_char_boundary(byte_of(error.position()));
         Box::new(
             source
-                .at(byte..byte, "", format!("not CSV: {error}"))
+                .at(
+                    byte..byte,
+                    "",
+                    Wording::quoting(format!("not CSV: {error}"), "not CSV"),
+                )
                 .with_help(help),
         )
     }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::kept::kept;
+use super::named_file::NamedFile;
 use super::problem::{Problem, Source};
 use super::tree;
+use super::wording::Wording;
 use fleetsim_units::io::{MOST_BYTES, in_words, read_file};
 
 /// A file that an experiment was read from.
@@ -22,6 +24,8 @@ pub struct InputFile {
     pub bytes: Arc<Vec<u8>>,
     /// Whether all of it is copied into results: the experiment itself, and what it hands to a process.
     is_whole: bool,
+    /// Where it is on this machine. `None`: errors may quote it.
+    file: Option<Arc<NamedFile>>,
 }
 
 impl InputFile {
@@ -33,15 +37,13 @@ impl InputFile {
             sha256: sha256(&bytes),
             bytes: Arc::new(bytes),
             is_whole: false,
+            file: None,
         }
     }
 
     fn source(&self, name: String) -> Result<Arc<Source>, String> {
         match text_of(&self.bytes).filter(|text| !text.contains('\0')) {
-            Some(text) => Ok(Arc::new(Source {
-                name,
-                text: text.to_owned(),
-            })),
+            Some(text) => Ok(Arc::new(Source::of_file(name, text, self.file.clone()))),
             None => Err(not_utf8(&self.bytes)),
         }
     }
@@ -140,13 +142,25 @@ impl Files {
             return known.clone();
         }
         let read = self.open.unwrap_or(read_bytes)(path).and_then(|bytes| {
-            let input = InputFile::new(name, bytes);
+            let input = InputFile {
+                file: self.named_file(path)?,
+                ..InputFile::new(name, bytes)
+            };
             let source = input.source(path.display().to_string());
             self.inputs.push(input);
             source
         });
         self.read.insert(name.to_owned(), read.clone());
         read
+    }
+
+    /// The file in the file system that the experiment names. `None`: its bytes are from elsewhere.
+    fn named_file(&self, path: &Path) -> Result<Option<Arc<NamedFile>>, String> {
+        if self.open.is_some() {
+            return Ok(None);
+        }
+        let named = NamedFile::new(&self.folder, path).map_err(|error| in_words(&error))?;
+        Ok(Some(Arc::new(named)))
     }
 
     /// All of the file is to be copied into results.
@@ -196,10 +210,7 @@ fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     {
         return None;
     }
-    let source = Source {
-        name: name.to_owned(),
-        text: text_of(bytes)?.to_owned(),
-    };
+    let source = Source::new(name, text_of(bytes)?);
     let tree = tree::parse(&Arc::new(source)).ok()?;
     Some(sha256(&serde_json::to_vec(&tree).ok()?))
 }
@@ -229,7 +240,9 @@ pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem 
     // The place is where the reader was when it noticed, 1-based, the column counted in bytes.
     let at = source.byte_offset(error.line(), error.column());
     if error.is_eof() {
-        let problem = source.at(at..at, "", format!("the JSON ends too early: {message}"));
+        let reason = "the JSON ends too early";
+        let message = Wording::quoting(format!("{reason}: {message}"), reason);
+        let problem = source.at(at..at, "", message);
         return problem
             .with_help("the file is cut off; write it again with the command it came from");
     }
@@ -238,7 +251,11 @@ pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem 
     } else {
         "not JSON"
     };
-    source.at(at..at, "", format!("{what}: {message}"))
+    source.at(
+        at..at,
+        "",
+        Wording::quoting(format!("{what}: {message}"), what),
+    )
 }
 
 #[cfg(test)]
@@ -335,10 +352,7 @@ mod tests {
             ),
             ("", 1, "the JSON ends too early: EOF while parsing a value"),
         ] {
-            let source = Arc::new(Source {
-                name: "a.json".into(),
-                text: text.into(),
-            });
+            let source = Arc::new(Source::new("a.json", text));
             let problem = read_json::<Vec<u32>>(&source).map(|_| ()).expect_err(text);
             assert_eq!(
                 (problem.line(), problem.message.as_str()),

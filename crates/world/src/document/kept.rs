@@ -53,12 +53,9 @@ pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
                 .iter()
                 .any(|ending| name.ends_with(ending)) =>
         {
-            tree::parse(&Arc::new(Source {
-                name: name.to_owned(),
-                text: text.to_owned(),
-            }))
-            .ok()?
-            .to_json()
+            tree::parse(&Arc::new(Source::new(name, text)))
+                .ok()?
+                .to_json()
         }
         Err(_) => return None,
     };

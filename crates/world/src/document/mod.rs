@@ -9,12 +9,14 @@
 //! | `described` | types that the JSON Schema describes |
 //! | `files` | the files of one experiment, each read once, with their hashes |
 //! | `kept` | the part of a file that is copied |
+//! | `named_file` | a file that an experiment names, and whether errors may quote it |
 //! | `tree` | text as a tree of values, each with its place |
 //! | `path` | a place in the structure: `fleet[0].downlink` |
 //! | `reader` | a tree as a typed value, with every error at once |
 //! | `read_error` | an error of the reader: its path, message and fix |
 //! | `problem` | one error with its place and fix |
 //! | `text_or` | fields that are a text or a map |
+//! | `wording` | the words of an error, with and without a part of a file |
 //! | `yaml` | values as YAML text |
 //! | `yaml_error` | errors of the YAML reader in our words |
 
@@ -22,6 +24,7 @@ pub mod context;
 pub mod csv;
 pub mod files;
 pub mod kept;
+mod named_file;
 pub mod path;
 pub mod problem;
 mod read_error;
@@ -30,6 +33,7 @@ pub mod reader;
 pub mod testing;
 pub mod text_or;
 pub mod tree;
+pub mod wording;
 pub mod yaml;
 mod yaml_error;
 

@@ -7,7 +7,12 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use itertools::Itertools;
 
+use super::named_file::NamedFile;
+use super::wording::Wording;
 use fleetsim_units::io::printable;
+
+/// The reason that is left where nothing of a file may be shown.
+const NOT_AS_EXPECTED: &str = "the content is not what is expected here";
 
 /// Most problems that are shown: a screen or two.
 const MOST_SHOWN: usize = 20;
@@ -28,24 +33,76 @@ pub struct Source {
     pub name: String,
     /// The whole text.
     pub text: String,
+    /// Of a file that an experiment names. `None`: errors may quote it.
+    file: Option<Arc<NamedFile>>,
 }
 
 impl Source {
+    /// A text that errors may quote.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::of_file(name, text, None)
+    }
+
+    /// The text of a file that an experiment names, if it is one.
+    pub(super) fn of_file(
+        name: impl Into<String>,
+        text: impl Into<String>,
+        file: Option<Arc<NamedFile>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            file,
+        }
+    }
+
+    /// Another text of the same file.
+    pub fn with_text(&self, text: impl Into<String>) -> Self {
+        Self::of_file(&self.name, text, self.file.clone())
+    }
+
+    /// Why errors must not quote it. `None`: they may.
+    fn withheld(&self) -> Option<&'static str> {
+        self.file.as_ref()?.withheld()
+    }
+
+    /// Whether errors must not quote it.
+    pub fn is_withheld(&self) -> bool {
+        self.withheld().is_some()
+    }
+
+    /// The words of an error that may quote this text, wherever the error has its place.
+    pub fn reason(&self, wording: impl Into<Wording>) -> String {
+        let reason = wording.into().shown(self.is_withheld());
+        reason.unwrap_or_else(|| NOT_AS_EXPECTED.to_owned())
+    }
+
+    /// The words of a fix, if any are left.
+    pub fn fix(&self, wording: impl Into<Wording>) -> Option<String> {
+        wording.into().shown(self.is_withheld())
+    }
+
     /// A problem at a place in it.
     pub fn at(
         self: &Arc<Self>,
         span: Range<usize>,
         field: impl Into<String>,
-        message: impl Into<String>,
+        message: impl Into<Wording>,
     ) -> Problem {
-        let place = Some(Place {
-            source: Arc::clone(self),
-            span,
-        });
+        let withheld = self.withheld();
         Problem {
-            field: field.into(),
-            place,
-            ..Problem::of_file(&self.name, message)
+            // Keys are content, too.
+            field: if withheld.is_none() {
+                field.into()
+            } else {
+                String::new()
+            },
+            place: Some(Place {
+                source: Arc::clone(self),
+                span,
+            }),
+            withheld,
+            ..Problem::of_file(&self.name, self.reason(message))
         }
     }
 
@@ -150,6 +207,8 @@ pub struct Problem {
     /// The fix, if one is known.
     pub help: Option<String>,
     place: Option<Place>,
+    /// Why nothing of the file is shown. `None`: its line is.
+    withheld: Option<&'static str>,
     /// The lines before the text that is known of the file, and the characters before it in its first line.
     before: (usize, usize),
 }
@@ -193,10 +252,7 @@ impl Problem {
     pub fn of_argument(mut self, file_ends: usize) -> Self {
         if let Some(place) = self.place.take_if(|place| place.span.start > file_ends) {
             let line = place.source.line_at(place.span.start);
-            let source = Source {
-                name: "--set".to_owned(),
-                text: place.source.text[line.clone()].to_owned(),
-            };
+            let source = Source::new("--set", &place.source.text[line.clone()]);
             let span = place.span.start - line.start
                 ..place.span.end.clamp(line.start, line.end) - line.start;
             self.file.clone_from(&source.name);
@@ -209,29 +265,35 @@ impl Problem {
     }
 
     /// The problem with a way to fix it.
-    pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+    pub fn with_help(mut self, help: impl Into<Wording>) -> Self {
+        self.help = help.into().shown(self.withheld.is_some());
         self
     }
 
     /// The problem with a way to fix it, if there is one.
-    pub fn with_optional_help(mut self, help: Option<String>) -> Self {
-        self.help = help;
-        self
+    pub fn with_optional_help(self, help: Option<impl Into<Wording>>) -> Self {
+        match help {
+            Some(help) => self.with_help(help),
+            None => Self { help: None, ..self },
+        }
     }
 
     fn render(&self, renderer: &Renderer) -> String {
         let (message, file) = (printable(&self.message), printable(&self.file));
         let (field, help) = (printable(&self.field), self.help.as_deref().map(printable));
         let title = Level::ERROR.primary_title(&*message);
+        let note = self.withheld.map(|why| Level::NOTE.message(why));
         let help = help.as_deref().map(|help| Level::HELP.message(help));
+        let origin = annotate_snippets::Origin::path(&*file);
+        let (line, column) = self.line_and_column().unwrap_or((1, 1));
         let report = match &self.place {
-            None => title
-                .element(annotate_snippets::Origin::path(&*file))
+            None => title.element(origin).elements(help),
+            Some(_) if note.is_some() => title
+                .element(origin.line(line).char_column(column))
+                .elements(note)
                 .elements(help),
             Some(place) => {
                 let (excerpt, span) = place.excerpt();
-                let (line, column) = self.line_and_column().unwrap_or((1, 1));
                 let shown = &place.source.text[excerpt];
                 let is_cut = column > shown[..span.start].chars().count() + 1;
                 let snippet = Snippet::source(shown)
@@ -239,9 +301,7 @@ impl Problem {
                     .annotation(AnnotationKind::Primary.span(span).label(&*field));
                 if is_cut {
                     // A snippet counts columns from where it begins.
-                    let origin = annotate_snippets::Origin::path(&*file)
-                        .line(line)
-                        .char_column(column);
+                    let origin = origin.line(line).char_column(column);
                     title.element(origin).element(snippet).elements(help)
                 } else {
                     title.element(snippet.path(&*file)).elements(help)
@@ -264,6 +324,9 @@ impl fmt::Display for Problem {
             write!(f, "{}: ", self.field)?;
         }
         f.write_str(&self.message)?;
+        if let Some(why) = self.withheld {
+            write!(f, " ({why})")?;
+        }
         match &self.help {
             Some(help) => write!(f, " (help: {help})"),
             None => Ok(()),
@@ -388,10 +451,7 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Arc<Source> {
-        Arc::new(Source {
-            name: "a.yaml".into(),
-            text: text.into(),
-        })
+        Arc::new(Source::new("a.yaml", text))
     }
 
     #[test]
@@ -436,10 +496,7 @@ mod tests {
     #[test]
     fn of_many_problems_and_long_lines_the_first_are_shown() {
         let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
-        let source = Arc::new(Source {
-            name: "a.json".into(),
-            text,
-        });
+        let source = Arc::new(Source::new("a.json", text));
         let at = source
             .text
             .match_indices("\"é\"")
@@ -472,10 +529,7 @@ mod tests {
 
     #[test]
     fn lines_and_columns_are_found_both_ways() {
-        let source = Source {
-            name: String::new(),
-            text: "ab\ncdé\nf".into(),
-        };
+        let source = Source::new("", "ab\ncdé\nf");
         for (line, column, offset) in [
             (1, 1, 0),
             (1, 3, 2),

@@ -6,6 +6,7 @@ use serde::de;
 
 use super::path::{Path, Step};
 use super::problem::{any_of, did_you_mean};
+use super::wording::Wording;
 
 /// An error in one value.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -72,6 +73,21 @@ impl ReadError {
     /// The error without its place.
     pub fn message(&self) -> String {
         self.kind.to_string()
+    }
+
+    /// The message without anything that is written in the document.
+    pub fn bare_message(&self) -> &'static str {
+        match &self.kind {
+            Kind::UnknownField { .. } => "unknown field",
+            Kind::UnknownChoice { .. } => "unknown choice",
+            Kind::MissingField(_) => "a field is missing",
+            Kind::Other(_) => "the value is not what is expected here",
+        }
+    }
+
+    /// Both messages: with and without words of the document.
+    pub fn wording(&self) -> Wording {
+        Wording::quoting(self.message(), self.bare_message())
     }
 
     /// A way to fix it, if one is known.

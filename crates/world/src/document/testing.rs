@@ -7,8 +7,5 @@ use super::problem::Source;
 /// The text of an experiment.
 #[must_use]
 pub fn source(text: &str) -> Arc<Source> {
-    Arc::new(Source {
-        name: "experiment.yaml".into(),
-        text: text.into(),
-    })
+    Arc::new(Source::new("experiment.yaml", text))
 }

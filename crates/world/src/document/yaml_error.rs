@@ -10,6 +10,10 @@ use serde_saphyr::Location;
 use serde_saphyr::budget::BudgetBreach;
 
 use super::problem::{Problem, Source};
+use super::wording::Wording;
+
+/// The reason of all errors of syntax.
+const NOT_YAML: &str = "not YAML";
 
 /// An error of the reader at its place.
 pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
@@ -34,7 +38,7 @@ pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Prob
 }
 
 /// The message, and the fix.
-fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
+fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
     use serde_saphyr::Error;
     let inner = match error {
         Error::AliasError { error, .. } => error.without_snippet(),
@@ -42,7 +46,7 @@ fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
     };
     let deep = || {
         (
-            "the YAML is nested too deeply".to_owned(),
+            Wording::from("the YAML is nested too deeply"),
             "an experiment needs no more than 64 levels",
         )
     };
@@ -56,42 +60,49 @@ fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
         | Error::AliasReplayCounterOverflow { .. } => (
-            "the YAML grows beyond any sensible size when it is read".to_owned(),
+            "the YAML grows beyond any sensible size when it is read".into(),
             "an experiment needs at most 250 000 values; write repeated clusters as one group with a range, or as an \
              inventory in JSON",
         ),
         Error::DuplicateMappingKey { key, .. } => (
-            format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
+            Wording::quoting(
+                format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
+                "a key is there twice",
+            ),
             "keep one of the two; which one was meant cannot be told",
         ),
         Error::MultipleDocuments { .. } => (
-            "the file holds several YAML documents".to_owned(),
+            "the file holds several YAML documents".into(),
             "keep one; `---` starts a new document",
         ),
         Error::RecursiveReferencesRequireWeakTypes { .. } => (
             "this alias repeats a value that contains the alias itself, so it would never end"
-                .to_owned(),
+                .into(),
             "move the anchor (`&name`) to a value without this alias, or write the value out here",
         ),
         Error::UnknownAnchor { .. } => (
-            format!("not YAML: {}", plain_message(inner)),
+            not_yaml(inner),
             "name the value with `&name` above this line, or quote the text if it begins with `*`",
         ),
         other if plain_message(other).starts_with("recursion limit") => deep(),
         other if plain_message(other).ends_with("is not a finite number") => (
-            plain_message(other),
+            Wording::quoting(plain_message(other), "a number is not finite"),
             "write a finite number; to leave a limit out, remove its line; quote a text that only looks like a number",
         ),
         other => (
-            format!("not YAML: {}", plain_message(other)),
+            not_yaml(other),
             "quote texts that hold `: `, `#`, `{` or `[`",
         ),
     }
 }
 
+fn not_yaml(error: &serde_saphyr::Error) -> Wording {
+    Wording::quoting(format!("not YAML: {}", plain_message(error)), NOT_YAML)
+}
+
 /// Returns true if the text is not YAML at all, and false for YAML of an unwanted form.
 fn is_of_syntax(error: &serde_saphyr::Error) -> bool {
-    in_words(error).0.starts_with("not YAML: ")
+    in_words(error).0.bare() == Some(NOT_YAML)
 }
 
 /// A tab in the indentation of the line at `at`, of the line after it, or of the line before it.

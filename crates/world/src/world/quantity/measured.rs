@@ -11,6 +11,7 @@ use crate::document::context::Context;
 use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
 use crate::document::path::Path;
 use crate::document::problem::{Problem, Source, nearest, some_of};
+use crate::document::wording::Wording;
 
 /// More values than this make a run no truer, only larger.
 const MOST_VALUES: usize = 1_000_000;
@@ -28,13 +29,16 @@ impl<T: Quantity> Distribution<T> {
                 values.sort_by(|a, b| a.to_number().total_cmp(&b.to_number()));
                 Some(Self::Empirical(values.into()))
             }
+            // The place is in the experiment, but the words quote the file.
             Err(WrongColumn::Column(message, help)) => {
                 let at = if values.column.is_some() {
                     path.key("column")
                 } else {
                     path.key("file")
                 };
-                context.report(&at, message, &help);
+                let problem = context.at(&at, source.reason(message));
+                let problem = problem.with_optional_help(source.fix(help));
+                context.problems.push(problem);
                 None
             }
             Err(WrongColumn::Cell(problem)) => {
@@ -58,7 +62,7 @@ pub struct ReadColumn<Q> {
 #[derive(Debug)]
 pub enum WrongColumn {
     /// It is not there, or has no values; with the fix.
-    Column(String, String),
+    Column(Wording, Wording),
     /// A row or a cell is wrong.
     Cell(Box<Problem>),
 }
@@ -74,7 +78,7 @@ pub fn read_column<Q: Quantity>(
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .from_reader(source.text.as_bytes());
-    let at = |position: Option<&csv::Position>, field: &str, message: String, help: &str| {
+    let at = |position: Option<&csv::Position>, field: &str, message: Wording, help: Wording| {
         let byte = position
             .map_or(0, |position| position.byte() as usize)
             .min(source.text.len());
@@ -84,7 +88,8 @@ pub fn read_column<Q: Quantity>(
     };
     let broken = |error: csv::Error| {
         let help = "write one header line, and rows with as many cells";
-        at(error.position(), "", format!("not CSV: {error}"), help)
+        let message = Wording::quoting(format!("not CSV: {error}"), "not CSV");
+        at(error.position(), "", message, help.into())
     };
     if let Some(byte) = unclosed_quote(&source.text) {
         let quote = source
@@ -105,18 +110,19 @@ pub fn read_column<Q: Quantity>(
                 let near = nearest(column, names.iter().map(String::as_str))
                     .map(|near| format!("did you mean `{near}`?"));
                 let help = near.unwrap_or_else(|| format!("it has {}", some_of(&names)));
-                return Err(WrongColumn::Column(
-                    format!("the file has no column `{column}`"),
-                    help,
-                ));
+                let message = format!("the file has no column `{column}`");
+                let message = Wording::quoting(message, "the file has no such column");
+                return Err(WrongColumn::Column(message, help.into()));
             }
         },
         None if names.len() == 1 => (0, names[0].as_str()),
         None => {
             let message = format!("the file has {} columns", names.len());
+            let message = Wording::quoting(message, "the file has several columns");
+            let help = format!("add `column:` with one of {}", some_of(&names));
             return Err(WrongColumn::Column(
                 message,
-                format!("add `column:` with one of {}", some_of(&names)),
+                Wording::quoting(help, "add `column:` with the name of one"),
             ));
         }
     };
@@ -153,15 +159,16 @@ pub fn read_column<Q: Quantity>(
             let help = format!("write values with units, or let the name of the column `{name}` end in one of {units}");
             // A number is shown as it is written: without its exponent it may have 300 digits.
             let written = |number: f64| error.to_string().replace(&number.to_string(), cell);
-            at(record.position(), name, number.map_or_else(|| error.to_string(), written), &help)
+            let message = number.map_or_else(|| error.to_string(), written);
+            let message = Wording::quoting(message, "a cell has an invalid value");
+            at(record.position(), name, message, help.into())
         })?);
     }
     if column.values.is_empty() || column.values.len() > MOST_VALUES {
         let message = format!("the column `{name}` has {} values", column.values.len());
-        return Err(WrongColumn::Column(
-            message,
-            format!("1 to {MOST_VALUES} can be drawn from"),
-        ));
+        let message = Wording::quoting(message, "the column has no values, or too many");
+        let help = format!("1 to {MOST_VALUES} can be drawn from");
+        return Err(WrongColumn::Column(message, help.into()));
     }
     Ok(column)
 }
@@ -172,14 +179,13 @@ mod tests {
     use fleetsim_units::{Bytes, SimDuration};
 
     fn read<Q: Quantity>(text: &str, column: Option<&str>) -> Result<Vec<Q>, String> {
-        let source = Arc::new(Source {
-            name: "values.csv".into(),
-            text: text.into(),
-        });
+        let source = Arc::new(Source::new("values.csv", text));
         read_column::<Q>(&source, column)
             .map(|column| column.values)
             .map_err(|wrong| match wrong {
-                WrongColumn::Column(message, help) => format!("{message}; {help}"),
+                WrongColumn::Column(message, help) => {
+                    format!("{}; {}", message.whole(), help.whole())
+                }
                 WrongColumn::Cell(problem) => {
                     format!("{}: {}", problem.line().unwrap_or(0), problem.message)
                 }

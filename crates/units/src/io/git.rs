@@ -1,0 +1,319 @@
+//! Repositories of git, asked with the `git` program: objects of a revision, and whether git tracks or ignores a file.
+//!
+//! A repository may be somebody else's. Its configuration can name programs: a monitor of the file system, hooks, a
+//! transport, a helper for passwords. A clone brings no configuration, but a folder in it can be a bare repository that
+//! has one, and so can the `.git` of an unpacked archive. Nothing that a configuration names is started here, and
+//! nothing is fetched:
+//!
+//! - The repository is that of the nearest `.git` above a folder, which is looked for here. Left to itself, git also
+//!   takes a bare repository on the way.
+//! - Only commands run that look something up: `rev-parse`, `ls-tree`, `cat-file`, `ls-files`, `check-ignore`. None of
+//!   them runs hooks, filters, `textconv`, an editor or a pager.
+//! - No protocol is allowed. A partial clone may lack an object, and git would fetch it with a command that the
+//!   configuration names (`uploadpack`, `core.sshCommand`). Releases since May 2024 do not try, because of
+//!   `GIT_NO_LAZY_FETCH`. All others that know partial clones (2.17 and newer) ask `GIT_ALLOW_PROTOCOL` (2.6) before
+//!   they connect, so that no version of git has to be refused.
+//! - What the environment says about repositories does not count. The user's own configuration does, such as
+//!   `safe.directory`: git refuses the repositories of other users of this machine.
+//!
+//! Left out: repositories without a work tree, and programs that the user's own `PATH` calls `git`.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Settings that take the place of a repository's own. An empty value means none.
+const SETTINGS: [&str; 9] = [
+    "core.askPass=",
+    "core.fsmonitor=",
+    "core.gitProxy=",
+    "core.hooksPath=/dev/null",
+    "core.sshCommand=",
+    "credential.helper=",
+    // Git 2.40 and newer begin a fetch with a download from here, and do not ask whether that is allowed.
+    "fetch.bundleURI=",
+    "protocol.allow=never",
+    "safe.bareRepository=explicit",
+];
+
+/// Variables that git and all that it starts get.
+const ENVIRONMENT: [(&str, &str); 6] = [
+    // The name of a protocol that does not exist: no other is allowed.
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("LC_ALL", "C"),
+];
+
+/// A repository, by its work tree.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Repository {
+    /// The folder with `.git`.
+    top: PathBuf,
+}
+
+/// A file or a folder of a revision.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RevisionEntry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// The name of its object.
+    object: String,
+}
+
+/// The kinds of entries that differ here.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EntryKind {
+    /// A folder.
+    Folder,
+    /// A regular file.
+    File,
+    /// A link, which git stores as the path that it leads to.
+    Link,
+    /// Another repository.
+    Submodule,
+}
+
+impl Repository {
+    /// The repository whose work tree has this folder, which must be an absolute path. `None`: there is no `.git` in it
+    /// or above it.
+    #[must_use]
+    pub fn around(folder: &Path) -> Option<Self> {
+        let mut above = folder.ancestors();
+        let top = above.find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
+        Some(Self {
+            top: top.to_owned(),
+        })
+    }
+
+    /// The folder of its work tree.
+    #[must_use]
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// Whether it has this revision, which must not begin with `-`.
+    ///
+    /// # Errors
+    /// When git does not say.
+    pub fn has_revision(&self, revision: &str) -> Result<bool, String> {
+        let commit = format!("{revision}^{{commit}}");
+        self.says(&["rev-parse", "--quiet", "--verify", &commit])
+    }
+
+    /// The file or folder at a path of a revision, from the top of the work tree. `None`: there is none.
+    ///
+    /// # Errors
+    /// When git does not say, or has no such revision.
+    pub fn entry(&self, revision: &str, path: &str) -> Result<Option<RevisionEntry>, String> {
+        if path.is_empty() {
+            let object = format!("{revision}^{{tree}}");
+            let kind = EntryKind::Folder;
+            return Ok(Some(RevisionEntry { kind, object }));
+        }
+        // The path has no patterns.
+        let command = ["--literal-pathspecs", "ls-tree", "-z", "--full-tree"];
+        let listed = self.output(&[&command[..], &[revision, "--", path]].concat())?;
+        Ok(RevisionEntry::of_line(&String::from_utf8_lossy(&listed)))
+    }
+
+    /// The bytes of a file of a revision. Its size is asked first, so that a file that is too large is not read.
+    ///
+    /// # Errors
+    /// When it has more than `most` bytes, or git does not have them.
+    pub fn read(&self, entry: &RevisionEntry, most: u64) -> Result<Vec<u8>, String> {
+        let object = entry.object.as_str();
+        let size = self.output(&["cat-file", "-s", object]).map_err(|_| {
+            format!(
+                "its content is not in this clone; fetch it with `git cat-file blob {object}`, or clone without `--filter`"
+            )
+        })?;
+        let size = String::from_utf8_lossy(&size).trim().parse::<u64>();
+        let size = size.map_err(|_| "git does not say how large it is".to_owned())?;
+        if size > most {
+            return Err(format!("it has more than {most} bytes"));
+        }
+        let mut git = self
+            .command(&["cat-file", "blob", object])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(not_started)?;
+        let mut bytes = Vec::new();
+        if let Some(output) = git.stdout.take() {
+            // Dropped here, so that git does not wait for a reader of more.
+            let read = output.take(size + 1).read_to_end(&mut bytes);
+            read.map_err(|error| error.to_string())?;
+        }
+        let status = git.wait().map_err(|error| error.to_string())?;
+        if status.success() && bytes.len() as u64 == size {
+            Ok(bytes)
+        } else {
+            Err("git cannot read it; `git fsck` says what is damaged".to_owned())
+        }
+    }
+
+    /// Whether git ignores the file at this path in the work tree. A file that git tracks is not ignored.
+    ///
+    /// # Errors
+    /// When git does not say.
+    pub fn ignores(&self, file: &Path) -> Result<bool, String> {
+        self.says_of(&["check-ignore", "--quiet", "--"], file)
+    }
+
+    /// Whether git tracks the file at this path in the work tree.
+    ///
+    /// # Errors
+    /// When git does not say.
+    pub fn tracks(&self, file: &Path) -> Result<bool, String> {
+        let command = ["--literal-pathspecs", "ls-files", "--error-unmatch", "--"];
+        self.says_of(&command, file)
+    }
+
+    fn says_of(&self, arguments: &[&str], file: &Path) -> Result<bool, String> {
+        let Ok(path) = file.strip_prefix(&self.top) else {
+            return Err("it is outside of the work tree".to_owned());
+        };
+        // `check-ignore` knows no literal paths, but a path that begins with `./` has no patterns.
+        let path = Path::new(".").join(path);
+        let mut arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        arguments.push(path.as_os_str());
+        self.says(&arguments)
+    }
+
+    /// The answer of a command that ends with 0 for yes and with 1 for no.
+    fn says(&self, arguments: &[impl AsRef<OsStr>]) -> Result<bool, String> {
+        let output = self.run(arguments)?;
+        match output.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(in_one_line(&output)),
+        }
+    }
+
+    /// The output of a command.
+    fn output(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+        let output = self.run(arguments)?;
+        if output.status.success() {
+            Ok(output.stdout)
+        } else {
+            Err(in_one_line(&output))
+        }
+    }
+
+    fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
+        self.command(arguments).output().map_err(not_started)
+    }
+
+    fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = Command::new("git");
+        command
+            .current_dir(without_prefix(&self.top))
+            .stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if decides_repository(&name) {
+                command.env_remove(name);
+            }
+        }
+        // A `.git` that is no repository must not lead git to one further up.
+        if let Some(above) = self.top.parent() {
+            command.env("GIT_CEILING_DIRECTORIES", without_prefix(above));
+        }
+        command.envs(ENVIRONMENT).arg("--no-pager");
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(arguments);
+        command
+    }
+}
+
+impl RevisionEntry {
+    /// Reads a line of `git ls-tree`: mode, type, object, and the path behind a tab.
+    fn of_line(line: &str) -> Option<Self> {
+        let (entry, _) = line.split_once('\t')?;
+        let fields: Vec<&str> = entry.split(' ').collect();
+        let [mode, kind, object] = fields.as_slice() else {
+            return None;
+        };
+        let kind = match (*mode, *kind) {
+            ("120000", _) => EntryKind::Link,
+            (_, "blob") => EntryKind::File,
+            (_, "tree") => EntryKind::Folder,
+            _ => EntryKind::Submodule,
+        };
+        Some(Self {
+            kind,
+            object: (*object).to_owned(),
+        })
+    }
+}
+
+/// Whether a variable of the environment may lead git to another repository or change what it does. Those that say
+/// where the user's own configuration and the parts of git are do not.
+fn decides_repository(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("GIT_") && !name.starts_with("GIT_CONFIG") && name != "GIT_EXEC_PATH"
+}
+
+/// A path as other programs on Windows know it: without the prefix of canonical paths.
+fn without_prefix(path: &Path) -> &Path {
+    let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
+    plain.map_or(path, Path::new)
+}
+
+fn not_started(error: std::io::Error) -> String {
+    format!("cannot start git: {error}")
+}
+
+/// The error of git in one line.
+fn in_one_line(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr);
+    let fatal = error.lines().find_map(|line| line.strip_prefix("fatal: "));
+    fatal
+        .or(error.lines().next())
+        .unwrap_or("git failed")
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_of_a_revision_is_what_its_mode_says() {
+        for (line, kind) in [
+            ("100644 blob 1f\ta.yaml\0", EntryKind::File),
+            ("100755 blob 1f\ta.yaml\0", EntryKind::File),
+            ("120000 blob 1f\ta.yaml\0", EntryKind::Link),
+            ("040000 tree 1f\ta\0", EntryKind::Folder),
+            ("160000 commit 1f\ta\0", EntryKind::Submodule),
+        ] {
+            let object = "1f".to_owned();
+            assert_eq!(
+                RevisionEntry::of_line(line),
+                Some(RevisionEntry { kind, object }),
+                "{line}"
+            );
+        }
+        assert_eq!(RevisionEntry::of_line(""), None);
+    }
+
+    #[test]
+    fn variables_of_another_repository_do_not_count_and_the_own_configuration_does() {
+        for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_SSH_COMMAND", "GIT_TRACE"] {
+            assert!(decides_repository(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "GIT_CONFIG_GLOBAL",
+            "GIT_CONFIG_COUNT",
+            "GIT_EXEC_PATH",
+            "HOME",
+        ] {
+            assert!(!decides_repository(OsStr::new(name)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Errors in files that an experiment of a stranger names: the place and the reason are printed, and nothing that is in
+//! a file which is not the experiment's own, because errors end in a log that others read.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::common::{fleetsim, folder_with, git, has_git, text};
+use super::compare::{repository, run_workflow};
+
+const SECRET: &str = "s3cr3t";
+
+/// An experiment with `PARTS`, of which each may name a file.
+const EXPERIMENT: &str = "
+name: small
+replicates: 2
+horizon: 2h
+";
+
+/// Parts of an experiment that name a file: `FILE`, or `TABLE` if its name ends in `.csv`.
+const USES: [&str; 14] = [
+    "inventory: {file: FILE}",
+    "inventory: {file: clusters.csv, clusterGroups: FILE}",
+    "inventory: {file: clusters.csv, gitRepo: FILE}",
+    "release: {images: [{name: a, manifest: FILE}], workloads: [{kind: Deployment, image: a}]}",
+    "registry: {egress: 1 Gbit/s, otherLoad: {series: {file: FILE, column: rate}}}",
+    "agent: {apply: {file: FILE}}",
+    "agent: {apply: {file: FILE, column: pull_s}}",
+    "strategies: {a: {rancherFleet: {file: FILE}}}",
+    "strategies: {a: {argoCd: {file: FILE}}}",
+    "strategies: {a: {kubeFleetRolling: {file: FILE}}}",
+    "strategies: {a: {kubeFleetStaged: {file: FILE}}}",
+    "strategies: {a: {cloudFoundry: {file: FILE}}}",
+    "strategies: {a: {rancherFleet: {file: FILE}}}\nsweep: {'strategies.a.rancherFleet.partitions[0].maxUnavailable': [1, 2]}",
+    "inventory: {file: TABLE}",
+];
+
+/// The parts that an experiment needs besides.
+const OTHERS: [(&str, &str); 3] = [
+    ("inventory", "inventory: {file: clusters.csv}"),
+    (
+        "release",
+        "release: {images: [{name: a, manifest: {layers: [{size: 10 MB}]}}], workloads: [{kind: Deployment, image: a}]}",
+    ),
+    ("strategies", "strategies: {b: {allAtOnce: {}}}"),
+];
+
+/// Files of which a pipeline or a user has some: with a secret as a value, a key, a number, and where only the syntax is
+/// wrong.
+const CREDENTIALS: [&str; 18] = [
+    "{\"auths\": {\"registry.example\": {\"auth\": \"s3cr3t\"}}}\n",
+    "{\"type\": \"service_account\", \"s3cr3t\": \"s3cr3t\"}\n",
+    "{\"layers\": \"s3cr3t\", \"kind\": \"s3cr3t\", \"spec\": \"s3cr3t\", \"metadata\": \"s3cr3t\"}\n",
+    "{\"layers\": [{\"digest\": \"s3cr3t\", \"size\": \"s3cr3t\"}]}\n",
+    "{\"kind\": \"s3cr3t\", \"apiVersion\": \"s3cr3t\", \"items\": [{\"kind\": \"s3cr3t\"}]}\n",
+    "{\"strategy\": \"s3cr3t\", \"options\": {\"s3cr3t\": \"s3cr3t\"}}\n",
+    "{\"s3cr3t\": s3cr3t}\n",
+    "machine github.com login x password s3cr3t\n",
+    "[default]\naws_secret_access_key = s3cr3t\n",
+    "s3cr3t: 1\ns3cr3t: 2\n",
+    "kind: s3cr3t\nspec: s3cr3t\n",
+    "rolloutStrategy: s3cr3t\ns3cr3t: s3cr3t\n",
+    "rolloutStrategy: {partitions: s3cr3t}\n",
+    "rolloutStrategy: {maxUnavailable: s3cr3t, s3cr3t: s3cr3t, partitions: [{s3cr3t: s3cr3t}]}\n",
+    "spec: {stages: [{name: s3cr3t, maxConcurrency: s3cr3t, s3cr3t: 1}], strategy: {type: s3cr3t}}\n",
+    "a: *s3cr3t\n",
+    "name,s3cr3t\na,\"s3cr3t\n",
+    "pull_s,rate\ns3cr3t,s3cr3t\n",
+];
+
+/// An experiment in `rollouts/shop`, of which one part names `file`.
+fn experiment(home: &Path, part: &str, file: &str) {
+    let own = |(key, text): &(&str, &'static str)| {
+        (!part.starts_with(&format!("{key}:"))).then_some(*text)
+    };
+    let others: Vec<&str> = OTHERS.iter().filter_map(own).collect();
+    let part = part.replace("FILE", file);
+    let text = format!("{EXPERIMENT}{part}\n{}\n", others.join("\n"));
+    let folder = home.join("rollouts/shop");
+    fs::create_dir_all(&folder).expect("made");
+    fs::write(folder.join("experiment.yaml"), text).expect("written");
+    fs::write(folder.join("clusters.csv"), "name,labels\na,ring=1\n").expect("written");
+}
+
+/// What `check` prints of the experiment.
+fn checked(home: &Path) -> String {
+    let output = fleetsim(home)
+        .args(["check", "rollouts/shop"])
+        .output()
+        .expect("run");
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// A folder with a file of credentials that is not in the other one.
+fn outside(content: &str) -> (TempDir, PathBuf) {
+    let folder = folder_with(&[("creds.json", content), ("creds.csv", content)]);
+    let file = folder.path().join("creds.json");
+    (folder, file)
+}
+
+#[test]
+fn no_reason_has_a_part_of_a_file_outside() {
+    let home = folder_with(&[]);
+    let mut withheld = 0;
+    for content in CREDENTIALS {
+        let (folder, file) = outside(content);
+        let table = folder.path().join("creds.csv").display().to_string();
+        for part in USES {
+            let part = part.replace("TABLE", &table);
+            experiment(home.path(), &part, &file.display().to_string());
+            let printed = checked(home.path());
+            assert!(
+                !printed.contains(SECRET),
+                "{part} with {content}: {printed}"
+            );
+            withheld += usize::from(printed.contains(
+                "the file's text is not shown, because it is outside of the experiment's folder",
+            ));
+        }
+    }
+    assert!(withheld > 200, "{withheld} errors were in the file");
+}
+
+#[test]
+fn place_and_reason_remain() {
+    let home = folder_with(&[]);
+    for (part, content, reason, line) in [
+        (USES[3], "{\n\"auths\": s3cr3t}\n", "not JSON", 2),
+        (
+            USES[3],
+            "{\"auths\": {}}\n",
+            "this is no image manifest: it has no `layers`",
+            1,
+        ),
+        (USES[7], "a: 1\ns3cr3t: [\n", "not YAML", 2),
+        (
+            USES[7],
+            "rolloutStrategy:\n  s3cr3t: s3cr3t\n",
+            "unknown field",
+            2,
+        ),
+        (
+            USES[10],
+            "kind: s3cr3t\n",
+            "the content is not what is expected here",
+            1,
+        ),
+    ] {
+        let (_folder, file) = outside(content);
+        experiment(home.path(), part, &file.display().to_string());
+        let printed = checked(home.path());
+        let place = format!("{}:{line}:", file.display());
+        assert!(
+            printed.contains(&format!("error: {reason}\n")) && printed.contains(&place),
+            "{content}: {printed}"
+        );
+        assert!(!printed.contains(SECRET), "{content}: {printed}");
+    }
+}
+
+#[test]
+fn a_link_is_the_file_that_it_leads_to() {
+    let home = folder_with(&[]);
+    let (folder, file) = outside("{\"auths\": \"s3cr3t\"}\n");
+    experiment(home.path(), USES[3], "m.json");
+    let shop = home.path().join("rollouts/shop");
+    symlink(&file, shop.join("m.json")).expect("linked");
+    let printed = checked(home.path());
+    assert!(printed.contains("rollouts/shop/m.json:1:1"), "{printed}");
+    assert!(!printed.contains(SECRET), "{printed}");
+
+    // A folder may be a link, too, and so may the experiment itself.
+    symlink(folder.path(), shop.join("linked")).expect("linked");
+    experiment(home.path(), USES[3], "linked/creds.json");
+    assert!(!checked(home.path()).contains(SECRET));
+    fs::remove_file(shop.join("experiment.yaml")).expect("removed");
+    symlink(&file, shop.join("experiment.yaml")).expect("linked");
+    let printed = checked(home.path());
+    assert!(printed.contains("experiment.yaml:1:"), "{printed}");
+    assert!(!printed.contains(SECRET), "{printed}");
+
+    // A file of its own is quoted.
+    fs::remove_file(shop.join("experiment.yaml")).expect("removed");
+    experiment(home.path(), USES[3], "own.json");
+    fs::write(shop.join("own.json"), "{\"auths\": \"mine\"}\n").expect("written");
+    let printed = checked(home.path());
+    assert!(printed.contains("1 | {\"auths\": \"mine\"}"), "{printed}");
+}
+
+#[test]
+fn of_a_repository_only_what_git_tracks_and_does_not_ignore_is_quoted() {
+    if !has_git() {
+        return;
+    }
+    let home = folder_with(&[(".gitignore", "*.secret\n")]);
+    let at = home.path();
+    let content = "{\"auths\": \"s3cr3t\"}\n";
+    fs::create_dir_all(at.join("shared")).expect("made");
+    experiment(at, USES[3], "own.json");
+    let shop = at.join("rollouts/shop");
+    let files = [
+        shop.join("own.json"),
+        shop.join("new.json"),
+        shop.join("a.secret"),
+        at.join("shared/tracked.json"),
+        at.join("shared/forced.secret"),
+        at.join("shared/new.json"),
+        at.join("shared/b.secret"),
+    ];
+    for file in &files {
+        fs::write(file, content).expect("written");
+    }
+    git(at, &["init", "--quiet"]);
+    git(
+        at,
+        &[
+            "add",
+            ".gitignore",
+            "rollouts/shop/own.json",
+            "rollouts/shop/experiment.yaml",
+        ],
+    );
+    git(at, &["add", "shared/tracked.json"]);
+    git(at, &["add", "--force", "shared/forced.secret"]);
+    // As `actions/checkout` keeps the token of a job.
+    git(
+        at,
+        &["config", "http.extraheader", "AUTHORIZATION: basic s3cr3t"],
+    );
+    fs::create_dir(shop.join("nested")).expect("made");
+    git(&shop.join("nested"), &["init", "--quiet"]);
+    fs::write(shop.join("nested/.gitignore"), "*.hidden\n").expect("written");
+    for name in ["nested/c.hidden", "nested/seen.json"] {
+        fs::write(shop.join(name), content).expect("written");
+    }
+    let outside_folder = "it is outside of the experiment's folder and git does not track it";
+    for (name, why) in [
+        ("own.json", None),
+        ("new.json", None),
+        ("nested/seen.json", None),
+        ("../../shared/tracked.json", None),
+        ("../../shared/forced.secret", None),
+        ("a.secret", Some("git ignores it")),
+        ("nested/c.hidden", Some("git ignores it")),
+        ("../../shared/new.json", Some(outside_folder)),
+        ("../../shared/b.secret", Some(outside_folder)),
+        ("../../.git/config", Some("it belongs to git")),
+        ("nested/.git/config", Some("it belongs to git")),
+    ] {
+        experiment(at, USES[3], name);
+        let printed = checked(at);
+        assert!(printed.contains("error: "), "{name}: {printed}");
+        assert_eq!(printed.contains(SECRET), why.is_none(), "{name}: {printed}");
+        let note = why.map(|why| format!("the file's text is not shown, because {why}"));
+        assert!(
+            note.is_none_or(|note| printed.contains(&note)),
+            "{name}: {printed}"
+        );
+    }
+    // Without an answer of git nothing is quoted.
+    experiment(at, USES[3], "own.json");
+    let output = fleetsim(at)
+        .args(["check", "rollouts/shop"])
+        .env("PATH", "")
+        .output()
+        .expect("run");
+    let printed = text(&output.stderr);
+    assert!(
+        printed.contains("git does not say whether it ignores it") && !printed.contains(SECRET),
+        "{printed}"
+    );
+}
+
+/// A pull request of a stranger that names files of the machine that checks it.
+#[test]
+fn the_workflows_print_no_credential() {
+    for name in ["github.yml", "gitlab.yml"] {
+        let Some(home) = repository() else { return };
+        let at = home.path();
+        let (_folder, file) = outside("{\"auths\": \"s3cr3t\"}\n");
+        fs::write(at.join(".git/info/exclude"), "gha-creds-*.json\n").expect("written");
+        for own in ["gha-creds-1.json", "rollouts/shop/gha-creds-2.json"] {
+            fs::write(at.join(own), "{\"auths\": \"s3cr3t\"}\n").expect("written");
+        }
+        git(
+            at,
+            &["config", "http.extraheader", "AUTHORIZATION: basic s3cr3t"],
+        );
+        let shop = at.join("rollouts/shop");
+        symlink(&file, shop.join("linked.json")).expect("linked");
+        let experiment = fs::read_to_string(shop.join("experiment.yaml")).expect("readable");
+        for named in [
+            file.to_str().expect("text"),
+            "linked.json",
+            "../../gha-creds-1.json",
+            "gha-creds-2.json",
+            "../../.git/config",
+        ] {
+            for from in ["manifest: shop.json", "file: fleet.yaml"] {
+                let key = from.split(' ').next().expect("a key");
+                let changed = experiment.replace(from, &format!("{key} '{named}'"));
+                assert_ne!(changed, experiment);
+                fs::write(shop.join("experiment.yaml"), changed).expect("written");
+                let output = run_workflow(name, at);
+                let mut printed = text(&output.stdout) + &text(&output.stderr);
+                assert!(
+                    printed.contains("the file's text is not shown"),
+                    "{name}, {named}: {printed}"
+                );
+                for written in ["review.md", "summary.md", "limits.xml", "output"] {
+                    printed += &fs::read_to_string(at.join(written)).unwrap_or_default();
+                }
+                assert!(!printed.contains(SECRET), "{name}, {named}: {printed}");
+            }
+        }
+    }
+}
