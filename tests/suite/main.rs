@@ -25,6 +25,7 @@ mod external_scheduler;
 mod failures;
 mod figures;
 mod forecast;
+mod forged_runs;
 mod imports;
 mod init;
 mod interrupted_plans;
