@@ -87,7 +87,7 @@ impl User {
 
     /// Runs the study until a file has no more room, so that some of its runs are saved.
     fn interrupt_a_study(&self) {
-        let full = "trap '' XFSZ; ulimit -f 40;";
+        let full = "trap '' XFSZ; ulimit -f 200;";
         let output = self.fleetsim_behind(full, &["run", "small", "--out", "out"]);
         let stderr = text(&output.stderr);
         assert!(
