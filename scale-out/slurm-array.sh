@@ -7,7 +7,7 @@
 # The script and its index are tested without Slurm (tests/suite/scale_out.rs). It is UNTESTED on a real cluster.
 #
 # To change the number of shards, change --array and `shards` below. The array begins with 1. A task that failed can be
-# submitted alone, as with --array=3: it resumes with the runs that were saved.
+# submitted alone, as with --array=3: it resumes with the runs that were saved in the user's home, which nodes share.
 #SBATCH --job-name=fleetsim
 #SBATCH --array=1-7
 #SBATCH --cpus-per-task=2

@@ -7,8 +7,8 @@ What follows `--` is a fleetsim command without --shard and --out: `run`, `plan`
 Workers need the same fleetsim program, the experiment under the same path, and a file system that all share.
 
 A worker that dies takes its shard's program with it (on Linux). Dask starts the task again on another worker, and
-fleetsim resumes the shard with the runs that were saved. A shard that is complete is not simulated again, so the whole
-sweep can be started again at any time.
+fleetsim resumes the shard with the runs that were saved, if both workers have one user and one home. A shard that is
+complete is not simulated again, so the whole sweep can be started again at any time.
 """
 
 import argparse

@@ -102,15 +102,14 @@ impl Recording {
         }
         let known = known_runs(known.as_ref().or(args.merged.as_ref()), &provenance)?;
         interrupt::simulating();
-        let publication = Publication::begin(&target, provenance)?;
+        let mut publication = Publication::begin(&target, provenance)?;
         if !args.replace && !args.reproduce {
             keep_finished(publication.target(), &args.experiment)?;
         }
+        publication.begin_study()?;
         write_inputs(&publication, experiment)?;
-        let journal = Journal::open(
-            publication.target(),
-            format!("{study} {:?} {}", args.experiment.set, run_key(experiment)).as_bytes(),
-        )?;
+        let key = format!("{study} {:?} {}", args.experiment.set, run_key(experiment));
+        let journal = journal(publication.target(), &key, args.reproduce)?;
         let journal = journal.limited_to(args.shard.shard);
         if journal.found() > 0 {
             let saved = counted(journal.found() as u64, "saved run");
@@ -150,7 +149,7 @@ impl Recording {
             .shard
             .as_mut()
             .expect("a shard describes itself");
-        let (runs, bytes) = self.journal.saved_runs(info.whole_command.as_bytes())?;
+        let (runs, bytes) = self.journal.shard_runs(info.whole_command.as_bytes())?;
         info.runs = runs;
         self.publication.write(SHARD_RUNS_FILE, &bytes)?;
         self.publication.publish_study(false, Some(self.journal))?;
@@ -170,7 +169,8 @@ impl Recording {
         of_all: &str,
     ) -> Result<(T, Self), Failure> {
         if self.journal.runs() == 0 && self.empty.is_none() {
-            self.empty = Some(Temporary::new(self.journal.path().to_owned()));
+            let path = self.journal.path().map(Path::to_owned);
+            self.empty = path.map(Temporary::new);
         }
         let last_words = format!("{}{}\n", self.saved(of_all), Failure::Interrupted);
         match simulated.and_then(|simulated| interrupt::ends_with(last_words).map(|()| simulated)) {
@@ -227,6 +227,30 @@ impl Recording {
         let published = publication.publish_study(reproduce, Some(journal))?;
         interrupt::ends_with(String::new())?;
         reported(&self.target, published, self.reproduce, notes)
+    }
+}
+
+/// The journal of a study. Without a place for it, the study goes on, and a line says what that means. To `reproduce`
+/// results, every run is simulated: nothing that was saved before can show that they are right.
+fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, ResultsError> {
+    if let Some(stray) = Journal::beside(target) {
+        output::err(&format!(
+            "note: {} is not used, because saved runs are in your own folder now; remove it\n",
+            stray.display()
+        ));
+    }
+    if reproduce {
+        return Ok(Journal::unsaved());
+    }
+    match Journal::open(target, key.as_bytes()) {
+        Err(error) if !matches!(error, ResultsError::Busy(_)) => {
+            let reason = output::with_causes(&error);
+            output::err(&format!(
+                "note: finished runs are not saved, so an interrupted study starts again: {reason}\n"
+            ));
+            Ok(Journal::unsaved())
+        }
+        opened => opened,
     }
 }
 

@@ -7,12 +7,13 @@ use super::check::Checker;
 use super::clock::clocked_limit;
 use super::file::ExperimentFile;
 use super::precision::FEWEST_RUNS;
-use super::sweep::{Axis, MOST_VARIANTS};
+use super::sweep::Axis;
 use super::{Assertion, Experiment};
 use crate::document::path::Path;
 use crate::document::problem::any_of;
 use crate::document::text_or::TextOr;
 use crate::products;
+use crate::results::MOST_VARIANTS;
 
 const REPLICATES: u32 = 20;
 const MOST_REPLICATES: u32 = 100_000;

@@ -13,9 +13,6 @@ use crate::document::problem::{Problem, any_of, did_you_mean};
 use crate::document::tree::{Key, Node, Value};
 use crate::results::Setting;
 
-/// More variants than this are refused.
-pub(crate) const MOST_VARIANTS: usize = 10_000;
-
 /// One swept path with its values.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {

@@ -77,16 +77,29 @@ fn row_of(
     replicate: u32,
     (journal, id): (&Journal, RunId),
 ) -> Result<RunRow, StudyError> {
-    if let Some(run) = journal.take(id) {
+    let variant = &experiment.variants[variant];
+    if let Some(run) = saved_run(journal, id, variant, replicate) {
         return Ok(run.run);
     }
     if !journal.owns(id) {
         return Err(StudyError::OtherShards);
     }
-    let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate)?;
+    let mut run = sim::run(variant, experiment.seed, replicate)?;
     (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
     journal.keep(id, &run)?;
     Ok(run.run)
+}
+
+/// The run that is saved under `id`, if it is one of this variant and replicate. A file with runs is an input: its key
+/// says of which study it is, and this checks that each run is the one that its number promises.
+fn saved_run(journal: &Journal, id: RunId, variant: &Variant, replicate: u32) -> Option<RunRecord> {
+    let saved = journal.take(id)?;
+    let run = &saved.run;
+    let is_of_variant = run.variant == variant.label
+        && run.strategy == variant.strategy
+        && run.setting == variant.setting;
+    let is_within_time = run.end_s <= variant.scenario.horizon.as_secs_f64();
+    (is_of_variant && is_within_time && run.replicate == replicate).then_some(saved)
 }
 
 /// The results of parts that do not depend on each other. Where runs of other shards are missing, all parts are
@@ -282,12 +295,10 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(())
     }
 
-    /// A saved run. Details that it has are kept. A shard may be forged, so the run must be the one with this number.
+    /// A saved run. Details that it has are kept.
     fn saved(&self, id: RunId) -> Option<RunRecord> {
-        let of_id = |run: &RunRow| {
-            run.replicate == id.1 && run.variant == self.experiment.variants[id.0 as usize].label
-        };
-        let mut run = self.journal.take(id).filter(|run| of_id(&run.run))?;
+        let variant = &self.experiment.variants[id.0 as usize];
+        let mut run = saved_run(self.journal, id, variant, id.1)?;
         self.details.put_back(id, &mut run);
         Some(run)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
 use assert_cmd::Command;
-use fleetsim::results::{ClusterRow, RunRecord};
+use fleetsim::results::{ClusterRow, RunRecord, sha256};
 use fleetsim::scenario::{Experiment, Overrides, load};
 use fleetsim::sim;
 use tempfile::TempDir;
@@ -70,10 +70,28 @@ pub(crate) fn peak_in_flight<'r>(clusters: impl IntoIterator<Item = &'r ClusterR
     usize::try_from(sums.max().unwrap_or(0)).expect("a cluster is notified before it is ready")
 }
 
+/// Where the program under test keeps its state: never in the user's own folder.
+pub(crate) fn state_home() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("state")
+}
+
+/// The journal of a study whose results go to `out`, which need not exist.
+pub(crate) fn journal_of(out: &Path) -> PathBuf {
+    let parent = out.parent().expect("a folder above");
+    let place = parent
+        .canonicalize()
+        .expect("it exists")
+        .join(out.file_name().expect("a name"));
+    let name = sha256(place.as_os_str().as_encoded_bytes());
+    state_home().join("fleetsim").join(format!("{name}.runs"))
+}
+
 /// The program, called in `folder`.
 pub(crate) fn fleetsim(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("fleetsim").expect("the program is built");
-    command.current_dir(folder);
+    command
+        .current_dir(folder)
+        .env("XDG_STATE_HOME", state_home());
     command
 }
 

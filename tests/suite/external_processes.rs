@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::common::{fleetsim, folder_with, text};
+use super::common::{fleetsim, folder_with, state_home, text};
 use super::external_scheduler::{experiment, python};
 
 /// Real time after which a run counts as hanging, on a machine that does other work, too.
@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// Starts `fleetsim run EXPERIMENT` in this folder.
 fn start(folder: &Path, experiment: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    command.env("XDG_STATE_HOME", state_home());
     command.current_dir(folder).args([
         "run",
         experiment,

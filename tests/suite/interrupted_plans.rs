@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::common::{contents, folder_with, text};
+use super::common::{contents, folder_with, journal_of, state_home, text};
 
 /// The winner needs 120 runs to be confirmed: long enough to be hit in the middle.
 const EXPERIMENT: &str = r#"
@@ -40,6 +40,7 @@ fn fleetsim(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     command
         .current_dir(folder)
+        .env("XDG_STATE_HOME", state_home())
         .args(args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -57,7 +58,7 @@ fn finished(mut command: Command) -> (Option<i32>, String, String) {
 
 fn until_some_runs_are_kept(folder: &Path, child: &mut Child) {
     let patience = Instant::now() + Duration::from_secs(60);
-    while fs::metadata(folder.join(".out.fleetsim-runs")).map_or(0, |file| file.len()) < 4_000 {
+    while fs::metadata(journal_of(&folder.join("out"))).map_or(0, |file| file.len()) < 4_000 {
         assert!(Instant::now() < patience, "the search keeps its runs");
         assert!(
             child.try_wait().expect("a child").is_none(),
@@ -112,8 +113,8 @@ fn a_stopped_and_killed_search_resumes_and_ends_with_the_same_bytes() {
         "{told}"
     );
     assert!(
-        !at.join(".out.fleetsim-runs").exists(),
-        "nothing is left beside the plan"
+        !journal_of(&at.join("out")).exists(),
+        "nothing is left in the user's folder"
     );
     let (code, second, told) = finished(fleetsim(
         at,

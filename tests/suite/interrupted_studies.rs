@@ -2,14 +2,14 @@
 //! resumed is byte for byte what was never interrupted.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fleetsim::results::Provenance;
 use tempfile::TempDir;
 
-use super::common::{contents, folder_with};
+use super::common::{contents, folder_with, journal_of, state_home};
 
 /// Some hundred runs: long enough to be hit in the middle.
 const EXPERIMENT: &str = r#"
@@ -37,6 +37,7 @@ fn study(folder: &Path, out: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     command
         .current_dir(folder)
+        .env("XDG_STATE_HOME", state_home())
         .args(["run", ".", "--replicates", REPLICATES, "--out", out]);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
@@ -50,10 +51,6 @@ fn finished(mut command: Command) -> (Option<i32>, String) {
     )
 }
 
-fn journal(folder: &Path, out: &str) -> PathBuf {
-    folder.join(format!(".{out}.fleetsim-runs"))
-}
-
 /// Waits until the study has kept some runs.
 fn until_some_runs_are_kept(folder: &Path, out: &str, child: &mut Child) {
     until_kept(20_000, folder, out, child);
@@ -61,7 +58,7 @@ fn until_some_runs_are_kept(folder: &Path, out: &str, child: &mut Child) {
 
 fn until_kept(bytes: u64, folder: &Path, out: &str, child: &mut Child) {
     let patience = Instant::now() + Duration::from_secs(60);
-    while fs::metadata(journal(folder, out)).map_or(0, |file| file.len()) < bytes {
+    while fs::metadata(journal_of(&folder.join(out))).map_or(0, |file| file.len()) < bytes {
         assert!(Instant::now() < patience, "the study keeps its runs");
         assert!(
             child.try_wait().expect("a child").is_none(),
@@ -87,14 +84,14 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
         "{stderr}"
     );
     assert!(
-        !journal(at, "out").exists(),
-        "nothing is left beside the results"
+        !journal_of(&at.join("out")).exists(),
+        "nothing is left in the user's folder"
     );
     let left: Vec<_> = fs::read_dir(at)
         .expect("readable")
         .map(|entry| entry.expect("readable").file_name())
         .collect();
-    assert_eq!(left.len(), 2, "the experiment, and the results: {left:?}");
+    assert_eq!(left.len(), 2, "the experiment and its results: {left:?}");
     let (code, stderr) = finished(study(at, "never-interrupted"));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.ends_with("results: never-interrupted\n"), "{stderr}");
@@ -162,11 +159,13 @@ fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
     let folder = experiment();
     let at = folder.path();
     let mut full = Command::new("sh");
-    full.current_dir(at).args([
-        "-c",
-        "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"",
-        env!("CARGO_BIN_EXE_fleetsim"),
-    ]);
+    full.current_dir(at)
+        .env("XDG_STATE_HOME", state_home())
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_fleetsim"),
+        ]);
     full.args(["run", ".", "--replicates", REPLICATES, "--out", "out"])
         .stdout(Stdio::null());
     let (code, stderr) = finished(full);
@@ -202,6 +201,7 @@ fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     command
         .current_dir(folder)
+        .env("XDG_STATE_HOME", state_home())
         .args(["run", ".", "--threads", threads, "--out", out]);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
@@ -296,7 +296,7 @@ fn a_read_only_folder_is_reported_and_no_run_is_lost() {
     until_some_runs_are_kept(&at.join("results"), "out", &mut killed);
     killed.kill().expect("killed");
     killed.wait().expect("dead");
-    let kept = fs::read(journal(&at.join("results"), "out")).expect("kept runs");
+    let kept = fs::read(journal_of(&at.join("results/out"))).expect("kept runs");
     let names = || {
         let entries = fs::read_dir(at.join("results")).expect("a folder");
         entries
@@ -330,7 +330,7 @@ fn a_read_only_folder_is_reported_and_no_run_is_lost() {
         }
     }
     assert!(
-        fs::read(journal(&at.join("results"), "out")).expect("still there") == kept,
+        fs::read(journal_of(&at.join("results/out"))).expect("still there") == kept,
         "no run is lost"
     );
     assert_eq!(names(), left, "nothing is left beside them");

@@ -26,6 +26,7 @@ mod failures;
 mod figures;
 mod forecast;
 mod foreign_repositories;
+mod forged_runs;
 mod imports;
 mod init;
 mod interrupted_plans;

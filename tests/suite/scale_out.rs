@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::common::{contents, fleetsim, folder_with, python_with, root, text};
+use super::common::{contents, fleetsim, folder_with, python_with, root, state_home, text};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fleetsim");
 
@@ -78,6 +78,7 @@ fn a_sweep_with_dask_survives_a_killed_worker_and_has_the_bytes_of_a_single_run(
         let mut command = Command::new(&python);
         command
             .current_dir(at)
+            .env("XDG_STATE_HOME", state_home())
             .args(["-m", "dask"])
             .args(args)
             .args(["--host", "127.0.0.1", "--scheduler-file", "s"]);
@@ -94,6 +95,7 @@ fn a_sweep_with_dask_survives_a_killed_worker_and_has_the_bytes_of_a_single_run(
     let mut sweep = Command::new(&python);
     sweep
         .current_dir(at)
+        .env("XDG_STATE_HOME", state_home())
         .arg(root().join("scale-out/sweep.py"))
         .args(["--program", PROGRAM]);
     sweep.args([
@@ -115,7 +117,7 @@ fn a_sweep_with_dask_survives_a_killed_worker_and_has_the_bytes_of_a_single_run(
     let mut sweep = Started(sweep.spawn().expect("started"));
     // Both workers simulate a shard, and no shard is complete.
     until("both workers begin a shard", || {
-        count(&at.join("shards"), ".fleetsim-runs") == 2
+        count(&at.join("shards"), ".fleetsim-new-study.lock") == 2
     });
     assert_eq!(
         count(&at.join("shards"), "-of-4"),
@@ -231,6 +233,7 @@ fn command_in(at: &Path, program: &str) -> Command {
         format!("{programs}:{}", std::env::var("PATH").unwrap_or_default()),
     );
     command
+        .env("XDG_STATE_HOME", state_home())
         .env_remove("JOB_COMPLETION_INDEX")
         .env_remove("SLURM_ARRAY_TASK_ID");
     command

@@ -116,7 +116,8 @@ fn records(at: &Path, shards: Option<&str>) -> (Vec<VariantRecord>, DrawnRuns, [
     let varied =
         VariedExperiment::load(&at.join("luck.yaml"), &Overrides::default()).expect("valid");
     let home = tempfile::tempdir().expect("a temporary folder");
-    let journal = Journal::open(&home.path().join("out"), b"key").expect("a journal");
+    let journal =
+        Journal::open_in(home.path(), &home.path().join("out"), b"key").expect("a journal");
     if let Some(shards) = shards {
         journal.add(
             ShardSet::read(&[at.join(shards)])

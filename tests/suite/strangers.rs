@@ -7,12 +7,12 @@ use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::common::{contents, fleetsim, folder_with, text};
+use super::common::{contents, fleetsim, folder_with, state_home, text};
 
 const EXPERIMENT: &str = "
 name: small
@@ -195,9 +195,112 @@ fn paths_and_links_in_results_lead_nowhere_else() {
 fn hidden_files_beside_results_that_are_links_are_not_written_through() {
     let home = results();
     let at = home.path();
-    symlink(at.join("victim.csv"), at.join(".out.fleetsim-runs")).expect("linked");
-    refused(at, &["reproduce", "out"], 1, "not a regular file");
-    unharmed(at);
+    let commands = [
+        &["reproduce", "out"][..],
+        &["run", "small", "--out", "out"],
+        &["report", "out"],
+    ];
+    for hidden in [
+        ".out.fleetsim-runs",
+        ".out.fleetsim-new-study.lock",
+        ".out.fleetsim-new-99-0.lock",
+        ".out.fleetsim-new-99-0",
+    ] {
+        for command in commands {
+            if !at.join(hidden).is_symlink() {
+                symlink(at.join("victim.csv"), at.join(hidden)).expect("linked");
+            }
+            let output = called(at, command);
+            let stderr = text(&output.stderr);
+            assert!(output.status.success(), "{command:?}, {hidden}: {stderr}");
+            unharmed(at);
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_report_leaves_is_removed_by_the_next_one() {
+    let home = results();
+    let at = home.path();
+    let (all, results) = (names(at), contents(&at.join("out")));
+    // Killed before it created its folder or after it published it, and before that.
+    fs::write(at.join(".out.fleetsim-new-99-0.lock"), "").expect("written");
+    fs::write(at.join(".out.fleetsim-new-study.lock"), "").expect("written");
+    fs::create_dir(at.join(".out.fleetsim-new-98-1")).expect("made");
+    // Its process still runs.
+    let in_use = at.join(".out.fleetsim-new-97-0.lock");
+    let lock = File::create(&in_use).expect("written");
+    lock.lock().expect("free");
+    assert!(called(at, &["report", "out"]).status.success());
+    assert!(in_use.exists());
+    drop(lock);
+    assert!(called(at, &["report", "out"]).status.success());
+    assert_eq!(names(at), all);
+    for delay in [5, 20, 40, 80, 160, 320] {
+        let mut killed = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+        killed.current_dir(at).args(["report", "out"]);
+        killed.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut killed = killed.spawn().expect("started");
+        std::thread::sleep(Duration::from_millis(delay));
+        killed.kill().expect("killed");
+        killed.wait().expect("dead");
+        assert!(called(at, &["report", "out"]).status.success());
+        assert_eq!(names(at), all, "after {delay} ms");
+        assert!(contents(&at.join("out")) == results, "after {delay} ms");
+    }
+}
+
+#[test]
+fn a_provenance_with_more_variants_than_an_experiment_can_have_is_refused_soon() {
+    let home = results();
+    let (at, out) = (home.path(), home.path().join("out"));
+    let forge_variants = |count: usize| {
+        forge(&out, |provenance| {
+            let first = provenance["variants"][0].clone();
+            let variant = |number: usize| {
+                let setting = json!({"path": "registry.egress", "name": "egress", "value": format!("{number}")});
+                let mut variant = first.clone();
+                if number > 0 {
+                    variant["variant"] = json!(format!("bound egress={number}"));
+                }
+                variant["settings"] = json!([setting]);
+                variant
+            };
+            provenance["variants"] = (0..count).map(variant).collect();
+        });
+    };
+    forge_variants(200_000);
+    let export = &["export", "out", "--to", "trace", "-o", "trace.json"][..];
+    for command in [
+        &["report", "out"][..],
+        &["reproduce", "out"],
+        &["merge", "out"],
+        &["run", "small", "--out", "out"],
+        export,
+    ] {
+        let began = Instant::now();
+        let error = "it must have at most 10000 variants, but it has 200000";
+        refused(at, command, 2, error);
+        // It took more than 20 s; this is an unoptimised program on a busy machine.
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(10), "{command:?}: {took:?}");
+    }
+    // As many as an experiment can have take no time that grows with their square.
+    forge_variants(10_000);
+    for command in [&["report", "out"][..], export] {
+        let began = Instant::now();
+        let output = called(at, command);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(20), "{command:?}: {took:?}");
+    }
+    fs::write(out.join("provenance.json"), vec![b' '; 100_000_001]).expect("written");
+    refused(
+        at,
+        &["report", "out"],
+        2,
+        "it has more than 100000000 bytes",
+    );
 }
 
 #[test]
@@ -529,6 +632,7 @@ fn a_signal_leaves_nothing_whenever_it_comes() {
             let mut child = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
             child
                 .current_dir(at)
+                .env("XDG_STATE_HOME", state_home())
                 .args(command)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
@@ -539,12 +643,7 @@ fn a_signal_leaves_nothing_whenever_it_comes() {
                 .status()
                 .expect("kill");
             child.wait().expect("ended");
-            // Runs that are saved stay for the next attempt.
-            let left: Vec<String> = names(at)
-                .into_iter()
-                .filter(|name| name != ".out.fleetsim-runs")
-                .collect();
-            assert_eq!(left, all, "{command:?} after {delay} ms");
+            assert_eq!(names(at), all, "{command:?} after {delay} ms");
             assert!(
                 contents(&at.join("out")) == results,
                 "{command:?} after {delay} ms"

@@ -1,5 +1,6 @@
 //! The recorded results of an experiment, arranged by variant for charts and tables.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use itertools::Itertools;
@@ -177,10 +178,18 @@ impl Results {
             clusters,
             ..
         } = &self.tables;
-        let replicate = self.tables.clusters.first().map(|(key, _)| key.replicate);
-        let is_displayed = |run: &RunRow, info: &VariantInfo| {
-            run.variant == info.variant && Some(run.replicate) == replicate
-        };
+        let replicate = clusters.first().map(|(key, _)| key.replicate);
+        let runs = by_variant(runs.iter().map(|run| (run.variant.as_str(), run)));
+        let draws = by_variant(self.draws.iter().map(|run| (run.variant.as_str(), run)));
+        let timeline = by_variant(timeline.iter().map(|row| (row.variant.as_str(), row)));
+        let clusters = by_variant(
+            clusters
+                .iter()
+                .map(|(key, row)| (key.variant.as_str(), row)),
+        );
+        let summary = by_variant(summary.iter().map(|row| (row.variant.as_str(), row)));
+        let uncertain = self.uncertainty.iter();
+        let uncertain = by_variant(uncertain.map(|row| (row.variant.as_str(), row)));
         let settings: Vec<&[Setting]> = self
             .provenance
             .variants
@@ -190,47 +199,40 @@ impl Results {
         let product = |info: &'r VariantInfo| (info.product.as_str(), info.is_bound);
         let products: Vec<(&str, bool)> = self.provenance.variants.iter().map(product).collect();
         let styles = CurveStyle::of(&compared(&settings), &products);
-        let of = |(index, info): (usize, &'r VariantInfo)| VariantResults {
-            style: styles[index],
-            displayed: runs.iter().find(|run| is_displayed(run, info)),
-            index,
-            info,
-            runs: runs
-                .iter()
-                .filter(|run| run.variant == info.variant)
-                .collect(),
-            draws: self
-                .draws
-                .iter()
-                .filter(|run| run.variant == info.variant)
-                .collect(),
-            timeline: timeline
-                .iter()
-                .filter(|row| row.variant == info.variant)
-                .collect(),
-            clusters: clusters
-                .iter()
-                .filter(|(key, _)| key.variant == info.variant)
-                .map(|(_, row)| row)
-                .collect(),
-            summary: summary
-                .iter()
-                .filter(|row| row.variant == info.variant)
-                .collect(),
-            uncertain: self
-                .uncertainty
-                .iter()
-                .filter(|row| row.variant == info.variant)
-                .collect(),
-        };
-        self.provenance
-            .variants
-            .iter()
-            .enumerate()
-            .map(of)
-            .filter(|variant| !variant.runs.is_empty())
-            .collect()
+        let mut variants = Vec::new();
+        for (index, info) in self.provenance.variants.iter().enumerate() {
+            let name = info.variant.as_str();
+            let Some(runs) = runs.get(name) else {
+                continue;
+            };
+            let mut of_displayed = runs.iter().filter(|run| Some(run.replicate) == replicate);
+            variants.push(VariantResults {
+                style: styles[index],
+                displayed: of_displayed.next().copied(),
+                index,
+                info,
+                runs: runs.clone(),
+                draws: rows_of(&draws, name),
+                timeline: rows_of(&timeline, name),
+                clusters: rows_of(&clusters, name),
+                summary: rows_of(&summary, name),
+                uncertain: rows_of(&uncertain, name),
+            });
+        }
+        variants
     }
+}
+
+/// The rows of a table by the variants that they belong to.
+type RowsByVariant<'r, Row> = HashMap<&'r str, Vec<&'r Row>>;
+
+fn by_variant<'r, Row>(rows: impl Iterator<Item = (&'r str, &'r Row)>) -> RowsByVariant<'r, Row> {
+    grouped(rows).into_iter().collect()
+}
+
+/// The rows of one variant, in the order of the table; none where the table does not have it.
+fn rows_of<'r, Row>(rows: &RowsByVariant<'r, Row>, variant: &str) -> Vec<&'r Row> {
+    rows.get(variant).cloned().unwrap_or_default()
 }
 
 /// The replicate that curves and fleets show, the same in all variants. Counts are the least and the greatest of the

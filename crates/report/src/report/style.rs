@@ -91,20 +91,20 @@ impl CurveStyle {
         let colours: Vec<usize> = products.iter().map(colour).collect();
         let mut styles = vec![Self::default(); products.len()];
         for (world, members) in groups.iter().enumerate() {
-            for (at, &member) in members.iter().enumerate() {
+            // Of each product, the members of the group.
+            let mut alike = [0; SERIES.len()];
+            for &member in members {
                 let product = colours[member];
-                let alike = |members: &[usize]| {
-                    members
-                        .iter()
-                        .filter(|&&other| colours[other] == product)
-                        .count()
-                };
                 styles[member] = Self {
                     product,
-                    place: alike(&members[..at]),
-                    of: alike(members),
+                    place: alike[product],
+                    of: 0,
                     world,
                 };
+                alike[product] += 1;
+            }
+            for &member in members {
+                styles[member].of = alike[colours[member]];
             }
         }
         styles

@@ -5,6 +5,9 @@
 //! each combination of the others. Compared variants use the same random numbers as far as they have the same
 //! clusters.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use itertools::Itertools;
 
 use super::Setting;
@@ -60,15 +63,27 @@ pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
 
 /// The items of each key; keys are in order of first appearance, items in their own.
 #[must_use]
-pub fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for (key, item) in items {
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, members)) => members.push(item),
-            None => groups.push((key, vec![item])),
-        }
+pub fn grouped<K: Eq + Hash, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    /// The items of one key, and the place of the first of them among all.
+    struct Members<T> {
+        first: usize,
+        items: Vec<T>,
     }
-    groups
+    let mut groups: HashMap<K, Members<T>> = HashMap::new();
+    for (place, (key, item)) in items.into_iter().enumerate() {
+        let members = groups.entry(key).or_insert_with(|| Members {
+            first: place,
+            items: Vec::new(),
+        });
+        members.items.push(item);
+    }
+    // Every group has another first place, so the order of the map does not matter.
+    let in_order = groups
+        .into_iter()
+        .sorted_unstable_by_key(|(_, members)| members.first);
+    in_order
+        .map(|(key, members)| (key, members.items))
+        .collect()
 }
 
 #[cfg(test)]

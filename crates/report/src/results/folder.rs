@@ -70,10 +70,9 @@ impl Publication {
         // All that the folder has of the inputs stays. Copies are often left out of what is shared.
         let is_copy =
             |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
-        let inputs: Vec<String> = files_below(target)?
-            .keys()
-            .filter(is_copy)
-            .cloned()
+        let inputs: BTreeSet<String> = files_below(target)?
+            .into_keys()
+            .filter(|path| is_copy(&path))
             .collect();
         let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
         let listed = provenance
@@ -92,6 +91,14 @@ impl Publication {
             renewed.write(&table.path, &unchanged(target, &table)?)?;
         }
         Ok(renewed)
+    }
+
+    /// Keeps other studies from the same folder until this one is published or dropped.
+    ///
+    /// # Errors
+    /// When another process has a study that will be published there, or the file system has no locks.
+    pub fn begin_study(&mut self) -> Result<(), ResultsError> {
+        self.staging.begin_study()
     }
 
     /// The folder to replace or create, with links resolved.
@@ -275,8 +282,13 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
             wanted: experiment.to_owned(),
         });
     }
+    let listed: BTreeSet<&str> = earlier
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
     for (path, file) in files_below(target)? {
-        if path != PROVENANCE_FILE && earlier.files.iter().all(|listed| listed.path != path) {
+        if path != PROVENANCE_FILE && !listed.contains(path.as_str()) {
             return Err(ResultsError::UnlistedFile(file));
         }
     }

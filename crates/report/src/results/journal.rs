@@ -1,89 +1,73 @@
 //! Saves the finished runs of a study in progress, so that an interrupted or killed study can be resumed.
 //!
-//! A journal is one hidden file beside the results folder. It starts with the study's key and gets one entry for each
-//! finished run, in the order in which they finish. An entry ends in a checksum, so that an entry truncated
-//! by a kill or a full disk is detected; it is removed and its run simulated again. The file is locked while a study
-//! writes it, so that two studies never write the same results.
+//! A journal belongs to the user who made it: it is a file in a folder that only this user can write to
+//! ([`state_folder`]), and not beside the results. There it could have arrived with an experiment or with results of
+//! somebody else, and a forged run looks like any other. Its name is the SHA-256 of the path of the results, with links
+//! resolved. It starts with the study's key and gets one entry for each finished run, in the order in which they finish
+//! ([`super::saved_runs`]). An entry truncated by a kill or a full disk is removed, and its run simulated again.
 //!
-//! Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an entry that is
-//! verified when it is read is equally safe.
+//! Why not a signature of a journal beside the results? It needs a secret, which would be in the same folder, and
+//! cryptography besides. Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an
+//! entry that is verified when it is read is equally safe.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use crc::{CRC_32_ISCSI, Crc};
-use sha2::{Digest, Sha256};
-
+use super::provenance::sha256;
+use super::saved_runs::{self, HEAD_BYTES};
 use super::shard::{RunId, StudyShard};
 use super::staging::hidden;
-use super::{ResultsError, RunRecord};
-use fleetsim_units::io::open_own;
+use super::{ResultsError, RunRecord, SHARD_RUNS_FILE};
+use fleetsim_units::io::{open_own, state_folder};
 
-/// Starts every journal: the file type, and the version of its entries.
-const MAGIC: &[u8; 16] = b"fleetsim-runs-03";
-/// The checksum of an entry.
-static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+/// Ends the name of every journal.
+const ENDING: &str = ".runs";
 
-/// The finished runs of a study in progress. Dropped, it stays on disk; [`Journal::finish`] removes it.
+/// A journal that nobody has resumed for so long is removed by the next study, whatever its results were.
+const FORGOTTEN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// The finished runs of a study in progress. Dropped, its file stays on disk; [`Journal::finish`] removes it.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
-    file: Mutex<File>,
+    file: Option<JournalFile>,
+    /// The runs of a shard that has no file.
+    in_memory: Mutex<BTreeMap<RunId, RunRecord>>,
     kept: Mutex<HashMap<RunId, RunRecord>>,
     found: usize,
     written: AtomicUsize,
     shard: Option<StudyShard>,
 }
 
-/// The bytes of a file with these runs, in the format of journals.
-pub(super) fn encode_runs(key: &[u8], runs: &BTreeMap<RunId, RunRecord>) -> Vec<u8> {
-    let mut bytes = head(key);
-    bytes.extend(runs.iter().flat_map(encode));
-    bytes
-}
-
-/// The runs of a file that [`encode_runs`] made with this key. `None` for any other file.
-pub(super) fn decode_runs(key: &[u8], bytes: &[u8]) -> Option<Vec<(RunId, RunRecord)>> {
-    let (runs, whole) = decode(bytes.strip_prefix(head(key).as_slice())?);
-    (head(key).len() + whole == bytes.len()).then_some(runs)
-}
-
-fn head(key: &[u8]) -> Vec<u8> {
-    [MAGIC.as_slice(), &Sha256::digest(key)].concat()
-}
-
-fn encode(entry: (&RunId, &RunRecord)) -> Vec<u8> {
-    postcard::to_stdvec_crc32(&entry, CHECKSUM.digest()).expect("plain rows are always encoded")
-}
-
-/// The runs up to the first truncated entry, and the number of their bytes.
-fn decode(bytes: &[u8]) -> (Vec<(RunId, RunRecord)>, usize) {
-    let (mut runs, mut rest) = (Vec::new(), bytes);
-    while let Ok((entry, after)) = postcard::take_from_bytes_crc32(rest, CHECKSUM.digest()) {
-        runs.push(entry);
-        rest = after;
-    }
-    (runs, bytes.len() - rest.len())
+#[derive(Debug)]
+struct JournalFile {
+    path: PathBuf,
+    /// Locked, so that two studies never write to one journal.
+    file: Mutex<File>,
 }
 
 impl Journal {
-    /// Opens the journal of the results at `target`, and reads the runs that an earlier study saved. `key` identifies
-    /// runs: program, inputs, seed. Runs saved under another key are discarded.
+    /// Opens the user's journal of the results at `target`, and reads the runs that an earlier study saved. `key`
+    /// identifies runs: program, inputs, seed. Runs saved under another key are discarded.
+    ///
+    /// # Errors
+    /// When another study is writing the same results, or the user has no folder of state that can be written.
+    pub fn open(target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
+        let folder = state_folder().map_err(ResultsError::NoState)?;
+        Self::open_in(&folder, target, key)
+    }
+
+    /// As [`Journal::open`], with journals in `folder`, which only the user can write to.
     ///
     /// # Errors
     /// When another study is writing the same results, or the file system fails.
-    pub fn open(target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
-        let name = target
-            .file_name()
-            .ok_or_else(|| ResultsError::NotAFolder(target.to_owned()))?;
-        let path = target.with_file_name(hidden(name, "runs"));
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(ResultsError::io("create the folder", parent))?;
-        }
+    pub fn open_in(folder: &Path, target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
+        remove_forgotten(folder);
+        let path = folder.join(name_of(target)?);
         let mut file = open_own(&path).map_err(ResultsError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -92,34 +76,47 @@ impl Journal {
                 return Err(ResultsError::io("lock", &path)(source));
             }
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)
+        let saved = saved_runs::read_file(&mut BufReader::new(&file), key)
             .map_err(ResultsError::io("read", &path))?;
-        let head = head(key);
-        let (mut kept, mut whole) = (HashMap::new(), 0);
-        if let Some(rest) = bytes.strip_prefix(head.as_slice()) {
-            let (runs, length) = decode(rest);
-            kept.extend(runs);
-            whole = head.len() + length;
-        }
-        file.set_len(whole as u64)
+        file.set_len(saved.bytes)
             .map_err(ResultsError::io("truncate", &path))?;
         file.seek(SeekFrom::End(0))
             .map_err(ResultsError::io("read", &path))?;
-        if whole == 0 {
-            file.write_all(&head)
+        if saved.bytes == 0 {
+            file.write_all(&saved_runs::head(key))
                 .map_err(ResultsError::io("write", &path))?;
         }
-        let found = kept.len();
-        let (file, kept) = (Mutex::new(file), Mutex::new(kept));
+        let kept: HashMap<RunId, RunRecord> = saved.runs.into_iter().collect();
         Ok(Self {
-            path,
-            file,
-            kept,
-            found,
+            found: kept.len(),
+            kept: Mutex::new(kept),
+            file: Some(JournalFile {
+                path,
+                file: Mutex::new(file),
+            }),
+            ..Self::unsaved()
+        })
+    }
+
+    /// A journal without a file: no run is found, and none is saved for another study.
+    #[must_use]
+    pub fn unsaved() -> Self {
+        Self {
+            file: None,
+            in_memory: Mutex::default(),
+            kept: Mutex::default(),
+            found: 0,
             written: AtomicUsize::new(0),
             shard: None,
-        })
+        }
+    }
+
+    /// A file with runs beside the results at `target`, where versions before 0.3 had their journals. Nothing reads it:
+    /// it may have come with the results.
+    #[must_use]
+    pub fn beside(target: &Path) -> Option<PathBuf> {
+        let path = target.with_file_name(hidden(target.file_name()?, "runs"));
+        fs::symlink_metadata(&path).is_ok().then_some(path)
     }
 
     /// Limits the study to the runs of a shard, or to none.
@@ -148,25 +145,30 @@ impl Journal {
         }
     }
 
-    /// All runs that are saved here, by this study and an earlier one, as the bytes of a file, and their number.
+    /// All runs of a shard, simulated now or by an earlier study, as the bytes of a file, and their number.
     ///
     /// # Errors
     /// When the file system fails.
-    pub fn saved_runs(&self, key: &[u8]) -> Result<(u64, Vec<u8>), ResultsError> {
-        let bytes = fs::read(&self.path).map_err(ResultsError::io("read", &self.path))?;
-        // Of a run that was simulated again for its details, the last entry.
-        let runs: BTreeMap<RunId, RunRecord> =
-            decode(bytes.get(head(b"").len()..).unwrap_or_default())
-                .0
-                .into_iter()
-                .collect();
-        Ok((runs.len() as u64, encode_runs(key, &runs)))
+    pub fn shard_runs(&self, key: &[u8]) -> Result<(u64, Vec<u8>), ResultsError> {
+        let mut runs = self.in_memory.lock().expect("no holder panics").clone();
+        if let Some(journal) = &self.file {
+            let failed = || ResultsError::io("read", &journal.path);
+            let mut file = journal.file.lock().expect("no holder panics");
+            file.seek(SeekFrom::Start(HEAD_BYTES)).map_err(failed())?;
+            let saved = saved_runs::read_entries(&mut BufReader::new(&*file)).map_err(failed())?;
+            file.seek(SeekFrom::End(0)).map_err(failed())?;
+            // Of a run that was simulated again for its details, the last entry.
+            runs.extend(saved.runs);
+        }
+        let bytes = saved_runs::file_of(key, &runs)
+            .map_err(ResultsError::io("write", Path::new(SHARD_RUNS_FILE)))?;
+        Ok((runs.len() as u64, bytes))
     }
 
-    /// Where it is.
+    /// Where its file is. `None` without one.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|file| file.path.as_path())
     }
 
     /// Number of runs that an earlier study saved.
@@ -175,13 +177,14 @@ impl Journal {
         self.found
     }
 
-    /// Number of runs in it now.
+    /// Number of runs in its file now.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.found + self.written.load(Ordering::Relaxed)
     }
 
-    /// The run, if an earlier study saved it; only the first call returns it.
+    /// The run, if an earlier study saved it; only the first call returns it. Whether it is the run that the study has
+    /// under this number is for the caller to check.
     #[must_use]
     pub fn take(&self, id: RunId) -> Option<RunRecord> {
         self.kept.lock().expect("no holder panics").remove(&id)
@@ -192,10 +195,17 @@ impl Journal {
     /// # Errors
     /// When the file system fails, for instance because the disk is full. Runs saved before stay saved.
     pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
-        let entry = encode((&id, run));
-        let mut file = self.file.lock().expect("no holder panics");
-        file.write_all(&entry)
-            .map_err(ResultsError::io("save a finished run in", &self.path))?;
+        let Some(journal) = &self.file else {
+            if self.shard.is_some() {
+                let mut in_memory = self.in_memory.lock().expect("no holder panics");
+                in_memory.insert(id, run.clone());
+            }
+            return Ok(());
+        };
+        let failed = || ResultsError::io("save a finished run in", &journal.path);
+        let entry = saved_runs::entry(id, run).map_err(failed())?;
+        let mut file = journal.file.lock().expect("no holder panics");
+        file.write_all(&entry).map_err(failed())?;
         self.written.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -205,8 +215,50 @@ impl Journal {
     /// # Errors
     /// When the file system fails.
     pub fn finish(self) -> Result<(), ResultsError> {
-        fs::remove_file(&self.path).map_err(ResultsError::io("remove", &self.path))
+        match &self.file {
+            Some(JournalFile { path, .. }) => {
+                fs::remove_file(path).map_err(ResultsError::io("remove", path))
+            }
+            None => Ok(()),
+        }
     }
+}
+
+/// The name of the journal of the results at `target`: one for each place, however it is named.
+fn name_of(target: &Path) -> Result<String, ResultsError> {
+    let name = target
+        .file_name()
+        .ok_or_else(|| ResultsError::NotAFolder(target.to_owned()))?;
+    let parent = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let place = parent
+        .canonicalize()
+        .map_err(ResultsError::io("access", parent))?
+        .join(name);
+    let digest = sha256(place.as_os_str().as_encoded_bytes());
+    Ok(format!("{digest}{ENDING}"))
+}
+
+/// Removes the journals of studies that nobody resumed. What cannot be removed stays.
+fn remove_forgotten(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().ends_with(ENDING)
+            && is_forgotten(&entry.path()).unwrap_or(false)
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether nobody has written to this journal for a long time, and no study uses it.
+fn is_forgotten(path: &Path) -> std::io::Result<bool> {
+    let modified = fs::metadata(path)?.modified()?;
+    if modified.elapsed().unwrap_or_default() < FORGOTTEN {
+        return Ok(false);
+    }
+    Ok(File::open(path)?.try_lock().is_ok())
 }
 
 #[cfg(test)]
@@ -214,13 +266,39 @@ mod tests {
     use super::*;
     use crate::results::testing::run_record;
 
+    /// A folder with journals, and the place of results.
+    struct Home {
+        folder: tempfile::TempDir,
+        target: PathBuf,
+    }
+
+    impl Home {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let target = folder.path().join("waves");
+            Self { folder, target }
+        }
+
+        fn open(&self, key: &[u8]) -> Result<Journal, ResultsError> {
+            Journal::open_in(self.folder.path(), &self.target, key)
+        }
+
+        fn opened(&self, key: &[u8]) -> Journal {
+            self.open(key).expect("opened")
+        }
+
+        fn journal(&self) -> PathBuf {
+            let name = name_of(&self.target).expect("a name");
+            self.folder.path().join(name)
+        }
+    }
+
     #[test]
     fn runs_of_a_killed_study_are_found_again_except_for_a_truncated_one() {
-        let home = tempfile::tempdir().expect("a temporary folder");
-        let target = home.path().join("results/waves");
-        let path = home.path().join("results/.waves.fleetsim-runs");
+        let home = Home::new();
+        let path = home.journal();
         let (one, two) = (run_record(0, 17), run_record(1, 23));
-        let journal = Journal::open(&target, b"key").expect("opened");
+        let journal = home.opened(b"key");
         assert_eq!(journal.found(), 0);
         journal.keep((0, 0), &one).expect("kept");
         let whole = fs::metadata(&path).expect("there").len();
@@ -233,7 +311,7 @@ mod tests {
                 .open(&path)
                 .and_then(|file| file.set_len(cut))
                 .expect("truncate");
-            let journal = Journal::open(&target, b"key").expect("opened");
+            let journal = home.opened(b"key");
             assert_eq!(journal.found(), 1, "cut at {cut} of {end}");
             assert_eq!(journal.take((0, 0)), Some(one.clone()), "to the last bit");
             assert_eq!((journal.take((0, 0)), journal.take((0, 1))), (None, None));
@@ -243,7 +321,7 @@ mod tests {
             drop(journal);
             assert_eq!(fs::metadata(&path).expect("there").len(), end);
         }
-        let journal = Journal::open(&target, b"key").expect("opened");
+        let journal = home.opened(b"key");
         assert_eq!(journal.found(), 2);
         journal.finish().expect("removed");
         assert!(!path.exists());
@@ -251,36 +329,102 @@ mod tests {
 
     #[test]
     fn runs_of_another_key_or_a_damaged_entry_are_simulated_again() {
-        let home = tempfile::tempdir().expect("a temporary folder");
-        let target = home.path().join("waves");
-        let path = home.path().join(".waves.fleetsim-runs");
-        let keep = |key: &[u8]| {
-            let journal = Journal::open(&target, key).expect("opened");
-            let found = journal.found();
+        let home = Home::new();
+        let found_and_kept = |key: &[u8]| {
+            let journal = home.opened(key);
             journal.keep((0, 0), &run_record(0, 1)).expect("kept");
-            found
+            journal.found()
         };
-        assert_eq!(keep(b"seed 1"), 0);
-        assert_eq!(keep(b"seed 2"), 0, "another seed");
-        let mut bytes = fs::read(&path).expect("there");
+        assert_eq!(found_and_kept(b"seed 1"), 0);
+        assert_eq!(found_and_kept(b"seed 2"), 0, "another seed");
+        let mut bytes = fs::read(home.journal()).expect("there");
         *bytes.last_mut().expect("not empty") ^= 1;
-        fs::write(&path, bytes).expect("damaged");
-        assert_eq!(keep(b"seed 2"), 0, "a flipped bit");
+        fs::write(home.journal(), bytes).expect("damaged");
+        assert_eq!(found_and_kept(b"seed 2"), 0, "a flipped bit");
+    }
+
+    #[test]
+    fn results_have_one_journal_however_they_are_named_and_no_other_results_have_it() {
+        let home = Home::new();
+        let at = home.folder.path();
+        fs::create_dir(at.join("deep")).expect("created");
+        let same = name_of(&at.join("deep/../waves")).expect("a name");
+        assert_eq!(at.join(same), home.journal());
+        for other in ["deep/waves", "waves2"] {
+            let other = name_of(&at.join(other)).expect("a name");
+            assert_ne!(at.join(other), home.journal());
+        }
+        name_of(&at.join("..")).expect_err("no name");
     }
 
     #[test]
     fn two_studies_never_write_the_same_results() {
-        let home = tempfile::tempdir().expect("a temporary folder");
-        let target = home.path().join("waves");
-        let first = Journal::open(&target, b"key").expect("opened");
-        let error = Journal::open(&target, b"key")
-            .expect_err("it is in use")
-            .to_string();
+        let home = Home::new();
+        let first = home.opened(b"key");
+        let error = home.open(b"key").expect_err("it is in use").to_string();
         assert!(
             error.contains("another fleetsim process is writing to "),
             "{error}"
         );
         drop(first);
-        Journal::open(&target, b"key").expect("free again");
+        home.opened(b"key");
+    }
+
+    /// The old code read all of it before it looked at the first byte.
+    #[cfg(unix)]
+    #[test]
+    fn a_journal_that_expands_to_terabytes_is_read_up_to_its_first_damaged_entry() {
+        let home = Home::new();
+        let journal = home.opened(b"key");
+        journal.keep((0, 0), &run_record(0, 1)).expect("kept");
+        drop(journal);
+        let whole = fs::metadata(home.journal()).expect("there").len();
+        File::options()
+            .write(true)
+            .open(home.journal())
+            .and_then(|file| file.set_len(1 << 40))
+            .expect("a sparse file");
+        assert_eq!(home.opened(b"key").found(), 1);
+        assert_eq!(fs::metadata(home.journal()).expect("there").len(), whole);
+    }
+
+    #[test]
+    fn a_journal_without_a_file_saves_the_runs_of_a_shard_alone() {
+        let journal = Journal::unsaved();
+        journal.keep((0, 0), &run_record(0, 1)).expect("nothing");
+        assert_eq!((journal.runs(), journal.path()), (0, None));
+        assert_eq!(journal.shard_runs(b"key").expect("in memory").0, 0);
+        let journal = journal.limited_to(StudyShard::new(1, 1));
+        journal.keep((0, 0), &run_record(0, 1)).expect("nothing");
+        assert_eq!(journal.runs(), 0, "no other study finds it");
+        let (runs, bytes) = journal.shard_runs(b"key").expect("in memory");
+        let saved = saved_runs::read_file(&mut bytes.as_slice(), b"key").expect("in memory");
+        assert_eq!(
+            (runs, saved.runs),
+            (1, vec![((0, 0), run_record(0, 1))]),
+            "the shard has it"
+        );
+        journal.finish().expect("nothing to remove");
+    }
+
+    #[test]
+    fn journals_that_nobody_resumes_are_removed_after_three_months() {
+        let home = Home::new();
+        let old = |name: &str, age: Duration| {
+            let path = home.folder.path().join(name);
+            let file = File::create(&path).expect("created");
+            let at = std::time::SystemTime::now() - age;
+            file.set_modified(at).expect("own file");
+            (path, file)
+        };
+        let (forgotten, file) = old("a.runs", 2 * FORGOTTEN);
+        drop(file);
+        let (young, _) = old("b.runs", FORGOTTEN / 2);
+        let (foreign, _) = old("c.txt", 2 * FORGOTTEN);
+        let (in_use, locked) = old("d.runs", 2 * FORGOTTEN);
+        locked.lock().expect("another study uses it");
+        home.opened(b"key");
+        assert!(!forgotten.exists());
+        assert!(young.exists() && foreign.exists() && in_use.exists());
     }
 }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The outcome of a run.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
     /// Every target runs its wanted revision and is ready.
@@ -85,6 +85,16 @@ macro_rules! run_row {
             #[serde(default)]
             pub held_detail: String,
             $($(#[doc = $definition])+ $(#[serde($serde)])? pub $name: $type,)+
+        }
+
+        impl RunRow {
+            /// Every number of a measure that is there, with its unit; also those that do not count.
+            pub(super) fn numbers(&self) -> Vec<(f64, &'static str)> {
+                let all = [$((self.$name.known(), $unit)),+];
+                all.into_iter()
+                    .filter_map(|(value, unit)| Some((value?, unit)))
+                    .collect()
+            }
         }
 
         /// All measures, in the order of their columns.

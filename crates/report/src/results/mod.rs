@@ -32,6 +32,7 @@ mod plan;
 mod provenance;
 mod reach;
 mod rows;
+mod saved_runs;
 mod sensitivity;
 mod shard;
 mod shard_set;

@@ -124,7 +124,7 @@ pub struct WithinLimits {
 }
 
 /// A piece of a product's own file.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Snippet {
     /// The product, and where the text belongs.
     pub place: String,

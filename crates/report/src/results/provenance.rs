@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use itertools::Itertools;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::ResultsError;
 use super::shard::ShardInfo;
-use fleetsim_units::io::read_below;
+use fleetsim_units::io::{read_below, read_below_at_most};
 
 /// The version of the results format; raised when a column changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -30,6 +30,12 @@ pub const RESOLVED_FILE: &str = "resolved.yaml";
 
 /// The folder of a results folder with a copy of every input.
 pub const INPUTS_FOLDER: &str = "inputs";
+
+/// More variants than this are refused, in an experiment and in results.
+pub const MOST_VARIANTS: usize = 10_000;
+
+/// The size limit of a provenance file: ten thousand variants with long names and many settings are smaller.
+const MOST_PROVENANCE_BYTES: u64 = 100_000_000;
 
 /// The name of the provenance file in a results folder.
 pub const PROVENANCE_FILE: &str = "provenance.json";
@@ -225,7 +231,7 @@ impl FileDigest {
 }
 
 /// One value that a sweep put into the experiment.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Setting {
     /// Where it was put: a path of the experiment file.
     pub path: String,
@@ -279,25 +285,27 @@ impl Provenance {
     /// # Errors
     /// When it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
-        let Some((path, text)) = read_if_there(folder, PROVENANCE_FILE)? else {
+        let found = read_below_at_most(folder, PROVENANCE_FILE, MOST_PROVENANCE_BYTES);
+        let Some((path, text)) = if_there(folder, PROVENANCE_FILE, found)? else {
             return Ok(None);
         };
-        let value: Value = serde_json::from_slice(&text).unwrap_or_default();
-        if value["program"] != PROGRAM {
+        let mark: ProvenanceMark = serde_json::from_slice(&text).unwrap_or_default();
+        if mark.program != PROGRAM {
             return Ok(None);
         }
-        match value["schema_version"]
-            .as_u64()
-            .and_then(|found| u32::try_from(found).ok())
+        let version = mark.schema_version.as_u64().map(u32::try_from);
+        if let Some(Ok(found)) = version
+            && found != SCHEMA_VERSION
         {
-            Some(found) if found != SCHEMA_VERSION => Err(ResultsError::SchemaVersion {
+            return Err(ResultsError::SchemaVersion {
                 path,
                 found,
                 expected: SCHEMA_VERSION,
-            }),
-            _ => serde_json::from_slice(&text)
-                .map(Some)
-                .map_err(|source| ResultsError::Provenance(path, source)),
+            });
+        }
+        match serde_json::from_slice(&text).and_then(checked) {
+            Ok(provenance) => Ok(Some(provenance)),
+            Err(source) => Err(ResultsError::Provenance(path, source)),
         }
     }
 
@@ -312,6 +320,25 @@ impl Provenance {
         };
         Self::read(folder)?.ok_or_else(missing)
     }
+}
+
+/// The fields that say whether a file is a provenance that this program can read. All others are skipped.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ProvenanceMark {
+    program: Value,
+    schema_version: Value,
+}
+
+/// Refuses what no experiment has, before anything is done for each variant.
+fn checked(provenance: Provenance) -> Result<Provenance, serde_json::Error> {
+    let variants = provenance.variants.len();
+    if variants > MOST_VARIANTS {
+        return Err(serde_json::Error::custom(format!(
+            "it must have at most {MOST_VARIANTS} variants, but it has {variants}"
+        )));
+    }
+    Ok(provenance)
 }
 
 /// Reads the record that a command of fleetsim writes to `file`.
@@ -346,8 +373,17 @@ pub(super) fn read_if_there(
     folder: &Path,
     name: &str,
 ) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
+    if_there(folder, name, read_below(folder, name))
+}
+
+/// The path and the bytes of a file that was read, or was not there.
+fn if_there(
+    folder: &Path,
+    name: &str,
+    found: std::io::Result<Vec<u8>>,
+) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
     let path = folder.join(name);
-    match read_below(folder, name) {
+    match found {
         Ok(bytes) => Ok(Some((path, bytes))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ResultsError::io("read", &path)(error)),

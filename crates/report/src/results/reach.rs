@@ -41,7 +41,7 @@ impl ReachRange {
         Self {
             targets: range(|run| run.targets),
             reachable: range(|run| run.reachable_targets),
-            missing: range(|run| run.targets - run.reachable_targets),
+            missing: range(|run| run.targets.saturating_sub(run.reachable_targets)),
             paused: range(|run| run.paused_targets),
             agentless: range(|run| run.agentless_targets),
             offline: range(|run| run.offline_targets),

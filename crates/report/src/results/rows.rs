@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Setting;
-use super::measures::{MEASURES, RunRow};
+use super::measures::RunRow;
 use fleetsim_units::stats;
 
 /// One time bin of a run.
@@ -163,28 +163,81 @@ pub struct RunRecord {
     pub statuses: Vec<StatusRow>,
 }
 
+/// Whether a time, a rate or another amount can be one: it is finite, and not below 0.
+fn is_amount(value: f64) -> bool {
+    value.is_finite() && value >= 0.0
+}
+
+/// Whether a share can be one. It is the quotient of two rounded times.
+fn is_share(value: f64) -> bool {
+    is_amount(value) && value <= 1.0 + 1e-9
+}
+
+impl SeriesRow {
+    fn is_valid(&self) -> bool {
+        is_amount(self.t_s)
+            && is_amount(self.egress_bytes_per_s)
+            && is_amount(self.egress_peak_1s_bytes_per_s)
+    }
+}
+
+impl ClusterRow {
+    fn is_valid(&self) -> bool {
+        let times = [
+            self.told_s,
+            self.applied_s,
+            self.first_pull_s,
+            self.last_pull_s,
+            self.ready_s,
+        ];
+        is_amount(self.downlink_bytes_per_s)
+            && is_amount(self.rtt_s)
+            && times.into_iter().flatten().all(is_amount)
+    }
+}
+
+impl RegistryRow {
+    fn is_valid(&self) -> bool {
+        is_amount(self.egress_peak_1s_bytes_per_s) && is_share(self.egress_busy_share)
+    }
+}
+
+impl PassRow {
+    fn is_valid(&self) -> bool {
+        is_amount(self.t_s) && is_amount(self.duration_s)
+    }
+}
+
+impl StatusRow {
+    fn is_valid(&self) -> bool {
+        is_amount(self.t_s)
+    }
+}
+
 impl RunRow {
-    /// Returns false if a measure is infinite or not a number.
-    pub(super) fn is_finite(&self) -> bool {
-        MEASURES
-            .iter()
-            .all(|measure| (measure.of)(self).is_none_or(f64::is_finite))
+    /// Whether its numbers can be those of a run, so that statistics can be made of it.
+    fn is_valid(&self) -> bool {
+        let is_possible = |(value, unit): (f64, &str)| match unit {
+            "1" => is_share(value),
+            _ => is_amount(value),
+        };
+        self.numbers().into_iter().all(is_possible)
+            && self.targets_done <= self.targets
+            && self.reachable_targets <= self.targets
     }
 }
 
 impl RunRecord {
-    /// Whether statistics can be made of it: no measure and no bin is infinite or not a number.
-    pub(super) fn is_finite(&self) -> bool {
-        let is_finite = |row: &SeriesRow| {
-            [
-                row.t_s,
-                row.egress_bytes_per_s,
-                row.egress_peak_1s_bytes_per_s,
-            ]
-            .into_iter()
-            .all(f64::is_finite)
-        };
-        self.run.is_finite() && self.bin_s.is_finite() && self.series.iter().all(is_finite)
+    /// Whether its numbers can be those of a run. A saved run and the run of a shard are inputs, and this is their
+    /// check; whether it is the run that the study wants is another one.
+    pub(super) fn is_valid(&self) -> bool {
+        self.run.is_valid()
+            && is_amount(self.bin_s)
+            && self.registries.iter().all(RegistryRow::is_valid)
+            && self.series.iter().all(SeriesRow::is_valid)
+            && self.clusters.iter().all(ClusterRow::is_valid)
+            && self.passes.iter().all(PassRow::is_valid)
+            && self.statuses.iter().all(StatusRow::is_valid)
     }
 }
 

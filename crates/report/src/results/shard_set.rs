@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use itertools::Itertools;
 
-use super::journal::decode_runs;
 use super::provenance::sha256;
 use super::rows::RunRecord;
+use super::saved_runs;
 use super::shard::{RunId, ShardInfo, StudyShard};
 use super::{FileDigest, PROVENANCE_FILE, Provenance, ResultsError};
 use fleetsim_units::io::read_below;
@@ -314,18 +314,18 @@ impl FoundShard {
 
     fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
         let bytes = self.bytes(SHARD_RUNS_FILE)?;
-        let runs = decode_runs(self.info.whole_command.as_bytes(), &bytes);
-        let runs = runs.filter(|runs| runs.len() as u64 == self.info.runs);
-        let runs = runs.filter(|runs| {
-            runs.iter()
-                .all(|(id, run)| self.info.shard.owns(*id) && run.is_finite())
-        });
-        runs.ok_or_else(|| {
-            self.damaged(
-                SHARD_RUNS_FILE,
-                "does not have the runs that its provenance states",
-            )
-        })
+        let key = self.info.whole_command.as_bytes();
+        let saved = saved_runs::read_file(&mut bytes.as_slice(), key)
+            .map_err(ResultsError::io("read", &self.folder.join(SHARD_RUNS_FILE)))?;
+        let is_whole = saved.bytes == bytes.len() as u64;
+        let is_as_stated = saved.runs.len() as u64 == self.info.runs;
+        if is_whole && is_as_stated && saved.runs.iter().all(|(id, _)| self.info.shard.owns(*id)) {
+            return Ok(saved.runs);
+        }
+        Err(self.damaged(
+            SHARD_RUNS_FILE,
+            "does not have the runs that its provenance states",
+        ))
     }
 
     fn damaged(&self, name: &str, problem: &'static str) -> ShardError {

@@ -1,13 +1,13 @@
 //! Writes a folder aside, on the same file system, and renames it to its target as a whole.
 //!
 //! The former content of the target is moved aside first and removed afterwards. A process that is killed leaves its
-//! hidden folder behind, and the next one with the same target removes it: a locked file beside a hidden folder shows
-//! that its process still runs. Only between the two renames does the target not exist; a process that finds this state
-//! puts back what was moved aside.
+//! hidden folder and the locked file beside it behind, or one of them, and the next one with the same target removes
+//! both: only a file that is still locked shows that its process runs. Only between the two renames does the target not
+//! exist; a process that finds this state puts back what was moved aside.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,41 @@ const LOCK_ENDING: &str = ".lock";
 pub struct StagedFolder {
     target: PathBuf,
     folder: Temporary,
-    /// Locked while this process writes to `folder`; the operating system releases it with the process.
-    _lock: (File, Temporary),
+    /// Locked while this process writes to `folder`.
+    _lock: LockedFile,
+    /// Locked while this process simulates what it will publish.
+    study_lock: Option<LockedFile>,
+}
+
+/// An empty file that one process holds locked. The operating system releases it with the process.
+#[derive(Debug)]
+struct LockedFile {
+    /// The file is removed before it is unlocked, so that nobody locks a file that is about to go.
+    _path: Temporary,
+    _file: File,
+}
+
+impl LockedFile {
+    /// Locks the file, which is created unless a killed process has left it. `None`: another process has locked it.
+    fn take(path: PathBuf) -> std::io::Result<Option<Self>> {
+        uninterrupted(|| {
+            loop {
+                let file = open_own(&path)?;
+                match file.try_lock() {
+                    Ok(()) => {}
+                    Err(TryLockError::WouldBlock) => return Ok(None),
+                    Err(TryLockError::Error(error)) => return Err(error),
+                }
+                // Another process may have removed it between the two calls.
+                if path.exists() {
+                    return Ok(Some(Self {
+                        _path: Temporary::new(path),
+                        _file: file,
+                    }));
+                }
+            }
+        })
+    }
 }
 
 impl StagedFolder {
@@ -51,7 +84,21 @@ impl StagedFolder {
             target,
             folder,
             _lock: lock,
+            study_lock: None,
         })
+    }
+
+    /// Keeps other studies from the same target until this is dropped. Whoever only redraws results does not ask.
+    ///
+    /// # Errors
+    /// When another process has a study with this target, or the file system has no locks.
+    pub fn begin_study(&mut self) -> Result<(), ResultsError> {
+        let name = self.target.file_name().unwrap_or_default();
+        let path = lock_path(&self.target.with_file_name(hidden(name, "new-study")));
+        let lock = LockedFile::take(path.clone()).map_err(ResultsError::io("lock", &path))?;
+        let busy = || ResultsError::Busy(self.target.clone());
+        self.study_lock = Some(lock.ok_or_else(busy)?);
+        Ok(())
     }
 
     /// The folder to replace or create.
@@ -112,26 +159,24 @@ fn check_renameable(staging: &Path, target: &Path) -> Result<(), ResultsError> {
 }
 
 /// A new hidden folder for the results `name`, with its lock.
-fn staged(parent: &Path, name: &OsStr) -> Result<(Temporary, (File, Temporary)), ResultsError> {
+fn staged(parent: &Path, name: &OsStr) -> Result<(Temporary, LockedFile), ResultsError> {
     let mut attempt = 0_u32;
     loop {
         let staging = parent.join(hidden(
             name,
             &format!("new-{}-{attempt}", std::process::id()),
         ));
-        let lock = lock_path(&staging);
-        let made = uninterrupted(|| {
-            let file = open_own(&lock)?;
-            if file.try_lock().is_err() || staging.exists() {
-                return Ok(None);
+        let failed = || ResultsError::io("create the folder", &staging);
+        let lock = LockedFile::take(lock_path(&staging)).map_err(failed())?;
+        match lock {
+            Some(lock) if !staging.exists() => {
+                let folder = uninterrupted(|| {
+                    let folder = Temporary::new(staging.clone());
+                    fs::create_dir(folder.path()).map(|()| folder)
+                });
+                return Ok((folder.map_err(failed())?, lock));
             }
-            let (folder, lock) = (Temporary::new(staging.clone()), Temporary::new(lock));
-            fs::create_dir(folder.path())?;
-            Ok(Some((folder, (file, lock))))
-        });
-        match made.map_err(ResultsError::io("create the folder", &staging))? {
-            Some(made) => return Ok(made),
-            None => attempt += 1,
+            _ => attempt += 1,
         }
     }
 }
@@ -143,7 +188,8 @@ fn lock_path(staging: &Path) -> PathBuf {
     staging.with_file_name(name)
 }
 
-/// Removes hidden folders of killed processes. Whatever cannot be removed now stays until the next run.
+/// Removes the hidden folders and the locks of killed processes. Whatever cannot be removed now stays until the next
+/// run.
 fn remove_abandoned(parent: &Path, name: &OsStr) {
     let prefix = hidden(name, "new-").to_string_lossy().into_owned();
     let parent = if parent.as_os_str().is_empty() {
@@ -153,17 +199,23 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
     };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let found = entry.file_name().to_string_lossy().into_owned();
-        if !found.starts_with(&prefix) || found.ends_with(LOCK_ENDING) {
-            continue;
-        }
-        let lock = lock_path(&entry.path());
-        let is_in_use = open_below(parent, &format!("{found}{LOCK_ENDING}"))
-            .is_ok_and(|file| file.try_lock().is_err());
-        if !is_in_use {
-            let _ = fs::remove_dir_all(entry.path());
-            let _ = fs::remove_file(&lock);
+        if found.starts_with(&prefix) {
+            let folder = found.strip_suffix(LOCK_ENDING).unwrap_or(&found);
+            remove_unless_locked(parent, folder);
         }
     }
+}
+
+/// Removes a hidden folder and its lock, either of which may be missing, unless its process still runs.
+fn remove_unless_locked(parent: &Path, folder: &str) {
+    let lock = format!("{folder}{LOCK_ENDING}");
+    // Held until both are removed.
+    let file = open_below(parent, &lock);
+    if file.as_ref().is_ok_and(|file| file.try_lock().is_err()) {
+        return;
+    }
+    let _ = fs::remove_dir_all(parent.join(folder));
+    let _ = fs::remove_file(parent.join(lock));
 }
 
 /// The name of a hidden file beside `name`.

@@ -7,17 +7,23 @@
 //! | `git` | repositories of strangers: objects of a revision, and what git tracks and ignores |
 //! | `input` | files that a user names as inputs, also compressed ones and standard input |
 //! | `read` | opens the files that these name |
+//! | `state` | the user's own folder, which no stranger can write to |
 //! | `temporary` | files and folders that a failure or a signal removes |
 //! | `terminal` | characters that a terminal would obey |
 
 mod git;
 mod input;
 mod read;
+mod state;
 mod temporary;
 mod terminal;
 
 pub use git::{EntryKind, Repository, RevisionEntry};
 pub use input::{in_words, is_stdin, open_input, text_of, unpacked};
-pub use read::{MOST_BYTES, open_below, open_file, open_own, path_below, read_below, read_file};
+pub use read::{
+    MOST_BYTES, open_below, open_file, open_own, path_below, read_below, read_below_at_most,
+    read_file,
+};
+pub use state::state_folder;
 pub use temporary::{Temporary, abandon, create, uninterrupted};
 pub use terminal::{in_one_line, printable};

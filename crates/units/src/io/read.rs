@@ -44,7 +44,15 @@ pub fn open_file(path: &Path) -> Result<File> {
 /// # Errors
 /// As [`open_below`]; and when it has more than 4 GB.
 pub fn read_below(folder: &Path, name: &str) -> Result<Vec<u8>> {
-    read_at_most(open_below(folder, name)?, MOST_RESULT_BYTES)
+    read_below_at_most(folder, name, MOST_RESULT_BYTES)
+}
+
+/// As [`read_below`], of a file with another limit.
+///
+/// # Errors
+/// As [`open_below`]; and when it has more than `most` bytes.
+pub fn read_below_at_most(folder: &Path, name: &str, most: u64) -> Result<Vec<u8>> {
+    read_at_most(open_below(folder, name)?, most)
 }
 
 /// Opens the file `name` below a results folder.

@@ -34,7 +34,7 @@ fn write(home: &Path, mut provenance: Provenance, id: RunId) -> PathBuf {
     let info = provenance.shard.as_mut().expect("a shard");
     info.runs = 1;
     let target = home.join(info.shard.folder_name(info.round));
-    let journal = Journal::open(&target, b"key")
+    let journal = Journal::open_in(home, &target, b"key")
         .expect("a journal")
         .limited_to(Some(info.shard));
     journal.keep(id, &run_record(id.1, 5)).expect("kept");
@@ -42,7 +42,7 @@ fn write(home: &Path, mut provenance: Provenance, id: RunId) -> PathBuf {
     publication
         .write("inputs/experiment.yaml", b"text")
         .expect("written");
-    let (runs, bytes) = journal.saved_runs(COMMAND.as_bytes()).expect("readable");
+    let (runs, bytes) = journal.shard_runs(COMMAND.as_bytes()).expect("readable");
     assert_eq!(runs, 1);
     publication.write(SHARD_RUNS_FILE, &bytes).expect("written");
     publication.publish().expect("published");

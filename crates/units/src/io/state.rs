@@ -1,0 +1,127 @@
+//! The user's own folder for what the program keeps between two calls.
+//!
+//! A file beside an experiment or beside results may have arrived with them, from somebody else. What the program
+//! believes without checking where it comes from must therefore be in a folder that only its user can write to. The
+//! place is that of the XDG Base Directory Specification 0.8: `$XDG_STATE_HOME`, by default `~/.local/state`; on Windows
+//! `%LOCALAPPDATA%`.
+//!
+//! Left out: permissions on Windows, where this folder has those of the user's profile, and other programs of the same
+//! user, which can change whatever the user can.
+
+use std::env::{home_dir, var_os};
+use std::fs::{self, DirBuilder};
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
+/// The environment variable with the folder for the state of all programs.
+const VARIABLE: &str = if cfg!(windows) {
+    "LOCALAPPDATA"
+} else {
+    "XDG_STATE_HOME"
+};
+
+/// That folder without the variable, below the user's home.
+const DEFAULT: &str = if cfg!(windows) {
+    "AppData/Local"
+} else {
+    ".local/state"
+};
+
+/// The program's folder in it.
+const OWN: &str = "fleetsim";
+
+/// The user's own folder for the program's state, which is created if it does not exist.
+///
+/// # Errors
+/// When it cannot be created, or somebody else could have written to it. The message names the folder.
+pub fn state_folder() -> Result<PathBuf> {
+    let folder = state_home()?.join(OWN);
+    let in_folder =
+        |error: Error| Error::new(error.kind(), format!("{}: {error}", folder.display()));
+    create_private(&folder).map_err(in_folder)?;
+    check_private(&folder).map_err(in_folder)?;
+    Ok(folder)
+}
+
+/// The folder for the state of all programs. Relative paths do not count: they would lead into the current folder,
+/// which may be a stranger's.
+fn state_home() -> Result<PathBuf> {
+    if let Some(named) = var_os(VARIABLE).map(PathBuf::from)
+        && named.is_absolute()
+    {
+        return Ok(named);
+    }
+    match home_dir() {
+        Some(home) if home.is_absolute() => Ok(home.join(DEFAULT)),
+        _ => Err(Error::new(
+            ErrorKind::NotFound,
+            format!("there is no home folder; set {VARIABLE} to a folder of your own"),
+        )),
+    }
+}
+
+/// Creates the folder with those above it. Only the user can read and write what is created.
+fn create_private(folder: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Checks that the folder is the user's, and that nobody else can read or write it.
+fn check_private(folder: &Path) -> Result<()> {
+    let metadata = fs::symlink_metadata(folder)?;
+    if !metadata.is_dir() {
+        return Err(Error::other("it must be a folder, and not a link to one"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(Error::other("it belongs to another user"));
+        }
+        if metadata.mode() & 0o077 != 0 {
+            return Err(Error::other(
+                "others can access it; run `chmod 700` on it after you have checked what is in it",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_of_state_is_created_for_its_user_alone_and_others_are_refused() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join("state/fleetsim");
+        create_private(&folder).expect("created");
+        for created in [&folder, &home.path().join("state")] {
+            let mode = fs::metadata(created).expect("there").mode();
+            assert_eq!(mode & 0o777, 0o700, "{}", created.display());
+        }
+        create_private(&folder).expect("it may exist");
+        check_private(&folder).expect("private");
+        for mode in [0o770, 0o702, 0o755] {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).expect("own folder");
+            let error = check_private(&folder).expect_err("not private").to_string();
+            assert!(error.contains("chmod 700"), "{mode:o}: {error}");
+        }
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("own folder");
+        let link = home.path().join("link");
+        symlink(&folder, &link).expect("linked");
+        let error = check_private(&link).expect_err("a link").to_string();
+        assert!(error.contains("not a link"), "{error}");
+        // The root of the file system belongs to root, and so do tests in a container.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&folder, Some(65_534), None).expect("root may");
+            let error = check_private(&folder).expect_err("foreign").to_string();
+            assert!(error.contains("another user"), "{error}");
+        }
+    }
+}
