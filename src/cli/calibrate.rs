@@ -9,7 +9,7 @@ use fleetsim::results::{CALIBRATION_FILE, Provenance, Publication, SNIPPET_FILE,
 
 use super::shell::quoted;
 use super::simulation::finish;
-use super::{Failure, OutputFormat, output};
+use super::{Failure, OutputFormat, interrupt, output};
 
 /// Where results go unless the user says otherwise.
 const OUT: &str = "results/calibration";
@@ -56,7 +56,7 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         let message = "nothing to calibrate from; add e.g. `--events events.json` (see `fleetsim calibrate --help`)";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let calibrated = fit(&args.inputs)?;
+    let calibrated = interrupt::during(|| fit(&args.inputs))?;
     let target = args
         .out
         .clone()

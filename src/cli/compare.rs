@@ -126,8 +126,8 @@ impl CompareArgs {
             "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left",
         );
         let ended = || bar.inc(1);
-        let variants = Simulation::behind(&bar, self.again.threads, |stop| {
-            study::simulate_plainly(&experiment, replicates, ended, stop)
+        let variants = Simulation::behind(&bar, self.again.threads, || {
+            study::simulate_plainly(&experiment, replicates, ended)
         })?;
         let provenance = described(&experiment, "compare", &asked, &[]);
         // Without what decides nothing, which may be secret.

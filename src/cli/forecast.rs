@@ -1,7 +1,6 @@
 //! `fleetsim forecast`: when a rollout in progress will be done, from what the product shows now.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -134,7 +133,7 @@ impl ForecastArgs {
             ProgressBar::new(forecaster.runs()),
             "forecasting {wide_bar} {pos}/{len} runs",
         );
-        let work = |stop: &AtomicBool| forecaster.forecast(|| bar.inc(1), stop);
+        let work = || forecaster.forecast(|| bar.inc(1));
         let record = Simulation::behind(&bar, self.threads, work)?;
         let format = if self.json {
             OutputFormat::Json

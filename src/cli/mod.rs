@@ -216,9 +216,6 @@ enum Failure {
     /// Existing results are not what the program computes.
     #[error("{place}: not reproduced; differs in {files}")]
     Different { place: String, files: String },
-    /// The user pressed Ctrl-C.
-    #[error("interrupted; no results were written")]
-    Interrupted,
     /// The results exceed an asserted limit, or have too few runs to tell; they are written and printed.
     #[error("an asserted limit was exceeded, or has too few runs to tell")]
     Assertion,
@@ -249,7 +246,6 @@ impl Failure {
             Self::Record(_) | Self::Machine(_) | Self::Different { .. } | Self::OtherShards => 1,
             Self::Shards(ShardError::Results(_)) => 1,
             Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
-            Self::Interrupted => 130,
             // The code that k6 uses, so that a pipeline can distinguish it from a crash.
             Self::Assertion | Self::NoSetting(_) | Self::Uncertain(_) => 99,
         }
@@ -270,7 +266,6 @@ impl Failure {
                     error.render(output::stderr_has_colour()).trim_end()
                 ));
             }
-            Self::Interrupted => output::err(&format!("{self}\n")),
             _ => output::err(&format!("error: {}\n", output::with_causes(self))),
         }
     }

@@ -7,7 +7,7 @@ use fleetsim::scenario::{Experiment, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::ProgressBar;
 
-use super::simulation::{Recording, Simulation, described};
+use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress};
 
 #[derive(Args, Debug)]
@@ -36,8 +36,8 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         .expect("a planned experiment has a plan");
     let mut provenance = described(&experiment, "plan", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-plan");
-    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "search")?
-    else {
+    let words = StudyWords::named("search");
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, words)? else {
         return Ok(());
     };
     if experiment.precision.is_some() {
@@ -49,8 +49,8 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     if recording.is_shard() {
         return recording.publish_shard([simulated.map(drop)]);
     }
-    let (found, recording) = recording.or_saved(simulated, "")?;
-    let ((), recording) = recording.write("", |publication, begins| {
+    let (found, recording) = recording.or_saved(simulated)?;
+    let ((), recording) = recording.write(|publication, begins| {
         begins("tables");
         for (name, bytes) in plan_tables(&found.plan, &found.runs) {
             publication.write(name, &bytes)?;
@@ -102,14 +102,13 @@ fn simulate(
         ProgressBar::new(runs),
         "searching {wide_bar} {pos} of at most {len} runs",
     );
-    Simulation::behind(&bar, args.simulate.threads, |stop| {
+    Simulation::behind(&bar, args.simulate.threads, || {
         search(
             experiment,
             wanted,
             args.compare_exhaustive,
             journal,
             |_events| bar.inc(1),
-            stop,
         )
     })
 }

@@ -1,7 +1,6 @@
 //! `fleetsim run`: simulate, write the results folder, print the comparison.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use fleetsim::results::{
@@ -13,7 +12,7 @@ use fleetsim::{report, study};
 use indicatif::ProgressBar;
 
 use super::progress::StudyProgress;
-use super::simulation::{Recording, Simulation, described, starts_commands};
+use super::simulation::{Recording, Simulation, StudyWords, described, starts_commands};
 use super::{Failure, OutputFormat, SimulateArgs, output, precision, progress};
 
 #[derive(Args, Debug)]
@@ -39,14 +38,17 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     args.simulate.experiment.allow_commands(&experiment)?;
     // Check before the long work that results can be written there, and the JUnit report.
     let provenance = provenance(&experiment, args);
-    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "study")?
-    else {
+    let words = StudyWords {
+        name: "study",
+        of_all: of_all(&experiment),
+    };
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, words)? else {
         return Ok(());
     };
     let mut inputs = output::inputs(&args.simulate.experiment.experiment, &experiment);
     inputs.push(recording.publication.target().to_owned());
     if let Err(failure) = output::check_junit(args.junit.as_deref(), &inputs) {
-        return Err(recording.give_up(failure, "")?);
+        return Err(recording.give_up(failure)?);
     }
     for guess in &experiment.guesses {
         output::err(&format!("note: {}\n", guess.text));
@@ -57,12 +59,6 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         let drawn = draw(args, &experiment, &recording.journal);
         return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
     }
-    let (least, most) = study::run_counts(&experiment);
-    let all = if least == most {
-        format!(" of {least}")
-    } else {
-        format!(" of {least} to {most}")
-    };
     let simulated = simulated.and_then(|variants| {
         let drawn = draw(args, &experiment, &recording.journal)?;
         Ok((
@@ -71,8 +67,8 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
             deciding_links(args, &experiment, &recording.journal)?,
         ))
     });
-    let ((variants, drawn, defaults), recording) = recording.or_saved(simulated, &all)?;
-    let ((results, precision), recording) = recording.write(&all, |publication, begins| {
+    let ((variants, drawn, defaults), recording) = recording.or_saved(simulated)?;
+    let ((results, precision), recording) = recording.write(|publication, begins| {
         publication.provenance_mut().defaults = defaults;
         write(
             &experiment,
@@ -87,6 +83,16 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Ok(());
     }
     print(args.simulate.format, &results)
+}
+
+/// The number of all runs.
+fn of_all(experiment: &Experiment) -> String {
+    let (least, most) = study::run_counts(experiment);
+    if least == most {
+        format!(" of {least}")
+    } else {
+        format!(" of {least} to {most}")
+    }
 }
 
 /// Prints the comparison and the asserted limits. Fails unless all of these are met.
@@ -161,7 +167,7 @@ fn draw(
         ProgressBar::new(runs),
         "drawing constants {wide_bar} {pos}/{len} runs, {eta} left",
     );
-    let draw = |stop: &AtomicBool| study::drawn_runs(&varied, journal, || bar.inc(1), stop);
+    let draw = || study::drawn_runs(&varied, journal, || bar.inc(1));
     Simulation::behind(&bar, args.simulate.threads, draw).map(Some)
 }
 
@@ -190,8 +196,7 @@ fn deciding_links(
         .map(|guess| guess.constant.to_owned())
         .collect();
     let simulation = Simulation::begin(args.simulate.threads)?;
-    let record =
-        simulation.work(|stop| study::sensitivity::deciding(&varied, links, journal, stop))?;
+    let record = simulation.work(|| study::sensitivity::deciding(&varied, links, journal))?;
     Ok(report::deciding_links(&record))
 }
 
@@ -219,7 +224,7 @@ fn simulate(
         .as_ref()
         .map(|_| study::run_counts(experiment).1);
     let progress = StudyProgress::new(experiment.variants.len(), simulation.threads(), most);
-    let variants = simulation.work(|stop| study::simulate(experiment, journal, &progress, stop));
+    let variants = simulation.work(|| study::simulate(experiment, journal, &progress));
     progress.finish();
     variants
 }

@@ -1,7 +1,5 @@
 //! `fleetsim sensitivity`: how much each constant matters for an experiment and its decisions.
 
-use std::sync::atomic::AtomicBool;
-
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
@@ -13,7 +11,7 @@ use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse};
 use fleetsim::units::counted;
 use indicatif::ProgressBar;
 
-use super::simulation::{Recording, Simulation, described};
+use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress};
 
 #[derive(Args, Debug)]
@@ -55,7 +53,8 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     let mut provenance = described(varied.base(), "sensitivity", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-sensitivity");
     let study = format!("analysis ({})", provenance.command);
-    let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), &study)?
+    let words = StudyWords::named(&study);
+    let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), words)?
     else {
         return Ok(());
     };
@@ -63,7 +62,7 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     if recording.is_shard() {
         return recording.publish_shard([simulated.map(drop)]);
     }
-    let (record, recording) = recording.or_saved(simulated, "")?;
+    let (record, recording) = recording.or_saved(simulated)?;
     for (name, bytes) in record.tables() {
         recording.publication.write(name, &bytes)?;
     }
@@ -160,6 +159,6 @@ fn simulate(
         ProgressBar::new(runs),
         "analysing {wide_bar} {pos} of about {len} runs, {eta} left",
     );
-    let analyse = |stop: &AtomicBool| analyse(varied, &rules, journal, || bar.inc(1), stop);
+    let analyse = || analyse(varied, &rules, journal, || bar.inc(1));
     Simulation::behind(&bar, args.simulate.threads, analyse)
 }

@@ -10,6 +10,8 @@
 
 mod controls;
 #[cfg(not(target_family = "wasm"))]
+mod entrance;
+#[cfg(not(target_family = "wasm"))]
 mod http;
 #[cfg(not(target_family = "wasm"))]
 mod server;
@@ -20,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::engine::Stop;
 use crate::report::{EXPLORED, ExploredPage, Results, explore_page, explored};
 use crate::results::{Provenance, RunRecord, Setting, Snippet, Tables, VariantInfo, VariantRecord};
 use crate::scenario::{Experiment, InputFile, LoadError, Overrides, Variant, load_again};
@@ -418,8 +421,19 @@ impl Exploration {
     /// # Panics
     /// Never: only processes fail, and a question starts none.
     #[must_use]
-    pub fn simulate(&self, (side, replicate): ExploredRun) -> RunRecord {
-        sim::run(&self.variants[side], self.seed, replicate).expect("no process decides")
+    pub fn simulate(&self, run: ExploredRun) -> RunRecord {
+        self.simulate_until(run, &Stop::default())
+            .expect("nothing stops it")
+    }
+
+    /// One run. `None`: `stop` was set before its end.
+    ///
+    /// # Panics
+    /// Never: only processes fail, and a question starts none.
+    #[must_use]
+    pub fn simulate_until(&self, (side, replicate): ExploredRun, stop: &Stop) -> Option<RunRecord> {
+        sim::run_until(&self.variants[side], self.seed, replicate, stop)
+            .expect("no process decides")
     }
 
     /// Takes a run, in the order of [`Exploration::missing`].

@@ -16,7 +16,6 @@ mod fields;
 mod status;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use crate::calibrate::time::{Nanos, rfc3339, seconds_between};
 use crate::document::problem::{LoadError, OrProblems, Problem, some_of};
@@ -194,22 +193,17 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Simulates, on the current rayon pool. `run_done` is called after each run, from any thread; when `stop` becomes
-    /// true, no further run starts.
+    /// Simulates, on the current rayon pool. `run_done` is called after each run, from any thread.
     ///
     /// # Errors
-    /// When `stop` became true before the end, or a run failed.
-    pub fn forecast(
-        &self,
-        run_done: impl Fn() + Sync,
-        stop: &AtomicBool,
-    ) -> Result<ForecastRecord, StudyError> {
+    /// When a run failed.
+    pub fn forecast(&self, run_done: impl Fn() + Sync) -> Result<ForecastRecord, StudyError> {
         let drawn = self.drawn();
         let is_over = is_over(&self.seen);
         let draws = if is_over {
             Vec::new()
         } else {
-            drawn.learnt(&run_done, stop)?
+            drawn.learnt(&run_done)?
         };
         let ended = is_over.then(|| self.ended());
         let done: Vec<f64> = ended

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crc::{CRC_32_ISCSI, Crc};
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use super::shard::{RunId, StudyShard};
 use super::staging::hidden;
 use super::{ResultsError, RunRecord};
-use crate::io::open_own;
+use crate::io::{open_own, uninterrupted};
 
 /// Starts every journal: the file type, and the version of its entries.
 const MAGIC: &[u8; 16] = b"fleetsim-runs-03";
@@ -35,8 +35,36 @@ pub struct Journal {
     file: Mutex<File>,
     kept: Mutex<HashMap<RunId, RunRecord>>,
     found: usize,
-    written: AtomicUsize,
+    saved: SavedRuns,
     shard: Option<StudyShard>,
+}
+
+/// The runs that a journal has. Clones follow the same journal.
+#[derive(Clone, Debug)]
+pub struct SavedRuns {
+    journal: PathBuf,
+    count: Arc<AtomicUsize>,
+}
+
+impl SavedRuns {
+    /// Number of runs so far.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Whether their results are published, and the journal is removed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        !self.journal.exists()
+    }
+
+    /// Removes a journal without runs. If it cannot be removed now, the next study does.
+    pub fn remove_if_empty(&self) {
+        if self.count() == 0 {
+            let _ = fs::remove_file(&self.journal);
+        }
+    }
 }
 
 /// The bytes of a file with these runs, in the format of journals.
@@ -111,13 +139,16 @@ impl Journal {
                 .map_err(ResultsError::io("write", &path))?;
         }
         let found = kept.len();
-        let (file, kept) = (Mutex::new(file), Mutex::new(kept));
+        let saved = SavedRuns {
+            journal: path.clone(),
+            count: Arc::new(AtomicUsize::new(found)),
+        };
         Ok(Self {
             path,
-            file,
-            kept,
+            file: Mutex::new(file),
+            kept: Mutex::new(kept),
             found,
-            written: AtomicUsize::new(0),
+            saved,
             shard: None,
         })
     }
@@ -163,22 +194,16 @@ impl Journal {
         Ok((runs.len() as u64, encode_runs(key, &runs)))
     }
 
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Number of runs that an earlier study saved.
     #[must_use]
     pub const fn found(&self) -> usize {
         self.found
     }
 
-    /// Number of runs in it now.
+    /// The runs in it, now and later.
     #[must_use]
-    pub fn runs(&self) -> usize {
-        self.found + self.written.load(Ordering::Relaxed)
+    pub const fn saved(&self) -> &SavedRuns {
+        &self.saved
     }
 
     /// The run, if an earlier study saved it; only the first call returns it.
@@ -187,17 +212,19 @@ impl Journal {
         self.kept.lock().expect("no holder panics").remove(&id)
     }
 
-    /// Saves a finished run.
+    /// Saves a finished run. A signal comes before it or after it.
     ///
     /// # Errors
     /// When the file system fails, for instance because the disk is full. Runs saved before stay saved.
     pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
         let entry = encode((&id, run));
         let mut file = self.file.lock().expect("no holder panics");
-        file.write_all(&entry)
-            .map_err(ResultsError::io("save a finished run in", &self.path))?;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        uninterrupted(|| {
+            file.write_all(&entry)?;
+            self.saved.count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .map_err(ResultsError::io("save a finished run in", &self.path))
     }
 
     /// Removes the journal, once the results are published.

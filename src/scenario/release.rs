@@ -18,6 +18,10 @@ use crate::world::{
 /// A cluster has 110 pods per node and at most some thousand nodes; more replicas are a mistake.
 const MOST_REPLICAS: u32 = 100_000;
 
+/// Most images, and most layers of all of them in both revisions: they are numbered with 16 bits on every node.
+const MOST_IMAGES: usize = 32_767;
+const MOST_LAYERS: usize = 65_535;
+
 /// The images and workloads that are rolled out.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -142,11 +146,23 @@ impl Checker<'_> {
                 .enumerate()
                 .map(|(index, image)| (index, image.name.as_str())),
         );
-        written
-            .iter()
-            .enumerate()
-            .map(|(index, image)| self.image(&list.index(index), image, kind, registries))
-            .collect()
+        let mut images = Vec::new();
+        let mut layers = 0;
+        for (index, image) in written.iter().enumerate() {
+            let image = self.image(&list.index(index), image, kind, registries);
+            layers += image.layers.len() + image.previous.len();
+            images.push(image);
+        }
+        if layers > MOST_LAYERS || images.len() > MOST_IMAGES {
+            let message = format!(
+                "the release has {} images with {layers} layers",
+                images.len()
+            );
+            let help =
+                format!("at most {MOST_IMAGES} images and {MOST_LAYERS} layers are simulated");
+            self.report(&list, message, &help);
+        }
+        images
     }
 
     fn image(

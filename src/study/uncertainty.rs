@@ -1,7 +1,5 @@
 //! Runs whose constants are unknown: each replicate draws all of them, the same for all variants.
 
-use std::sync::atomic::AtomicBool;
-
 use super::queue::in_order;
 use super::{StudyError, row_of, whole};
 use crate::results::{DrawnConstant, Journal, RunRow};
@@ -31,16 +29,15 @@ pub fn drawn_count(experiment: &Experiment) -> u64 {
 }
 
 /// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n has the random
-/// numbers of replicate n. `run_done` is called after each run, from any thread. `stop` and the journal work as in
+/// numbers of replicate n. `run_done` is called after each run, from any thread. The journal works as in
 /// [`super::simulate`].
 ///
 /// # Errors
-/// When `stop` became true before the end, a run could not be saved, or drawn values do not fit together.
+/// When a run could not be saved, or drawn values do not fit together.
 pub fn drawn_runs(
     varied: &VariedExperiment,
     journal: &Journal,
     run_done: impl Fn() + Sync,
-    stop: &AtomicBool,
 ) -> Result<DrawnRuns, StudyError> {
     let base = varied.base();
     let draws = base
@@ -56,8 +53,8 @@ pub fn drawn_runs(
         let batch: Vec<u32> = (first..draws.min(first + BATCH)).collect();
         let levels: Vec<Vec<(usize, Level)>> =
             batch.iter().map(|&draw| levels(varied, draw)).collect();
-        let experiments = in_order(batch.len(), stop, |job| Ok(varied.at(&levels[job])?))?;
-        let rows = in_order(batch.len() * variants, stop, |job| {
+        let experiments = in_order(batch.len(), |job| Ok(varied.at(&levels[job])?))?;
+        let rows = in_order(batch.len() * variants, |job| {
             let (at, variant) = (job / variants, job % variants);
             // The numbers below are those of the runs with the constants' own values.
             let id = ((variants + variant) as u32, batch[at]);
@@ -169,7 +166,7 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
             .num_threads(threads)
             .build()
             .expect("threads");
-        pool.install(|| drawn_runs(varied, &journal, || {}, &AtomicBool::new(false)))
+        pool.install(|| drawn_runs(varied, &journal, || {}))
             .expect("simulated")
     }
 

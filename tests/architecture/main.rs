@@ -135,10 +135,11 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["rand", "std::fs", "std::time"],
     ),
     ("report", &["io", "results", "stats", "units"], &["rand"]),
-    // It answers with the page's data, which `report` draws from results.
+    // It answers with the page's data, which `report` draws from results. A closed page stops its runs with the engine's
+    // flag.
     (
         "explore",
-        &["scenario", "sim", "study", "results", "report"],
+        &["engine", "scenario", "sim", "study", "results", "report"],
         &["rand", "std::fs"],
     ),
 ];

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 use crate::results::{Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
@@ -29,7 +28,6 @@ pub(super) struct Sampler<'s> {
     pub(super) variants: Vec<usize>,
     journal: &'s Journal,
     run_done: &'s (dyn Fn() + Sync),
-    stop: &'s AtomicBool,
     /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results
     /// alone.
     numbers: HashMap<SampleKey, u32>,
@@ -47,7 +45,6 @@ impl<'s> Sampler<'s> {
         variants: Vec<usize>,
         journal: &'s Journal,
         run_done: &'s (dyn Fn() + Sync),
-        stop: &'s AtomicBool,
     ) -> Self {
         let (numbers, known) = (HashMap::new(), HashMap::new());
         Self {
@@ -55,7 +52,6 @@ impl<'s> Sampler<'s> {
             variants,
             journal,
             run_done,
-            stop,
             numbers,
             known,
             runs: 0,
@@ -134,9 +130,7 @@ impl<'s> Sampler<'s> {
         batch: &[Wanted<'_>],
         replicates: &Range<u32>,
     ) -> Result<Vec<(SampleId, Vec<RunRow>)>, StudyError> {
-        let experiments = in_order(batch.len(), self.stop, |at| {
-            Ok(self.varied.at(batch[at].0)?)
-        })?;
+        let experiments = in_order(batch.len(), |at| Ok(self.varied.at(batch[at].0)?))?;
         let samples = batch
             .iter()
             .zip(&experiments)
@@ -144,7 +138,7 @@ impl<'s> Sampler<'s> {
         let jobs: Vec<(SampleId, &Experiment, u32)> = samples
             .flat_map(|(id, of)| replicates.clone().map(move |replicate| (id, of, replicate)))
             .collect();
-        let rows = in_order(jobs.len(), self.stop, |job| {
+        let rows = in_order(jobs.len(), |job| {
             let ((number, place), experiment, replicate) = jobs[job];
             let id = (
                 number * self.variants.len() as u32 + place as u32,
