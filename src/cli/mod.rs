@@ -16,6 +16,7 @@ mod generated;
 mod import;
 mod init;
 mod interrupt;
+mod memory;
 mod merge;
 mod output;
 mod plan;
@@ -38,6 +39,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::report::Results;
 use fleetsim::results::{Provenance, ResultsError, ShardError, ShardSet, to_json};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
+use fleetsim::study::MemoryEstimate;
 use serde::Serialize;
 
 /// Simulate the load of a rollout to thousands of clusters on an image registry, with the rules of real schedulers
@@ -154,6 +156,8 @@ struct SimulateArgs {
     /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    memory: memory::MemoryArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
     format: OutputFormat,
@@ -177,6 +181,8 @@ struct Again {
     /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    memory: memory::MemoryArgs,
     /// Allow strategies to start the commands that the experiments name
     #[arg(long)]
     allow_commands: bool,
@@ -384,6 +390,14 @@ impl ExperimentArgs {
 }
 
 impl SimulateArgs {
+    /// The number of threads for a study that takes this much memory.
+    ///
+    /// # Errors
+    /// When it takes too much.
+    fn threads_for(&self, estimate: &MemoryEstimate) -> Result<Option<u16>, Failure> {
+        self.memory.threads(estimate, self.threads)
+    }
+
     /// The folder of the whole study's results.
     fn target(&self, provenance: &Provenance) -> PathBuf {
         self.out
@@ -394,7 +408,7 @@ impl SimulateArgs {
     /// Has the work done again, to be compared with the results in `folder`.
     fn again(&mut self, folder: &Path, ours: &Again) {
         self.experiment.allow_commands = ours.allow_commands;
-        self.threads = ours.threads;
+        (self.threads, self.memory) = (ours.threads, ours.memory);
         self.out = Some(folder.to_owned());
         self.reproduce = true;
     }

@@ -7,7 +7,7 @@ use fleetsim::results::{
     Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables,
 };
 use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
-use fleetsim::study::DrawnRuns;
+use fleetsim::study::{DrawnRuns, MemoryEstimate};
 use fleetsim::{report, study};
 use indicatif::ProgressBar;
 
@@ -36,6 +36,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let experiment = args.simulate.experiment.load()?;
     args.simulate.experiment.allow_commands(&experiment)?;
+    let shards = args.simulate.shard.shard.map_or(1, |shard| shard.of);
+    let estimate = MemoryEstimate::of_study(&experiment, shards);
+    let threads = args.simulate.threads_for(&estimate)?;
     // Check before the long work that results can be written there, and the JUnit report.
     let provenance = provenance(&experiment, args);
     let words = StudyWords {
@@ -53,19 +56,16 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     for guess in &experiment.guesses {
         output::err(&format!("note: {}\n", guess.text));
     }
-    let simulated = simulate(&experiment, &recording.journal, args.simulate.threads);
+    let simulated = simulate(&experiment, &recording.journal, threads);
     if recording.is_shard() {
         // Constants are drawn whatever the results are.
-        let drawn = draw(args, &experiment, &recording.journal);
+        let drawn = draw(args, &experiment, &recording.journal, threads);
         return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
     }
     let simulated = simulated.and_then(|variants| {
-        let drawn = draw(args, &experiment, &recording.journal)?;
-        Ok((
-            variants,
-            drawn,
-            deciding_links(args, &experiment, &recording.journal)?,
-        ))
+        let drawn = draw(args, &experiment, &recording.journal, threads)?;
+        let links = deciding_links(args, &experiment, &recording.journal, threads)?;
+        Ok((variants, drawn, links))
     });
     let ((variants, drawn, defaults), recording) = recording.or_saved(simulated)?;
     let ((results, precision), recording) = recording.write(|publication, begins| {
@@ -156,6 +156,7 @@ fn draw(
     args: &RunArgs,
     experiment: &Experiment,
     journal: &Journal,
+    threads: Option<u16>,
 ) -> Result<Option<DrawnRuns>, Failure> {
     let runs = study::drawn_count(experiment);
     if runs == 0 {
@@ -168,7 +169,7 @@ fn draw(
         "drawing constants {wide_bar} {pos}/{len} runs, {eta} left",
     );
     let draw = || study::drawn_runs(&varied, journal, || bar.inc(1));
-    Simulation::behind(&bar, args.simulate.threads, draw).map(Some)
+    Simulation::behind(&bar, threads, draw).map(Some)
 }
 
 /// Runs of a variant that make a few more of them cheap.
@@ -179,6 +180,7 @@ fn deciding_links(
     args: &RunArgs,
     experiment: &Experiment,
     journal: &Journal,
+    threads: Option<u16>,
 ) -> Result<Vec<String>, Failure> {
     let is_known = experiment.guesses.is_empty() || experiment.uncertainty.is_some();
     if is_known || starts_commands(experiment) || experiment.replicates < MANY {
@@ -195,7 +197,7 @@ fn deciding_links(
         .iter()
         .map(|guess| guess.constant.to_owned())
         .collect();
-    let simulation = Simulation::begin(args.simulate.threads)?;
+    let simulation = Simulation::begin(threads)?;
     let record = simulation.work(|| study::sensitivity::deciding(&varied, links, journal))?;
     Ok(report::deciding_links(&record))
 }

@@ -7,6 +7,7 @@ use fleetsim::results::{
     measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
+use fleetsim::study::MemoryEstimate;
 use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse};
 use fleetsim::units::counted;
 use indicatif::ProgressBar;
@@ -149,6 +150,8 @@ fn simulate(
         )));
     }
     let runs = rules.most.unwrap_or(least + rules.screening);
+    let estimate = MemoryEstimate::of_analysis(varied, runs);
+    let threads = args.simulate.threads_for(&estimate)?;
     output::err(&format!(
         "{} of {}: up to {}, and more where decisions change\n",
         counted(varied.constants().len(), "constant"),
@@ -160,5 +163,5 @@ fn simulate(
         "analysing {wide_bar} {pos} of about {len} runs, {eta} left",
     );
     let analyse = || analyse(varied, &rules, journal, || bar.inc(1));
-    Simulation::behind(&bar, args.simulate.threads, analyse)
+    Simulation::behind(&bar, threads, analyse)
 }

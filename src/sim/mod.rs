@@ -11,6 +11,7 @@
 
 mod draws;
 mod emulated;
+mod memory;
 mod past;
 mod path;
 mod progress;
@@ -33,6 +34,7 @@ use crate::world::{
 };
 pub use draws::draw_shares;
 pub use emulated::{Laboratory, Moment, run_emulated};
+pub use memory::{MemoryPart, memory_of_run};
 use past::Past;
 pub use past::{Continuation, RolloutSoFar, SeenState, SeenTarget, run_from};
 use path::{PeoplesWaits, RolloutPath};

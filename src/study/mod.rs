@@ -11,6 +11,7 @@
 //! replicates.
 
 mod details;
+mod memory;
 pub mod plan;
 mod precision;
 mod queue;
@@ -29,6 +30,7 @@ use details::Details;
 use precision::Looks;
 pub(crate) use queue::in_order;
 
+pub use memory::{MOST_MEMORY, MemoryEstimate, TooMuchMemory};
 pub use precision::{MeasurePrecision, judge};
 pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};
 

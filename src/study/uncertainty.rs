@@ -1,13 +1,14 @@
 //! Runs whose constants are unknown: each replicate draws all of them, the same for all variants.
 
+use super::memory::experiments_at_once;
 use super::queue::in_order;
 use super::{StudyError, row_of, whole};
 use crate::results::{DrawnConstant, Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::sim;
 
-/// Draws whose experiments are kept in memory together.
-const BATCH: u32 = 16;
+/// Most draws whose experiments are in memory together.
+const BATCH: usize = 16;
 
 /// The runs with drawn constants.
 #[derive(Clone, Debug, Default)]
@@ -49,8 +50,9 @@ pub fn drawn_runs(
         runs: vec![Vec::new(); variants],
         constants: Vec::new(),
     };
+    let together = experiments_at_once(base, BATCH) as u32;
     let simulate = |first: u32| {
-        let batch: Vec<u32> = (first..draws.min(first + BATCH)).collect();
+        let batch: Vec<u32> = (first..draws.min(first + together)).collect();
         let levels: Vec<Vec<(usize, Level)>> =
             batch.iter().map(|&draw| levels(varied, draw)).collect();
         let experiments = in_order(batch.len(), |job| Ok(varied.at(&levels[job])?))?;
@@ -77,7 +79,7 @@ pub fn drawn_runs(
                 .collect::<Vec<_>>(),
         ))
     };
-    for (rows, constants) in whole((0..draws).step_by(BATCH as usize).map(simulate))? {
+    for (rows, constants) in whole((0..draws).step_by(together as usize).map(simulate))? {
         for (job, row) in rows.into_iter().enumerate() {
             drawn.runs[job % variants].push(row);
         }

@@ -109,11 +109,13 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["sim", "scenario", "results", "stats", "units", "process"],
         &["std::fs", "std::time"],
     ),
-    // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do.
+    // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do. A prediction takes
+    // no more memory than a study may.
     (
         "calibrate",
         &[
-            "io", "units", "stats", "engine", "document", "world", "scenario", "sim", "results",
+            "io", "units", "stats", "engine", "document", "world", "scenario", "sim", "study",
+            "results",
         ],
         &["rand"],
     ),
@@ -139,7 +141,9 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     // flag.
     (
         "explore",
-        &["engine", "scenario", "sim", "study", "results", "report"],
+        &[
+            "engine", "scenario", "sim", "study", "results", "report", "units",
+        ],
         &["rand", "std::fs"],
     ),
 ];

@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use crate::results::{Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
+use crate::study::memory::experiments_at_once;
 use crate::study::queue::in_order;
 use crate::study::{StudyError, row_of, whole};
 
-/// Experiments that are kept in memory together.
+/// Most experiments that are in memory together.
 const BATCH: usize = 32;
 
 /// The runs of each chosen variant, in the order of their replicates.
@@ -97,9 +98,10 @@ impl<'s> Sampler<'s> {
             }
             samples.push(ids);
         }
+        let together = experiments_at_once(self.varied.base(), BATCH);
         let simulated = whole(
             wanted
-                .chunks(BATCH)
+                .chunks(together)
                 .map(|batch| self.simulate(batch, &replicates)),
         )?;
         self.known.extend(
