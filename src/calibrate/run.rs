@@ -323,6 +323,7 @@ impl Calibration {
             };
             let ratio = inputs.compression_ratio;
             predict::of_events(&starts, &self.images, ratio, &model, latencies, inputs.seed)
+                .map_err(|message| without(&message))?
                 .map(|record| (record, source, is_in_sample))
         };
         let Some((mut record, source, is_in_sample)) = predicted else {

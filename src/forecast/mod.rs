@@ -35,6 +35,10 @@ use status::{ShownRollout, ShownTarget};
 /// The probability that intervals are for.
 const LEVEL: f64 = 0.9;
 
+/// Larger status files are refused, because they are held in memory as a whole. Without managed fields, 100,000
+/// BundleDeployments have about 300 MB.
+const MOST_STATUS_BYTES: u64 = 500_000_000;
+
 /// Most targets that are named as slow.
 const MOST_SLOW: usize = 5;
 
@@ -79,7 +83,7 @@ impl<'s> Forecaster<'s> {
             .map(|path| path.display().to_string())
             .unwrap_or_default();
         let read = || -> OrProblems<Self> {
-            let mut texts = Texts::default();
+            let mut texts = Texts::limited_to(MOST_STATUS_BYTES);
             let sources: Result<Vec<_>, _> = inputs
                 .status
                 .iter()

@@ -11,16 +11,12 @@ use crate::document::text_or::{FromText, TextOr};
 use crate::units::SimDuration;
 use crate::world::calibration as default;
 use crate::world::{
-    CountOrPercent, ImageSpec, LayerSpec, ReleaseKind, SizeModel, Uncompressed, WorkloadKind,
-    WorkloadSpec,
+    CountOrPercent, ImageSpec, LayerSpec, MOST_IMAGES, MOST_LAYERS, ReleaseKind, SizeModel,
+    Uncompressed, WorkloadKind, WorkloadSpec,
 };
 
 /// A cluster has 110 pods per node and at most some thousand nodes; more replicas are a mistake.
 const MOST_REPLICAS: u32 = 100_000;
-
-/// Most images, and most layers of all of them in both revisions: they are numbered with 16 bits on every node.
-const MOST_IMAGES: usize = 32_767;
-const MOST_LAYERS: usize = 65_535;
 
 /// The images and workloads that are rolled out.
 #[derive(Clone, Debug, Default, Deserialize)]

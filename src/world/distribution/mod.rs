@@ -39,7 +39,7 @@ use crate::world::distribution::mirror::Mirrors;
 use crate::world::distribution::pre_pull::PrePull;
 use crate::world::distribution::setup::CacheLinks;
 use crate::world::event::Queue;
-use crate::world::ids::{PullId, StoreId};
+use crate::world::ids::{PodId, PullId, StoreId};
 use crate::world::nodes::catalog::Catalog;
 use crate::world::spec::WorldSpec;
 use crate::world::transfers::Transfers;
@@ -78,6 +78,8 @@ pub(crate) struct Delivery {
     /// Every download of a store so far.
     pub(crate) fills: Vec<Fill>,
     pub(crate) pre_pull: Option<PrePull>,
+    /// Images that were brought without a pre-pull, until they are taken.
+    pub(crate) brought: Vec<PodId>,
 }
 
 impl Default for Delivery {
@@ -87,6 +89,7 @@ impl Default for Delivery {
             mirrors: Mirrors::default(),
             fills: Vec::new(),
             pre_pull: None,
+            brought: Vec::new(),
         }
     }
 }
@@ -111,6 +114,7 @@ impl Delivery {
             mirrors,
             fills: Vec::new(),
             pre_pull,
+            brought: Vec::new(),
         }
     }
 }
