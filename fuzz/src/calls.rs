@@ -178,7 +178,7 @@ pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
         if inputs.is_empty() {
             return;
         }
-        match fleetsim::calibrate::calibrate(&inputs) {
+        match fleetsim::calibrate::calibrate(&inputs, fleetsim::study::MOST_MEMORY) {
             Ok(calibrated) => {
                 assert!(!report::calibration_text(&calibrated.record, WIDTH).is_empty());
                 assert!(!calibrated.record.tables().is_empty());

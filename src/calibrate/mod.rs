@@ -39,6 +39,7 @@ pub use prometheus::MetricKind;
 
 use crate::document::LoadError;
 use crate::results::{CalibrationRecord, FileDigest};
+use crate::units::Bytes;
 
 /// A calibration, ready to be written.
 #[derive(Clone, Debug)]
@@ -51,10 +52,10 @@ pub struct Calibrated {
     pub inputs: Vec<FileDigest>,
 }
 
-/// Calibrates.
+/// Calibrates. A prediction by an experiment may take this much memory.
 ///
 /// # Errors
-/// When a file cannot be read, is damaged, or is of another kind.
-pub fn calibrate(inputs: &CalibrationInputs) -> Result<Calibrated, LoadError> {
-    run::Calibration::default().run(inputs)
+/// When a file cannot be read, is damaged, or is of another kind, or the prediction takes more memory.
+pub fn calibrate(inputs: &CalibrationInputs, memory: Bytes) -> Result<Calibrated, LoadError> {
+    run::Calibration::within(memory).run(inputs)
 }

@@ -20,7 +20,8 @@ use crate::results::{
 };
 use crate::scenario::{Overrides, load};
 use crate::stats;
-use crate::units::counted;
+use crate::study::MemoryEstimate;
+use crate::units::{Bytes, counted};
 
 /// A calibration in progress.
 #[derive(Debug, Default)]
@@ -38,9 +39,19 @@ pub(super) struct Calibration {
     /// Files with measured values.
     samples: Vec<(String, Vec<u8>)>,
     digests: Vec<FileDigest>,
+    /// Most memory of a prediction.
+    memory: Bytes,
 }
 
 impl Calibration {
+    /// A calibration whose prediction may take this much memory.
+    pub(super) fn within(memory: Bytes) -> Self {
+        Self {
+            memory,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn run(mut self, inputs: &CalibrationInputs) -> Result<Calibrated, LoadError> {
         self.record.schema_version = CalibrationRecord::SCHEMA_VERSION;
         (self.record.seed, self.record.resamples) = (inputs.seed, inputs.resamples);
@@ -285,6 +296,10 @@ impl Calibration {
             .unwrap_or_default();
         let predicted = if let Some(Some(path)) = &inputs.predict {
             let experiment = load(path, &Overrides::default())?;
+            let first = &experiment.variants[..experiment.variants.len().min(1)];
+            MemoryEstimate::of_runs(&experiment, first, 1)
+                .runs_within(self.memory, 1)
+                .map_err(|refused| without(&refused.to_string()))?;
             let settings = CalibratedNode {
                 model,
                 start_overhead: self.sorted("start_overhead"),
@@ -308,6 +323,7 @@ impl Calibration {
             };
             let ratio = inputs.compression_ratio;
             predict::of_events(&starts, &self.images, ratio, &model, latencies, inputs.seed)
+                .map_err(|message| without(&message))?
                 .map(|record| (record, source, is_in_sample))
         };
         let Some((mut record, source, is_in_sample)) = predicted else {

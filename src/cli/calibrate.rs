@@ -8,9 +8,10 @@ use fleetsim::calibrate::{CalibrationInputs, calibrate as fit};
 use fleetsim::report;
 use fleetsim::results::{CALIBRATION_FILE, Provenance, Publication, SNIPPET_FILE, to_json};
 
+use super::memory::MemoryArgs;
 use super::shell::quoted;
 use super::simulation::finish;
-use super::{Failure, OutputFormat, output};
+use super::{Failure, OutputFormat, interrupt, output};
 
 /// Where results go unless the user says otherwise.
 const OUT: &str = "results/calibration";
@@ -27,6 +28,8 @@ The page docs/calibrate.md explains each input and each number.")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     inputs: CalibrationInputs,
+    #[command(flatten)]
+    memory: MemoryArgs,
     /// Output folder: new, or with an earlier calibration [default: results/calibration]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -46,7 +49,8 @@ pub(super) struct CalibrateArgs {
 
 impl CalibrateArgs {
     /// Has the calibration done again, to be compared with the results in `folder`.
-    pub(super) fn again(&mut self, folder: &Path) {
+    pub(super) fn again(&mut self, folder: &Path, memory: MemoryArgs) {
+        self.memory = memory;
         self.out = Some(folder.to_owned());
         self.reproduce = true;
     }
@@ -57,7 +61,7 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         let message = "nothing to calibrate from; add e.g. `--events events.json` (see `fleetsim calibrate --help`)";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let calibrated = fit(&args.inputs)?;
+    let calibrated = interrupt::during(|| fit(&args.inputs, args.memory.most))?;
     let target = args
         .out
         .clone()

@@ -3,7 +3,8 @@
 mod surprises;
 
 use clap::Args;
-use fleetsim::scenario::load_plan;
+use fleetsim::scenario::{Experiment, load_plan};
+use fleetsim::study::{MOST_MEMORY, MemoryEstimate};
 use fleetsim::units::counted;
 
 use super::output::grouped;
@@ -17,6 +18,21 @@ pub(super) struct CheckArgs {
     /// Print every warning and note, however many there are
     #[arg(long)]
     all: bool,
+}
+
+/// The memory of the experiment's runs, and the option that they need.
+fn memory(experiment: &Experiment) -> String {
+    let estimate = MemoryEstimate::of_study(experiment, 1);
+    let needed = estimate.with(1);
+    let mut text = format!(
+        "memory: about {needed} with one run at a time, and {} more for each further one\n",
+        estimate.of_run()
+    );
+    if let Err(refused) = estimate.runs_within(MOST_MEMORY, 1) {
+        let option = super::memory::option(needed);
+        text.push_str(&format!("warning: {refused}; `{option}` allows it\n"));
+    }
+    text
 }
 
 pub(super) fn check(
@@ -68,5 +84,6 @@ pub(super) fn check(
         range(least_runs, most_runs, "run"),
         counted(clusters as u64, experiment.target),
     ))?;
+    output::out(&memory(&experiment))?;
     output::out(&surprises::text(&experiment, *all, output::width()))
 }

@@ -10,7 +10,7 @@ use fleetsim::io::read_below;
 use fleetsim::report::{self, Results, Review, ReviewSide, review_markdown, review_text};
 use fleetsim::results::{FileDigest, PROVENANCE_FILE, RESOLVED_FILE, Tables, to_json};
 use fleetsim::scenario::{Experiment, load_with};
-use fleetsim::study;
+use fleetsim::study::{self, MemoryEstimate};
 use indicatif::ProgressBar;
 
 use super::simulation::{Simulation, described};
@@ -64,8 +64,9 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         Version::Experiment(_, experiment) => Some(experiment.replicates),
         Version::Results(_) => None,
     });
-    let simulate = |version| args.simulate(version, replicates);
-    let (old, new) = (simulate(old)?, simulate(new)?);
+    let threads = args.threads([&old, &new], replicates)?;
+    let old = simulate(old, replicates, threads)?;
+    let new = simulate(new, replicates, threads)?;
     let review = Review::of(&old, &new).map_err(Failure::Usage)?;
     output::junit(args.junit.as_deref(), &new.results, &inputs)?;
     let (all_hold, verdicts) = report::verdicts(&new.results);
@@ -112,39 +113,60 @@ impl CompareArgs {
         Ok(Version::Experiment(asked, Box::new(experiment)))
     }
 
-    /// The runs of a version.
-    fn simulate(&self, version: Version, replicates: Option<u32>) -> Result<ReviewSide, Failure> {
-        let (asked, experiment) = match version {
-            Version::Results(side) => return Ok(*side),
-            Version::Experiment(asked, experiment) => (asked, experiment),
-        };
-        let replicates = replicates.unwrap_or(experiment.replicates);
-        let runs = u64::from(replicates) * experiment.variants.len() as u64;
-        let name = asked.experiment.display().to_string();
-        let bar = ProgressBar::new(runs).with_message(name.clone());
-        let bar = progress::bar(
-            bar,
-            "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left",
-        );
-        let ended = || bar.inc(1);
-        let variants = Simulation::behind(&bar, self.again.threads, |stop| {
-            study::simulate_plainly(&experiment, replicates, ended, stop)
-        })?;
-        let provenance = described(&experiment, "compare", &asked, &[]);
-        // Without what decides nothing, which may be secret.
-        let files = experiment
-            .inputs
-            .iter()
-            .map(|input| (input.path.clone(), input.copy().0.to_vec()))
-            .collect();
-        let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));
-        Ok(ReviewSide {
-            name,
-            results,
-            resolved: experiment.resolved(),
-            files,
-        })
+    /// The number of threads with which both versions take no more memory than they may.
+    fn threads(
+        &self,
+        versions: [&Version; 2],
+        replicates: Option<u32>,
+    ) -> Result<Option<u16>, Failure> {
+        let mut threads = self.again.threads;
+        for version in versions {
+            if let Version::Experiment(_, experiment) = version {
+                let replicates = replicates.unwrap_or(experiment.replicates);
+                let estimate = MemoryEstimate::of_comparison(experiment, replicates);
+                threads = self.again.memory.threads(&estimate, threads)?;
+            }
+        }
+        Ok(threads)
     }
+}
+
+/// The runs of a version.
+fn simulate(
+    version: Version,
+    replicates: Option<u32>,
+    threads: Option<u16>,
+) -> Result<ReviewSide, Failure> {
+    let (asked, experiment) = match version {
+        Version::Results(side) => return Ok(*side),
+        Version::Experiment(asked, experiment) => (asked, experiment),
+    };
+    let replicates = replicates.unwrap_or(experiment.replicates);
+    let runs = u64::from(replicates) * experiment.variants.len() as u64;
+    let name = asked.experiment.display().to_string();
+    let bar = ProgressBar::new(runs).with_message(name.clone());
+    let bar = progress::bar(
+        bar,
+        "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left",
+    );
+    let ended = || bar.inc(1);
+    let variants = Simulation::behind(&bar, threads, || {
+        study::simulate_plainly(&experiment, replicates, ended)
+    })?;
+    let provenance = described(&experiment, "compare", &asked, &[]);
+    // Without what decides nothing, which may be secret.
+    let files = experiment
+        .inputs
+        .iter()
+        .map(|input| (input.path.clone(), input.copy().0.to_vec()))
+        .collect();
+    let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));
+    Ok(ReviewSide {
+        name,
+        results,
+        resolved: experiment.resolved(),
+        files,
+    })
 }
 
 /// The version that a folder of results records.

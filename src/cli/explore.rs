@@ -6,6 +6,7 @@ use clap::Args;
 use fleetsim::explore::{Explorer, serve};
 use fleetsim::io::{MOST_BYTES, read_file};
 
+use super::memory::MemoryArgs;
 use super::simulation::Simulation;
 use super::{ExperimentArgs, Failure, output};
 
@@ -27,6 +28,8 @@ pub(super) struct ExploreArgs {
     /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    memory: MemoryArgs,
     /// Write the page to this file, with the simulator inside, instead of serving it; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     page: Option<PathBuf>,
@@ -41,6 +44,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
         seed,
         set,
         threads,
+        memory,
         page,
         engine,
     } = args;
@@ -54,11 +58,16 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
     let loaded = asked.load()?;
     let inputs = output::inputs(&asked.experiment, &loaded);
     let explorer = Explorer::new(loaded, asked.overrides()).map_err(Failure::Usage)?;
+    let threads = memory.threads(&explorer.memory(), *threads)?;
     match page {
-        Some(file) => write(&explorer, (file, &inputs), engine.as_deref()),
+        Some(file) => {
+            let explorer = explorer.limited_to(memory.most, 1);
+            write(&explorer, (file, &inputs), engine.as_deref())
+        }
         None => {
-            let server =
-                serve(explorer, Simulation::begin(*threads)?.pool).map_err(Failure::Machine)?;
+            let pool = Simulation::begin(threads)?.pool;
+            let explorer = explorer.limited_to(memory.most, pool.current_num_threads());
+            let server = serve(explorer, pool).map_err(Failure::Machine)?;
             let address = server
                 .address()
                 .map_err(|error| Failure::Machine(error.to_string()))?;

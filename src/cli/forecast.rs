@@ -1,15 +1,16 @@
 //! `fleetsim forecast`: when a rollout in progress will be done, from what the product shows now.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use fleetsim::forecast::{ForecastInputs, Forecaster};
 use fleetsim::report::forecast_text;
 use fleetsim::scenario::VariedExperiment;
+use fleetsim::study::MemoryEstimate;
 use indicatif::ProgressBar;
 
+use super::memory::MemoryArgs;
 use super::simulation::Simulation;
 use super::{ExperimentArgs, Failure, OutputFormat, output, progress};
 
@@ -53,6 +54,8 @@ pub(super) struct ForecastArgs {
     /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    memory: MemoryArgs,
     /// Print JSON for programs, with a `schema_version`
     #[arg(long)]
     json: bool,
@@ -69,8 +72,10 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(varied.base())?;
     let variant = args.variant(&varied)?;
+    let estimate = MemoryEstimate::of_forecast(varied.base(), variant, args.draws);
+    let threads = args.memory.threads(&estimate, args.threads)?;
     if !args.watch {
-        return args.once(&varied, variant);
+        return args.once(&varied, variant, threads);
     }
     let mut before = None;
     loop {
@@ -78,7 +83,7 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
             args.status.iter().map(|path| modified(path)).collect();
         if before.as_ref() != Some(&changed) {
             // A file that is being written may be cut off: it is read again when it changes.
-            match args.once(&varied, variant) {
+            match args.once(&varied, variant, threads) {
                 Err(failure @ Failure::Input(_)) => failure.print(),
                 other => other?,
             }
@@ -121,7 +126,12 @@ impl ForecastArgs {
         }
     }
 
-    fn once(&self, varied: &VariedExperiment, variant: usize) -> Result<(), Failure> {
+    fn once(
+        &self,
+        varied: &VariedExperiment,
+        variant: usize,
+        threads: Option<u16>,
+    ) -> Result<(), Failure> {
         let inputs = ForecastInputs {
             status: self.status.clone(),
             now: self.now.clone().or_else(|| self.watch.then(clock)),
@@ -134,8 +144,8 @@ impl ForecastArgs {
             ProgressBar::new(forecaster.runs()),
             "forecasting {wide_bar} {pos}/{len} runs",
         );
-        let work = |stop: &AtomicBool| forecaster.forecast(|| bar.inc(1), stop);
-        let record = Simulation::behind(&bar, self.threads, work)?;
+        let work = || forecaster.forecast(|| bar.inc(1));
+        let record = Simulation::behind(&bar, threads, work)?;
         let format = if self.json {
             OutputFormat::Json
         } else {

@@ -1,53 +1,110 @@
-//! Ctrl-C, SIGTERM and SIGHUP: what is unfinished is removed, and the program ends with exit code 130.
+//! Ctrl-C, SIGTERM and SIGHUP end the program immediately, with exit code 130, in the middle of a run too.
 //!
-//! While runs are simulated, the first signal lets those that have begun finish, so that they are saved. At any other
-//! time, and at a second signal, the program ends immediately: saved runs are on disk, and results are published as a
-//! whole or not at all.
+//! Why does nothing look at a flag and end by itself? A thread that works may be anywhere: in a run of ten minutes, in a
+//! parser, in a chart. So the signal removes what is unfinished and ends the process. Saved runs are on disk, results are
+//! published as a whole or not at all, and the processes of runs end with fleetsim.
 
 use std::process::exit;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use super::{Failure, output};
+use fleetsim::results::SavedRuns;
 
-/// Whether a signal came while runs were simulated.
-pub(super) static STOP: AtomicBool = AtomicBool::new(false);
-/// Whether runs are simulated, or their folder is being prepared.
-static SIMULATING: AtomicBool = AtomicBool::new(false);
-/// The text to print when the program ends.
-static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
+use super::{Failure, output, progress};
+
+/// What a signal would interrupt.
+static WORK: Mutex<CurrentWork> = Mutex::new(CurrentWork::None);
+
+/// Longest time to print the last words. A terminal or a pipe may have stopped to take any.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// What the program does now.
+enum CurrentWork {
+    /// Nothing whose end has to be reported.
+    None,
+    /// It simulates or calibrates, and saves no runs.
+    Unsaved,
+    /// A study, which saves its runs; how many of all it may have, in words.
+    Study(SavedRuns, String),
+}
+
+impl CurrentWork {
+    /// The text after a signal.
+    fn last_words(&self) -> String {
+        let interrupted = "interrupted; no results were written\n";
+        match self {
+            Self::None => String::new(),
+            Self::Unsaved => interrupted.to_owned(),
+            Self::Study(runs, _) if runs.is_finished() => String::new(),
+            Self::Study(runs, of_all) => saved(runs.count(), of_all) + interrupted,
+        }
+    }
+}
+
+/// The line on saved runs; empty without any.
+pub(super) fn saved(runs: usize, of_all: &str) -> String {
+    match runs {
+        0 => String::new(),
+        1 if of_all.is_empty() => {
+            "1 finished run was saved; run the same command to resume\n".to_owned()
+        }
+        runs => {
+            format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")
+        }
+    }
+}
 
 /// Waits for signals from now on.
 pub(super) fn listen() -> Result<(), Failure> {
-    let listening = ctrlc::set_handler(|| {
-        fleetsim::process::interrupt();
-        if SIMULATING.load(Ordering::SeqCst) && !STOP.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        fleetsim::io::abandon(|| {
-            if let Ok(words) = LAST_WORDS.try_lock() {
-                output::err(&words);
-            }
-            exit(130)
-        });
-    });
+    let listening = ctrlc::set_handler(|| fleetsim::io::abandon(end));
     listening.map_err(|error| Failure::Machine(format!("cannot listen for signals: {error}")))
 }
 
-/// From now on, runs are simulated: they end by themselves after a signal.
-pub(super) fn simulating() {
-    SIMULATING.store(true, Ordering::SeqCst);
+/// From now on, a signal interrupts a study with these saved runs, and says that they are some `of_all`.
+pub(super) fn study_begins(runs: SavedRuns, of_all: String) {
+    set(CurrentWork::Study(runs, of_all));
 }
 
-/// From now on, a signal ends the program with these words. Fails when one came before.
-pub(super) fn ends_with(words: String) -> Result<(), Failure> {
-    if let Ok(mut last) = LAST_WORDS.lock() {
-        *last = words;
+/// From now on, a signal interrupts nothing.
+pub(super) fn study_ended() {
+    set(CurrentWork::None);
+}
+
+/// Does work that saves nothing, unless it is part of a study.
+pub(super) fn during<T>(work: impl FnOnce() -> T) -> T {
+    let is_own = matches!(
+        *WORK.lock().unwrap_or_else(PoisonError::into_inner),
+        CurrentWork::None
+    );
+    if is_own {
+        set(CurrentWork::Unsaved);
     }
-    SIMULATING.store(false, Ordering::SeqCst);
-    if STOP.load(Ordering::SeqCst) {
-        Err(Failure::Interrupted)
-    } else {
-        Ok(())
+    let done = work();
+    if is_own {
+        set(CurrentWork::None);
     }
+    done
+}
+
+fn set(work: CurrentWork) {
+    *WORK.lock().unwrap_or_else(PoisonError::into_inner) = work;
+}
+
+/// Ends the program. Nothing is saved or published any more.
+fn end() {
+    let work = WORK.lock().unwrap_or_else(PoisonError::into_inner);
+    if let CurrentWork::Study(runs, _) = &*work {
+        runs.remove_if_empty();
+    }
+    let last_words = work.last_words();
+    let (done, printed) = channel();
+    thread::spawn(move || {
+        progress::clear();
+        output::err(&last_words);
+        let _ = done.send(());
+    });
+    let _ = printed.recv_timeout(PATIENCE);
+    exit(130)
 }

@@ -72,7 +72,7 @@ impl MergeArgs {
             )));
         }
         simulate.experiment.allow_commands = self.again.allow_commands;
-        simulate.threads = self.again.threads;
+        (simulate.threads, simulate.memory) = (self.again.threads, self.again.memory);
         simulate.out.clone_from(&self.out);
         (simulate.replace, simulate.format) = (self.replace, self.format);
         simulate.merged = Some(set);

@@ -16,6 +16,7 @@ mod generated;
 mod import;
 mod init;
 mod interrupt;
+mod memory;
 mod merge;
 mod output;
 mod plan;
@@ -38,6 +39,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::report::Results;
 use fleetsim::results::{Provenance, ResultsError, ShardError, ShardSet, to_json};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
+use fleetsim::study::MemoryEstimate;
 use serde::Serialize;
 
 /// Simulate the load of a rollout to thousands of clusters on an image registry, with the rules of real schedulers
@@ -154,6 +156,8 @@ struct SimulateArgs {
     /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    memory: memory::MemoryArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
     format: OutputFormat,
@@ -177,6 +181,8 @@ struct Again {
     /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    memory: memory::MemoryArgs,
     /// Allow strategies to start the commands that the experiments name
     #[arg(long)]
     allow_commands: bool,
@@ -216,9 +222,6 @@ enum Failure {
     /// Existing results are not what the program computes.
     #[error("{place}: not reproduced; differs in {files}")]
     Different { place: String, files: String },
-    /// The user pressed Ctrl-C.
-    #[error("interrupted; no results were written")]
-    Interrupted,
     /// The results exceed an asserted limit, or have too few runs to tell; they are written and printed.
     #[error("an asserted limit was exceeded, or has too few runs to tell")]
     Assertion,
@@ -249,7 +252,6 @@ impl Failure {
             Self::Record(_) | Self::Machine(_) | Self::Different { .. } | Self::OtherShards => 1,
             Self::Shards(ShardError::Results(_)) => 1,
             Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
-            Self::Interrupted => 130,
             // The code that k6 uses, so that a pipeline can distinguish it from a crash.
             Self::Assertion | Self::NoSetting(_) | Self::Uncertain(_) => 99,
         }
@@ -270,7 +272,6 @@ impl Failure {
                     error.render(output::stderr_has_colour()).trim_end()
                 ));
             }
-            Self::Interrupted => output::err(&format!("{self}\n")),
             _ => output::err(&format!("error: {}\n", output::with_causes(self))),
         }
     }
@@ -389,6 +390,14 @@ impl ExperimentArgs {
 }
 
 impl SimulateArgs {
+    /// The number of threads for a study that takes this much memory.
+    ///
+    /// # Errors
+    /// When it takes too much.
+    fn threads_for(&self, estimate: &MemoryEstimate) -> Result<Option<u16>, Failure> {
+        self.memory.threads(estimate, self.threads)
+    }
+
     /// The folder of the whole study's results.
     fn target(&self, provenance: &Provenance) -> PathBuf {
         self.out
@@ -399,7 +408,7 @@ impl SimulateArgs {
     /// Has the work done again, to be compared with the results in `folder`.
     fn again(&mut self, folder: &Path, ours: &Again) {
         self.experiment.allow_commands = ours.allow_commands;
-        self.threads = ours.threads;
+        (self.threads, self.memory) = (ours.threads, ours.memory);
         self.out = Some(folder.to_owned());
         self.reproduce = true;
     }

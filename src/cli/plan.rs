@@ -2,12 +2,13 @@
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, Question, plan_tables, to_json};
-use fleetsim::scenario::{Experiment, Plan, load_plan};
-use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
+use fleetsim::results::{PLAN_FILE, PlanRecord, Question, plan_tables, to_json};
+use fleetsim::scenario::load_plan;
+use fleetsim::study::MemoryEstimate;
+use fleetsim::study::plan::{run_count_at_most, search};
 use indicatif::ProgressBar;
 
-use super::simulation::{Recording, Simulation, described};
+use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress};
 
 #[derive(Args, Debug)]
@@ -34,10 +35,14 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         .plan
         .clone()
         .expect("a planned experiment has a plan");
+    // The upper bound, which it seldom reaches: the search decides how many runs it needs.
+    let runs = run_count_at_most(&experiment, &wanted, args.compare_exhaustive);
+    let estimate = MemoryEstimate::of_search(&experiment, runs);
+    let threads = args.simulate.threads_for(&estimate)?;
     let mut provenance = described(&experiment, "plan", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-plan");
-    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "search")?
-    else {
+    let words = StudyWords::named("search");
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, words)? else {
         return Ok(());
     };
     if experiment.precision.is_some() {
@@ -45,12 +50,24 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
             "note: `precision` applies to `fleetsim run` only; a plan decides how many runs it needs\n",
         );
     }
-    let simulated = simulate(&experiment, &wanted, args, &recording.journal);
+    let bar = progress::bar(
+        ProgressBar::new(runs),
+        "searching {wide_bar} {pos} of at most {len} runs",
+    );
+    let simulated = Simulation::behind(&bar, threads, || {
+        search(
+            &experiment,
+            &wanted,
+            args.compare_exhaustive,
+            &recording.journal,
+            |_events| bar.inc(1),
+        )
+    });
     if recording.is_shard() {
         return recording.publish_shard([simulated.map(drop)]);
     }
-    let (found, recording) = recording.or_saved(simulated, "")?;
-    let ((), recording) = recording.write("", |publication, begins| {
+    let (found, recording) = recording.or_saved(simulated)?;
+    let ((), recording) = recording.write(|publication, begins| {
         begins("tables");
         for (name, bytes) in plan_tables(&found.plan, &found.runs) {
             publication.write(name, &bytes)?;
@@ -88,28 +105,4 @@ fn worlds(plan: &PlanRecord, which: fn(&Question) -> bool) -> Vec<String> {
         .map(|question| question.world.clone())
         .filter(|world| !world.is_empty())
         .collect()
-}
-
-fn simulate(
-    experiment: &Experiment,
-    wanted: &Plan,
-    args: &PlanArgs,
-    journal: &Journal,
-) -> Result<SearchResult, Failure> {
-    // The upper bound, which it seldom reaches: the search decides how many runs it needs.
-    let runs = run_count_at_most(experiment, wanted, args.compare_exhaustive);
-    let bar = progress::bar(
-        ProgressBar::new(runs),
-        "searching {wide_bar} {pos} of at most {len} runs",
-    );
-    Simulation::behind(&bar, args.simulate.threads, |stop| {
-        search(
-            experiment,
-            wanted,
-            args.compare_exhaustive,
-            journal,
-            |_events| bar.inc(1),
-            stop,
-        )
-    })
 }

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fleetsim::results::{BINS_MAX, MEASURES, RunRecord, interval_of_mean};
 use fleetsim::stats::MOST_RESAMPLED;
 use fleetsim::study::{Job, StudyObserver};
 use fleetsim::units::Bytes;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
 use itertools::izip;
 
 use super::output::{self, grouped};
@@ -53,12 +53,28 @@ struct VariantTimings {
     events: u64,
 }
 
+/// The bar on stderr, if there is one.
+static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
+
 /// A bar on stderr that looks like `template`; silent when that is not a terminal.
 pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
     let bar = bar
         .with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
-    bar.enable_steady_tick(Duration::from_millis(200));
+    show(&bar);
     bar
+}
+
+fn show(bar: &ProgressBar) {
+    bar.enable_steady_tick(Duration::from_millis(200));
+    *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
+}
+
+/// Removes the bar, if there is one.
+pub(super) fn clear() {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(bar) = shown.as_ref().and_then(WeakProgressBar::upgrade) {
+        bar.finish_and_clear();
+    }
 }
 
 impl StudyProgress {
@@ -87,7 +103,7 @@ impl StudyProgress {
                 .with_key("runs", runs)
                 .with_key("left", left),
         );
-        bar.enable_steady_tick(Duration::from_millis(200));
+        show(&bar);
         Self { bar, state, most }
     }
 

@@ -12,8 +12,8 @@ use itertools::Itertools;
 use super::{Cli, Command, Failure, shell};
 
 /// Options that decide no result, which a stranger must not choose.
-const OWN: [&str; 7] = [
-    "out", "replace", "threads", "format", "shard", "round", "junit",
+const OWN: [&str; 8] = [
+    "out", "replace", "threads", "memory", "format", "shard", "round", "junit",
 ];
 
 /// Of those that decide none, this is recorded for readers and has no effect.

@@ -60,7 +60,7 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
     }
     let mut command = recorded::command(&command)?;
     match &mut command {
-        Command::Calibrate(args) => args.again(folder),
+        Command::Calibrate(args) => args.again(folder, again.memory),
         command => command
             .simulate()
             .expect("no other command is recorded")

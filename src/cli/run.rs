@@ -1,19 +1,18 @@
 //! `fleetsim run`: simulate, write the results folder, print the comparison.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use fleetsim::results::{
     Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables,
 };
 use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
-use fleetsim::study::DrawnRuns;
+use fleetsim::study::{DrawnRuns, MemoryEstimate};
 use fleetsim::{report, study};
 use indicatif::ProgressBar;
 
 use super::progress::StudyProgress;
-use super::simulation::{Recording, Simulation, described, starts_commands};
+use super::simulation::{Recording, Simulation, StudyWords, described, starts_commands};
 use super::{Failure, OutputFormat, SimulateArgs, output, precision, progress};
 
 #[derive(Args, Debug)]
@@ -37,42 +36,39 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let experiment = args.simulate.experiment.load()?;
     args.simulate.experiment.allow_commands(&experiment)?;
+    let shards = args.simulate.shard.shard.map_or(1, |shard| shard.of);
+    let estimate = MemoryEstimate::of_study(&experiment, shards);
+    let threads = args.simulate.threads_for(&estimate)?;
     // Check before the long work that results can be written there, and the JUnit report.
     let provenance = provenance(&experiment, args);
-    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "study")?
-    else {
+    let words = StudyWords {
+        name: "study",
+        of_all: of_all(&experiment),
+    };
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, words)? else {
         return Ok(());
     };
     let mut inputs = output::inputs(&args.simulate.experiment.experiment, &experiment);
     inputs.push(recording.publication.target().to_owned());
     if let Err(failure) = output::check_junit(args.junit.as_deref(), &inputs) {
-        return Err(recording.give_up(failure, "")?);
+        return Err(recording.give_up(failure)?);
     }
     for guess in &experiment.guesses {
         output::err(&format!("note: {}\n", guess.text));
     }
-    let simulated = simulate(&experiment, &recording.journal, args.simulate.threads);
+    let simulated = simulate(&experiment, &recording.journal, threads);
     if recording.is_shard() {
         // Constants are drawn whatever the results are.
-        let drawn = draw(args, &experiment, &recording.journal);
+        let drawn = draw(args, &experiment, &recording.journal, threads);
         return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
     }
-    let (least, most) = study::run_counts(&experiment);
-    let all = if least == most {
-        format!(" of {least}")
-    } else {
-        format!(" of {least} to {most}")
-    };
     let simulated = simulated.and_then(|variants| {
-        let drawn = draw(args, &experiment, &recording.journal)?;
-        Ok((
-            variants,
-            drawn,
-            deciding_links(args, &experiment, &recording.journal)?,
-        ))
+        let drawn = draw(args, &experiment, &recording.journal, threads)?;
+        let links = deciding_links(args, &experiment, &recording.journal, threads)?;
+        Ok((variants, drawn, links))
     });
-    let ((variants, drawn, defaults), recording) = recording.or_saved(simulated, &all)?;
-    let ((results, precision), recording) = recording.write(&all, |publication, begins| {
+    let ((variants, drawn, defaults), recording) = recording.or_saved(simulated)?;
+    let ((results, precision), recording) = recording.write(|publication, begins| {
         publication.provenance_mut().defaults = defaults;
         write(
             &experiment,
@@ -87,6 +83,16 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Ok(());
     }
     print(args.simulate.format, &results)
+}
+
+/// The number of all runs.
+fn of_all(experiment: &Experiment) -> String {
+    let (least, most) = study::run_counts(experiment);
+    if least == most {
+        format!(" of {least}")
+    } else {
+        format!(" of {least} to {most}")
+    }
 }
 
 /// Prints the comparison and the asserted limits. Fails unless all of these are met.
@@ -150,6 +156,7 @@ fn draw(
     args: &RunArgs,
     experiment: &Experiment,
     journal: &Journal,
+    threads: Option<u16>,
 ) -> Result<Option<DrawnRuns>, Failure> {
     let runs = study::drawn_count(experiment);
     if runs == 0 {
@@ -161,8 +168,8 @@ fn draw(
         ProgressBar::new(runs),
         "drawing constants {wide_bar} {pos}/{len} runs, {eta} left",
     );
-    let draw = |stop: &AtomicBool| study::drawn_runs(&varied, journal, || bar.inc(1), stop);
-    Simulation::behind(&bar, args.simulate.threads, draw).map(Some)
+    let draw = || study::drawn_runs(&varied, journal, || bar.inc(1));
+    Simulation::behind(&bar, threads, draw).map(Some)
 }
 
 /// Runs of a variant that make a few more of them cheap.
@@ -173,6 +180,7 @@ fn deciding_links(
     args: &RunArgs,
     experiment: &Experiment,
     journal: &Journal,
+    threads: Option<u16>,
 ) -> Result<Vec<String>, Failure> {
     let is_known = experiment.guesses.is_empty() || experiment.uncertainty.is_some();
     if is_known || starts_commands(experiment) || experiment.replicates < MANY {
@@ -189,9 +197,8 @@ fn deciding_links(
         .iter()
         .map(|guess| guess.constant.to_owned())
         .collect();
-    let simulation = Simulation::begin(args.simulate.threads)?;
-    let record =
-        simulation.work(|stop| study::sensitivity::deciding(&varied, links, journal, stop))?;
+    let simulation = Simulation::begin(threads)?;
+    let record = simulation.work(|| study::sensitivity::deciding(&varied, links, journal))?;
     Ok(report::deciding_links(&record))
 }
 
@@ -219,7 +226,7 @@ fn simulate(
         .as_ref()
         .map(|_| study::run_counts(experiment).1);
     let progress = StudyProgress::new(experiment.variants.len(), simulation.threads(), most);
-    let variants = simulation.work(|stop| study::simulate(experiment, journal, &progress, stop));
+    let variants = simulation.work(|| study::simulate(experiment, journal, &progress));
     progress.finish();
     variants
 }

@@ -1,7 +1,5 @@
 //! `fleetsim sensitivity`: how much each constant matters for an experiment and its decisions.
 
-use std::sync::atomic::AtomicBool;
-
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
@@ -9,11 +7,12 @@ use fleetsim::results::{
     measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
+use fleetsim::study::MemoryEstimate;
 use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse};
 use fleetsim::units::counted;
 use indicatif::ProgressBar;
 
-use super::simulation::{Recording, Simulation, described};
+use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress};
 
 #[derive(Args, Debug)]
@@ -55,7 +54,8 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     let mut provenance = described(varied.base(), "sensitivity", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-sensitivity");
     let study = format!("analysis ({})", provenance.command);
-    let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), &study)?
+    let words = StudyWords::named(&study);
+    let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), words)?
     else {
         return Ok(());
     };
@@ -63,7 +63,7 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     if recording.is_shard() {
         return recording.publish_shard([simulated.map(drop)]);
     }
-    let (record, recording) = recording.or_saved(simulated, "")?;
+    let (record, recording) = recording.or_saved(simulated)?;
     for (name, bytes) in record.tables() {
         recording.publication.write(name, &bytes)?;
     }
@@ -150,6 +150,8 @@ fn simulate(
         )));
     }
     let runs = rules.most.unwrap_or(least + rules.screening);
+    let estimate = MemoryEstimate::of_analysis(varied, runs);
+    let threads = args.simulate.threads_for(&estimate)?;
     output::err(&format!(
         "{} of {}: up to {}, and more where decisions change\n",
         counted(varied.constants().len(), "constant"),
@@ -160,6 +162,6 @@ fn simulate(
         ProgressBar::new(runs),
         "analysing {wide_bar} {pos} of about {len} runs, {eta} left",
     );
-    let analyse = |stop: &AtomicBool| analyse(varied, &rules, journal, || bar.inc(1), stop);
-    Simulation::behind(&bar, args.simulate.threads, analyse)
+    let analyse = || analyse(varied, &rules, journal, || bar.inc(1));
+    Simulation::behind(&bar, threads, analyse)
 }

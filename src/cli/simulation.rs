@@ -1,9 +1,8 @@
 //! Shared by commands that simulate: threads, saved runs, and provenance.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
-use fleetsim::io::{Temporary, printable};
+use fleetsim::io::printable;
 use fleetsim::results::{
     FileDigest, Journal, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId,
     RunRecord, SHARD_RUNS_FILE, ShardSet, is_shard_complete,
@@ -19,8 +18,7 @@ use super::shard::program_sha256;
 use super::shell::quoted;
 use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
 
-/// Threads that simulate until a signal comes. Runs that a process decides end with it; others come to their end,
-/// unless a second signal ends the program immediately.
+/// Threads that simulate.
 pub(super) struct Simulation {
     pub(super) pool: rayon::ThreadPool,
 }
@@ -39,7 +37,7 @@ impl Simulation {
     pub(super) fn behind<T: Send>(
         bar: &ProgressBar,
         threads: Option<u16>,
-        work: impl FnOnce(&AtomicBool) -> Result<T, StudyError> + Send,
+        work: impl FnOnce() -> Result<T, StudyError> + Send,
     ) -> Result<T, Failure> {
         let result = Self::begin(threads)?.work(work);
         bar.finish_and_clear();
@@ -50,22 +48,37 @@ impl Simulation {
         self.pool.current_num_threads()
     }
 
-    /// Does the work on the threads. It should end early when the flag becomes true.
+    /// Does the work on the threads.
     pub(super) fn work<T: Send>(
         &self,
-        work: impl FnOnce(&AtomicBool) -> Result<T, StudyError> + Send,
+        work: impl FnOnce() -> Result<T, StudyError> + Send,
     ) -> Result<T, Failure> {
-        self.pool
-            .install(|| work(&interrupt::STOP))
-            .map_err(|error| match error {
-                StudyError::Interrupted => Failure::Interrupted,
-                StudyError::Record(error) => Failure::Record(error),
-                StudyError::Values(error) => Failure::Input(error),
-                StudyError::OtherShards => Failure::OtherShards,
-                error @ (StudyError::Process(_) | StudyError::Different { .. }) => {
-                    Failure::Machine(error.to_string())
-                }
-            })
+        interrupt::during(|| self.pool.install(work)).map_err(|error| match error {
+            StudyError::Record(error) => Failure::Record(error),
+            StudyError::Values(error) => Failure::Input(error),
+            StudyError::OtherShards => Failure::OtherShards,
+            error @ (StudyError::Process(_) | StudyError::Different { .. }) => {
+                Failure::Machine(error.to_string())
+            }
+        })
+    }
+}
+
+/// The names of a study in messages.
+pub(super) struct StudyWords<'w> {
+    /// `study`, `search` or `analysis`.
+    pub(super) name: &'w str,
+    /// The number of all runs, such as ` of 20`; empty where it is not known.
+    pub(super) of_all: String,
+}
+
+impl<'w> StudyWords<'w> {
+    /// A study whose number of runs is not known.
+    pub(super) const fn named(name: &'w str) -> Self {
+        Self {
+            name,
+            of_all: String::new(),
+        }
     }
 }
 
@@ -74,19 +87,19 @@ pub(super) struct Recording {
     target: PathBuf,
     pub(super) publication: Publication,
     pub(super) journal: Journal,
-    /// The journal while it has no runs.
-    empty: Option<Temporary>,
+    /// As in [`StudyWords`].
+    of_all: String,
     reproduce: bool,
 }
 
 impl Recording {
-    /// Checks that results can be written, and reports that runs of an unfinished `study` are reused. `None`: a shard
+    /// Checks that results can be written, and reports that runs of an unfinished study are reused. `None`: a shard
     /// is wanted that is there already.
     pub(super) fn begin(
         args: &SimulateArgs,
         mut provenance: Provenance,
         experiment: &Experiment,
-        study: &str,
+        study: StudyWords<'_>,
     ) -> Result<Option<Self>, Failure> {
         let place = args
             .shard
@@ -101,26 +114,31 @@ impl Recording {
             known = place.earlier()?;
         }
         let known = known_runs(known.as_ref().or(args.merged.as_ref()), &provenance)?;
-        interrupt::simulating();
         let mut publication = Publication::begin(&target, provenance)?;
         if !args.replace && !args.reproduce {
             keep_finished(publication.target(), &args.experiment)?;
         }
         publication.begin_study()?;
         write_inputs(&publication, experiment)?;
-        let key = format!("{study} {:?} {}", args.experiment.set, run_key(experiment));
+        let name = study.name;
+        let of_all = match args.shard.shard {
+            Some(_) => " of this shard's".to_owned(),
+            None => study.of_all,
+        };
+        let key = format!("{name} {:?} {}", args.experiment.set, run_key(experiment));
         let journal = journal(publication.target(), &key, args.reproduce)?;
         let journal = journal.limited_to(args.shard.shard);
+        interrupt::study_begins(journal.saved().clone(), of_all.clone());
         if journal.found() > 0 {
             let saved = counted(journal.found() as u64, "saved run");
-            output::err(&format!("resuming an unfinished {study} with {saved}\n"));
+            output::err(&format!("resuming an unfinished {name} with {saved}\n"));
         }
         journal.add(known);
         Ok(Some(Self {
             target,
             publication,
             journal,
-            empty: None,
+            of_all,
             reproduce: args.reproduce,
         }))
     }
@@ -141,7 +159,7 @@ impl Recording {
             .filter_map(Result::err)
             .find(is_failure)
         {
-            return Err(self.give_up(failure, " of this shard's")?);
+            return Err(self.give_up(failure)?);
         }
         let info = self
             .publication
@@ -153,6 +171,7 @@ impl Recording {
         info.runs = runs;
         self.publication.write(SHARD_RUNS_FILE, &bytes)?;
         self.publication.publish_study(false, Some(self.journal))?;
+        interrupt::study_ended();
         output::err(&format!(
             "shard: {} ({})\n",
             self.target.display(),
@@ -161,43 +180,22 @@ impl Recording {
         Ok(())
     }
 
-    /// The simulated runs. After a failure or a signal, the journal stays if it has runs, which are reported as so many
-    /// `of_all`.
-    pub(super) fn or_saved<T>(
-        mut self,
-        simulated: Result<T, Failure>,
-        of_all: &str,
-    ) -> Result<(T, Self), Failure> {
-        if self.journal.runs() == 0 && self.empty.is_none() {
-            let path = self.journal.path().map(Path::to_owned);
-            self.empty = path.map(Temporary::new);
-        }
-        let last_words = format!("{}{}\n", self.saved(of_all), Failure::Interrupted);
-        match simulated.and_then(|simulated| interrupt::ends_with(last_words).map(|()| simulated)) {
+    /// The simulated runs. After a failure, the journal stays if it has runs, which are reported.
+    pub(super) fn or_saved<T>(self, simulated: Result<T, Failure>) -> Result<(T, Self), Failure> {
+        match simulated {
             Ok(simulated) => Ok((simulated, self)),
-            Err(failure) => Err(self.give_up(failure, of_all)?),
+            Err(failure) => Err(self.give_up(failure)?),
         }
     }
 
-    /// The line on saved runs; empty without any.
-    fn saved(&self, of_all: &str) -> String {
-        match self.journal.runs() {
-            0 => String::new(),
-            1 if of_all.is_empty() => {
-                "1 finished run was saved; run the same command to resume\n".to_owned()
-            }
-            runs => {
-                format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")
-            }
-        }
-    }
-
-    /// Ends without results. The journal stays if it has runs, which are reported as so many `of_all`.
-    pub(super) fn give_up(self, failure: Failure, of_all: &str) -> Result<Failure, Failure> {
-        output::err(&self.saved(of_all));
-        if self.journal.runs() == 0 {
+    /// Ends without results. The journal stays if it has runs, which are reported.
+    pub(super) fn give_up(self, failure: Failure) -> Result<Failure, Failure> {
+        let runs = self.journal.saved().count();
+        output::err(&interrupt::saved(runs, &self.of_all));
+        if runs == 0 {
             self.journal.finish()?;
         }
+        interrupt::study_ended();
         Ok(failure)
     }
 
@@ -205,14 +203,13 @@ impl Recording {
     /// failure as [`Recording::or_saved`].
     pub(super) fn write<T>(
         mut self,
-        of_all: &str,
         write: impl FnOnce(&mut Publication, &mut dyn FnMut(&str)) -> Result<T, Failure>,
     ) -> Result<(T, Self), Failure> {
         let bar = progress::bar(ProgressBar::new_spinner(), "writing results: {msg}");
         let mut begins = |step: &str| bar.set_message(printable(step).into_owned());
         let written = write(&mut self.publication, &mut begins);
         bar.finish_and_clear();
-        self.or_saved(written, of_all)
+        self.or_saved(written)
     }
 
     /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones,
@@ -225,7 +222,7 @@ impl Recording {
             ..
         } = self;
         let published = publication.publish_study(reproduce, Some(journal))?;
-        interrupt::ends_with(String::new())?;
+        interrupt::study_ended();
         reported(&self.target, published, self.reproduce, notes)
     }
 }

@@ -5,7 +5,7 @@
 //! and hide the connection, which says whether the page is still open.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Most bytes of a head, of its lines, and of a body.
@@ -13,21 +13,28 @@ const MOST_HEAD: usize = 16 * 1024;
 const MOST_LINES: usize = 64;
 const MOST_BODY: usize = 512 * 1024;
 
-/// Longest time that a client may take to send a request, or to take a part of an answer.
+/// Longest time that a client may take to send a head, to send a body, or to take a part of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A request.
-pub(super) struct HttpRequest {
+/// Longest time in which the rest of a refused request is taken, and most bytes of it.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+const MOST_IGNORED: usize = 4 * 1024 * 1024;
+
+/// A request without its body.
+pub(super) struct HttpHead {
     pub(super) method: String,
     pub(super) path: String,
     lines: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    /// Bytes of the body.
+    length: usize,
+    /// What has arrived of the body.
+    body: Vec<u8>,
 }
 
 /// Why there is no answer: the number of HTTP and its words.
 pub(super) type HttpRefusal = (u16, &'static str);
 
-impl HttpRequest {
+impl HttpHead {
     /// The value of a line of the head; empty without one. Names are in lowercase.
     pub(super) fn line(&self, name: &str) -> &str {
         self.lines
@@ -36,7 +43,7 @@ impl HttpRequest {
             .map_or("", |(_, value)| value)
     }
 
-    /// Reads a request.
+    /// Reads a head, which must arrive within [`PATIENCE`] as a whole.
     ///
     /// # Errors
     /// When it is not one, is too large, or takes too long. `None`: the client has gone.
@@ -44,23 +51,47 @@ impl HttpRequest {
         let end = Instant::now() + PATIENCE;
         let _ = stream.set_write_timeout(Some(PATIENCE));
         let mut bytes = Vec::new();
-        let (mut request, head, length) = loop {
+        loop {
             more(stream, &mut bytes, end)?;
-            if let Some(read) = parsed(&bytes)? {
-                break read;
+            if let Some((mut head, size)) = parsed(&bytes)? {
+                head.body = bytes.split_off(size);
+                return Ok(head);
             }
             if bytes.len() > MOST_HEAD {
                 return Err(Some((431, "Request Header Fields Too Large")));
             }
-        };
-        if length > MOST_BODY {
-            return Err(Some((413, "Content Too Large")));
         }
-        while bytes.len() < head + length {
-            more(stream, &mut bytes, end)?;
+    }
+
+    /// Reads the body, which must arrive within [`PATIENCE`] as a whole.
+    ///
+    /// # Errors
+    /// As [`HttpHead::read`].
+    pub(super) fn read_body(
+        mut self,
+        stream: &mut TcpStream,
+    ) -> Result<Vec<u8>, Option<HttpRefusal>> {
+        let end = Instant::now() + PATIENCE;
+        while self.body.len() < self.length {
+            more(stream, &mut self.body, end)?;
         }
-        request.body = bytes[head..head + length].to_vec();
-        Ok(request)
+        self.body.truncate(self.length);
+        Ok(self.body)
+    }
+}
+
+/// Refuses a request, and takes the rest of it: a connection that is closed with bytes left unread is reset, and the
+/// client may not see the answer.
+pub(super) fn refuse(stream: &mut TcpStream, status: HttpRefusal) {
+    let end = Instant::now() + LAST_PATIENCE;
+    let _ = write_head(stream, status, "text/plain");
+    let _ = stream.write_all(status.1.as_bytes());
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut taken = 0;
+    let mut rest = Vec::new();
+    while taken < MOST_IGNORED && more(stream, &mut rest, end).is_ok() {
+        taken += rest.len();
+        rest.clear();
     }
 }
 
@@ -89,8 +120,8 @@ fn more(
     }
 }
 
-/// A request without its body, the length of its head, and that of its body. `None`: the head has not ended yet.
-fn parsed(bytes: &[u8]) -> Result<Option<(HttpRequest, usize, usize)>, HttpRefusal> {
+/// A head, whose body is still to come, and its size. `None`: it has not ended yet.
+fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpRefusal> {
     const BAD: HttpRefusal = (400, "Bad Request");
     let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
     let mut head = httparse::Request::new(&mut lines);
@@ -118,16 +149,17 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpRequest, usize, usize)>, HttpRefus
         lines.push((name, value));
     }
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    let request = HttpRequest {
+    let mut request = HttpHead {
         method: text(head.method),
         path: text(head.path),
         lines,
+        length: 0,
         body: Vec::new(),
     };
     if !request.line("transfer-encoding").is_empty() {
         return Err((411, "Length Required"));
     }
-    let length = match request.line("content-length") {
+    request.length = match request.line("content-length") {
         "" => 0,
         digits if digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             digits.parse().map_err(|_| BAD)?
@@ -137,7 +169,10 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpRequest, usize, usize)>, HttpRefus
         }
         _ => return Err(BAD),
     };
-    Ok(Some((request, size, length)))
+    if request.length > MOST_BODY {
+        return Err((413, "Content Too Large"));
+    }
+    Ok(Some((request, size)))
 }
 
 /// Writes the head of an answer of this type, whose body ends with the connection.
@@ -154,16 +189,18 @@ pub(super) fn write_head(
     stream.write_all(head.as_bytes())
 }
 
-/// Whether the client has closed the connection, on which it has nothing more to say. Any thread may ask.
-pub(super) fn is_closed(stream: &TcpStream) -> bool {
-    if stream
-        .set_read_timeout(Some(Duration::from_millis(1)))
-        .is_err()
-    {
+/// Waits this long for the client to close the connection, on which it has nothing more to say. Returns whether it has.
+pub(super) fn closes_within(stream: &TcpStream, time: Duration) -> bool {
+    if stream.set_read_timeout(Some(time)).is_err() {
         return true;
     }
     match stream.peek(&mut [0; 1]) {
-        Ok(read) => read == 0,
+        Ok(0) => true,
+        Ok(_) => {
+            // It has sent more than it should, which stays there.
+            std::thread::sleep(time);
+            false
+        }
         Err(error) => ![
             ErrorKind::WouldBlock,
             ErrorKind::TimedOut,

@@ -10,6 +10,8 @@
 
 mod controls;
 #[cfg(not(target_family = "wasm"))]
+mod entrance;
+#[cfg(not(target_family = "wasm"))]
 mod http;
 #[cfg(not(target_family = "wasm"))]
 mod server;
@@ -20,10 +22,13 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::engine::Stop;
 use crate::report::{EXPLORED, ExploredPage, Results, explore_page, explored};
 use crate::results::{Provenance, RunRecord, Setting, Snippet, Tables, VariantInfo, VariantRecord};
 use crate::scenario::{Experiment, InputFile, LoadError, Overrides, Variant, load_again};
 use crate::sim;
+use crate::study::{MOST_MEMORY, MemoryEstimate};
+use crate::units::{Bytes, counted};
 
 #[cfg(not(target_family = "wasm"))]
 pub use server::{Server, serve};
@@ -31,9 +36,14 @@ pub use server::{Server, serve};
 /// Numbers of pairs of runs after which there is an answer. The last ends the question.
 const ANSWERS: [usize; 8] = [1, 3, 6, 10, 20, 40, 70, 100];
 
+const MOST_PAIRS: usize = ANSWERS[ANSWERS.len() - 1];
+
 /// Most values of a question, and bytes of each.
 const MOST_SET: usize = 100;
 const MOST_BYTES: usize = 4096;
+
+/// The memory limit of a page with the simulator inside, which can address 4 GB.
+const MOST_IN_PAGE: Bytes = Bytes::new(2_000_000_000);
 
 /// Variants whose runs are kept for the next question.
 const MOST_KEPT: usize = 4;
@@ -72,6 +82,9 @@ pub struct Trouble {
 pub struct Explorer {
     experiment: Experiment,
     overrides: Overrides,
+    /// Most memory that a question may take, and runs at a time.
+    memory: Bytes,
+    at_once: usize,
     /// Runs of unchanged variants.
     kept: Mutex<BTreeMap<String, Vec<RunRecord>>>,
 }
@@ -116,8 +129,27 @@ impl Explorer {
         Ok(Self {
             experiment,
             overrides,
+            memory: MOST_MEMORY,
+            at_once: 1,
             kept: Mutex::default(),
         })
+    }
+
+    /// Refuses questions that take more memory than this with so many runs at a time.
+    #[must_use]
+    pub fn limited_to(self, memory: Bytes, at_once: usize) -> Self {
+        Self {
+            memory,
+            at_once,
+            ..self
+        }
+    }
+
+    /// The memory of a question about any of the experiment's variants.
+    #[must_use]
+    pub fn memory(&self) -> MemoryEstimate {
+        let variants: Vec<Variant> = self.usable().cloned().collect();
+        MemoryEstimate::of_question(&self.experiment, &variants, MOST_PAIRS)
     }
 
     /// The experiment in a page, from what [`Explorer::files`] wrote.
@@ -136,10 +168,9 @@ impl Explorer {
             .into_iter()
             .map(|(path, text)| InputFile::new(&path, text.into_bytes()))
             .collect();
-        Self::new(
-            load_again(&name, &inputs, &overrides).map_err(|error| error.to_string())?,
-            overrides,
-        )
+        let experiment =
+            load_again(&name, &inputs, &overrides).map_err(|error| error.to_string())?;
+        Ok(Self::new(experiment, overrides)?.limited_to(MOST_IN_PAGE, 1))
     }
 
     /// The experiment's files and overrides, for a page: of files as much as is copied into results. Files that are not
@@ -259,6 +290,8 @@ impl Explorer {
             let message = "explore starts no commands".to_owned();
             return Err(trouble("", message, "use `fleetsim run --allow-commands`"));
         }
+        self.check_memory(experiment, &[before.clone(), after.clone()])
+            .map_err(|message| trouble("", message, "make the fleet or the release smaller"))?;
         let is_same = changed.is_none() && before.label == after.label;
         let infos = [before, after]
             .into_iter()
@@ -303,6 +336,21 @@ impl Explorer {
             runs.into_iter().for_each(|run| exploration.push(1, run));
         }
         Ok(exploration)
+    }
+
+    /// Checks that there is enough memory for the runs of two variants.
+    fn check_memory(&self, experiment: &Experiment, pair: &[Variant]) -> Result<(), String> {
+        let estimate = MemoryEstimate::of_question(experiment, pair, MOST_PAIRS);
+        match estimate.runs_within(self.memory, self.at_once) {
+            Ok(at_once) if at_once == self.at_once => Ok(()),
+            Ok(_) => Err(format!(
+                "{} at a time take about {} of memory, and the limit is {}",
+                counted(self.at_once, "run"),
+                estimate.with(self.at_once),
+                self.memory
+            )),
+            Err(refused) => Err(refused.to_string()),
+        }
     }
 
     /// The experiment with these values, and its variant that is otherwise like `start`. `None`: nothing is changed.
@@ -409,7 +457,7 @@ impl Exploration {
     /// Whether every answer was given.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.told >= ANSWERS[ANSWERS.len() - 1]
+        self.told >= MOST_PAIRS
     }
 
     /// One run.
@@ -417,8 +465,19 @@ impl Exploration {
     /// # Panics
     /// Never: only processes fail, and a question starts none.
     #[must_use]
-    pub fn simulate(&self, (side, replicate): ExploredRun) -> RunRecord {
-        sim::run(&self.variants[side], self.seed, replicate).expect("no process decides")
+    pub fn simulate(&self, run: ExploredRun) -> RunRecord {
+        self.simulate_until(run, &Stop::default())
+            .expect("nothing stops it")
+    }
+
+    /// One run. `None`: `stop` was set before its end.
+    ///
+    /// # Panics
+    /// Never: only processes fail, and a question starts none.
+    #[must_use]
+    pub fn simulate_until(&self, (side, replicate): ExploredRun, stop: &Stop) -> Option<RunRecord> {
+        sim::run_until(&self.variants[side], self.seed, replicate, stop)
+            .expect("no process decides")
     }
 
     /// Takes a run, in the order of [`Exploration::missing`].
@@ -467,7 +526,7 @@ impl Exploration {
         let answer = json!({
             "id": self.id,
             "runs": self.told,
-            "of": ANSWERS[ANSWERS.len() - 1],
+            "of": MOST_PAIRS,
             "done": self.is_done(),
             "data": explored(&results),
             "csv": self.csv(&results.tables),

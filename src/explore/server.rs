@@ -7,19 +7,22 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::http::{HttpRefusal, HttpRequest, is_closed, write_head};
+use super::entrance::{Entrance, StrangerPlace};
+use super::http::{HttpHead, HttpRefusal, closes_within, refuse, write_head};
 use super::{Explorer, PageQuestion, refusal};
+use crate::engine::Stop;
+use crate::results::RunRecord;
 use crate::study::in_order;
 
-/// Most connections at a time; a page needs two.
-const MOST_CONNECTIONS: usize = 32;
+/// Most connections that have shown the token, at a time; a page needs two.
+const MOST_READERS: usize = 32;
 
-/// The rest of a request that is refused is taken up to this size, so that the client reads the answer.
-const MOST_IGNORED: u64 = 4 * 1024 * 1024;
+/// Longest time until it is noticed that a page is closed.
+const GLANCE: Duration = Duration::from_millis(100);
 
 const FORBIDDEN: HttpRefusal = (403, "Forbidden");
 
@@ -31,9 +34,21 @@ pub struct Server {
     page: String,
     explorer: Explorer,
     pool: rayon::ThreadPool,
-    connections: AtomicUsize,
+    /// Connections that have not shown the token.
+    strangers: Arc<Entrance>,
+    /// Number of those that have.
+    readers: AtomicUsize,
     /// Of each page, what stops its question.
-    questions: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
+    questions: Mutex<BTreeMap<String, Stop>>,
+}
+
+/// The place of a connection that has shown the token. Dropped, it is free.
+struct ReaderPlace<'s>(&'s AtomicUsize);
+
+impl Drop for ReaderPlace<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Waits for connections on a free port of this machine; `pool` simulates.
@@ -47,15 +62,15 @@ pub fn serve(explorer: Explorer, pool: rayon::ThreadPool) -> Result<Arc<Server>,
     getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;
     let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let page = explorer.page("")?;
-    let (connections, questions) = (AtomicUsize::new(0), Mutex::default());
     Ok(Arc::new(Server {
         listener,
         token,
         page,
         explorer,
         pool,
-        connections,
-        questions,
+        strangers: Arc::default(),
+        readers: AtomicUsize::new(0),
+        questions: Mutex::default(),
     }))
 }
 
@@ -80,44 +95,56 @@ impl Server {
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
             };
-            let server = Arc::clone(self);
-            if server.connections.fetch_add(1, Ordering::SeqCst) >= MOST_CONNECTIONS {
-                server.connections.fetch_sub(1, Ordering::SeqCst);
-                let _ = write_head(&mut stream, (503, "Service Unavailable"), "text/plain");
+            let Ok(stranger) = self.strangers.admit(&stream) else {
                 continue;
-            }
-            let answer = move || {
-                server.answer(&mut stream);
-                let _ = stream.shutdown(Shutdown::Both);
-                server.connections.fetch_sub(1, Ordering::SeqCst);
             };
-            if std::thread::Builder::new().spawn(answer).is_err() {
-                self.connections.fetch_sub(1, Ordering::SeqCst);
-            }
+            let server = Arc::clone(self);
+            let answer = move || {
+                server.answer(&mut stream, stranger);
+                let _ = stream.shutdown(Shutdown::Both);
+            };
+            // Without a thread, the connection is closed.
+            let _ = std::thread::Builder::new().spawn(answer);
         }
     }
 
-    fn answer(&self, stream: &mut TcpStream) {
-        let answered = match HttpRequest::read(stream) {
-            Ok(request) => self.route(&request).map(|route| match route {
-                Route::Page => write_head(stream, (200, "OK"), "text/html")
-                    .and_then(|()| stream.write_all(self.page.as_bytes())),
-                Route::Question(question) => self.stream(stream, &question),
-            }),
+    /// Answers one connection. A refusal needs the place of a stranger, and all else that of a reader.
+    fn answer(&self, stream: &mut TcpStream, stranger: StrangerPlace) {
+        let known = match HttpHead::read(stream) {
+            Ok(head) => self.route(&head).map(|route| (head, route)),
             Err(None) => return,
             Err(Some(status)) => Err(status),
         };
-        if let Err(status) = answered {
-            let _ = write_head(stream, status, "text/plain");
-            let _ = stream.write_all(status.1.as_bytes());
-            // A connection that is closed with bytes left unread is reset, and the client may not see the answer.
-            let _ = stream.shutdown(Shutdown::Write);
-            let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
-            let _ = io::copy(&mut io::Read::take(stream, MOST_IGNORED), &mut io::sink());
+        let (head, route) = match known {
+            Ok(known) => known,
+            Err(status) => return refuse(stream, status),
+        };
+        let reader = self.reader();
+        drop(stranger);
+        if reader.is_none() {
+            return refuse(stream, (503, "Service Unavailable"));
         }
+        // Whoever has closed the connection misses the answer.
+        let _ = match route {
+            Route::Page => write_head(stream, (200, "OK"), "text/html")
+                .and_then(|()| stream.write_all(self.page.as_bytes())),
+            Route::Question => match question(head, stream) {
+                Ok(question) => self.stream(stream, &question),
+                Err(None) => return,
+                Err(Some(status)) => return refuse(stream, status),
+            },
+        };
     }
 
-    fn route(&self, request: &HttpRequest) -> Result<Route, HttpRefusal> {
+    /// A place for a connection that has shown the token. `None`: all are taken.
+    fn reader(&self) -> Option<ReaderPlace<'_>> {
+        let reader = ReaderPlace(&self.readers);
+        let taken = self.readers.fetch_add(1, Ordering::SeqCst);
+        (taken < MOST_READERS).then_some(reader)
+    }
+
+    /// What a request asks for, if it shows the token and comes from the page.
+    fn route(&self, request: &HttpHead) -> Result<Route, HttpRefusal> {
         let host = request.line("host");
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
         if !["127.0.0.1", "localhost", "[::1]"].contains(&name) {
@@ -137,9 +164,7 @@ impl Server {
             ("POST", Some("/ask"))
                 if !origin.is_empty() && request.line("content-type") == "application/json" =>
             {
-                serde_json::from_slice(&request.body)
-                    .map(Route::Question)
-                    .map_err(|_| (400, "Bad Request"))
+                Ok(Route::Question)
             }
             ("POST", Some("/ask")) => Err(FORBIDDEN),
             (_, Some("/" | "/ask")) => Err((405, "Method Not Allowed")),
@@ -149,37 +174,40 @@ impl Server {
 
     /// Answers a question, a line for each answer, until the last, a newer question, or the end of the connection.
     fn stream(&self, stream: &mut TcpStream, question: &PageQuestion) -> io::Result<()> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Stop::default();
         let is_page = (1..=64).contains(&question.page.len());
         if is_page {
-            let mut questions = self
-                .questions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            if let Some(older) = questions.insert(question.page.clone(), Arc::clone(&stop)) {
-                older.store(true, Ordering::Relaxed);
+            let newest = self.questions().insert(question.page.clone(), stop.clone());
+            if let Some(older) = newest {
+                older.set();
             }
         }
-        write_head(stream, (200, "OK"), "application/x-ndjson")?;
-        let answered = self.explore(stream, question, &stop);
-        let mut questions = self
-            .questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let answered = write_head(stream, (200, "OK"), "application/x-ndjson")
+            .and_then(|()| watch(stream, &stop))
+            .and_then(|()| self.explore(stream, question, &stop));
+        // Ends the watch too.
+        stop.set();
+        let mut questions = self.questions();
         if questions
             .get(&question.page)
-            .is_some_and(|newest| Arc::ptr_eq(newest, &stop))
+            .is_some_and(|newest| newest.is(&stop))
         {
             questions.remove(&question.page);
         }
         answered
     }
 
+    fn questions(&self) -> MutexGuard<'_, BTreeMap<String, Stop>> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn explore(
         &self,
         stream: &mut TcpStream,
         question: &PageQuestion,
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> io::Result<()> {
         let mut exploration = match self.pool.install(|| self.explorer.begin(question)) {
             Ok(exploration) => exploration,
@@ -189,14 +217,12 @@ impl Server {
         let part = 2 * self.pool.current_num_threads();
         while !exploration.is_done() {
             for runs in exploration.missing().chunks(part) {
-                let connection = &*stream;
-                let simulate = |at: usize| {
-                    if is_closed(connection) {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    Ok(exploration.simulate(runs[at]))
-                };
-                let Ok(records) = self.pool.install(|| in_order(runs.len(), stop, simulate)) else {
+                let simulate = |at: usize| Ok(exploration.simulate_until(runs[at], stop));
+                let simulated = self.pool.install(|| in_order(runs.len(), simulate));
+                let records: Option<Vec<RunRecord>> = simulated
+                    .ok()
+                    .and_then(|records| records.into_iter().collect());
+                let Some(records) = records else {
                     self.explorer.keep(exploration);
                     return Ok(());
                 };
@@ -211,9 +237,28 @@ impl Server {
     }
 }
 
+/// Sets `stop` when the client closes the connection. Ends when it is set.
+fn watch(stream: &TcpStream, stop: &Stop) -> io::Result<()> {
+    let (connection, stop) = (stream.try_clone()?, stop.clone());
+    let watch = move || {
+        while !stop.is_set() {
+            if closes_within(&connection, GLANCE) {
+                stop.set();
+            }
+        }
+    };
+    std::thread::Builder::new().spawn(watch).map(drop)
+}
+
+/// Reads the question of a request.
+fn question(head: HttpHead, stream: &mut TcpStream) -> Result<PageQuestion, Option<HttpRefusal>> {
+    let body = head.read_body(stream)?;
+    serde_json::from_slice(&body).map_err(|_| Some((400, "Bad Request")))
+}
+
 enum Route {
     Page,
-    Question(PageQuestion),
+    Question,
 }
 
 fn tell(stream: &mut TcpStream, line: &str) -> io::Result<()> {

@@ -9,8 +9,6 @@
 //! Durations of targets are not independent given the constants, and not exactly lognormal. So they count as at most
 //! [`MOST_WEIGHT`] independent ones. `docs/forecast.md` has the coverage that this gives.
 
-use std::sync::atomic::AtomicBool;
-
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::scenario::{Level, VariedExperiment};
 use crate::sim::{Continuation, RolloutSoFar, SeenState, draw_shares, run_from};
@@ -72,7 +70,6 @@ impl DrawnRollout<'_> {
     pub(super) fn learnt(
         &self,
         run_done: &(impl Fn() + Sync),
-        stop: &AtomicBool,
     ) -> Result<Vec<PaceDraw>, StudyError> {
         let names: Vec<&str> = self
             .varied
@@ -86,7 +83,7 @@ impl DrawnRollout<'_> {
             run_done();
             Ok(draw)
         };
-        let mut draws = in_order(self.draws as usize, stop, |at| {
+        let mut draws = in_order(self.draws as usize, |at| {
             simulate(at as u32, draw_shares(&names, seed, at as u32))
         })?;
         if !self.is_conditioned() {
@@ -101,7 +98,7 @@ impl DrawnRollout<'_> {
             };
             draws = resampled(&draws, next - heat, seed, round);
             heat = next;
-            draws = in_order(draws.len(), stop, |at| {
+            draws = in_order(draws.len(), |at| {
                 let replicate = round * self.draws + at as u32;
                 let streams = Streams::new(seed, replicate);
                 let (draw, mut stream) = (

@@ -16,7 +16,6 @@ mod fields;
 mod status;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use crate::calibrate::time::{Nanos, rfc3339, seconds_between};
 use crate::document::problem::{LoadError, OrProblems, Problem, some_of};
@@ -35,6 +34,10 @@ use status::{ShownRollout, ShownTarget};
 
 /// The probability that intervals are for.
 const LEVEL: f64 = 0.9;
+
+/// Larger status files are refused, because they are held in memory as a whole. Without managed fields, 100,000
+/// BundleDeployments have about 300 MB.
+const MOST_STATUS_BYTES: u64 = 500_000_000;
 
 /// Most targets that are named as slow.
 const MOST_SLOW: usize = 5;
@@ -80,7 +83,7 @@ impl<'s> Forecaster<'s> {
             .map(|path| path.display().to_string())
             .unwrap_or_default();
         let read = || -> OrProblems<Self> {
-            let mut texts = Texts::default();
+            let mut texts = Texts::limited_to(MOST_STATUS_BYTES);
             let sources: Result<Vec<_>, _> = inputs
                 .status
                 .iter()
@@ -194,22 +197,17 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Simulates, on the current rayon pool. `run_done` is called after each run, from any thread; when `stop` becomes
-    /// true, no further run starts.
+    /// Simulates, on the current rayon pool. `run_done` is called after each run, from any thread.
     ///
     /// # Errors
-    /// When `stop` became true before the end, or a run failed.
-    pub fn forecast(
-        &self,
-        run_done: impl Fn() + Sync,
-        stop: &AtomicBool,
-    ) -> Result<ForecastRecord, StudyError> {
+    /// When a run failed.
+    pub fn forecast(&self, run_done: impl Fn() + Sync) -> Result<ForecastRecord, StudyError> {
         let drawn = self.drawn();
         let is_over = is_over(&self.seen);
         let draws = if is_over {
             Vec::new()
         } else {
-            drawn.learnt(&run_done, stop)?
+            drawn.learnt(&run_done)?
         };
         let ended = is_over.then(|| self.ended());
         let done: Vec<f64> = ended

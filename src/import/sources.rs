@@ -1,6 +1,7 @@
 //! The files that an import is made from, each read once; `-` is standard input.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,12 +106,27 @@ pub(super) fn written(command: &str) -> String {
 }
 
 /// The texts of the files of an import.
-#[derive(Default)]
 pub(crate) struct Texts {
     read: BTreeMap<PathBuf, Arc<Source>>,
+    /// Most bytes of a file.
+    most: u64,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self::limited_to(MOST_BYTES)
+    }
 }
 
 impl Texts {
+    /// No texts yet. A file may have this many bytes.
+    pub(crate) const fn limited_to(most: u64) -> Self {
+        Self {
+            read: BTreeMap::new(),
+            most,
+        }
+    }
+
     /// Texts that need no file.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
@@ -122,6 +138,7 @@ impl Texts {
         };
         Self {
             read: files.iter().map(source).collect(),
+            most: MOST_BYTES,
         }
     }
 
@@ -149,16 +166,22 @@ impl Texts {
             return Ok(Arc::clone(known));
         }
         let written = || written(command);
+        let too_large = || {
+            fail(
+                format!("the file has more than {} bytes", self.most),
+                "export fewer objects, e.g. by label with `-l`".to_owned(),
+            )
+        };
+        let is_too_large = |file: Metadata| file.is_file() && file.len() > self.most;
+        if !is_stdin && path.metadata().is_ok_and(is_too_large) {
+            return Err(too_large());
+        }
         let mut bytes = Vec::new();
         let opened = open_input(path).and_then(unpacked);
-        let read = opened.and_then(|opened| opened.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+        let read = opened.and_then(|opened| opened.take(self.most + 1).read_to_end(&mut bytes));
         read.map_err(|error| fail(in_words(&error), written()))?;
-        if bytes.len() as u64 > MOST_BYTES {
-            let message = format!("the file has more than {MOST_BYTES} bytes");
-            return Err(fail(
-                message,
-                "export fewer objects, e.g. by label with `-l`".to_owned(),
-            ));
+        if bytes.len() as u64 > self.most {
+            return Err(too_large());
         }
         let text = text_of(bytes)
             .ok_or_else(|| fail("the file is not UTF-8 text".to_owned(), written()))?;

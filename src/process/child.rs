@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::group::{FAREWELL, ProcessGroup, soon};
 use super::protocol::{Answer, ProcessMessage, Refusal};
-use super::{ProcessCommand, ProcessError, is_interrupted};
+use super::{ProcessCommand, ProcessError};
 
 /// Longest answer, in bytes. An instruction for each of three million clusters fits.
 const LONGEST_LINE: u64 = 1 << 27;
@@ -24,8 +24,6 @@ const LONGEST_LINE: u64 = 1 << 27;
 const LAST_WORDS: usize = 12;
 /// Characters of a line that an error shows.
 const SHOWN: usize = 300;
-/// Real time in which an interrupt is noticed.
-const GLANCE: Duration = Duration::from_millis(50);
 
 type Words = Arc<Mutex<VecDeque<String>>>;
 
@@ -134,7 +132,6 @@ impl ChildProcess {
     fn late(&mut self, question: &str) -> ProcessError {
         let limit = self.timeout.as_secs_f64();
         let problem = match self.written.try_recv() {
-            _ if is_interrupted() => "the run was interrupted".to_owned(),
             Ok(_) => format!(
                 "`{question}` must be answered within {limit} s of real time; print one line and flush it, or raise \
                  `timeout`"
@@ -264,15 +261,9 @@ impl Drop for ChildProcess {
     }
 }
 
-/// The value that a thread sends `until` then. An interrupt counts as that time.
+/// The value that a thread sends `until` then.
 fn receive<T>(from: &Receiver<T>, until: Instant) -> Result<T, RecvTimeoutError> {
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match from.recv_timeout(left.min(GLANCE)) {
-            Err(RecvTimeoutError::Timeout) if !left.is_zero() && !is_interrupted() => {}
-            result => return result,
-        }
-    }
+    from.recv_timeout(until.saturating_duration_since(Instant::now()))
 }
 
 /// Writes lines to a stream on a thread of its own, which says when each of them is written.

@@ -18,12 +18,8 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use rustix::process::Signal;
 
-use super::is_interrupted;
-
 /// Real time that a process has to end after `bye`, or to say its last words.
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
-/// The same after an interrupt.
-const HASTY_FAREWELL: Duration = Duration::from_millis(500);
 
 /// Its value is the number of the group and a full stop.
 const VARIABLE: &str = "FLEETSIM_GROUP";
@@ -97,14 +93,7 @@ pub(super) fn soon<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     let began = Instant::now();
     loop {
         let found = poll();
-        if found.is_some()
-            || began.elapsed()
-                > if is_interrupted() {
-                    HASTY_FAREWELL
-                } else {
-                    FAREWELL
-                }
-        {
+        if found.is_some() || began.elapsed() > FAREWELL {
             return found;
         }
         thread::sleep(Duration::from_millis(2));

@@ -3,7 +3,7 @@
 //! fleetsim speaks the protocol of `docs/external-schedulers.md` with them: JSON Lines, one answer for each message,
 //! virtual time. Each run has a process of its own, which ends with the run. A process that breaks the protocol, ends
 //! early or is silent for too long is an error of its run. The limit of silence is the one place where real time
-//! counts. A run that a process decides ends within two seconds of [`interrupt`].
+//! counts. However fleetsim ends, its processes end with it.
 //!
 //! Left out: a process that is asked about several runs at once, and connections other than pipes.
 
@@ -12,21 +12,9 @@ mod group;
 pub(crate) mod protocol;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use child::ChildProcess;
 use itertools::Itertools;
-
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Ends all processes of this program, now and from now on. Runs that they decide fail.
-pub fn interrupt() {
-    INTERRUPTED.store(true, Ordering::Relaxed);
-}
-
-pub(crate) fn is_interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
-}
 
 /// A process broke the protocol, could not be started, ended early, or did not answer in time.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

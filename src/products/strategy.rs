@@ -35,6 +35,11 @@ pub trait Strategy: Any + Debug + Send + Sync {
         None
     }
 
+    /// Bytes that the controller of a run keeps for each target, with people's further `releases`; for an estimate.
+    fn memory_of_target(&self, _releases: usize) -> f64 {
+        1_500.0
+    }
+
     /// The command that every run starts. `None`: runs start no process.
     fn command(&self) -> Option<&ProcessCommand> {
         None

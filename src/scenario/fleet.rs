@@ -107,6 +107,11 @@ impl Checker<'_> {
         for (index, group) in fleet.unwrap_or_default().iter().enumerate() {
             let path = Path::of("fleet").index(index);
             match self.group_names(&path, group, &sizes[index]) {
+                Some(names) if clusters.len() + names.len() > MOST_NAMES as usize => {
+                    self.too_many_clusters(clusters.len() + names.len());
+                    complete = false;
+                    break;
+                }
                 Some(names) => clusters.extend(self.group(&path, group, names, &regions)),
                 None => complete = false,
             }
@@ -143,16 +148,19 @@ impl Checker<'_> {
         }
         let nodes: f64 = clusters.iter().map(|cluster| cluster.nodes.mean()).sum();
         if clusters.len() as u64 > MOST_NAMES {
-            let message = format!("the fleet has {} clusters", clusters.len());
-            self.report(
-                &path,
-                message,
-                &format!("at most {MOST_NAMES} are simulated"),
-            );
+            self.too_many_clusters(clusters.len());
         } else if nodes > MOST_NODES_IN_ALL {
             let help = format!("at most {MOST_NODES_IN_ALL} are simulated");
             self.report(&path, format!("the fleet has {nodes:.0} nodes"), &help);
         }
+    }
+
+    fn too_many_clusters(&mut self, count: usize) {
+        self.report(
+            &Path::of("fleet"),
+            format!("the fleet has {count} clusters or more"),
+            &format!("at most {MOST_NAMES} are simulated"),
+        );
     }
 
     fn group(

@@ -1,7 +1,7 @@
 //! Number of clusters of each group of `fleet`: by the ranges of its name, its own count, or its share of all.
 
 use super::check::Checker;
-use super::names::{self, MOST_NAMES};
+use super::names::{self, LONGEST_NAME, MOST_NAMES};
 use crate::document::path::Path;
 use crate::world::{ClusterSpec, CountOrPercent};
 
@@ -89,6 +89,14 @@ impl Checker<'_> {
         size: &GroupSize,
     ) -> Option<Vec<String>> {
         let name = &group.name;
+        if name.len() > LONGEST_NAME {
+            self.report(
+                &path.key("name"),
+                format!("the name has {} bytes", name.len()),
+                &format!("write at most {LONGEST_NAME}, the limit of Kubernetes"),
+            );
+            return None;
+        }
         let names = match (size, names::is_open(name)) {
             (GroupSize::Wrong, _) => return None,
             (GroupSize::ByName, true) => {

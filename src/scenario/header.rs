@@ -19,6 +19,8 @@ const REPLICATES: u32 = 20;
 const MOST_REPLICATES: u32 = 100_000;
 /// About 4 GB of memory. A world is shared by the variants that differ in strategy alone.
 const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
+/// Variants times clusters: some strategies keep a note on each cluster.
+const MOST_TARGETS_IN_ALL: usize = 100_000_000;
 
 /// Values of the command line that replace those of the file.
 #[derive(Clone, Debug, Default)]
@@ -153,6 +155,11 @@ impl Checker<'_> {
                 format!("the sweep makes {worlds} worlds of {clusters} clusters"),
                 help,
             )
+        } else if variants.saturating_mul(clusters) > MOST_TARGETS_IN_ALL {
+            let help = format!(
+                "at most {MOST_TARGETS_IN_ALL} clusters of all variants are kept; split the experiment"
+            );
+            (format!("{variants} variants of {clusters} clusters"), help)
         } else {
             return true;
         };

@@ -4,6 +4,10 @@
 /// Most names that one text may stand for.
 pub(crate) const MOST_NAMES: u64 = 1_000_000;
 
+/// Longest name with ranges, and of a region, in bytes: that of an object in Kubernetes. Each cluster of a group has a
+/// copy.
+pub(super) const LONGEST_NAME: usize = 253;
+
 /// All names that `text` stands for, in order, the last range running fastest. As in a shell, a range whose bounds are
 /// written with leading zeros gives names of that many digits.
 ///

@@ -11,8 +11,8 @@ use crate::document::text_or::{FromText, TextOr};
 use crate::units::SimDuration;
 use crate::world::calibration as default;
 use crate::world::{
-    CountOrPercent, ImageSpec, LayerSpec, ReleaseKind, SizeModel, Uncompressed, WorkloadKind,
-    WorkloadSpec,
+    CountOrPercent, ImageSpec, LayerSpec, MOST_IMAGES, MOST_LAYERS, ReleaseKind, SizeModel,
+    Uncompressed, WorkloadKind, WorkloadSpec,
 };
 
 /// A cluster has 110 pods per node and at most some thousand nodes; more replicas are a mistake.
@@ -141,11 +141,23 @@ impl Checker<'_> {
                 .enumerate()
                 .map(|(index, image)| (index, image.name.as_str())),
         );
-        written
-            .iter()
-            .enumerate()
-            .map(|(index, image)| self.image(&list.index(index), image, kind, registries))
-            .collect()
+        let mut images = Vec::new();
+        let mut layers = 0;
+        for (index, image) in written.iter().enumerate() {
+            let image = self.image(&list.index(index), image, kind, registries);
+            layers += image.layers.len() + image.previous.len();
+            images.push(image);
+        }
+        if layers > MOST_LAYERS || images.len() > MOST_IMAGES {
+            let message = format!(
+                "the release has {} images with {layers} layers",
+                images.len()
+            );
+            let help =
+                format!("at most {MOST_IMAGES} images and {MOST_LAYERS} layers are simulated");
+            self.report(&list, message, &help);
+        }
+        images
     }
 
     fn image(

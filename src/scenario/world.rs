@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::check::{CheckedWorld, Checker};
 use super::clock::ClockTime;
 use super::file::ExperimentFile;
+use super::names::LONGEST_NAME;
 use crate::document::path::Path;
 use crate::document::text_or::TextOr;
 use crate::units::SimDuration;
@@ -21,6 +22,15 @@ impl Checker<'_> {
                 .map(|region| region.name.as_str())
                 .enumerate(),
         );
+        for (index, region) in regions.iter().enumerate() {
+            if region.name.len() > LONGEST_NAME {
+                self.report(
+                    &Path::of("regions").index(index).key("name"),
+                    format!("the name has {} bytes", region.name.len()),
+                    &format!("write at most {LONGEST_NAME}"),
+                );
+            }
+        }
         let inventory = file.inventory.as_ref().map(|TextOr(written)| written);
         let clusters = self.clusters(file.fleet.as_deref(), file.clusters, inventory, &regions);
         let groups = self.groups(file.cluster_groups.as_deref(), inventory, &clusters);

@@ -11,6 +11,7 @@
 
 mod draws;
 mod emulated;
+mod memory;
 mod past;
 mod path;
 mod progress;
@@ -19,8 +20,8 @@ mod reach;
 mod tests;
 
 use crate::control_plane::{Change, ControlPlane};
-use crate::engine::{self, End, EventQueue, Observer};
-use crate::process::{ProcessError, is_interrupted};
+use crate::engine::{self, End, EventQueue, Observer, Stop};
+use crate::process::ProcessError;
 use crate::products::Run;
 use crate::results::{
     ClusterRow, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles,
@@ -33,6 +34,7 @@ use crate::world::{
 };
 pub use draws::draw_shares;
 pub use emulated::{Laboratory, Moment, run_emulated};
+pub use memory::{MemoryPart, memory_of_run};
 use past::Past;
 pub use past::{Continuation, RolloutSoFar, SeenState, SeenTarget, run_from};
 use path::{PeoplesWaits, RolloutPath};
@@ -70,6 +72,29 @@ pub fn run_observed<O: Observer<Event>>(
     observer: &mut O,
 ) -> Result<RunRecord, ProcessError> {
     simulate(variant, seed, replicate, observer, false)
+}
+
+/// As [`run`], unless `stop` is set before its end; then there is no record.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+    stop: &Stop,
+) -> Result<Option<RunRecord>, ProcessError> {
+    let mut queue = EventQueue::new();
+    let label = format!("{}, replicate {replicate}", variant.label);
+    let mut sim = Sim::new(&variant.scenario, &label, seed, replicate, &mut queue);
+    let horizon = SimTime::ZERO + variant.scenario.horizon;
+    let end = engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, queue| {
+        stop.ends_after(queue.handled()) || sim.is_over(queue)
+    });
+    if stop.is_set() {
+        return Ok(None);
+    }
+    conclude(sim, &mut queue, end, variant, replicate).map(Some)
 }
 
 fn simulate<O: Observer<Event>>(
@@ -130,8 +155,6 @@ struct Sim<'s> {
     released: Option<SimTime>,
     /// The rollout is complete, and nothing happens in the world any more.
     is_world_over: bool,
-    /// A process decides.
-    has_process: bool,
     /// The observed part of a rollout in progress, which this run follows until now.
     past: Option<Past<'s>>,
 }
@@ -167,7 +190,6 @@ impl<'s> Sim<'s> {
             progress: Progress::new(targets),
             released: None,
             is_world_over: false,
-            has_process: scenario.strategy.command().is_some(),
             past: None,
         };
         // A pre-pull comes before the release.
@@ -185,7 +207,7 @@ impl<'s> Sim<'s> {
     }
 
     fn is_over(&self, queue: &Queue) -> bool {
-        if self.control.has_failed() || (self.has_process && is_interrupted()) {
+        if self.control.has_failed() {
             return true;
         }
         if self.released.is_none() {

@@ -11,6 +11,7 @@
 //! replicates.
 
 mod details;
+mod memory;
 pub mod plan;
 mod precision;
 mod queue;
@@ -18,7 +19,6 @@ pub mod sensitivity;
 mod uncertainty;
 
 use std::cmp::Reverse;
-use std::sync::atomic::AtomicBool;
 
 use crate::process::ProcessError;
 use crate::results::{
@@ -30,15 +30,13 @@ use details::Details;
 use precision::Looks;
 pub(crate) use queue::in_order;
 
+pub use memory::{MOST_MEMORY, MemoryEstimate, TooMuchMemory};
 pub use precision::{MeasurePrecision, judge};
 pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};
 
 /// Why a study has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// It was interrupted.
-    #[error("interrupted")]
-    Interrupted,
     /// Runs failed, because the process that decides in them did; at least one. The other runs were done and saved.
     #[error("{}{}", .0[0], more(.0.len() - 1))]
     Process(Vec<ProcessError>),
@@ -160,16 +158,15 @@ pub trait StudyObserver: Sync {
 
 /// Simulates the whole experiment on the current rayon pool.
 ///
-/// Runs in the journal are reused, and each further run is saved in it when it finishes. When `stop` becomes true, no
-/// further run starts. A journal that is limited to a shard leaves the runs of other shards out.
+/// Runs in the journal are reused, and each further run is saved in it when it finishes. A journal that is limited to a
+/// shard leaves the runs of other shards out.
 ///
 /// # Errors
-/// When `stop` became true before the end, a run could not be saved, or runs of other shards are missing.
+/// When a run could not be saved, or runs of other shards are missing.
 pub fn simulate(
     experiment: &Experiment,
     journal: &Journal,
     watch: &impl StudyObserver,
-    stop: &AtomicBool,
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let variants = experiment.variants.len();
     let most = experiment
@@ -180,7 +177,6 @@ pub fn simulate(
         experiment,
         journal,
         watch,
-        stop,
         runs: vec![Vec::new(); variants],
         details: Details::new(most),
         most,
@@ -197,18 +193,17 @@ pub fn simulate(
 }
 
 /// Simulates `replicates` runs of every variant on the current rayon pool, without saving any. `ended` is called after
-/// each run, from any thread. Only the first run of each variant has details; `stop` works as in [`simulate`].
+/// each run, from any thread. Only the first run of each variant has details.
 ///
 /// # Errors
-/// When `stop` became true before the end, or the process that decides in a run failed.
+/// When the process that decides in a run failed.
 pub fn simulate_plainly(
     experiment: &Experiment,
     replicates: u32,
     ended: impl Fn() + Sync,
-    stop: &AtomicBool,
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let per_variant = replicates as usize;
-    let runs = in_order(experiment.variants.len() * per_variant, stop, |job| {
+    let runs = in_order(experiment.variants.len() * per_variant, |job| {
         let (variant, replicate) = (
             &experiment.variants[job / per_variant],
             (job % per_variant) as u32,
@@ -255,7 +250,6 @@ struct Study<'s, W> {
     experiment: &'s Experiment,
     journal: &'s Journal,
     watch: &'s W,
-    stop: &'s AtomicBool,
     /// Of each variant, in the order of replicates.
     runs: Vec<Vec<RunRecord>>,
     details: Details,
@@ -283,9 +277,7 @@ impl<W: StudyObserver> Study<'_, W> {
             .collect();
         self.announce(&found, wanted);
         missing.sort_by_key(|&at| Reverse(self.cost(found[at].0.0 as usize)));
-        let simulated = in_order(missing.len(), self.stop, |job| {
-            self.run(found[missing[job]].0)
-        })?;
+        let simulated = in_order(missing.len(), |job| self.run(found[missing[job]].0))?;
         for (at, run) in missing.into_iter().zip(simulated) {
             found[at].1 = Some(run);
         }
@@ -414,7 +406,7 @@ impl<W: StudyObserver> Study<'_, W> {
                 &mut variants[at].runs[displayed as usize],
             )
         });
-        let details = in_order(order.len(), self.stop, |job| {
+        let details = in_order(order.len(), |job| {
             let at = order[job];
             if !self.journal.owns((at as u32, displayed)) {
                 return Err(StudyError::OtherShards);

@@ -4,16 +4,15 @@
 //! when all others are done.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::StudyError;
 
 /// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
-/// After `stop` becomes true, or a job fails, no further job starts. When only the process of a run has failed, or runs
-/// belong to other shards, the other jobs are done.
+/// After a job fails, no further job starts. When only the process of a run has failed, or runs belong to other shards,
+/// the other jobs are done.
 pub(crate) fn in_order<T: Send>(
     jobs: usize,
-    stop: &AtomicBool,
     job: impl Fn(usize) -> Result<T, StudyError> + Sync,
 ) -> Result<Vec<T>, StudyError> {
     let next = AtomicUsize::new(0);
@@ -25,18 +24,7 @@ pub(crate) fn in_order<T: Send>(
             if at >= jobs {
                 break;
             }
-            let result = if stop.load(Ordering::Relaxed) {
-                Err(StudyError::Interrupted)
-            } else {
-                job(at)
-            };
-            // An interrupt ends the process of a run, and so the run.
-            let result = match result {
-                Err(StudyError::Process(_)) if stop.load(Ordering::Relaxed) => {
-                    Err(StudyError::Interrupted)
-                }
-                result => result,
-            };
+            let result = job(at);
             let mut done = done.lock().expect("no holder panics");
             match result {
                 Ok(result) => _ = done.as_mut().map(|done| done[at] = Some(result)),
@@ -74,7 +62,7 @@ mod tests {
                 .num_threads(threads)
                 .build()
                 .expect("threads");
-            let squares = pool.install(|| in_order(50, &AtomicBool::new(false), |at| Ok(at * at)));
+            let squares = pool.install(|| in_order(50, |at| Ok(at * at)));
             assert_eq!(
                 squares.expect("no job fails"),
                 (0..50).map(|at| at * at).collect::<Vec<_>>()
@@ -83,33 +71,24 @@ mod tests {
     }
 
     #[test]
-    fn no_job_starts_after_a_stop_or_a_failure() {
+    fn no_job_starts_after_a_failure() {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(1)
             .build()
             .expect("a thread");
-        let stop = AtomicBool::new(false);
         let begun = AtomicUsize::new(0);
-        let until_stopped = |at| {
-            begun.fetch_add(1, Ordering::Relaxed);
-            stop.store(at == 3, Ordering::Relaxed);
-            Ok(())
-        };
-        let result = pool.install(|| in_order(50, &stop, until_stopped));
-        assert!(matches!(result, Err(StudyError::Interrupted)));
-        assert_eq!(begun.swap(0, Ordering::Relaxed), 4);
         let failing = |at| {
             begun.fetch_add(1, Ordering::Relaxed);
             if at == 5 {
-                Err(StudyError::Interrupted)
+                Err(StudyError::Different {
+                    variant: "waves".to_owned(),
+                    replicate: 5,
+                })
             } else {
                 Ok(())
             }
         };
-        assert!(
-            pool.install(|| in_order(50, &AtomicBool::new(false), failing))
-                .is_err()
-        );
+        assert!(pool.install(|| in_order(50, failing)).is_err());
         assert_eq!(begun.load(Ordering::Relaxed), 6);
     }
 
@@ -128,7 +107,7 @@ mod tests {
                 Err(StudyError::OtherShards)
             }
         };
-        let result = pool.install(|| in_order(50, &AtomicBool::new(false), own));
+        let result = pool.install(|| in_order(50, own));
         assert!(matches!(result, Err(StudyError::OtherShards)));
         assert_eq!(begun.load(Ordering::Relaxed), 17, "0, 3, … 48");
     }

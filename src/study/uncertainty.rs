@@ -1,15 +1,14 @@
 //! Runs whose constants are unknown: each replicate draws all of them, the same for all variants.
 
-use std::sync::atomic::AtomicBool;
-
+use super::memory::experiments_at_once;
 use super::queue::in_order;
 use super::{StudyError, row_of, whole};
 use crate::results::{DrawnConstant, Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::sim;
 
-/// Draws whose experiments are kept in memory together.
-const BATCH: u32 = 16;
+/// Most draws whose experiments are in memory together.
+const BATCH: usize = 16;
 
 /// The runs with drawn constants.
 #[derive(Clone, Debug, Default)]
@@ -31,16 +30,15 @@ pub fn drawn_count(experiment: &Experiment) -> u64 {
 }
 
 /// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n has the random
-/// numbers of replicate n. `run_done` is called after each run, from any thread. `stop` and the journal work as in
+/// numbers of replicate n. `run_done` is called after each run, from any thread. The journal works as in
 /// [`super::simulate`].
 ///
 /// # Errors
-/// When `stop` became true before the end, a run could not be saved, or drawn values do not fit together.
+/// When a run could not be saved, or drawn values do not fit together.
 pub fn drawn_runs(
     varied: &VariedExperiment,
     journal: &Journal,
     run_done: impl Fn() + Sync,
-    stop: &AtomicBool,
 ) -> Result<DrawnRuns, StudyError> {
     let base = varied.base();
     let draws = base
@@ -52,12 +50,13 @@ pub fn drawn_runs(
         runs: vec![Vec::new(); variants],
         constants: Vec::new(),
     };
+    let together = experiments_at_once(base, BATCH) as u32;
     let simulate = |first: u32| {
-        let batch: Vec<u32> = (first..draws.min(first + BATCH)).collect();
+        let batch: Vec<u32> = (first..draws.min(first + together)).collect();
         let levels: Vec<Vec<(usize, Level)>> =
             batch.iter().map(|&draw| levels(varied, draw)).collect();
-        let experiments = in_order(batch.len(), stop, |job| Ok(varied.at(&levels[job])?))?;
-        let rows = in_order(batch.len() * variants, stop, |job| {
+        let experiments = in_order(batch.len(), |job| Ok(varied.at(&levels[job])?))?;
+        let rows = in_order(batch.len() * variants, |job| {
             let (at, variant) = (job / variants, job % variants);
             // The numbers below are those of the runs with the constants' own values.
             let id = ((variants + variant) as u32, batch[at]);
@@ -80,7 +79,7 @@ pub fn drawn_runs(
                 .collect::<Vec<_>>(),
         ))
     };
-    for (rows, constants) in whole((0..draws).step_by(BATCH as usize).map(simulate))? {
+    for (rows, constants) in whole((0..draws).step_by(together as usize).map(simulate))? {
         for (job, row) in rows.into_iter().enumerate() {
             drawn.runs[job % variants].push(row);
         }
@@ -168,7 +167,7 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
             .num_threads(threads)
             .build()
             .expect("threads");
-        pool.install(|| drawn_runs(varied, &journal, || {}, &AtomicBool::new(false)))
+        pool.install(|| drawn_runs(varied, &journal, || {}))
             .expect("simulated")
     }
 

@@ -116,11 +116,13 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["sim", "scenario", "results", "stats", "units", "process"],
         &["std::fs", "std::time"],
     ),
-    // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do.
+    // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do. A prediction takes
+    // no more memory than a study may.
     (
         "calibrate",
         &[
-            "io", "units", "stats", "engine", "document", "world", "scenario", "sim", "results",
+            "io", "units", "stats", "engine", "document", "world", "scenario", "sim", "study",
+            "results",
         ],
         &["rand"],
     ),
@@ -142,10 +144,13 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["rand", "std::fs", "std::time"],
     ),
     ("report", &["io", "results", "stats", "units"], &["rand"]),
-    // It answers with the page's data, which `report` draws from results.
+    // It answers with the page's data, which `report` draws from results. A closed page stops its runs with the engine's
+    // flag.
     (
         "explore",
-        &["scenario", "sim", "study", "results", "report"],
+        &[
+            "engine", "scenario", "sim", "study", "results", "report", "units",
+        ],
         &["rand", "std::fs"],
     ),
 ];

@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 
 use fleetsim::results::{
     PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord,
@@ -258,8 +257,7 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
                 .unwrap_or_else(|| panic!("{at}: the search asks for run {replicate} of {label}"))
                 .clone())
         };
-        let found = search_among(&experiment, plan, false, recorded, &AtomicBool::new(false))
-            .expect("nobody stops it");
+        let found = search_among(&experiment, plan, false, recorded).expect("nobody stops it");
         assert_eq!(found.runs, rows, "{at}: every run, once and in order");
         let committed = PlanRecord::read(&results).expect("a plan");
         // What an exhaustive search found is not in the folder's runs.

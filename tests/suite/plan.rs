@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use assert_cmd::Command;
 use fleetsim::results::{CandidateStatus, Journal, Limit, Objective, PlanRecord, RunRow};
@@ -27,15 +26,7 @@ fn planned(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
 fn searched(text: &str, exhaustive: bool) -> SearchResult {
     let (_folder, experiment, plan) = planned(text);
     let journal = Journal::unsaved();
-    search(
-        &experiment,
-        &plan,
-        exhaustive,
-        &journal,
-        |_| {},
-        &AtomicBool::new(false),
-    )
-    .expect("nobody stops it")
+    search(&experiment, &plan, exhaustive, &journal, |_| {}).expect("nobody stops it")
 }
 
 fn standing(plan: &PlanRecord, setting: &str) -> (CandidateStatus, u64, f64) {
@@ -303,7 +294,7 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
         let runs = &rows[&experiment.variants[variant].label];
         Ok(runs[replicate as usize].clone())
     };
-    let plan = search_among(&experiment, &plan, true, recorded, &AtomicBool::new(false))
+    let plan = search_among(&experiment, &plan, true, recorded)
         .expect("nobody stops it")
         .plan;
     let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");

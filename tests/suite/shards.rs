@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fleetsim::results::{Journal, RunRecord, ShardSet, VariantRecord};
 use fleetsim::scenario::{Overrides, VariedExperiment};
@@ -125,11 +125,11 @@ fn records(at: &Path, shards: Option<&str>) -> (Vec<VariantRecord>, DrawnRuns, [
                 .expect("whole"),
         );
     }
-    let (counted, stop) = (Counted::default(), AtomicBool::new(false));
-    let variants = simulate(varied.base(), &journal, &counted, &stop).expect("simulated");
-    let drawn_before = journal.runs();
-    let drawn = drawn_runs(&varied, &journal, || {}, &stop).expect("simulated");
-    let simulated = counted.runs.into_inner() + journal.runs() - drawn_before;
+    let counted = Counted::default();
+    let variants = simulate(varied.base(), &journal, &counted).expect("simulated");
+    let drawn_before = journal.saved().count();
+    let drawn = drawn_runs(&varied, &journal, || {}).expect("simulated");
+    let simulated = counted.runs.into_inner() + journal.saved().count() - drawn_before;
     (variants, drawn, [simulated, counted.details.into_inner()])
 }
 

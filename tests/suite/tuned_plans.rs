@@ -2,7 +2,6 @@
 //! what it proposes is the strategy that it tried.
 
 use std::fs;
-use std::sync::atomic::AtomicBool;
 
 use fleetsim::results::{Candidate, CandidateStatus, Journal, PlanRecord};
 use fleetsim::scenario::{Overrides, load, load_plan};
@@ -16,16 +15,9 @@ fn searched(written: &str, exhaustive: bool) -> PlanRecord {
         .unwrap_or_else(|error| panic!("{}", error.render(false)));
     let plan = experiment.plan.clone().expect("it has one");
     let journal = Journal::unsaved();
-    search(
-        &experiment,
-        &plan,
-        exhaustive,
-        &journal,
-        |_| {},
-        &AtomicBool::new(false),
-    )
-    .expect("nobody stops it")
-    .plan
+    search(&experiment, &plan, exhaustive, &journal, |_| {})
+        .expect("nobody stops it")
+        .plan
 }
 
 /// Two stages of 20 clusters, each behind 100 Mbit/s, one new layer of 125 MB, and no spread.

@@ -3,7 +3,7 @@
 //! A container is identified by the pod's `uid` and the `fieldPath`: init containers and sidecars of one pod pull too.
 //! A container that restarts has several starts; only the first after its pull belongs to the rollout.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::message::{ImageMessage, PulledMessage};
 use super::read::{Happening, PodEvent};
@@ -261,6 +261,19 @@ struct Span {
     tolerance: Nanos,
 }
 
+/// Pulls of a node that a further one is compared with. A node runs at most some hundred pods, so a stream with more of
+/// them at one time is damaged or made up, and comparing all pairs would take hours.
+const MOST_AT_ONCE: usize = 500;
+
+impl Span {
+    /// Whether a later span has more than a moment in common with this one.
+    fn shares_time_with(&self, later: &Self) -> bool {
+        let shared = self.to.min(later.to) - later.from;
+        let shorter = (later.to - later.from).min(self.to - self.from);
+        shared > later.tolerance.max(self.tolerance) && shared as f64 >= 0.1 * shorter as f64
+    }
+}
+
 /// Pulls of different images that were in progress on one node shared its disk and link, so their durations are not
 /// their own. Pulls of one image share its layers (the runtime fetches each once) and take as long as one. But where
 /// the kubelet prints no waiting time, the later one waited for the first, and its duration includes that.
@@ -283,33 +296,32 @@ fn mark_waiting(starts: &mut [ContainerStart]) {
             tolerance,
         });
     }
-    let mut marks = Vec::new();
+    let mut reasons: Vec<Option<&'static str>> = vec![None; starts.len()];
     for spans in of_nodes.values_mut() {
         spans.sort_by_key(|span| (span.from, span.start));
-        let mut active: Vec<&Span> = Vec::new();
+        let mut active: VecDeque<&Span> = VecDeque::new();
         for span in spans.iter() {
-            active.retain(|other| other.to > span.from);
+            active.retain(|other| other.to - span.from > other.tolerance);
             for other in &active {
-                let shared = other.to.min(span.to) - span.from;
-                let shorter = (span.to - span.from).min(other.to - other.from);
-                if shared <= span.tolerance.max(other.tolerance)
-                    || (shared as f64) < 0.1 * shorter as f64
-                {
+                if !other.shares_time_with(span) {
                     continue;
                 }
                 let (earlier, later) = (&starts[other.start], &starts[span.start]);
                 if earlier.image != later.image {
-                    marks.push((other.start, SHARED));
-                    marks.push((span.start, SHARED));
+                    reasons[other.start].get_or_insert(SHARED);
+                    reasons[span.start].get_or_insert(SHARED);
                 } else if !later.prints_wait {
-                    marks.push((span.start, WAITED));
+                    reasons[span.start].get_or_insert(WAITED);
                 }
             }
-            active.push(span);
+            if active.len() == MOST_AT_ONCE {
+                active.pop_front();
+            }
+            active.push_back(span);
         }
     }
-    for (at, reason) in marks {
-        starts[at].unused.get_or_insert(reason);
+    for (start, reason) in starts.iter_mut().zip(reasons) {
+        start.unused = start.unused.or(reason);
     }
 }
 

@@ -7,7 +7,7 @@
 //! Left out: the link of the cluster and the registry's limits (they are part of the fitted rates), failed attempts,
 //! and pulls of images whose size is not known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{RUNS, RealPod, real_pods, record};
 use crate::calibrate::events::ContainerStart;
@@ -17,11 +17,11 @@ use crate::calibrate::time::seconds_between;
 use crate::engine::{self, EntityKey, EventQueue, Model, Streams, dist};
 use crate::results::{PredictedPod, PredictionRecord};
 use crate::stats;
-use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime, counted};
 use crate::world::{
-    ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec,
-    PlatformSpec, PodId, PodSpec, Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind,
-    WorkloadSpec, World, WorldSpec,
+    ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, MOST_IMAGES,
+    MOST_LAYERS, NodeSpec, PlatformSpec, PodId, PodSpec, Queue, RegistrySpec, ReleaseKind,
+    Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 
 /// The measured times around a pull, in ascending order.
@@ -49,10 +49,17 @@ struct ReplayedPull {
 struct RecordedRollout<'e> {
     pods: Vec<RealPod<'e>>,
     pulls: Vec<ReplayedPull>,
+    nodes: usize,
     world: WorldSpec,
 }
 
+/// Most nodes times layers, which limits memory: a node knows which layers it has.
+const MOST_ON_NODES: usize = 50_000_000;
+
 /// Predicts the rollout of these events. `None` when no pod's schedule, start and image are known.
+///
+/// # Errors
+/// When they have too many nodes and images, in words.
 pub(in crate::calibrate) fn of_events(
     starts: &[ContainerStart],
     images: &KnownImages,
@@ -60,17 +67,41 @@ pub(in crate::calibrate) fn of_events(
     model: &PullModel,
     latencies: Latencies<'_>,
     seed: u64,
-) -> Option<PredictionRecord> {
-    let rollout = rollout(starts, images, ratio, model)?;
-    let runs: Vec<Vec<f64>> = (0..RUNS)
-        .map(|replicate| rollout.run(latencies, seed, replicate))
-        .collect();
-    let first = rollout.pods.first()?.scheduled;
-    let rows = rollout
-        .pods
-        .iter()
-        .enumerate()
-        .map(|(at, pod)| PredictedPod {
+) -> Result<Option<PredictionRecord>, String> {
+    let Some(rollout) = rollout(starts, images, ratio, model) else {
+        return Ok(None);
+    };
+    rollout.check_size()?;
+    Ok(rollout.predicted(latencies, seed))
+}
+
+impl RecordedRollout<'_> {
+    /// Refuses what would take too much memory.
+    fn check_size(&self) -> Result<(), String> {
+        let nodes = self.nodes;
+        let images = &self.world.images;
+        let layers: usize = images.iter().map(|image| image.layers.len()).sum();
+        let is_small = images.len() <= MOST_IMAGES
+            && layers <= MOST_LAYERS
+            && nodes.saturating_mul(layers) <= MOST_ON_NODES;
+        if is_small {
+            return Ok(());
+        }
+        Err(format!(
+            "the events have {} with {} on {}; a prediction has at most {MOST_IMAGES} images, {MOST_LAYERS} layers, and \
+             {MOST_ON_NODES} nodes times layers",
+            counted(images.len(), "image"),
+            counted(layers, "layer"),
+            counted(nodes, "node")
+        ))
+    }
+
+    fn predicted(&self, latencies: Latencies<'_>, seed: u64) -> Option<PredictionRecord> {
+        let runs: Vec<Vec<f64>> = (0..RUNS)
+            .map(|replicate| self.run(latencies, seed, replicate))
+            .collect();
+        let first = self.pods.first()?.scheduled;
+        let rows = self.pods.iter().enumerate().map(|(at, pod)| PredictedPod {
             pod: pod.start.pod.clone(),
             node: pod.start.node.clone(),
             image: pod.start.image.clone(),
@@ -79,10 +110,11 @@ pub(in crate::calibrate) fn of_events(
             predicted_s: stats::median(&runs.iter().map(|run| run[at]).collect::<Vec<_>>())
                 .unwrap_or_default(),
         });
-    let sorted: Vec<Vec<f64>> = runs.iter().map(|run| stats::sorted(run)).collect();
-    let mut record = record(&rollout.pods, &sorted, rows.collect())?;
-    record.simulated = "nodes, images and schedule times of the events".to_owned();
-    Some(record)
+        let sorted: Vec<Vec<f64>> = runs.iter().map(|run| stats::sorted(run)).collect();
+        let mut record = record(&self.pods, &sorted, rows.collect())?;
+        record.simulated = "nodes, images and schedule times of the events".to_owned();
+        Some(record)
+    }
 }
 
 fn rollout<'e>(
@@ -92,8 +124,9 @@ fn rollout<'e>(
     model: &PullModel,
 ) -> Option<RecordedRollout<'e>> {
     let mut specs: Vec<ImageSpec> = Vec::new();
-    let mut nodes: Vec<&str> = Vec::new();
-    let mut pulled: BTreeMap<(usize, &str), ()> = BTreeMap::new();
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut nodes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut pulled: BTreeSet<(usize, &str)> = BTreeSet::new();
     let pods = real_pods(starts);
     let first = pods.first()?.scheduled;
     let mut kept: Vec<RealPod<'e>> = Vec::new();
@@ -103,20 +136,22 @@ fn rollout<'e>(
         .filter(|start| !start.is_first && !start.was_present);
     let of_pods = pods.iter().map(|pod| (pod.start, Some(*pod)));
     for (start, pod) in of_pods.chain(others.map(|start| (start, None))) {
-        let node = position(&mut nodes, &start.node);
+        let next = nodes.len();
+        let node = *nodes.entry(&start.node).or_insert(next);
         // An image that was there before anything pulled it has no pull in the replay.
-        let was_there = start.was_present && !pulled.contains_key(&(node, start.image.as_str()));
+        let was_there = start.was_present && !pulled.contains(&(node, start.image.as_str()));
         let image = if was_there {
             None
         } else {
-            let known = specs.iter().position(|spec| spec.name == start.image);
+            let known = numbers.get(start.image.as_str()).copied();
             let Some(at) = known.or_else(|| {
                 specs.push(image_spec(start, images, ratio, model)?);
                 Some(specs.len() - 1)
             }) else {
                 continue;
             };
-            pulled.insert((node, start.image.as_str()), ());
+            numbers.insert(&start.image, at);
+            pulled.insert((node, start.image.as_str()));
             Some(at)
         };
         let at = match pod {
@@ -138,18 +173,9 @@ fn rollout<'e>(
     (!kept.is_empty()).then_some(RecordedRollout {
         pods: kept,
         pulls,
+        nodes: nodes.len(),
         world,
     })
-}
-
-fn position<'n>(names: &mut Vec<&'n str>, name: &'n str) -> usize {
-    names
-        .iter()
-        .position(|known| *known == name)
-        .unwrap_or_else(|| {
-            names.push(name);
-            names.len() - 1
-        })
 }
 
 /// Whether a node had two pulls in progress at the same time.
@@ -295,8 +321,8 @@ struct Replay<'s> {
     world: World<'s>,
     /// Pulls that are still to begin, the next one last.
     ahead: Vec<(f64, ReplayedPull)>,
-    /// Pulls in progress, with the real pod that waits for each.
-    open: Vec<(PodId, usize)>,
+    /// The real pods that wait for pulls in progress.
+    open: BTreeMap<PodId, usize>,
     /// When the image of each real pod was there.
     pulled: Vec<f64>,
 }
@@ -318,14 +344,11 @@ impl Model for Replay<'_> {
         }
         self.world.handle(event, queue);
         let now = queue.now().as_secs_f64();
-        let (world, pulled) = (&self.world, &mut self.pulled);
-        self.open.retain(|(id, pod)| {
-            let is_open = !world.has_pulled(*id);
-            if !is_open {
-                pulled[*pod] = now;
+        for id in self.world.take_pulled() {
+            if let Some(pod) = self.open.remove(&id) {
+                self.pulled[pod] = now;
             }
-            is_open
-        });
+        }
     }
 }
 
@@ -348,7 +371,7 @@ fn pulled(
     let mut replay = Replay {
         world,
         ahead,
-        open: Vec::new(),
+        open: BTreeMap::new(),
         pulled: vec![0.0; pods],
     };
     // Nothing fails here, so every pull ends.

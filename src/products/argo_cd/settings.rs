@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 
 #[cfg(test)]
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::serial::positive;
 use crate::units::{Factor, SimDuration};
@@ -54,7 +54,7 @@ pub struct ApplicationControllerSettings {
     /// Syncs per second that the CPU of one shard allows. Calibrated on nodes with 16 cores; no flag.
     pub syncs_per_second: Factor,
     /// Number of processes (`ARGOCD_CONTROLLER_REPLICAS`). Each has its own client, processors and CPU.
-    #[serde(deserialize_with = "positive")]
+    #[serde(deserialize_with = "shards")]
     pub shards: u32,
     /// `--sharding-method`: the shard of each cluster.
     pub sharding: Sharding,
@@ -70,6 +70,19 @@ pub struct ApplicationControllerSettings {
     pub comparison: SimDuration,
     /// Duration of a sync that finds everything applied, beside its requests. A guess; no flag.
     pub idle_sync: SimDuration,
+}
+
+/// Most processes, of which each takes memory.
+const MOST_SHARDS: u32 = 10_000;
+
+fn shards<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let shards: u32 = positive(deserializer)?;
+    if shards <= MOST_SHARDS {
+        Ok(shards)
+    } else {
+        let message = format!("must be at most {MOST_SHARDS}; write one for each replica");
+        Err(serde::de::Error::custom(message))
+    }
 }
 
 /// The assignment of clusters to shards.

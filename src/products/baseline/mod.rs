@@ -13,6 +13,10 @@ use crate::rollout::baseline::Baseline;
 pub use config::{AllAtOnce, Batches, Doubling, OneByOne};
 
 impl Strategy for Baseline {
+    fn memory_of_target(&self, _releases: usize) -> f64 {
+        0.0
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         let clusters = fleet.len();
         let batches = self.batches(clusters);

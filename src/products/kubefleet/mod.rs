@@ -79,6 +79,11 @@ impl Strategy for KubeFleetStaged {
         })
     }
 
+    /// Each run has a status with all clusters, and people's releases have runs.
+    fn memory_of_target(&self, releases: usize) -> f64 {
+        3_500.0 * (self.updates.runs.len() + releases) as f64
+    }
+
     /// Each cluster has an entry in the run's status.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
         let of = |placement| {

@@ -15,8 +15,6 @@ mod race;
 mod tests;
 mod tuner;
 
-use std::sync::atomic::AtomicBool;
-
 use itertools::Itertools;
 
 use super::queue::in_order;
@@ -125,18 +123,17 @@ impl Heat {
 /// Searches the settings of an experiment whose variants are the candidates, on the current rayon pool.
 ///
 /// With `exhaustive`, every candidate is simulated with all replicates after the search, and both answers are
-/// reported; the search does not use those runs. `run_done` is called after each run, from any thread. `stop` and the
-/// journal work as in [`super::simulate`].
+/// reported; the search does not use those runs. `run_done` is called after each run, from any thread. The
+/// journal works as in [`super::simulate`].
 ///
 /// # Errors
-/// When `stop` became true before the end, or a run could not be saved.
+/// When a run could not be saved.
 pub fn search(
     experiment: &Experiment,
     plan: &Plan,
     exhaustive: bool,
     journal: &Journal,
     run_done: impl Fn(u64) + Sync,
-    stop: &AtomicBool,
 ) -> Result<SearchResult, StudyError> {
     let run = |variant: usize, replicate: u32| -> Result<RunRow, StudyError> {
         let row = row_of(
@@ -148,19 +145,18 @@ pub fn search(
         run_done(row.events);
         Ok(row)
     };
-    search_among(experiment, plan, exhaustive, run, stop)
+    search_among(experiment, plan, exhaustive, run)
 }
 
 /// As [`search`], with runs from any source: `run` returns the run of a variant's number and a replicate.
 ///
 /// # Errors
-/// Those of `run`, and when `stop` became true before the end.
+/// Those of `run`.
 pub fn search_among(
     experiment: &Experiment,
     plan: &Plan,
     exhaustive: bool,
     run: impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync,
-    stop: &AtomicBool,
 ) -> Result<SearchResult, StudyError> {
     let mut heats = heats(experiment, plan);
     let (mut spent, mut stopped_at) = (0_u64, None);
@@ -190,7 +186,7 @@ pub fn search_among(
             jobs.truncate(left as usize);
             stopped_at = plan.runs;
         }
-        let rows = in_order(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
+        let rows = in_order(jobs.len(), |job| run(jobs[job].2.0, jobs[job].2.1))?;
         spent += rows.len() as u64;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             let heat = &mut heats[*heat];
@@ -269,7 +265,7 @@ pub fn search_among(
                 );
             }
         }
-        let rows = in_order(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
+        let rows = in_order(jobs.len(), |job| run(jobs[job].2.0, jobs[job].2.1))?;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             heats[*heat].runs[*candidate].push(row);
         }

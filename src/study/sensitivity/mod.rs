@@ -16,8 +16,6 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::AtomicBool;
-
 use itertools::Itertools;
 
 use crate::results::{
@@ -61,7 +59,6 @@ pub fn deciding(
     varied: &VariedExperiment,
     only: Vec<String>,
     journal: &Journal,
-    stop: &AtomicBool,
 ) -> Result<SensitivityRecord, StudyError> {
     sensitivity(
         varied,
@@ -71,7 +68,6 @@ pub fn deciding(
         },
         journal,
         || (),
-        stop,
     )
 }
 
@@ -143,21 +139,20 @@ struct OneAtATime {
     ends: Vec<[SampleRuns; 2]>,
 }
 
-/// Analyses an experiment on the current rayon pool. `run_done` is called after each run, from any thread. `stop` and
-/// the journal work as in [`super::simulate`].
+/// Analyses an experiment on the current rayon pool. `run_done` is called after each run, from any thread. The
+/// journal works as in [`super::simulate`].
 ///
 /// # Errors
-/// When `stop` became true before the end, a run could not be saved, or values of constants do not fit together.
+/// When a run could not be saved, or values of constants do not fit together.
 pub fn sensitivity(
     varied: &VariedExperiment,
     rules: &SensitivityRules,
     journal: &Journal,
     run_done: impl Fn() + Sync,
-    stop: &AtomicBool,
 ) -> Result<SensitivityRecord, StudyError> {
     let variants = rules.chosen_variants(varied);
     let constants = rules.chosen_constants(varied);
-    let mut sampler = Sampler::new(varied, variants, journal, &run_done, stop);
+    let mut sampler = Sampler::new(varied, variants, journal, &run_done);
     let found = one_at_a_time(&mut sampler, varied.base().replicates, &constants)?;
     let headline = Headline::of(varied, rules, &found.base);
     let decisions = decision::all(varied, &sampler.variants, &headline);

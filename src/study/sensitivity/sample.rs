@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 use crate::results::{Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
+use crate::study::memory::experiments_at_once;
 use crate::study::queue::in_order;
 use crate::study::{StudyError, row_of, whole};
 
-/// Experiments that are kept in memory together.
+/// Most experiments that are in memory together.
 const BATCH: usize = 32;
 
 /// The runs of each chosen variant, in the order of their replicates.
@@ -29,7 +29,6 @@ pub(super) struct Sampler<'s> {
     pub(super) variants: Vec<usize>,
     journal: &'s Journal,
     run_done: &'s (dyn Fn() + Sync),
-    stop: &'s AtomicBool,
     /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results
     /// alone.
     numbers: HashMap<SampleKey, u32>,
@@ -47,7 +46,6 @@ impl<'s> Sampler<'s> {
         variants: Vec<usize>,
         journal: &'s Journal,
         run_done: &'s (dyn Fn() + Sync),
-        stop: &'s AtomicBool,
     ) -> Self {
         let (numbers, known) = (HashMap::new(), HashMap::new());
         Self {
@@ -55,7 +53,6 @@ impl<'s> Sampler<'s> {
             variants,
             journal,
             run_done,
-            stop,
             numbers,
             known,
             runs: 0,
@@ -101,9 +98,10 @@ impl<'s> Sampler<'s> {
             }
             samples.push(ids);
         }
+        let together = experiments_at_once(self.varied.base(), BATCH);
         let simulated = whole(
             wanted
-                .chunks(BATCH)
+                .chunks(together)
                 .map(|batch| self.simulate(batch, &replicates)),
         )?;
         self.known.extend(
@@ -134,9 +132,7 @@ impl<'s> Sampler<'s> {
         batch: &[Wanted<'_>],
         replicates: &Range<u32>,
     ) -> Result<Vec<(SampleId, Vec<RunRow>)>, StudyError> {
-        let experiments = in_order(batch.len(), self.stop, |at| {
-            Ok(self.varied.at(batch[at].0)?)
-        })?;
+        let experiments = in_order(batch.len(), |at| Ok(self.varied.at(batch[at].0)?))?;
         let samples = batch
             .iter()
             .zip(&experiments)
@@ -144,7 +140,7 @@ impl<'s> Sampler<'s> {
         let jobs: Vec<(SampleId, &Experiment, u32)> = samples
             .flat_map(|(id, of)| replicates.clone().map(move |replicate| (id, of, replicate)))
             .collect();
-        let rows = in_order(jobs.len(), self.stop, |job| {
+        let rows = in_order(jobs.len(), |job| {
             let ((number, place), experiment, replicate) = jobs[job];
             let id = (
                 number * self.variants.len() as u32 + place as u32,

@@ -59,8 +59,7 @@ fn of_rules(
         .num_threads(threads)
         .build()
         .expect("threads");
-    let stop = AtomicBool::new(false);
-    pool.install(|| sensitivity(varied, rules, &journal, || {}, &stop))
+    pool.install(|| sensitivity(varied, rules, &journal, || {}))
         .expect("analysed")
 }
 

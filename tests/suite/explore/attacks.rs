@@ -269,26 +269,22 @@ fn a_newer_question_of_a_page_stops_the_older_one() {
     );
 }
 
+/// Ticks of the server's processor time.
+#[cfg(target_os = "linux")]
+fn spent(served: &Served) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", served.program.id())).expect("it runs");
+    let fields = stat.rsplit(')').next().expect("fields");
+    let times = fields.split_whitespace().skip(11).take(2);
+    times
+        .map(|field| field.parse::<u64>().expect("ticks"))
+        .sum()
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_page_stops_its_work() {
     let served = Served::begin(LARGE);
     let question = serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": ["registry.egress=1 Gbit/s"]});
-    // Ticks of its processor time.
-    let spent = || {
-        let stat =
-            fs::read_to_string(format!("/proc/{}/stat", served.program.id())).expect("it runs");
-        let fields: Vec<u64> = stat
-            .rsplit(')')
-            .next()
-            .expect("fields")
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .map(|field| field.parse().expect("ticks"))
-            .collect();
-        fields.iter().sum::<u64>()
-    };
     assert_eq!(
         served.ask(&question, 1).len(),
         1,
@@ -296,9 +292,9 @@ fn a_closed_page_stops_its_work() {
     );
     let start = Instant::now();
     loop {
-        let before = spent();
+        let before = spent(&served);
         std::thread::sleep(Duration::from_secs(1));
-        if spent() == before {
+        if spent(&served) == before {
             break;
         }
         assert!(
@@ -316,4 +312,104 @@ fn ctrl_c_ends_it() {
     let id = rustix::process::Pid::from_child(&served.program);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
     assert_eq!(served.program.wait().expect("it ends").code(), Some(130));
+}
+
+/// Connections without the token took all places: 32 of them that send a byte now and then blocked the owner.
+#[test]
+fn drips_of_one_byte_take_no_place_from_the_owner() {
+    let served = Served::begin(EXPERIMENT);
+    let get = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\n\r\n",
+        served.path, served.host
+    );
+    let mut drips: Vec<_> = (0..100).map(|_| served.connect()).collect();
+    let began = Instant::now();
+    let mut asked = 0;
+    while began.elapsed() < Duration::from_secs(7) {
+        for drip in &mut drips {
+            let _ = drip.write_all(b"G");
+        }
+        let before = Instant::now();
+        assert!(
+            served.send(get.as_bytes()).starts_with("HTTP/1.1 200 "),
+            "the owner's page"
+        );
+        assert!(
+            before.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            before.elapsed()
+        );
+        asked += 1;
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(asked > 5);
+    for drip in &mut drips {
+        drip.set_read_timeout(Some(Duration::from_secs(2)))
+            .expect("a timeout");
+        // Its head had five seconds in all.
+        let end = std::io::Read::read_to_end(drip, &mut Vec::new());
+        assert!(
+            end.is_ok_and(|read| read < 1_000) || drip.write_all(b"G").is_err(),
+            "it is closed"
+        );
+    }
+}
+
+/// The rest of a refused request is taken, but not for ever.
+#[test]
+fn a_refused_request_that_goes_on_in_drips_is_closed() {
+    let served = Served::begin(EXPERIMENT);
+    let mut stream = served.connect();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
+    let began = Instant::now();
+    while stream.write_all(b"x").is_ok() {
+        assert!(began.elapsed() < Duration::from_secs(5), "it is still open");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_newer_question_and_a_closed_page_stop_a_run_in_its_middle() {
+    let large = EXPERIMENT.replace(
+        "fleet:\n  - {name: \"store-{01..40}\",",
+        "clusters: 40\nfleet:\n  - {name: \"store-{000001..}\", clusters: 100%,",
+    );
+    let served = Served::begin(&large);
+    // A run of 100,000 clusters takes many seconds.
+    let mut page = served.connect();
+    page.write_all(
+        served
+            .request(&question("p", &["clusters=100000"]))
+            .as_bytes(),
+    )
+    .expect("sent");
+    std::thread::sleep(Duration::from_secs(3));
+    let began = Instant::now();
+    assert_eq!(served.ask(&question("p", &[]), 1)[0]["runs"], 1);
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+    drop(page);
+
+    #[cfg(target_os = "linux")]
+    {
+        let mut page = served.connect();
+        page.write_all(
+            served
+                .request(&question("p", &["clusters=100000"]))
+                .as_bytes(),
+        )
+        .expect("sent");
+        std::thread::sleep(Duration::from_secs(3));
+        drop(page);
+        std::thread::sleep(Duration::from_secs(2));
+        let before = spent(&served);
+        std::thread::sleep(Duration::from_secs(1));
+        assert!(
+            spent(&served) <= before + 5,
+            "it works on for a page that is closed"
+        );
+    }
 }

@@ -4,7 +4,6 @@
 mod exporter;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use fleetsim::forecast::{ForecastInputs, Forecaster};
 use fleetsim::results::{ForecastRecord, RunRecord};
@@ -102,9 +101,7 @@ fn inputs(
 }
 
 fn forecast(forecaster: &Forecaster<'_>) -> ForecastRecord {
-    forecaster
-        .forecast(|| {}, &AtomicBool::new(false))
-        .expect("simulated")
+    forecaster.forecast(|| {}).expect("simulated")
 }
 
 /// The ends of the interval for the end, in seconds; infinite for never.

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
 use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::provenance::sha256;
@@ -23,7 +23,7 @@ use super::saved_runs::{self, HEAD_BYTES};
 use super::shard::{RunId, StudyShard};
 use super::staging::hidden;
 use super::{ResultsError, RunRecord, SHARD_RUNS_FILE};
-use fleetsim_units::io::{open_own, state_folder};
+use fleetsim_units::io::{open_own, state_folder, uninterrupted};
 
 /// Ends the name of every journal.
 const ENDING: &str = ".runs";
@@ -39,8 +39,41 @@ pub struct Journal {
     in_memory: Mutex<BTreeMap<RunId, RunRecord>>,
     kept: Mutex<HashMap<RunId, RunRecord>>,
     found: usize,
-    written: AtomicUsize,
+    saved: SavedRuns,
     shard: Option<StudyShard>,
+}
+
+/// The runs that a journal has in its file. Clones follow the same journal.
+#[derive(Clone, Debug, Default)]
+pub struct SavedRuns {
+    /// The file. `None`: no run is saved.
+    journal: Option<PathBuf>,
+    count: Arc<AtomicUsize>,
+}
+
+impl SavedRuns {
+    /// Number of runs so far.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Whether their results are published, and the journal is removed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.journal
+            .as_ref()
+            .is_some_and(|journal| !journal.exists())
+    }
+
+    /// Removes a journal without runs. If it cannot be removed now, it is removed when it is forgotten.
+    pub fn remove_if_empty(&self) {
+        if let Some(journal) = &self.journal
+            && self.count() == 0
+        {
+            let _ = fs::remove_file(journal);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -87,9 +120,14 @@ impl Journal {
                 .map_err(ResultsError::io("write", &path))?;
         }
         let kept: HashMap<RunId, RunRecord> = saved.runs.into_iter().collect();
+        let saved = SavedRuns {
+            journal: Some(path.clone()),
+            count: Arc::new(AtomicUsize::new(kept.len())),
+        };
         Ok(Self {
             found: kept.len(),
             kept: Mutex::new(kept),
+            saved,
             file: Some(JournalFile {
                 path,
                 file: Mutex::new(file),
@@ -106,7 +144,7 @@ impl Journal {
             in_memory: Mutex::default(),
             kept: Mutex::default(),
             found: 0,
-            written: AtomicUsize::new(0),
+            saved: SavedRuns::default(),
             shard: None,
         }
     }
@@ -165,22 +203,16 @@ impl Journal {
         Ok((runs.len() as u64, bytes))
     }
 
-    /// Where its file is. `None` without one.
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.file.as_ref().map(|file| file.path.as_path())
-    }
-
     /// Number of runs that an earlier study saved.
     #[must_use]
     pub const fn found(&self) -> usize {
         self.found
     }
 
-    /// Number of runs in its file now.
+    /// The runs in its file, now and later.
     #[must_use]
-    pub fn runs(&self) -> usize {
-        self.found + self.written.load(Ordering::Relaxed)
+    pub const fn saved(&self) -> &SavedRuns {
+        &self.saved
     }
 
     /// The run, if an earlier study saved it; only the first call returns it. Whether it is the run that the study has
@@ -190,7 +222,7 @@ impl Journal {
         self.kept.lock().expect("no holder panics").remove(&id)
     }
 
-    /// Saves a finished run.
+    /// Saves a finished run. A signal comes before it or after it.
     ///
     /// # Errors
     /// When the file system fails, for instance because the disk is full. Runs saved before stay saved.
@@ -205,9 +237,12 @@ impl Journal {
         let failed = || ResultsError::io("save a finished run in", &journal.path);
         let entry = saved_runs::entry(id, run).map_err(failed())?;
         let mut file = journal.file.lock().expect("no holder panics");
-        file.write_all(&entry).map_err(failed())?;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        uninterrupted(|| {
+            file.write_all(&entry)?;
+            self.saved.count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .map_err(failed())
     }
 
     /// Removes the journal, once the results are published.

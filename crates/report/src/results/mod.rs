@@ -52,7 +52,7 @@ pub use displayed::displayed_replicate;
 pub use error::ResultsError;
 pub use folder::{Publication, Published, check_tables};
 pub use forecast::*;
-pub use journal::Journal;
+pub use journal::{Journal, SavedRuns};
 pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
 pub use measures::{MEASURES, Measure, READY_TIME, RunOutcome, RunRow};
 pub use objective::{Objective, quantity};

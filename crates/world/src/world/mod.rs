@@ -33,7 +33,7 @@ mod quantity;
 mod registry;
 mod spec;
 #[cfg(test)]
-pub(crate) mod testing;
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod token_bucket;
@@ -52,6 +52,7 @@ pub use event::*;
 pub use faults::spec::*;
 pub use ids::{ClusterId, NEW, NodeId, OLD, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
+pub use nodes::catalog::{MOST_IMAGES, MOST_LAYERS};
 pub use nodes::order::PullOrder;
 pub use nodes::pull_error::{PullError, PullFacts};
 pub use nodes::runtime::spec::*;

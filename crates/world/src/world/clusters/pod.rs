@@ -326,7 +326,7 @@ impl World<'_> {
         }
         if self.pods[id.index()].pre_pull {
             self.pods[id.index()].phase = PodPhase::Terminating;
-            self.pre_pulled(queue);
+            self.pre_pulled(id, queue);
             return;
         }
         self.start_container(id, queue);
@@ -546,7 +546,7 @@ impl World<'_> {
         if let Some(event) = pod.next.take() {
             queue.cancel(event);
         }
-        self.pre_pulled(queue);
+        self.pre_pulled(id, queue);
         true
     }
 

@@ -20,15 +20,15 @@
 mod cache;
 mod cache_room;
 mod cache_store;
-pub(crate) mod delivery;
+pub(super) mod delivery;
 mod direct;
-pub(crate) mod lazy;
-pub(crate) mod method;
+pub(super) mod lazy;
+pub(super) mod method;
 mod mirror;
 mod pieces;
-pub(crate) mod pre_pull;
-pub(crate) mod setup;
-pub(crate) mod spec;
+pub(super) mod pre_pull;
+pub(super) mod setup;
+pub(super) mod spec;
 mod spegel;
 #[cfg(test)]
 mod tests;
@@ -39,7 +39,7 @@ use crate::world::distribution::mirror::Mirrors;
 use crate::world::distribution::pre_pull::PrePull;
 use crate::world::distribution::setup::CacheLinks;
 use crate::world::event::Queue;
-use crate::world::ids::{PullId, StoreId};
+use crate::world::ids::{PodId, PullId, StoreId};
 use crate::world::nodes::catalog::Catalog;
 use crate::world::spec::WorldSpec;
 use crate::world::transfers::Transfers;
@@ -78,6 +78,8 @@ pub(crate) struct Delivery {
     /// Every download of a store so far.
     pub fills: Vec<Fill>,
     pub pre_pull: Option<PrePull>,
+    /// Images that were brought without a pre-pull, until they are taken.
+    pub brought: Vec<PodId>,
 }
 
 impl Default for Delivery {
@@ -87,6 +89,7 @@ impl Default for Delivery {
             mirrors: Mirrors::default(),
             fills: Vec::new(),
             pre_pull: None,
+            brought: Vec::new(),
         }
     }
 }
@@ -111,6 +114,7 @@ impl Delivery {
             mirrors,
             fills: Vec::new(),
             pre_pull,
+            brought: Vec::new(),
         }
     }
 }

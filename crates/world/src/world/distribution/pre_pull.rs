@@ -113,7 +113,7 @@ impl World<'_> {
     }
 
     /// Pulls the image of a workload on a node of a cluster, as the kubelet does for a pod, without running anything
-    /// there. The driver of a replay asks when it is pulled ([`World::has_pulled`]).
+    /// there. The driver of a replay learns that it is pulled from [`World::take_pulled`].
     pub fn pull_image(
         &mut self,
         cluster: ClusterId,
@@ -127,16 +127,16 @@ impl World<'_> {
         id
     }
 
-    /// Whether the image of a pod of [`World::pull_image`] is on its node.
-    #[must_use]
-    pub fn has_pulled(&self, pod: PodId) -> bool {
-        self.pods[pod.index()].phase == PodPhase::Terminating
+    /// The pods of [`World::pull_image`] whose images have come to their nodes since the last call.
+    pub fn take_pulled(&mut self) -> Vec<PodId> {
+        std::mem::take(&mut self.delivery.brought)
     }
 
     /// A node has finished or given up a pre-pull.
-    pub(crate) fn pre_pulled(&mut self, queue: &mut Queue) {
+    pub(crate) fn pre_pulled(&mut self, pod: PodId, queue: &mut Queue) {
         // A replay brings images without a pre-pull.
         let Some(pre_pull) = self.delivery.pre_pull.as_mut() else {
+            self.delivery.brought.push(pod);
             return;
         };
         pre_pull.open -= 1;

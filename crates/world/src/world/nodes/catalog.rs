@@ -14,6 +14,11 @@ use crate::world::quantity::SizeModel;
 use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
 use fleetsim_units::{Bytes, Share};
 
+/// Most images of a world, and most layers of all of them in both revisions: they are numbered with 16 bits.
+pub const MOST_IMAGES: usize = 32_767;
+/// See [`MOST_IMAGES`].
+pub const MOST_LAYERS: usize = 65_535;
+
 /// One image in one revision: an index into [`Catalog::images`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ImageRef(pub u16);

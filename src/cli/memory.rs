@@ -1,0 +1,65 @@
+//! `--memory`: the most that a simulation may take. What needs more is refused before anything is simulated.
+
+use std::thread::available_parallelism;
+
+use clap::Args;
+use fleetsim::study::{MOST_MEMORY, MemoryEstimate, TooMuchMemory};
+use fleetsim::units::{Bytes, WithUnit, counted};
+
+use super::{Failure, output};
+
+/// The most memory that a command may take.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct MemoryArgs {
+    /// Most memory that the simulation may take, by an estimate; more is refused
+    #[arg(long = "memory", value_name = "SIZE", default_value_t = MOST_MEMORY, value_parser = Bytes::parse)]
+    pub(super) most: Bytes,
+}
+
+impl Default for MemoryArgs {
+    fn default() -> Self {
+        Self { most: MOST_MEMORY }
+    }
+}
+
+impl MemoryArgs {
+    /// The number of threads: the wanted one, by default one for each core, or fewer where these take too much.
+    /// Results do not depend on it.
+    ///
+    /// # Errors
+    /// When one run at a time takes too much.
+    pub(super) fn threads(
+        self,
+        estimate: &MemoryEstimate,
+        wanted: Option<u16>,
+    ) -> Result<Option<u16>, Failure> {
+        let cores = || available_parallelism().map_or(1, usize::from);
+        let at_once = wanted.map_or_else(cores, usize::from);
+        let fitting = estimate
+            .runs_within(self.most, at_once)
+            .map_err(|refused| too_much(&refused))?;
+        if fitting == at_once {
+            return Ok(wanted);
+        }
+        output::err(&format!(
+            "note: {} at a time instead of {at_once}, which would take more than {} of memory; `--memory` allows more\n",
+            counted(fitting, "run"),
+            self.most
+        ));
+        Ok(u16::try_from(fitting).ok())
+    }
+}
+
+/// The refusal, with the option that allows it.
+fn too_much(refused: &TooMuchMemory) -> Failure {
+    Failure::Usage(format!(
+        "this cannot be simulated: {refused}\n  make it smaller, or allow more with `{}`",
+        option(refused.needed)
+    ))
+}
+
+/// The option that allows so many bytes.
+pub(super) fn option(needed: Bytes) -> String {
+    let gigabytes = needed.get().div_ceil(1_000_000_000);
+    format!("--memory {gigabytes}GB")
+}

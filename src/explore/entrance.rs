@@ -1,0 +1,100 @@
+//! Connections that have not shown the token of the page.
+//!
+//! Any user of this machine can open them, so they have places of their own and take none from those who know the
+//! token. When another one comes, the oldest is closed: a reader's request arrives whole, within a millisecond.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most strangers at a time.
+pub(super) const MOST_STRANGERS: usize = 32;
+
+/// The strangers, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Entrance(Mutex<Strangers>);
+
+#[derive(Debug, Default)]
+struct Strangers {
+    next: u64,
+    connections: VecDeque<WaitingStream>,
+}
+
+#[derive(Debug)]
+struct WaitingStream {
+    number: u64,
+    stream: TcpStream,
+}
+
+/// The place of a stranger. Dropped, it is free.
+pub(super) struct StrangerPlace {
+    entrance: Arc<Entrance>,
+    number: u64,
+}
+
+impl Entrance {
+    /// Gives a connection a place, and closes the oldest when there are too many.
+    ///
+    /// # Errors
+    /// When the process has too many open files.
+    pub(super) fn admit(self: &Arc<Self>, stream: &TcpStream) -> io::Result<StrangerPlace> {
+        let stream = stream.try_clone()?;
+        let mut strangers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = strangers.next;
+        strangers.next += 1;
+        strangers
+            .connections
+            .push_back(WaitingStream { number, stream });
+        if strangers.connections.len() > MOST_STRANGERS
+            && let Some(oldest) = strangers.connections.pop_front()
+        {
+            let _ = oldest.stream.shutdown(Shutdown::Both);
+        }
+        Ok(StrangerPlace {
+            entrance: Arc::clone(self),
+            number,
+        })
+    }
+}
+
+impl Drop for StrangerPlace {
+    fn drop(&mut self) {
+        let mut strangers = self
+            .entrance
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        strangers
+            .connections
+            .retain(|connection| connection.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_stranger_is_closed_when_another_one_comes() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let entrance = Arc::new(Entrance::default());
+        let mut places = Vec::new();
+        let mut clients = Vec::new();
+        for _ in 0..=MOST_STRANGERS {
+            clients.push(TcpStream::connect(address).expect("connected"));
+            let (stream, _) = listener.accept().expect("accepted");
+            places.push((entrance.admit(&stream).expect("admitted"), stream));
+        }
+        let mut bytes = [0; 1];
+        assert_eq!(clients[0].read(&mut bytes).expect("closed"), 0);
+        clients[1].set_nonblocking(true).expect("set");
+        assert!(clients[1].read(&mut bytes).is_err(), "still open");
+        places.clear();
+        assert!(entrance.0.lock().expect("free").connections.is_empty());
+    }
+}

@@ -1,0 +1,289 @@
+//! The memory of a study, estimated from its checked experiment before anything is simulated.
+//!
+//! A study keeps the experiment and the results of finished runs, and has as many runs in progress as threads. The
+//! tables and charts are made when no run is in progress any more. [`crate::sim::memory_of_run`] estimates a run, and
+//! says how far off it is. What is kept is an upper bound: series have as many bins as the horizon allows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::scenario::{Experiment, Variant, VariedExperiment};
+use crate::sim::{MemoryPart, memory_of_run};
+use crate::units::{Bytes, counted};
+
+/// The most memory that a study may take unless the user allows more. The number is fixed, so that an experiment is
+/// refused on no machine that another one simulates. A million clusters take 4 to 6 GB.
+pub const MOST_MEMORY: Bytes = Bytes::new(8_000_000_000);
+
+/// Bytes of the program and the charts of one variant.
+const PROGRAM: f64 = 40e6;
+/// Bytes of the charts of each further variant.
+const CHARTS: f64 = 2e6;
+/// Bytes of a cluster's settings.
+const CLUSTER_SETTINGS: f64 = 400.0;
+/// Bytes of a run's row of results, as several tables have it.
+const ROW: f64 = 4_000.0;
+/// Bytes of one bin of a series, and most bins.
+const BIN: f64 = 72.0;
+const MOST_BINS: f64 = 4_096.0;
+/// Bytes of a cluster of a displayed run: until all runs have ended, and in tables and charts.
+const KEPT_CLUSTER: f64 = 300.0;
+const SHOWN_CLUSTER: f64 = 1_500.0;
+/// Bytes of a target in a draw of a forecast.
+const FORECAST_TARGET: f64 = 140.0;
+/// Clusters of all experiments with drawn constants that are kept in memory together.
+const MOST_DRAWN_CLUSTERS: usize = 2_000_000;
+
+/// The estimated memory of a study.
+#[derive(Clone, Debug)]
+pub struct MemoryEstimate {
+    /// What is there while runs are in progress.
+    kept: Vec<MemoryPart>,
+    /// Of each run in progress.
+    run: Vec<MemoryPart>,
+    /// What takes the place of the runs when they have ended.
+    after: Vec<MemoryPart>,
+    /// Number of runs: no more are in progress at a time.
+    runs: u64,
+}
+
+/// A study needs more memory than it may take, even with one run at a time.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("it takes about {needed} of memory, and the limit is {most}; most of it, {} are for {}", Bytes::new(largest.bytes as u64), largest.of)]
+pub struct TooMuchMemory {
+    /// The bytes that it needs.
+    pub needed: Bytes,
+    most: Bytes,
+    largest: MemoryPart,
+}
+
+impl MemoryEstimate {
+    /// Of all runs of an experiment with their series, and of its results. The runs are shared by this many `shards`.
+    #[must_use]
+    pub fn of_study(experiment: &Experiment, shards: u32) -> Self {
+        let (_, runs) = super::run_counts(experiment);
+        let runs = runs.div_ceil(u64::from(shards));
+        let each = runs as f64 / experiment.variants.len().max(1) as f64;
+        let mut estimate = Self::of_runs(experiment, &experiment.variants, runs);
+        estimate.keep_rows(runs);
+        let bins = bins(experiment);
+        // The largest variant's series are also put side by side.
+        estimate.kept.push(MemoryPart {
+            bytes: (runs as f64 + each) * bins * BIN,
+            of: format!("the series of {}", counted(runs, "run")),
+        });
+        let is_drawn = super::drawn_count(experiment) > 0 || !experiment.guesses.is_empty();
+        if is_drawn {
+            estimate.keep_draws(experiment);
+            estimate.keep_rows(super::drawn_count(experiment));
+        }
+        estimate.show(experiment);
+        estimate
+    }
+
+    /// Of a search, which keeps the rows of at most this many runs.
+    #[must_use]
+    pub fn of_search(experiment: &Experiment, runs: u64) -> Self {
+        let mut estimate = Self::of_runs(experiment, &experiment.variants, runs);
+        estimate.keep_rows(runs);
+        estimate
+    }
+
+    /// Of a sensitivity analysis, which keeps the rows of at most this many runs.
+    #[must_use]
+    pub fn of_analysis(varied: &VariedExperiment, runs: u64) -> Self {
+        let mut estimate = Self::of_search(varied.base(), runs);
+        estimate.keep_draws(varied.base());
+        estimate
+    }
+
+    /// Of one side of a comparison.
+    #[must_use]
+    pub fn of_comparison(experiment: &Experiment, replicates: u32) -> Self {
+        let runs = experiment.variants.len() as u64 * u64::from(replicates);
+        let mut estimate = Self::of_runs(experiment, &experiment.variants, runs);
+        estimate.keep_rows(runs);
+        estimate.show(experiment);
+        estimate
+    }
+
+    /// Of a forecast of a variant with this many draws.
+    #[must_use]
+    pub fn of_forecast(experiment: &Experiment, variant: usize, draws: u32) -> Self {
+        let variant = std::slice::from_ref(&experiment.variants[variant]);
+        let mut estimate = Self::of_runs(experiment, variant, u64::from(draws));
+        let targets = targets(variant);
+        // Each run has an experiment of its own.
+        estimate.run.push(MemoryPart::of(
+            settings(experiment),
+            "cluster",
+            CLUSTER_SETTINGS,
+        ));
+        estimate.kept.push(MemoryPart {
+            bytes: f64::from(draws) * targets * FORECAST_TARGET,
+            of: format!(
+                "{} of {}",
+                counted(draws, "draw"),
+                counted(targets as u64, "target")
+            ),
+        });
+        estimate
+    }
+
+    /// Of a page's question that compares two of these variants, with at most this many pairs of runs.
+    #[must_use]
+    pub fn of_question(experiment: &Experiment, variants: &[Variant], pairs: usize) -> Self {
+        let runs = 2 * pairs as u64;
+        let shown = variants
+            .iter()
+            .map(|variant| variant.scenario.world.clusters.len());
+        let shown = 2 * shown.max().unwrap_or(0);
+        let mut estimate = Self::of_runs(experiment, variants, runs);
+        estimate.keep_rows(runs);
+        estimate.kept.push(MemoryPart {
+            bytes: runs as f64 * bins(experiment) * BIN,
+            of: format!("the series of {}", counted(runs, "run")),
+        });
+        estimate.after.push(MemoryPart::of(
+            shown as f64,
+            "displayed cluster",
+            SHOWN_CLUSTER,
+        ));
+        estimate
+    }
+
+    /// Of this many runs of variants of an experiment, of which nothing is kept.
+    #[must_use]
+    pub fn of_runs(experiment: &Experiment, variants: &[Variant], runs: u64) -> Self {
+        let mut largest = Vec::new();
+        for variant in variants {
+            let run = memory_of_run(&variant.scenario);
+            if MemoryPart::sum(&run) > MemoryPart::sum(&largest) {
+                largest = run;
+            }
+        }
+        let program = MemoryPart {
+            bytes: PROGRAM + CHARTS * variants.len() as f64,
+            of: "the program and its charts".to_owned(),
+        };
+        let clusters = MemoryPart::of(settings(experiment), "described cluster", CLUSTER_SETTINGS);
+        Self {
+            kept: vec![program, clusters],
+            run: largest,
+            after: Vec::new(),
+            runs,
+        }
+    }
+
+    fn keep_rows(&mut self, runs: u64) {
+        self.kept
+            .push(MemoryPart::of(runs as f64, "row of a run", ROW));
+    }
+
+    /// Experiments with drawn constants, in batches, and the one that they are made from.
+    fn keep_draws(&mut self, experiment: &Experiment) {
+        let clusters = settings(experiment);
+        let together = experiments_at_once(experiment, 32) as f64;
+        self.kept.push(MemoryPart {
+            bytes: (together + 1.0) * clusters * CLUSTER_SETTINGS,
+            of: format!(
+                "{} with drawn constants",
+                counted((together * clusters) as u64, "cluster")
+            ),
+        });
+    }
+
+    /// The displayed run of each variant.
+    fn show(&mut self, experiment: &Experiment) {
+        let shown = targets(&experiment.variants);
+        self.kept
+            .push(MemoryPart::of(shown, "displayed cluster", KEPT_CLUSTER));
+        self.after
+            .push(MemoryPart::of(shown, "displayed cluster", SHOWN_CLUSTER));
+    }
+
+    /// The bytes of each run in progress.
+    #[must_use]
+    pub fn of_run(&self) -> Bytes {
+        bytes(MemoryPart::sum(&self.run))
+    }
+
+    /// The bytes with at most this many runs in progress at a time.
+    #[must_use]
+    pub fn with(&self, at_once: usize) -> Bytes {
+        let in_progress = (at_once as u64).min(self.runs).max(1) as f64;
+        let runs = in_progress * MemoryPart::sum(&self.run);
+        bytes(MemoryPart::sum(&self.kept) + runs.max(MemoryPart::sum(&self.after)))
+    }
+
+    /// The largest number of runs in progress at a time, at most `wanted`, that takes at most this much memory.
+    ///
+    /// # Errors
+    /// When one run at a time takes more.
+    pub fn runs_within(&self, most: Bytes, wanted: usize) -> Result<usize, TooMuchMemory> {
+        let needed = self.with(1);
+        if needed.get() > most.get() {
+            return Err(TooMuchMemory {
+                needed,
+                most,
+                largest: self.largest(),
+            });
+        }
+        let mut at_once = wanted.max(1);
+        while self.with(at_once).get() > most.get() {
+            at_once -= 1;
+        }
+        Ok(at_once)
+    }
+
+    /// The part that takes most with one run at a time.
+    fn largest(&self) -> MemoryPart {
+        let in_progress = MemoryPart::sum(&self.run) >= MemoryPart::sum(&self.after);
+        let of_phase = if in_progress { &self.run } else { &self.after };
+        let parts = self.kept.iter().chain(of_phase);
+        parts
+            .max_by(|a, b| a.bytes.total_cmp(&b.bytes))
+            .cloned()
+            .expect("the program is a part")
+    }
+}
+
+/// Experiments with drawn constants that are in memory together: at most so many, and fewer where they are large.
+pub(super) fn experiments_at_once(experiment: &Experiment, most: usize) -> usize {
+    let clusters = settings(experiment).max(1.0) as usize;
+    (MOST_DRAWN_CLUSTERS / clusters).clamp(1, most)
+}
+
+/// Clusters that the experiment describes: those of each world.
+fn settings(experiment: &Experiment) -> f64 {
+    let mut worlds = BTreeSet::new();
+    let mut clusters = 0.0;
+    for variant in &experiment.variants {
+        let world = &variant.scenario.world;
+        if worlds.insert(Arc::as_ptr(world)) {
+            clusters += world.clusters.len() as f64;
+        }
+    }
+    clusters
+}
+
+/// Clusters of all variants.
+fn targets(variants: &[Variant]) -> f64 {
+    let clusters = variants
+        .iter()
+        .map(|variant| variant.scenario.world.clusters.len() as f64);
+    clusters.sum()
+}
+
+/// Most bins of a run's series.
+fn bins(experiment: &Experiment) -> f64 {
+    let horizons = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.scenario.horizon.as_secs_f64());
+    horizons.fold(0.0, f64::max).ceil().min(MOST_BINS)
+}
+
+fn bytes(bytes: f64) -> Bytes {
+    Bytes::new(bytes as u64)
+}
