@@ -141,7 +141,7 @@ impl History {
         match self.kept.last() {
             Some(shown) if shown.says(&change) => {}
             Some(shown) if change.at.saturating_since(shown.at) < self.spacing => {
-                self.last = Some(change)
+                self.last = Some(change);
             }
             _ => self.kept.push(change),
         }

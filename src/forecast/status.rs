@@ -334,7 +334,7 @@ impl ShownRollout {
                     self.released = self.released.into_iter().chain(since).min();
                 }
                 "Pending" | "Progressing" => {
-                    (target.state, target.told) = (SeenState::Updating, since)
+                    (target.state, target.told) = (SeenState::Updating, since);
                 }
                 "Healthy" => (target.state, target.ready) = (SeenState::Ready, since),
                 other => {

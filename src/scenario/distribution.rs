@@ -105,7 +105,7 @@ impl Checker<'_> {
             }
             DistributionFile::Cells(cells) => spec.kind = DistributionKind::Cells(cells.clone()),
             DistributionFile::Spegel(spegel) => {
-                spec.kind = DistributionKind::Spegel(spegel.clone())
+                spec.kind = DistributionKind::Spegel(spegel.clone());
             }
             DistributionFile::Dragonfly(_) => {
                 let defaults = PiecesSpec::dragonfly(node.nic.typical());

@@ -342,7 +342,7 @@ impl Loader {
             let is_complete = self.problems.is_empty();
             let runs = base.file.plan.as_ref().and_then(|plan| plan.runs);
             self.check(&base, |checker| {
-                checker.something_to_choose(&experiment, &axes, runs, is_complete)
+                checker.something_to_choose(&experiment, &axes, runs, is_complete);
             });
         }
         Some(experiment)

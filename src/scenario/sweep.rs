@@ -58,7 +58,7 @@ pub(crate) fn axes(
         match axis(key, node, &strategies, &axes) {
             Ok(axis) => axes.push(axis),
             Err((message, help)) => {
-                problems.push(problem(&sweep.key(&key.text), message).with_help(help))
+                problems.push(problem(&sweep.key(&key.text), message).with_help(help));
             }
         }
     }

@@ -46,7 +46,7 @@ impl Checker<'_> {
             let ends = [low, high].map(|end| factor.rows[0].parse(&end.text()));
             match ends {
                 [Some(low), Some(high)] if low < high => {
-                    _ = ranges.insert(name.clone(), [low, high])
+                    _ = ranges.insert(name.clone(), [low, high]);
                 }
                 [Some(_), Some(_)] => {
                     self.report(&at, "`low` must be less than `high`", "swap them");

@@ -530,6 +530,7 @@ fn finds_imports_wherever_they_stand() {
     let found = |path: &str, code: &str| -> Vec<String> {
         let file = SourceFile {
             path: path.to_owned(),
+            file: PathBuf::new(),
             code: code.to_owned(),
         };
         file.imports()
@@ -566,6 +567,7 @@ fn finds_imports_wherever_they_stand() {
 fn finds_circles_through_names_that_a_parent_passes_on() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
+        file: PathBuf::new(),
         code: code.to_owned(),
     };
     let files = [
@@ -589,6 +591,7 @@ fn finds_circles_through_names_that_a_parent_passes_on() {
 fn finds_a_circle_that_a_function_with_the_name_of_its_module_hides() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
+        file: PathBuf::new(),
         code: code.to_owned(),
     };
     let files = [
@@ -610,6 +613,7 @@ fn finds_types_of_every_kind() {
     let code = "pub struct A<T>(T);\npub(crate) enum B {\n    type Inner;\n}\ntrait C {}\ntype D = A;\nlet structure = 1;";
     let file = SourceFile {
         path: "x.rs".to_owned(),
+        file: PathBuf::new(),
         code: code.to_owned(),
     };
     assert_eq!(file.types().collect::<Vec<_>>(), ["A", "B", "C", "D"]);

@@ -60,7 +60,8 @@ fn predicted(starts: &[ContainerStart]) -> Vec<f64> {
         before: &[0.0],
         after: &[0.0],
     };
-    let record = of_events(starts, &images(), 2.6, &model(), none, 1).expect("pods");
+    let record = of_events(starts, &images(), 2.6, &model(), none, 1);
+    let record = record.expect("few enough to simulate").expect("pods");
     record.rows.iter().map(|row| row.predicted_s).collect()
 }
 

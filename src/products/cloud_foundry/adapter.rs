@@ -372,7 +372,7 @@ impl<'s> CloudFoundryController<'s> {
                     self.start(target, instances, end, plane);
                 }
                 ProcessAction::Scale(target, instances) => {
-                    self.scale_old(now, target, instances as usize)
+                    self.scale_old(now, target, instances as usize);
                 }
                 // Its clusters go back.
                 ProcessAction::Delete(target) if Some(target) == self.new => {

@@ -281,7 +281,7 @@ impl Controller for OwnLoopController<'_> {
                 self.session.tell_change(change, now);
             }
             ControllerInput::Link(cluster, is_online) => {
-                self.session.tell_link(cluster, is_online, now)
+                self.session.tell_link(cluster, is_online, now);
             }
             ControllerInput::Quiet(next) => {
                 let next = next.map_or(self.horizon, SimTime::as_nanos);

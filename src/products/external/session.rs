@@ -319,7 +319,7 @@ impl<'r> Session<'r> {
             }
             Change::Stop(stop) => news.stop = Some(*stop),
             Change::Labels(cluster, labels) => {
-                (news.target, news.labels) = (Some(cluster.0), Some(labels.clone()))
+                (news.target, news.labels) = (Some(cluster.0), Some(labels.clone()));
             }
             Change::Selected(cluster, selected) => {
                 self.known[cluster.index()].deselected = !selected;

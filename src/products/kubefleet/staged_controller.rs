@@ -125,7 +125,7 @@ impl<'s> StagedController<'s> {
                 bindings
                     .changed()
                     .iter()
-                    .for_each(|cluster| _ = run.changed.insert(cluster))
+                    .for_each(|cluster| _ = run.changed.insert(cluster));
             });
             bindings.clear_changed();
         }

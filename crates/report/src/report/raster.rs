@@ -181,9 +181,9 @@ fn line(points: &[(i32, i32)]) -> PathBuilder {
     for (at, &(x, y)) in points.iter().enumerate() {
         let [x, y] = [x, y].map(|step| (f64::from(step) / GRID_PER_PX) as f32);
         if at == 0 {
-            path.move_to(x, y)
+            path.move_to(x, y);
         } else {
-            path.line_to(x, y)
+            path.line_to(x, y);
         }
     }
     path
@@ -261,7 +261,7 @@ impl Letter {
         };
         let (bounds, mut shades) = (outlined.px_bounds(), Vec::new());
         outlined.draw(|_, _, covered| {
-            shades.push((covered.min(1.0) * f32::from(SHADES)).round() as u8)
+            shades.push((covered.min(1.0) * f32::from(SHADES)).round() as u8);
         });
         Self {
             left: bounds.min.x as i32,

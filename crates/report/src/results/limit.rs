@@ -449,9 +449,9 @@ impl Chance {
             while low + 1 < high {
                 let middle = usize::midpoint(low, high);
                 if is_enough(&middle) {
-                    high = middle
+                    high = middle;
                 } else {
-                    low = middle
+                    low = middle;
                 }
             }
             runs + high

@@ -253,7 +253,7 @@ impl ArgoCd {
                 (live.labels, live.spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
             }
             ApplicationAction::Deploy(target) => {
-                existing(view, target).operation = Some(self.operation())
+                existing(view, target).operation = Some(self.operation());
             }
             ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
             ApplicationAction::Delete(target) if self.has_finalizers() => {

@@ -69,9 +69,9 @@ impl Json {
             });
         let field = &mut fields[place].1;
         if rest.is_empty() {
-            *field = value
+            *field = value;
         } else {
-            field.set(rest, value)
+            field.set(rest, value);
         }
     }
 }

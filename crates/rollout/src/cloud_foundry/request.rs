@@ -317,7 +317,7 @@ fn read_steps(steps: &Json, errors: &mut Vec<RequestError>) -> Option<Vec<u8>> {
         errors.push(RequestError::new(
             STEPS,
             format!("Options canary steps {message}"),
-        ))
+        ));
     };
     let list = match steps {
         steps if !steps.is_truthy() => return None,

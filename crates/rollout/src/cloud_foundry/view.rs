@@ -173,7 +173,7 @@ impl AppView {
                         .instances = instances;
                 }
                 ProcessAction::Delete(target) => {
-                    self.processes.retain(|process| process.id != target)
+                    self.processes.retain(|process| process.id != target);
                 }
             }
         }

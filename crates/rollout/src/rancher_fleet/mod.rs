@@ -132,7 +132,7 @@ impl RancherFleet {
         match self.rules {
             RuleSet::Shipped => pass.shipped(self.strategy.max_new.unwrap_or(pass::MAX_NEW)),
             RuleSet::Documented => {
-                pass.documented(self.strategy.max_unavailable_partitions.is_some())
+                pass.documented(self.strategy.max_unavailable_partitions.is_some());
             }
         }
     }

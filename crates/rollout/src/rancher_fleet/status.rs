@@ -155,7 +155,7 @@ impl BundleView {
                 BundleAction::Delete(_) => *deployment = None,
                 BundleAction::Stage(_) => deployment.as_mut().expect(EXISTS).staged = Some(*wanted),
                 BundleAction::Deploy(_) => {
-                    deployment.as_mut().expect(EXISTS).deployed = Some(*wanted)
+                    deployment.as_mut().expect(EXISTS).deployed = Some(*wanted);
                 }
             }
         }

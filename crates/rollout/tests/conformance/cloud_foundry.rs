@@ -220,7 +220,7 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
         Err(errors) => match errors.iter().find_map(|error| error.exception) {
             Some(class) => got["exception"] = json!(class),
             None => {
-                got["errors"] = json!(errors.iter().map(ToString::to_string).collect::<Vec<_>>())
+                got["errors"] = json!(errors.iter().map(ToString::to_string).collect::<Vec<_>>());
             }
         },
     }

@@ -172,11 +172,11 @@ impl Loop {
         }
         loop_.each(&case.init.paused, |cluster| cluster.paused = true);
         loop_.each(&case.init.unregistered, |cluster| {
-            cluster.registered = false
+            cluster.registered = false;
         });
         loop_.each(&case.init.untargeted, |cluster| cluster.targeted = false);
         loop_.each(&case.init.off_schedule, |cluster| {
-            cluster.off_schedule = true
+            cluster.off_schedule = true;
         });
         loop_
     }

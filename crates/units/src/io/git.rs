@@ -141,7 +141,7 @@ impl Repository {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(not_started)?;
+            .map_err(|error| not_started(&error))?;
         let mut bytes = Vec::new();
         if let Some(output) = git.stdout.take() {
             // Dropped here, so that git does not wait for a reader of more.
@@ -205,7 +205,9 @@ impl Repository {
     }
 
     fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
-        self.command(arguments).output().map_err(not_started)
+        self.command(arguments)
+            .output()
+            .map_err(|error| not_started(&error))
     }
 
     fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
@@ -265,7 +267,7 @@ fn without_prefix(path: &Path) -> &Path {
     plain.map_or(path, Path::new)
 }
 
-fn not_started(error: std::io::Error) -> String {
+fn not_started(error: &std::io::Error) -> String {
     format!("cannot start git: {error}")
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A file beside an experiment or beside results may have arrived with them, from somebody else. What the program
 //! believes without checking where it comes from must therefore be in a folder that only its user can write to. The
-//! place is that of the XDG Base Directory Specification 0.8: `$XDG_STATE_HOME`, by default `~/.local/state`; on Windows
-//! `%LOCALAPPDATA%`.
+//! place is that of the XDG Base Directory Specification 0.8: `$XDG_STATE_HOME`, by default `~/.local/state`. On
+//! Windows it is `%LOCALAPPDATA%`.
 //!
 //! Left out: permissions on Windows, where this folder has those of the user's profile, and other programs of the same
 //! user, which can change whatever the user can.
@@ -36,11 +36,17 @@ const OWN: &str = "fleetsim";
 /// When it cannot be created, or somebody else could have written to it. The message names the folder.
 pub fn state_folder() -> Result<PathBuf> {
     let folder = state_home()?.join(OWN);
-    let in_folder =
-        |error: Error| Error::new(error.kind(), format!("{}: {error}", folder.display()));
-    create_private(&folder).map_err(in_folder)?;
-    check_private(&folder).map_err(in_folder)?;
-    Ok(folder)
+    match create_private(&folder).and_then(|()| check_private(&folder)) {
+        Ok(()) => Ok(folder),
+        Err(error) => {
+            let place = folder.display();
+            let fix = format!("set {VARIABLE} to a folder of your own");
+            Err(Error::new(
+                error.kind(),
+                format!("cannot use {place} ({error}); {fix}"),
+            ))
+        }
+    }
 }
 
 /// The folder for the state of all programs. Relative paths do not count: they would lead into the current folder,
@@ -83,7 +89,7 @@ fn check_private(folder: &Path) -> Result<()> {
         }
         if metadata.mode() & 0o077 != 0 {
             return Err(Error::other(
-                "others can access it; run `chmod 700` on it after you have checked what is in it",
+                "others can access it; check what is in it, and run `chmod 700` on it",
             ));
         }
     }

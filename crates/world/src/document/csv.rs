@@ -82,7 +82,7 @@ pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
         }
         match letter {
             '"' if is_quoted || at == skip(cell, &[' ']) || csv[..at].ends_with('"') => {
-                is_quoted = !is_quoted
+                is_quoted = !is_quoted;
             }
             ',' if !is_quoted => (cell, left) = (at + 1, left - 1),
             '\r' | '\n' if !is_quoted => return row,

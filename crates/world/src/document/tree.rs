@@ -333,7 +333,7 @@ impl Node {
         for (key, node) in written.iter().filter(|(_, node)| !node.struck) {
             match entries.iter_mut().find(|(known, _)| known.text == key.text) {
                 Some((_, known)) if deep.contains(&&*key.text) => {
-                    *known = node.over(known.clone(), &[])
+                    *known = node.over(known.clone(), &[]);
                 }
                 Some((_, known)) => *known = node.clone(),
                 None => {}

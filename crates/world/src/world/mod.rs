@@ -180,7 +180,7 @@ impl<'s> World<'s> {
             Event::Agent(event) => self.handle_agent(event, queue),
             Event::Workload(event) => self.handle_workload(event, queue),
             Event::Request(pull, request, event) => {
-                self.handle_request(pull, request, event, queue)
+                self.handle_request(pull, request, event, queue);
             }
             Event::Pull(pull, event) => self.handle_pull(pull, event, queue),
             Event::DiskChanges(node) => self.disk_changes(node, queue),

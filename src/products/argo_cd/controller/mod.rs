@@ -312,7 +312,7 @@ impl Controller for ArgoCdController<'_> {
             }
             ControllerInput::Report(report) => {
                 self.application_controller
-                    .report(report, now, &mut self.view, plane)
+                    .report(report, now, &mut self.view, plane);
             }
             ControllerInput::Person(change) => self.person(change),
             ControllerInput::Timer(number) => {

@@ -195,7 +195,7 @@ impl RollingController<'_> {
                 let cluster = action.target().index();
                 match *action {
                     RollingAction::Deploy(target, revision) => {
-                        plane.promote(ClusterId(target.0), revision)
+                        plane.promote(ClusterId(target.0), revision);
                     }
                     RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
                 }

@@ -277,7 +277,7 @@ pub fn review_text(review: &Review, width: usize) -> String {
                 text.push_str(&format!(
                     "  {}",
                     wrapped(line, width.saturating_sub(2), "    ")
-                ))
+                ));
             });
         }
     }

@@ -63,7 +63,7 @@ fn happens(view: &mut ProposalView, event: &str) {
         match name {
             "pass" => {}
             "synced" if live.health == Health::Degraded => {
-                (live.is_synced, live.health) = (true, Health::Healthy)
+                (live.is_synced, live.health) = (true, Health::Healthy);
             }
             "synced" => live.is_synced = true,
             "failed" => (live.is_synced, live.health) = (true, Health::Degraded),

@@ -252,7 +252,7 @@ fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&
         }
         "failed" => {
             (live.operation_state, live.operation) =
-                (state(OperationPhase::Failed, started_at), None)
+                (state(OperationPhase::Failed, started_at), None);
         }
         "healthy" => live.health = Health::Healthy,
         "degraded" => live.health = Health::Degraded,

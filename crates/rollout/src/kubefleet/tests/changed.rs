@@ -56,7 +56,7 @@ fn select(bindings: &mut Bindings, cluster: u32, is_picked: bool) {
     let target = TargetId(cluster);
     match bindings.get_mut(target) {
         Some(binding) if !is_picked && binding.state != BindingState::Unscheduled => {
-            binding.unschedule()
+            binding.unschedule();
         }
         Some(binding)
             if is_picked && !binding.deleting && binding.state == BindingState::Unscheduled =>

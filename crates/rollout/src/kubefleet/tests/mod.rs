@@ -108,7 +108,7 @@ fn outcome<Action, Status>(
     match next {
         QueueRequest::None => {}
         QueueRequest::After(delay) => {
-            parts.push(format!("requeue after {}", format_duration(delay)))
+            parts.push(format!("requeue after {}", format_duration(delay)));
         }
         QueueRequest::RateLimited => parts.push("requeue".to_owned()),
         QueueRequest::Error => parts.push("requeue after an error".to_owned()),

@@ -268,9 +268,9 @@ impl<E> EventQueue<E> {
             self.far.push(later);
         }
         if ticket.at > self.near_until {
-            self.far.push(ticket)
+            self.far.push(ticket);
         } else {
-            self.near.push_back(ticket)
+            self.near.push_back(ticket);
         }
     }
 

@@ -355,7 +355,7 @@ impl Forest {
             collect_due_in(transfers, 0, due, ended);
         }
         tree.each_due(due, &mut |kid| {
-            self.collect_due(kid, due + self.node(kid).clock, ended)
+            self.collect_due(kid, due + self.node(kid).clock, ended);
         });
     }
 

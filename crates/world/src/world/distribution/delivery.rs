@@ -23,7 +23,7 @@ impl World<'_> {
     pub(crate) fn handle_distribution(&mut self, event: DistributionEvent, queue: &mut Queue) {
         match event {
             DistributionEvent::ReadsBegin { node, image } => {
-                self.reads_begin(node, ImageRef(image), queue)
+                self.reads_begin(node, ImageRef(image), queue);
             }
             DistributionEvent::PrePullGroup => self.pre_pull_group(queue),
             DistributionEvent::Released => {}

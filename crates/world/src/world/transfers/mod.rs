@@ -257,7 +257,7 @@ impl Transfers {
                 );
             }
             (Some(at), None) => {
-                self.next_completion = Some(queue.schedule(at, Event::TransfersEnd))
+                self.next_completion = Some(queue.schedule(at, Event::TransfersEnd));
             }
             (None, Some(event)) => {
                 queue.cancel(event);

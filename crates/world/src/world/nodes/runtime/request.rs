@@ -38,7 +38,7 @@ impl World<'_> {
             // A pull that has ended still holds a place in a host.
             RequestEvent::Served(host) => self.served(pull, request, host, queue),
             RequestEvent::Response(host, response) => {
-                self.response_arrives(pull, request, host, response, queue)
+                self.response_arrives(pull, request, host, response, queue);
             }
             RequestEvent::RampedUp => self.ramped_up(pull, request, queue),
             _ if self.pulls[pull.index()].ended => {}
@@ -47,7 +47,7 @@ impl World<'_> {
             RequestEvent::Redial { host, since } => self.redial(pull, request, host, since, queue),
             RequestEvent::Upstream => self.contact_host(pull, request, request.first_host(), queue),
             RequestEvent::NearbyResponse(response) => {
-                self.nearby_response(pull, request, response, queue)
+                self.nearby_response(pull, request, response, queue);
             }
         }
     }
@@ -287,7 +287,7 @@ impl World<'_> {
             // Manifests in the content store are not requested again.
             Request::Resolve if known => self.plan_layers(id, queue),
             Request::Resolve if self.spec.images[pull.image.index()].index => {
-                self.send(id, Request::Index, queue)
+                self.send(id, Request::Index, queue);
             }
             Request::Resolve => self.send(id, Request::Manifest, queue),
             Request::Index => self.send(id, Request::Manifest, queue),

@@ -139,7 +139,7 @@ fn a_slow_downlink_does_not_count_as_stalled() {
                 downlink: Share::new(0.01),
             },
             queue,
-        )
+        );
     };
     let played = play_with(&bare_world(1), 1, DAY, &[(0.5, slow)]);
     // 50 MB, then 50 MB at 1 MB/s.
