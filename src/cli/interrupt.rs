@@ -1,8 +1,8 @@
 //! Ctrl-C, SIGTERM and SIGHUP end the program immediately, with exit code 130, in the middle of a run too.
 //!
-//! Why does nothing look at a flag and end by itself? A thread that works may be anywhere: in a run of ten minutes, in a
-//! parser, in a chart. So the signal removes what is unfinished and ends the process. Saved runs are on disk, results are
-//! published as a whole or not at all, and the processes of runs end with fleetsim.
+//! Why does nothing look at a flag and end by itself? A thread that works may be anywhere: in a run of ten minutes, in
+//! a parser, in a chart. So the signal removes what is unfinished and ends the process. Saved runs are on disk, results
+//! are published as a whole or not at all, and the processes of runs end with fleetsim.
 
 use std::process::exit;
 use std::sync::mpsc::channel;

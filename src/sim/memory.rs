@@ -1,8 +1,8 @@
 //! The memory of a run, estimated from its scenario before anything is simulated.
 //!
 //! A run keeps records of all clusters, nodes and pods until its end, and of the pulls in progress. The estimate is for
-//! the worst strategy, which updates all clusters at the same time. The sizes were fitted to the largest resident set of
-//! whole runs of 10,000 to 60,000 clusters on Linux. Estimates of whole runs were off by:
+//! the worst strategy, which updates all clusters at the same time. The sizes were fitted to the largest resident set
+//! of whole runs of 10,000 to 60,000 clusters on Linux. Estimates of whole runs were off by:
 //!
 //! | run | estimate over measured |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | up to 30 pods for each cluster, 10 workloads, 10 images, 10 nodes, caches and peers | 0.85 to 1.35 |
 //! | 60 layers on three nodes, of which one at a time pulls | 1.9 |
 //!
-//! Left out, because only a run shows it: pods that are created again after a failure, attempts to pull after the first,
-//! and whatever else grows with the time that a rollout is stuck.
+//! Left out, because only a run shows it: pods that are created again after a failure, attempts to pull after the
+//! first, and whatever else grows with the time that a rollout is stuck.
 
 use std::collections::BTreeSet;
 

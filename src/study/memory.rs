@@ -4,9 +4,7 @@
 //! tables and charts are made when no run is in progress any more. [`crate::sim::memory_of_run`] estimates a run, and
 //! says how far off it is. What is kept is an upper bound: series have as many bins as the horizon allows.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
+use super::batches::{experiments_at_once, settings};
 use crate::scenario::{Experiment, Variant, VariedExperiment};
 use crate::sim::{MemoryPart, memory_of_run};
 use crate::units::{Bytes, counted};
@@ -31,8 +29,6 @@ const KEPT_CLUSTER: f64 = 300.0;
 const SHOWN_CLUSTER: f64 = 1_500.0;
 /// Bytes of a target in a draw of a forecast.
 const FORECAST_TARGET: f64 = 140.0;
-/// Clusters of all experiments with drawn constants that are kept in memory together.
-const MOST_DRAWN_CLUSTERS: usize = 2_000_000;
 
 /// The estimated memory of a study.
 #[derive(Clone, Debug)]
@@ -246,25 +242,6 @@ impl MemoryEstimate {
             .cloned()
             .expect("the program is a part")
     }
-}
-
-/// Experiments with drawn constants that are in memory together: at most so many, and fewer where they are large.
-pub(super) fn experiments_at_once(experiment: &Experiment, most: usize) -> usize {
-    let clusters = settings(experiment).max(1.0) as usize;
-    (MOST_DRAWN_CLUSTERS / clusters).clamp(1, most)
-}
-
-/// Clusters that the experiment describes: those of each world.
-fn settings(experiment: &Experiment) -> f64 {
-    let mut worlds = BTreeSet::new();
-    let mut clusters = 0.0;
-    for variant in &experiment.variants {
-        let world = &variant.scenario.world;
-        if worlds.insert(Arc::as_ptr(world)) {
-            clusters += world.clusters.len() as f64;
-        }
-    }
-    clusters
 }
 
 /// Clusters of all variants.

@@ -10,6 +10,7 @@
 //! gets runs until it has enough ([`judge`]); their number depends only on its own runs, in the order of their
 //! replicates.
 
+mod batches;
 mod details;
 mod memory;
 pub mod plan;

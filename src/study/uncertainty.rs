@@ -1,6 +1,6 @@
 //! Runs whose constants are unknown: each replicate draws all of them, the same for all variants.
 
-use super::memory::experiments_at_once;
+use super::batches::experiments_at_once;
 use super::queue::in_order;
 use super::{StudyError, row_of, whole};
 use crate::results::{DrawnConstant, Journal, RunRow};

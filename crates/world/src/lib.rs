@@ -1,6 +1,7 @@
 //! The simulated world of fleetsim, and what it is built from.
 //!
-//! A module imports only modules above it in this list; [`fleetsim_units`] and [`fleetsim_rollout`] lie above all of them.
+//! A module imports only modules above it in this list. [`fleetsim_units`] and [`fleetsim_rollout`] lie above all of
+//! them.
 //!
 //! | module | contents |
 //! |---|---|

@@ -25,8 +25,8 @@ fn assert_same(was: &Variant, is: &Variant, text: &str) {
     assert_eq!(strategy(was), strategy(is), "{text}");
 }
 
-/// Each constant of an experiment, laid into it at the value in force, must change nothing. Together at their high ends,
-/// those of other strategies must not change a variant.
+/// Each constant of an experiment, laid into it at the value in force, must change nothing. Together at their high
+/// ends, those of other strategies must not change a variant.
 fn check(path: &Path, text: &str) {
     let varied = VariedExperiment::load(path, &Overrides::default())
         .unwrap_or_else(|error| panic!("{text}\n{error}"));

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::results::{Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
-use crate::study::memory::experiments_at_once;
+use crate::study::batches::experiments_at_once;
 use crate::study::queue::in_order;
 use crate::study::{StudyError, row_of, whole};
 

@@ -1,9 +1,9 @@
 //! The bytes of a file with runs: a journal, or the runs of a shard.
 //!
-//! The file starts with its type, and the SHA-256 of a key that says which runs it has. Each run is an entry: the length
-//! of its bytes, the bytes, and their checksum. Such a file is an input like any other. It is read entry by entry, a
-//! declared length allocates nothing, and a record must have the numbers that a run can have. Reading ends at the first
-//! entry that is truncated, damaged or invalid.
+//! The file starts with its type, and the SHA-256 of a key that says which runs it has. Each run is an entry: the
+//! length of its bytes, the bytes, and their checksum. Such a file is an input like any other. It is read entry by
+//! entry, a declared length allocates nothing, and a record must have the numbers that a run can have. Reading ends at
+//! the first entry that is truncated, damaged or invalid.
 //!
 //! Left out: whether a run is one of the study at hand. Only the study can tell, and it does before it uses the run.
 
@@ -30,7 +30,7 @@ const MOST_FILE_BYTES: u64 = 4_000_000_000;
 
 /// The runs at the start of a file.
 #[derive(Debug, Default)]
-pub(super) struct SavedRuns {
+pub(super) struct RunsOfFile {
     /// In the order of the file. The last one of several with the same number counts.
     pub(super) runs: Vec<(RunId, RunRecord)>,
     /// The length of the bytes that were read as a whole: where reading ended.
@@ -77,11 +77,11 @@ pub(super) fn file_of(key: &[u8], runs: &BTreeMap<RunId, RunRecord>) -> Result<V
 ///
 /// # Errors
 /// When the file system fails.
-pub(super) fn read_file(input: &mut impl Read, key: &[u8]) -> Result<SavedRuns> {
+pub(super) fn read_file(input: &mut impl Read, key: &[u8]) -> Result<RunsOfFile> {
     let mut start = Vec::new();
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut start)?;
     if start != head(key) {
-        return Ok(SavedRuns::default());
+        return Ok(RunsOfFile::default());
     }
     let mut saved = read_entries(input)?;
     saved.bytes += HEAD_BYTES;
@@ -92,8 +92,8 @@ pub(super) fn read_file(input: &mut impl Read, key: &[u8]) -> Result<SavedRuns> 
 ///
 /// # Errors
 /// When the file system fails.
-pub(super) fn read_entries(input: &mut impl Read) -> Result<SavedRuns> {
-    let mut saved = SavedRuns::default();
+pub(super) fn read_entries(input: &mut impl Read) -> Result<RunsOfFile> {
+    let mut saved = RunsOfFile::default();
     let mut input = input.take(MOST_FILE_BYTES - HEAD_BYTES);
     let mut buffer = Vec::new();
     while let Some(run) = read_entry(&mut input, &mut buffer)? {

@@ -1,8 +1,8 @@
 //! Holds our schedulers against what the products' own code was recorded to decide.
 //!
 //! `cargo test --test conformance` runs the cases in this folder, and those of the world in its crate;
-//! `FLEETSIM_CONFORMANCE=<folder>` those of another folder, with a sub-folder for each product. One line for each suite, the first disagreements in full, and the sum of
-//! all cases as the last line.
+//! `FLEETSIM_CONFORMANCE=<folder>` those of another folder, with a sub-folder for each product. One line for each suite,
+//! the first disagreements in full, and the sum of all cases as the last line.
 
 #![allow(
     unreachable_pub,

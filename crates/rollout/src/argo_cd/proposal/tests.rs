@@ -1,7 +1,7 @@
 //! Rollouts of the proposal as stories, each from a sentence of its text.
 //!
-//! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (synced, and Degraded until it is
-//! synced again), `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes). A list is
+//! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (synced, and Degraded until it
+//! is synced again), `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes). A list is
 //! `0-3,7`, by index. Each event is followed by a pass, which is stored. Outcome: the created and changed applications
 //! or, if none, the hold or `done`.
 

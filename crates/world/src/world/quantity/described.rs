@@ -4,11 +4,11 @@
 //! Deriving it for every build made a twelfth of the compiled code.
 
 #[cfg(any(test, feature = "schema"))]
-pub use schemars::JsonSchema as Described;
+pub use schemars::JsonSchema as DescribedQuantity;
 
 /// A type in the JSON Schema of experiments.
 #[cfg(not(any(test, feature = "schema")))]
-pub trait Described {}
+pub trait DescribedQuantity {}
 
 #[cfg(not(any(test, feature = "schema")))]
-impl<T> Described for T {}
+impl<T> DescribedQuantity for T {}

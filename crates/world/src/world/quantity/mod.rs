@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::engine::{EntityKey, Stream, Streams, dist};
-pub use described::Described;
+pub use described::DescribedQuantity;
 use fleetsim_units::{Bytes, BytesPerSec, Factor, SimDuration, UnitError, WithUnit, text};
 
 pub use count_or_percent::CountOrPercent;
@@ -27,7 +27,7 @@ pub use measured::{ReadColumn, WrongColumn, read_column};
 
 /// A number with a unit that can be drawn.
 pub trait Quantity:
-    Copy + Debug + DeserializeOwned + Described + PartialEq + Serialize + 'static
+    Copy + Debug + DeserializeOwned + DescribedQuantity + PartialEq + Serialize + 'static
 {
     /// Its name with an article, for error messages.
     const KIND: &'static str;
