@@ -71,15 +71,15 @@ fn what_takes_too_much_memory_is_refused_with_the_numbers_and_the_largest_factor
             MILLION,
             pods.as_str(),
             STRATEGIES,
-            "are for 100,000,000,000 new pods",
+            "for 100,000,000,000 new pods",
         ),
-        (MILLION, RELEASE, runs, "are for 1,000,000 clusters"),
-        (&ten, RELEASE, &spegel, "are for 10,000,000 peers"),
+        (MILLION, RELEASE, runs, "for 1,000,000 clusters"),
+        (&ten, RELEASE, &spegel, "for 10,000,000 peers"),
         (
             "{name: c, nodes: 1}",
             RELEASE,
             many,
-            "are for the series of 200,000 runs",
+            "for the series of 200,000 runs",
         ),
     ] {
         let text = bomb(fleet, release, more);
