@@ -95,10 +95,10 @@ fn set(work: CurrentWork) {
 /// Ends the program. Nothing is saved or published any more.
 fn end() {
     let work = WORK.lock().unwrap_or_else(PoisonError::into_inner);
+    let last_words = work.last_words();
     if let CurrentWork::Study(runs, _) = &*work {
         runs.remove_if_empty();
     }
-    let last_words = work.last_words();
     let (done, printed) = channel();
     thread::spawn(move || {
         progress::clear();

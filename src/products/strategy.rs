@@ -37,7 +37,7 @@ pub trait Strategy: Any + Debug + Send + Sync {
 
     /// Bytes that the controller of a run keeps for each target, with people's further `releases`; for an estimate.
     fn memory_of_target(&self, _releases: usize) -> f64 {
-        1_500.0
+        1_000.0
     }
 
     /// The command that every run starts. `None`: runs start no process.

@@ -10,7 +10,7 @@ use crate::sim::{MemoryPart, memory_of_run};
 use crate::units::{Bytes, counted};
 
 /// The most memory that a study may take unless the user allows more. The number is fixed, so that an experiment is
-/// refused on no machine that another one simulates. A million clusters take 4 to 6 GB.
+/// refused on no machine that another one simulates. Estimates of a million clusters are 3 to 7.5 GB.
 pub const MOST_MEMORY: Bytes = Bytes::new(8_000_000_000);
 
 /// Bytes of the program and the charts of one variant.
@@ -45,7 +45,11 @@ pub struct MemoryEstimate {
 
 /// A study needs more memory than it may take, even with one run at a time.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("it takes about {needed} of memory, and the limit is {most}; most of it, {} are for {}", Bytes::new(largest.bytes as u64), largest.of)]
+#[error(
+    "it takes about {needed} of memory with one run at a time, and the limit is {most}; the largest part is {} for {}",
+    Bytes::new(largest.bytes as u64),
+    largest.of
+)]
 pub struct TooMuchMemory {
     /// The bytes that it needs.
     pub needed: Bytes,
@@ -263,4 +267,44 @@ fn bins(experiment: &Experiment) -> f64 {
 
 fn bytes(bytes: f64) -> Bytes {
     Bytes::new(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(bytes: f64, of: &str) -> MemoryPart {
+        MemoryPart {
+            bytes,
+            of: of.to_owned(),
+        }
+    }
+
+    /// 10 bytes are kept, each of 5 runs has 30, and tables take 50 when these have ended.
+    fn estimate() -> MemoryEstimate {
+        MemoryEstimate {
+            kept: vec![part(10.0, "program")],
+            run: vec![part(10.0, "nodes"), part(20.0, "pods")],
+            after: vec![part(50.0, "tables")],
+            runs: 5,
+        }
+    }
+
+    #[test]
+    fn runs_in_progress_count_up_to_their_number_and_make_room_for_tables() {
+        let with = [1, 2, 5, 9].map(|at_once| estimate().with(at_once).get());
+        assert_eq!(with, [60, 70, 160, 160]);
+    }
+
+    #[test]
+    fn as_many_runs_are_in_progress_as_fit_and_one_that_does_not_fit_is_refused() {
+        let within = |most| estimate().runs_within(Bytes::new(most), 4);
+        for (most, expected) in [(130, 4), (129, 3), (100, 3), (99, 2), (60, 1)] {
+            assert_eq!(within(most).expect("one fits"), expected, "{most}");
+        }
+        let refused = within(59).expect_err("tables take 50").to_string();
+        let expected =
+            "it takes about 60 B of memory, and the limit is 59 B; most of it, 50 B are for tables";
+        assert_eq!(refused, expected);
+    }
 }

@@ -122,7 +122,11 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
             "uncertain.yaml",
             &large("uncertain", 4, "uncertainty: {draws: 19}\n"),
         ),
-        ("status.json", &status(100_000)),
+        (
+            "seen.yaml",
+            &large("seen", 4, "").replace("clusters: 100000", "clusters: 20000"),
+        ),
+        ("status.json", &status(20_000)),
         ("events.jsonl", &events()),
         ("engine.wasm.gz", ""),
     ]);
@@ -145,7 +149,7 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
     let now = "2026-03-01T10:00:01Z";
     let forecast = [
         "forecast",
-        "large.yaml",
+        "seen.yaml",
         "status.json",
         "--released",
         "2026-03-01T10:00:00Z",

@@ -71,15 +71,15 @@ fn what_takes_too_much_memory_is_refused_with_the_numbers_and_the_largest_factor
             MILLION,
             pods.as_str(),
             STRATEGIES,
-            "are for 100,000,000,000 new pods",
+            "for 100,000,000,000 new pods",
         ),
-        (MILLION, RELEASE, runs, "are for 1,000,000 clusters"),
-        (&ten, RELEASE, &spegel, "are for 10,000,000 peers"),
+        (MILLION, RELEASE, runs, "for 1,000,000 clusters"),
+        (&ten, RELEASE, &spegel, "for 10,000,000 peers"),
         (
             "{name: c, nodes: 1}",
             RELEASE,
             many,
-            "are for the series of 200,000 runs",
+            "for the series of 200,000 runs",
         ),
     ] {
         let text = bomb(fleet, release, more);
@@ -118,7 +118,7 @@ fn every_command_that_simulates_refuses_what_takes_too_much_memory() {
         ("planned.yaml", &bomb(fleet, &pods, planned)),
         ("small.yaml", &small),
         ("status.json", "{}"),
-        ("events.jsonl", &instant_events(3)),
+        ("events.jsonl", &instant_events(3, 1)),
     ]);
     let at = home.path();
     let made = called(
@@ -327,23 +327,27 @@ fn the_experiments_of_this_repository_and_a_million_clusters_are_below_the_limit
     }
 }
 
-/// Events of so many pods on one node, all of one instant.
-fn instant_events(pods: usize) -> String {
+/// Events of so many pods on these nodes, all of one instant.
+fn instant_events(pods: usize, nodes: usize) -> String {
     let mut events = String::new();
     for at in 0..pods {
+        let node = at % nodes;
+        let took = format!("5.{:03}s", at % 997);
         let pulled = format!(
-            "Successfully pulled image \"shop\" in 5.{:03}s (5.{:03}s including waiting). Image size: 50000000 bytes.",
-            at % 997,
-            at % 997
+            "Successfully pulled image \"shop\" in {took} ({took} including waiting). Image size: {} bytes.",
+            50_000_000 + at
         );
         for (reason, message) in [
-            ("Scheduled", format!("Successfully assigned d/p{at} to n")),
+            (
+                "Scheduled",
+                format!("Successfully assigned d/p{at} to n{node}"),
+            ),
             ("Pulling", "Pulling image \"shop\"".to_owned()),
             ("Pulled", pulled),
             ("Started", "Started container c".to_owned()),
         ] {
             let event = json!({
-                "kind": "Event", "reason": reason, "message": message, "source": {"host": "n"},
+                "kind": "Event", "reason": reason, "message": message, "source": {"host": format!("n{node}")},
                 "eventTime": "2026-03-01T10:00:00.000001Z",
                 "involvedObject": {
                     "kind": "Pod", "namespace": "d", "name": format!("p{at}"), "uid": format!("u{at}"),
@@ -356,67 +360,56 @@ fn instant_events(pods: usize) -> String {
     events
 }
 
+/// A calibration of these events, without charts.
+fn calibrated(at: &Path, events: &str, more: &[&str]) -> Output {
+    fleetsim(at)
+        .args([
+            "calibrate",
+            "--no-charts",
+            "--resamples",
+            "20",
+            "--events",
+            events,
+        ])
+        .args(more)
+        .timeout(Duration::from_secs(60))
+        .output()
+        .expect("run")
+}
+
 /// Comparing all pairs of pulls, or asking after all open pulls at each event, took minutes.
 #[test]
 fn a_calibration_of_150000_events_of_one_instant_takes_seconds() {
-    let events = instant_events(37_500);
+    let events = instant_events(37_500, 1);
     assert_eq!(events.lines().count(), 150_000);
-    let home = folder_with(&[("events.jsonl", &events)]);
-    let began = Instant::now();
-    let args = [
-        "calibrate",
-        "--events",
-        "events.jsonl",
-        "--resamples",
-        "20",
-        "--predict",
-        "--no-charts",
-    ];
-    let output = fleetsim(home.path())
-        .args(args)
-        .timeout(Duration::from_secs(60))
-        .output()
-        .expect("run");
-    assert!(
-        output.status.success(),
-        "after {:?}: {}",
-        began.elapsed(),
-        text(&output.stderr)
-    );
+    let home = folder_with(&[
+        ("events.jsonl", &events),
+        ("on-nodes.jsonl", &instant_events(37_500, 50)),
+    ]);
+    let at = home.path();
+    let fitted = calibrated(at, "events.jsonl", &[]);
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    let predicted = calibrated(at, "on-nodes.jsonl", &["--predict"]);
+    assert!(predicted.status.success(), "{}", text(&predicted.stderr));
+    let refused = calibrated(at, "events.jsonl", &["--predict"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("one node has 37,500 containers"));
 }
 
 /// Each node has a note on each layer, which was 22 GB; and the 32,768th image was a panic.
 #[test]
 fn a_prediction_of_too_many_images_on_too_many_nodes_is_refused() {
     let mut events = String::new();
-    for (at, group) in instant_events(10_000)
-        .lines()
-        .collect::<Vec<_>>()
-        .chunks(4)
-        .enumerate()
-    {
-        for line in group {
-            let line = line
-                .replace("shop", &format!("i{at}"))
-                .replace("\"host\":\"n\"", &format!("\"host\":\"n{at}\""));
-            events.push_str(&(line + "\n"));
-        }
+    for (line, event) in instant_events(10_000, 10_000).lines().enumerate() {
+        let image = format!("image{}", line / 4);
+        events.push_str(&format!("{}\n", event.replace("shop", &image)));
     }
     let home = folder_with(&[("events.jsonl", &events)]);
-    let args = [
-        "calibrate",
-        "--events",
-        "events.jsonl",
-        "--resamples",
-        "20",
-        "--predict",
-        "--no-charts",
-    ];
-    refused(
-        home.path(),
-        &args,
-        &["10,000 images with 10,000 layers on 10,000 nodes"],
-    );
+    let refused = calibrated(home.path(), "events.jsonl", &["--predict"]);
+    let messages = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{messages}");
+    let part = "10,000 images with 10,000 layers on 10,000 nodes";
+    assert!(messages.contains(part), "{messages}");
 }
 
 #[test]

@@ -56,6 +56,9 @@ struct RecordedRollout<'e> {
 /// Most nodes times layers, which limits memory: a node knows which layers it has.
 const MOST_ON_NODES: usize = 50_000_000;
 
+/// Most pulls of one node, which limits time: each start or end of a pull looks at those in progress on its node.
+const MOST_PULLS_OF_NODE: usize = 10_000;
+
 /// Predicts the rollout of these events. `None` when no pod's schedule, start and image are known.
 ///
 /// # Errors
@@ -81,6 +84,17 @@ impl RecordedRollout<'_> {
         let nodes = self.nodes;
         let images = &self.world.images;
         let layers: usize = images.iter().map(|image| image.layers.len()).sum();
+        let mut pulls = vec![0; nodes];
+        for pull in &self.pulls {
+            pulls[pull.node] += 1;
+        }
+        let most = pulls.into_iter().max().unwrap_or(0);
+        if most > MOST_PULLS_OF_NODE {
+            return Err(format!(
+                "one node has {}; a prediction has at most {MOST_PULLS_OF_NODE} on a node",
+                counted(most, "container")
+            ));
+        }
         let is_small = images.len() <= MOST_IMAGES
             && layers <= MOST_LAYERS
             && nodes.saturating_mul(layers) <= MOST_ON_NODES;

@@ -67,6 +67,10 @@ impl CloudFoundryDeployment {
 }
 
 impl Strategy for CloudFoundryDeployment {
+    fn memory_of_target(&self, _releases: usize) -> f64 {
+        2_000.0
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::explain(self, fleet)
     }

@@ -138,6 +138,11 @@ impl Strategy for KubeFleetStaged {
 }
 
 impl Strategy for KubeFleetRolling {
+    /// A placement has a binding with a work object for each cluster.
+    fn memory_of_target(&self, _releases: usize) -> f64 {
+        2_000.0
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::rolling(self, fleet)
     }
