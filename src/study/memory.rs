@@ -303,8 +303,8 @@ mod tests {
             assert_eq!(within(most).expect("one fits"), expected, "{most}");
         }
         let refused = within(59).expect_err("tables take 50").to_string();
-        let expected =
-            "it takes about 60 B of memory, and the limit is 59 B; most of it, 50 B are for tables";
+        let expected = "it takes about 60 B of memory with one run at a time, and the limit is 59 B; \
+                        the largest part is 50 B for tables";
         assert_eq!(refused, expected);
     }
 }

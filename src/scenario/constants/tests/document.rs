@@ -9,6 +9,21 @@ use super::*;
 /// Numbers in the code of world, products and rules that are no settings: the file, the name, and why it is fixed.
 const FIXED: &[(&str, &str, &str)] = &[
     (
+        "products/argo_cd/settings.rs",
+        "MOST_SHARDS",
+        "a limit of what is simulated: each process takes memory",
+    ),
+    (
+        "world/nodes/catalog.rs",
+        "MOST_IMAGES",
+        "a limit of what is simulated: images are numbered with 16 bits",
+    ),
+    (
+        "world/nodes/catalog.rs",
+        "MOST_LAYERS",
+        "a limit of what is simulated: layers are numbered with 16 bits",
+    ),
+    (
         "products/argo_cd/controller/mod.rs",
         "ROW_MOVES",
         "the steps of an application's row, in the product's source",
