@@ -54,7 +54,9 @@ def linked_crates():
             if is_linked and not is_macro and dependency["pkg"] not in found:
                 found.add(dependency["pkg"])
                 queue.append(dependency["pkg"])
-    return sorted((packages[package] for package in found), key=lambda package: (package["name"], package["version"]))
+    # Crates of this workspace have no source elsewhere.
+    others = (packages[package] for package in found if packages[package]["source"] is not None)
+    return sorted(others, key=lambda package: (package["name"], package["version"]))
 
 
 def chosen(package):

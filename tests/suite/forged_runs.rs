@@ -201,12 +201,15 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
     );
 }
 
+/// A change of saved runs.
+type Forgery = fn(&mut Vec<(RunId, RunRecord)>);
+
 #[test]
 fn a_saved_run_that_is_impossible_or_another_one_is_simulated_again() {
     let user = User::with_experiment();
     succeeds(&user.fleetsim(&["run", "small", "--out", "never-interrupted"]));
     let honest = contents(&user.work().join("never-interrupted"));
-    let forgeries: [fn(&mut Vec<(RunId, RunRecord)>); 4] = [
+    let forgeries: [Forgery; 4] = [
         |runs| runs.last_mut().expect("some").1.run.completion_s = Some(f64::NAN),
         |runs| runs.last_mut().expect("some").1.run.t50_s = Some(-1e9),
         // A run under the number of another one, with its checksum.

@@ -289,7 +289,7 @@ fn a_read_only_folder_is_reported_and_no_run_is_lost() {
     let folder = experiment();
     let at = folder.path();
     let mode = |path: &Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own folder")
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own folder");
     };
     fs::create_dir(at.join("results")).expect("a folder");
     let mut killed = study(at, "results/out").spawn().expect("started");

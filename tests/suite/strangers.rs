@@ -102,7 +102,7 @@ fn a_recorded_command_writes_nowhere_but_into_the_results() {
         "--replace",
     ] {
         forge(&at.join("out"), |provenance| {
-            provenance["command"] = json!(format!("fleetsim run small {option}"))
+            provenance["command"] = json!(format!("fleetsim run small {option}"));
         });
         refused(at, &["reproduce", "out"], 2, "must not have `--");
         unharmed(at);
@@ -114,7 +114,7 @@ fn a_recorded_command_writes_nowhere_but_into_the_results() {
         "",
     ] {
         forge(&at.join("out"), |provenance| {
-            provenance["command"] = json!(command)
+            provenance["command"] = json!(command);
         });
         refused(at, &["reproduce", "out"], 2, "recorded command");
     }
@@ -431,7 +431,7 @@ fn an_export_of_modified_tables_is_refused() {
 fn a_table_without_a_hash_is_refused() {
     let home = results();
     forge(&home.path().join("out"), |provenance| {
-        provenance["files"] = json!([])
+        provenance["files"] = json!([]);
     });
     for command in [&["report", "out"][..], &["export", "out", "--to", "trace"]] {
         refused(
@@ -553,7 +553,7 @@ fn forged_numbers_of_shards_are_found_before_anything_is_collected() {
         ("round", 1000, "and 1979 more are missing"),
     ] {
         forge(&folder, |provenance| {
-            provenance["shard"][field] = json!(number)
+            provenance["shard"][field] = json!(number);
         });
         let error = refused(at, &["merge", "shards"], 2, part);
         assert!(error.len() < 2_000, "{field}: {error}");
@@ -610,7 +610,7 @@ fn no_terminal_obeys_a_name_a_question_or_an_error() {
         obeyed(&called(at, &["check", "bad\u{1b}[31m"])).contains("bad\\u001b[31m/experiment.yaml")
     );
     forge(&at.join("out"), |provenance| {
-        provenance["command"] = json!("fleetsim \u{1b}[2J")
+        provenance["command"] = json!("fleetsim \u{1b}[2J");
     });
     obeyed(&called(at, &["reproduce", "out"]));
 }

@@ -330,7 +330,7 @@ impl<'r, A: Agent> Field<'r, A> {
         match due {
             Due::Step(target, step) => {
                 self.with_agent(target, control, queue, |agent, sight| {
-                    agent.step(step, sight)
+                    agent.step(step, sight);
                 });
             }
             Due::Happens(news, number) => {
@@ -352,7 +352,7 @@ impl<'r, A: Agent> Field<'r, A> {
     fn takes_effect(&mut self, news: &News, control: &mut ControlPlane<'_>, queue: &mut Queue) {
         if let Some(target) = news.target {
             self.with_agent(target, control, queue, |agent, sight| {
-                agent.news(news, sight)
+                agent.news(news, sight);
             });
         }
         if let Some(stop) = news.stop {

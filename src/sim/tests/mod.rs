@@ -353,10 +353,10 @@ fn argo_cd(recording: &Recording) -> String {
             }
             "ARGOCD_K8S_TCP_TIMEOUT" => _ = controller.insert("tcpTimeout", value),
             "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS" => {
-                _ = controller.insert("statusProcessors", value)
+                _ = controller.insert("statusProcessors", value);
             }
             "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS" => {
-                _ = controller.insert("operationProcessors", value)
+                _ = controller.insert("operationProcessors", value);
             }
             name => {
                 if let Some(key) = name.strip_prefix("applicationController.") {

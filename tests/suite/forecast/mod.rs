@@ -511,7 +511,7 @@ fn a_rollout_that_is_over_or_stopped_is_refused_with_the_reason() {
     );
     for state in ["Initialize", "Stop"] {
         let run = changed(Exported::KubeFleet, "status.json", |run| {
-            run["spec"]["state"] = state.into()
+            run["spec"]["state"] = state.into();
         });
         refused(
             run,

@@ -228,7 +228,7 @@ fn invariants_hold_in_random_runs() {
             Ok(record) => {
                 *outcomes
                     .entry((product, format!("{:?}", record.run.outcome)))
-                    .or_default() += 1
+                    .or_default() += 1;
             }
             Err(_) => failed.push(format!("{product:?} with FLEETSIM_SEED={seed}")),
         }

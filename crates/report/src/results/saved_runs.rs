@@ -176,10 +176,13 @@ mod tests {
         assert!(buffer.capacity() < 1_000, "{}", buffer.capacity());
     }
 
+    /// A change of a run.
+    type Forgery = fn(&mut RunRecord);
+
     /// Each is a number that no simulation has, with a checksum that is right.
     #[test]
     fn a_run_with_impossible_numbers_is_no_run() {
-        let impossible: [(&str, fn(&mut RunRecord)); 13] = [
+        let impossible: [(&str, Forgery); 13] = [
             ("a NaN", |run| run.run.completion_s = Some(f64::NAN)),
             ("a NaN that does not count", |run| {
                 run.run.outcome = RunOutcome::Stalled;
@@ -194,7 +197,7 @@ mod tests {
                 run.run.reachable_targets = run.run.targets + 1;
             }),
             ("more done than all", |run| {
-                run.run.targets_done = run.run.targets + 1
+                run.run.targets_done = run.run.targets + 1;
             }),
             ("a negative bin", |run| run.bin_s = -1.0),
             ("a NaN in the series", |run| {

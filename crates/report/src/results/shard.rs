@@ -205,10 +205,10 @@ mod tests {
             };
             match (StudyShard::parse(text, environment), expected) {
                 (Ok(shard), Ok((number, of))) => {
-                    assert_eq!(shard, StudyShard { number, of }, "{text} {set:?}")
+                    assert_eq!(shard, StudyShard { number, of }, "{text} {set:?}");
                 }
                 (Err(error), Err(part)) => {
-                    assert!(error.to_string().contains(part), "{text} {set:?}: {error}")
+                    assert!(error.to_string().contains(part), "{text} {set:?}: {error}");
                 }
                 (found, expected) => panic!("{text} {set:?}: {found:?}, not {expected:?}"),
             }

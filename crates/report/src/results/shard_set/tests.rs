@@ -177,14 +177,14 @@ fn mixed_shards_are_refused_with_what_differs() {
     type Change = fn(&mut Provenance);
     let cases: [(&str, Change); 7] = [
         ("same number of shards, but it is 4 in ", |one| {
-            one.shard.as_mut().expect("a shard").shard.of = 4
+            one.shard.as_mut().expect("a shard").shard.of = 4;
         }),
         ("same seed, but it is 8 in ", |one| one.seed = 8),
         ("same number of replicates, but it is 5 in ", |one| {
-            one.replicates = 5
+            one.replicates = 5;
         }),
         ("same model version, but it is 1 in ", |one| {
-            one.model_version = 1
+            one.model_version = 1;
         }),
         ("same program, but it is another in ", |one| {
             one.shard.as_mut().expect("a shard").program_sha256 = "another".to_owned();
@@ -193,7 +193,7 @@ fn mixed_shards_are_refused_with_what_differs() {
             one.shard.as_mut().expect("a shard").whole_command = "fleetsim plan shop".to_owned();
         }),
         ("same inputs, but it is experiment.yaml (ffff) in ", |one| {
-            one.inputs[0].sha256 = "ffff".to_owned()
+            one.inputs[0].sha256 = "ffff".to_owned();
         }),
     ];
     for (expected, change) in cases {
