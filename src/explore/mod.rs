@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::report::{EXPLORED, ExploredPage, Results, explore_page, explored};
 use crate::results::{Provenance, RunRecord, Setting, Snippet, Tables, VariantInfo, VariantRecord};
 use crate::scenario::{Experiment, InputFile, LoadError, Overrides, Variant, load_again};
-use crate::sim;
+use crate::sim::{self, RunError};
 
 #[cfg(not(target_family = "wasm"))]
 pub use server::{Server, serve};
@@ -190,13 +190,13 @@ impl Explorer {
     /// page that asks a server.
     ///
     /// # Errors
-    /// When the first variant cannot be simulated.
+    /// When the first variant cannot be simulated, in words.
     pub fn page(&self, engine: &str) -> Result<String, String> {
         let mut first = self
             .begin(&self.first())
             .map_err(|troubles| troubles[0].message.clone())?;
         for run in first.missing() {
-            let record = first.simulate(run);
+            let record = first.simulate(run).map_err(|error| error.to_string())?;
             first.add(run, record);
         }
         let Experiment { name, question, .. } = &self.experiment;
@@ -415,11 +415,21 @@ impl Exploration {
 
     /// One run.
     ///
-    /// # Panics
-    /// Never: only processes fail, and a question starts none.
+    /// # Errors
+    /// When its events repeat without end.
+    pub fn simulate(&self, (side, replicate): ExploredRun) -> Result<RunRecord, RunError> {
+        sim::run(&self.variants[side], self.seed, replicate)
+    }
+
+    /// The answer when a run has failed, as one line of JSON.
     #[must_use]
-    pub fn simulate(&self, (side, replicate): ExploredRun) -> RunRecord {
-        sim::run(&self.variants[side], self.seed, replicate).expect("no process decides")
+    pub fn failure(&self, error: &RunError) -> String {
+        let trouble = Trouble {
+            at: String::new(),
+            message: error.to_string(),
+            fix: String::new(),
+        };
+        refusal(self.id, &[trouble])
     }
 
     /// Takes a run, in the order of [`Exploration::missing`].

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::http::{HttpRefusal, HttpRequest, is_closed, write_head};
 use super::{Explorer, PageQuestion, refusal};
-use crate::study::in_order;
+use crate::study::{StudyError, in_order};
 
 /// Most connections at a time; a page needs two.
 const MOST_CONNECTIONS: usize = 32;
@@ -194,11 +194,17 @@ impl Server {
                     if is_closed(connection) {
                         stop.store(true, Ordering::Relaxed);
                     }
-                    Ok(exploration.simulate(runs[at]))
+                    Ok(exploration.simulate(runs[at])?)
                 };
-                let Ok(records) = self.pool.install(|| in_order(runs.len(), stop, simulate)) else {
-                    self.explorer.keep(exploration);
-                    return Ok(());
+                let records = match self.pool.install(|| in_order(runs.len(), stop, simulate)) {
+                    Ok(records) => records,
+                    Err(StudyError::Runs(errors)) => {
+                        return tell(stream, &exploration.failure(&errors[0]));
+                    }
+                    Err(_) => {
+                        self.explorer.keep(exploration);
+                        return Ok(());
+                    }
                 };
                 for (run, record) in runs.iter().zip(records) {
                     exploration.add(*run, record);

@@ -16,6 +16,7 @@ mod conformance_runner;
 mod console_pages;
 mod displayed_run;
 mod documented_examples;
+mod endless_runs;
 mod event_churn;
 mod examples;
 mod explore;
