@@ -172,23 +172,6 @@ fn every_command_that_simulates_refuses_what_takes_too_much_memory() {
             ],
         );
     }
-    let predict = [
-        "calibrate",
-        "--events",
-        "events.jsonl",
-        "--predict",
-        "bomb.yaml",
-        "--no-charts",
-    ];
-    refused(
-        at,
-        &predict,
-        &[
-            "it takes about ",
-            "the limit is 8 GB",
-            "100,000,000,000 new pods",
-        ],
-    );
 }
 
 #[test]
