@@ -92,18 +92,36 @@ fn what_takes_too_much_memory_is_refused_with_the_numbers_and_the_largest_factor
             "--memory ",
         ];
         refused(home.path(), &["run", "bomb.yaml", "--out", "out"], &parts);
-        let check = called(home.path(), &["check", "bomb.yaml"]);
-        let told = super::common::text(&check.stdout);
-        assert!(
-            told.contains("memory: about ") && told.contains("allows it"),
-            "{told}"
-        );
         assert_eq!(
             fs::read_dir(home.path()).expect("a folder").count(),
             1,
             "nothing is left"
         );
     }
+}
+
+#[test]
+fn check_says_how_much_memory_an_experiment_takes_and_which_option_allows_it() {
+    let pods = RELEASE.replace("image: i}", "image: i, replicas: 100000}");
+    let home = folder_with(&[
+        ("bomb.yaml", &bomb(MILLION, &pods, STRATEGIES)),
+        (
+            "small.yaml",
+            &bomb("{name: c, nodes: 1}", RELEASE, STRATEGIES),
+        ),
+    ]);
+    let told = |name: &str| text(&called(home.path(), &["check", name]).stdout);
+    let bomb = told("bomb.yaml");
+    assert!(
+        bomb.contains("\nmemory: about 39 TB with one run at a time, and 39 TB more"),
+        "{bomb}"
+    );
+    assert!(bomb.contains("`--memory 39005GB` allows it\n"), "{bomb}");
+    let small = told("small.yaml");
+    assert!(
+        small.contains("\nmemory: about ") && !small.contains("--memory"),
+        "{small}"
+    );
 }
 
 #[test]
@@ -172,6 +190,20 @@ fn every_command_that_simulates_refuses_what_takes_too_much_memory() {
             ],
         );
     }
+    let predict = [
+        "calibrate",
+        "--events",
+        "events.jsonl",
+        "--predict",
+        "bomb.yaml",
+        "--no-charts",
+    ];
+    let parts = [
+        "it takes about ",
+        "the limit is 8 GB",
+        "100,000,000,000 new pods",
+    ];
+    refused(at, &predict, &parts);
 }
 
 #[test]
@@ -318,7 +350,8 @@ fn instant_events(pods: usize, nodes: usize) -> String {
         let took = format!("5.{:03}s", at % 997);
         let pulled = format!(
             "Successfully pulled image \"shop\" in {took} ({took} including waiting). Image size: {} bytes.",
-            50_000_000 + at
+            // They differ enough to fit a rate.
+            50_000_000 + 100_000 * at
         );
         for (reason, message) in [
             (
