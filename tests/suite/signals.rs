@@ -124,7 +124,7 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
         ),
         (
             "seen.yaml",
-            &large("seen", 4, "").replace("clusters: 100000", "clusters: 20000"),
+            &large("seen", 4, "").replace("clusters: 100000", "clusters: 60000"),
         ),
         ("status.json", &status(20_000)),
         ("events.jsonl", &events()),
@@ -225,7 +225,7 @@ fn a_signal_while_runs_of_shards_are_simulated_again_ends_the_merge() {
     // Of four runs, shards keep no details, so that merging simulates the displayed one again.
     let home = folder_with(&[(
         "large.yaml",
-        &large("large", 4, "").replace("clusters: 100000", "clusters: 20000"),
+        &large("large", 4, "").replace("clusters: 100000", "clusters: 60000"),
     )]);
     let at = home.path();
     let shard = fleetsim(at)
