@@ -124,7 +124,7 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
         ),
         (
             "seen.yaml",
-            &large("seen", 4, "").replace("clusters: 100000", "clusters: 60000"),
+            &large("seen", 4, "").replace("clusters: 100000", "clusters: 20000"),
         ),
         ("status.json", &status(20_000)),
         ("events.jsonl", &events()),
