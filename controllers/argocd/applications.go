@@ -20,6 +20,7 @@ import (
 //     otherwise; in both cases at that revision. So is news of the cluster, and the end of an operation.
 //   - A comparison takes a status processor and its time, and an operation takes an operation processor while it does
 //     not wait for its retry (processors.go). Without settings there is no limit, and neither takes any time.
+//   - An operation that is to be repeated is compared first, and waits for a processor after that.
 //   - An operation is Running from the controller's first write on; with that write the instruction to deploy reaches
 //     the cluster. It has Succeeded when the cluster has applied the revision. An operation that finds the revision
 //     applied deploys nothing and takes a second: a guess, as in fleetsim's own application controller.
@@ -40,7 +41,8 @@ type application struct {
 	compared      int  // the revision of the last comparison
 	asking        bool // for the manifests of another one
 	comparing     bool
-	processing    bool // it has an operation processor
+	compares      []func(virtualapi.World) // what waits for its end
+	processing    bool                     // it has an operation processor
 	synced        bool
 	operation     operation
 	attempted     int // the revision of the last operation that has ended
@@ -67,7 +69,8 @@ func (p *product) key(what string, a *application) string {
 
 // request runs a function one request later.
 func (p *product) request(w virtualapi.World, what string, a *application, function func(virtualapi.World)) {
-	w.Later(*p.s.Hello.Latency.Request, p.key(what, a), function)
+	key := p.key(what, a)
+	w.Later(w.Latency("application-controller", "patch", key), key, function)
 }
 
 // observe sees every write.
@@ -159,8 +162,22 @@ func (p *product) compare(w virtualapi.World, a *application, change func(virtua
 			a.comparing = false
 			p.report(w, a, nil)
 			p.comparers.free(w)
+			waiting := a.compares
+			a.compares = nil
+			for _, next := range waiting {
+				next(w)
+			}
 		})
 	})
+}
+
+// afterComparison runs a function when the comparison ends that was asked for.
+func (p *product) afterComparison(w virtualapi.World, a *application, next func(virtualapi.World)) {
+	if a.comparing {
+		a.compares = append(a.compares, next)
+	} else {
+		next(w)
+	}
 }
 
 // report writes what is known of the cluster, with another change in the same write.
@@ -199,6 +216,10 @@ func (p *product) report(w virtualapi.World, a *application, change func(virtual
 	}))
 	if automatic {
 		p.begin(w, a)
+	}
+	if p.s.Hello.Seen {
+		revision, ready := a.compared, a.synced && a.seen.health() == "Healthy"
+		w.Later(*p.s.Hello.Latency.Watch, p.key("seen", a), func(virtualapi.World) { p.s.Seen(a.target, revision, ready) })
 	}
 	p.finish(w)
 }
@@ -294,7 +315,11 @@ func (p *product) attemptFails(w virtualapi.World, a *application, message strin
 		return
 	}
 	w.Later(time.Until(at), p.key("retry", a), func(w virtualapi.World) {
-		p.process(w, a, func(w virtualapi.World) { p.attempt(w, a) })
+		// processAppRefreshQueueItem compares, and queues the operation after that.
+		p.compare(w, a, nil)
+		p.afterComparison(w, a, func(w virtualapi.World) {
+			p.process(w, a, func(w virtualapi.World) { p.attempt(w, a) })
+		})
 	})
 }
 

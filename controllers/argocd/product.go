@@ -60,8 +60,7 @@ type product struct {
 
 // options are flags and variables of the controllers that an experiment may set.
 type options struct {
-	qps         float64
-	burst       int
+	limit       virtualapi.Limit // of the ApplicationSet controller's client
 	updates     int
 	connections time.Duration
 	// Of the application controller, which is a model.
@@ -72,17 +71,18 @@ type options struct {
 
 // Names of settings are those of the environment of Argo CD's controllers. What has no variable, or one that both
 // controllers read, has the name of fleetsim's own setting.
-func (o *options) read(settings map[string]string) error {
-	*o = options{qps: 50, burst: -1, updates: 1, connections: 30 * time.Second, idleSync: time.Second}
+func (o *options) read(settings map[string]string, limit func(virtualapi.Limit) virtualapi.Limit) error {
+	*o = options{updates: 1, connections: 30 * time.Second, idleSync: time.Second}
+	qps, burst := 50.0, -1
 	var clientQPS float64
 	var clientBurst int
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		var err error
 		switch value := settings[name]; name {
 		case "ARGOCD_K8S_CLIENT_QPS":
-			o.qps, err = strconv.ParseFloat(value, 64)
+			qps, err = strconv.ParseFloat(value, 64)
 		case "ARGOCD_K8S_CLIENT_BURST":
-			o.burst, err = strconv.Atoi(value)
+			burst, err = strconv.Atoi(value)
 		case "ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES":
 			o.updates, err = strconv.Atoi(value)
 		case "ARGOCD_K8S_TCP_TIMEOUT":
@@ -110,9 +110,10 @@ func (o *options) read(settings map[string]string) error {
 			return fmt.Errorf("settings: %s: %w", name, err)
 		}
 	}
-	if o.burst < 0 {
-		o.burst = int(2 * o.qps)
+	if burst < 0 {
+		burst = int(2 * qps)
 	}
+	o.limit = limit(virtualapi.Limit{QPS: qps, Burst: burst, PerResource: true})
 	if clientQPS > 0 {
 		o.syncs.client = rate.NewLimiter(rate.Limit(clientQPS), clientBurst)
 	}
@@ -123,7 +124,7 @@ func (o *options) read(settings map[string]string) error {
 // rollout is over.
 func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	p.s, p.latest, p.byName = s, s.Hello.Release.Installed, map[string]int{}
-	if err := p.options.read(s.Hello.Settings); err != nil {
+	if err := p.options.read(s.Hello.Settings, s.Limit); err != nil {
 		return cosim.Ready{}, err
 	}
 	p.comparers.limit, p.syncers.limit = p.options.comparers, p.options.syncers
@@ -193,9 +194,7 @@ func (p *product) startController() error {
 	p.passes = &passes{}
 	config := &rest.Config{
 		Host: "http://kubernetes", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
-		Transport: p.api.Client("applicationset-controller", virtualapi.Limit{
-			QPS: p.options.qps, Burst: p.options.burst, PerResource: true,
-		}),
+		Transport: p.api.Client("applicationset-controller", p.options.limit),
 	}
 	scheme := runtime.NewScheme()
 	must(clientgoscheme.AddToScheme(scheme))

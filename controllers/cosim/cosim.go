@@ -62,6 +62,9 @@ type Session struct {
 	passes   map[string]int // until the last answer
 	requests int
 	before   Bye // what happened before time 0
+	// seen says which targets were noted as ready, and seenRevision with which revision.
+	seen         map[int]bool
+	seenRevision map[int]int
 }
 
 // Now is the time since the start of the run.
@@ -71,13 +74,32 @@ func (s *Session) Now() time.Duration { return time.Since(s.start) }
 func (s *Session) APILatency() virtualapi.Latency {
 	given := s.Hello.Latency
 	return virtualapi.Latency{
-		Request: *given.Request, Verbs: given.Verbs, Watch: *given.Watch, Spread: given.Spread, Seed: s.Hello.Seed,
+		Request: *given.Request, Requests: given.Requests, Verbs: given.Verbs, Watch: *given.Watch, Spread: given.Spread,
+		Seed: s.Hello.Seed,
 	}
+}
+
+// Limit is what the controller's client of this run has, for each kind of object, if the product's own is otherwise.
+func (s *Session) Limit(otherwise virtualapi.Limit) virtualapi.Limit {
+	if given := s.Hello.Client; given != nil {
+		return virtualapi.Limit{QPS: given.QPS, Burst: given.Burst, PerResource: true}
+	}
+	return otherwise
 }
 
 // Deploy notes that an instruction reaches a target now.
 func (s *Session) Deploy(target, revision int) {
 	s.note(true, func() { s.reply.Deploy = append(s.reply.Deploy, Deploy{Target: target, Revision: revision}) })
+}
+
+// Seen notes that the product sees a target as ready with a revision from now on, or not any more, if the caller wants
+// to know.
+func (s *Session) Seen(target, revision int, ready bool) {
+	if !s.Hello.Seen || s.seen[target] == ready && (!ready || s.seenRevision[target] == revision) {
+		return
+	}
+	s.seen[target], s.seenRevision[target] = ready, revision
+	s.note(true, func() { s.reply.Seen = append(s.reply.Seen, Seen{target, revision, ready}) })
 }
 
 // Completed notes that the product reports the rollout of a revision complete.
@@ -239,7 +261,9 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 		}
 	}
 	seed(hello.Seed)
-	session := &Session{Hello: hello, start: time.Now(), wake: make(chan struct{}, 1)}
+	session := &Session{
+		Hello: hello, start: time.Now(), wake: make(chan struct{}, 1), seen: map[int]bool{}, seenRevision: map[int]int{},
+	}
 	ready, err := c.product.Start(session)
 	if err != nil {
 		return Ready{}, err
@@ -251,6 +275,7 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	session.start = time.Now()
 	session.lookahead = ready.Lookahead
 	session.reply, session.status = Reply{}, ""
+	ready.Sees = hello.Seen
 	select {
 	case <-session.wake:
 	default:

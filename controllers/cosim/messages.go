@@ -1,6 +1,9 @@
 package cosim
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Messages of PROTOCOL.md, which says what their fields mean. Times are nanoseconds since the start of the run.
 
@@ -13,7 +16,25 @@ type Hello struct {
 	Files    map[string]string `json:"files,omitempty"`
 	Release  Release           `json:"release"`
 	Latency  Latency           `json:"latency"`
-	Settings map[string]string `json:"settings,omitempty"`
+	// Client is nil if it is left out: then the product's default holds.
+	Client        *Client           `json:"client,omitempty"`
+	ClusterGroups []ClusterGroup    `json:"clusterGroups,omitempty"`
+	Settings      map[string]string `json:"settings,omitempty"`
+	// Seen asks for Reply.Seen.
+	Seen bool `json:"seen,omitempty"`
+}
+
+// Client is the limit of the controller's client, for each kind of object. A QPS of 0 means no limit.
+type Client struct {
+	QPS   float64 `json:"qps"`
+	Burst int     `json:"burst"`
+}
+
+// ClusterGroup is a group of targets. Without a selector, which is that of Kubernetes, it has none.
+type ClusterGroup struct {
+	Name     string            `json:"name"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Selector json.RawMessage   `json:"selector,omitempty"`
 }
 
 // Target is one cluster of the fleet.
@@ -37,10 +58,11 @@ type Release struct {
 
 // Latency of the API server.
 type Latency struct {
-	Request *time.Duration           `json:"request,omitempty"`
-	Verbs   map[string]time.Duration `json:"verbs,omitempty"`
-	Watch   *time.Duration           `json:"watch,omitempty"`
-	Spread  float64                  `json:"spread,omitempty"`
+	Request  *time.Duration           `json:"request,omitempty"`
+	Requests []time.Duration          `json:"requests,omitempty"`
+	Verbs    map[string]time.Duration `json:"verbs,omitempty"`
+	Watch    *time.Duration           `json:"watch,omitempty"`
+	Spread   float64                  `json:"spread,omitempty"`
 }
 
 // Ready answers Hello.
@@ -49,6 +71,8 @@ type Ready struct {
 	Version   string        `json:"version,omitempty"`
 	Stages    [][]int       `json:"stages,omitempty"`
 	Lookahead time.Duration `json:"lookahead,omitempty"`
+	// Sees says that replies have Seen.
+	Sees bool `json:"sees,omitempty"`
 }
 
 // Run lets time pass.
@@ -83,6 +107,7 @@ type Reply struct {
 	Now        time.Duration  `json:"now"`
 	Deploy     []Deploy       `json:"deploy,omitempty"`
 	Next       *time.Duration `json:"next,omitempty"`
+	Seen       []Seen         `json:"seen,omitempty"`
 	Passes     int            `json:"passes,omitempty"`
 	Requests   int            `json:"requests,omitempty"`
 	Status     *string        `json:"status,omitempty"`
@@ -95,6 +120,13 @@ type Reply struct {
 type Deploy struct {
 	Target   int `json:"target"`
 	Revision int `json:"revision"`
+}
+
+// Seen is a target that the product sees as ready with this revision, or not any more.
+type Seen struct {
+	Target   int  `json:"target"`
+	Revision int  `json:"revision"`
+	Ready    bool `json:"ready"`
 }
 
 // Condition of one of the product's objects.

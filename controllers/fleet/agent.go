@@ -232,6 +232,10 @@ func (a *agent) report(w virtualapi.World) {
 	}
 	must(w.Update(group, "bundledeployments", a.namespace(), a.product.input.bundle.Name, true,
 		func(o virtualapi.Object) { o["status"] = status }))
+	if session := a.product.session; session.Hello.Seen {
+		revision, ready := a.revision(), status.Ready && a.applied == a.told
+		w.Later(*session.Hello.Latency.Watch, a.key, func(virtualapi.World) { session.Seen(a.target, revision, ready) })
+	}
 }
 
 // fill a status with what the agent knows.

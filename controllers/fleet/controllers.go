@@ -74,7 +74,7 @@ func (p *product) startControllers() error {
 		}
 	}
 	ctrl.SetLogger(logr.Discard())
-	transport := p.api.Client("controller", virtualapi.Limit{})
+	transport := p.api.Client("controller", p.session.Limit(virtualapi.Limit{}))
 	resync := 10000 * time.Hour
 	manager, err := ctrl.NewManager(&rest.Config{
 		Host: "http://management", Transport: transport, QPS: -1,

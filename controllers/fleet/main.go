@@ -10,6 +10,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -68,13 +69,17 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	}
 	// Informers hand over the objects of their first list in any order: clusters come when they have started.
 	p.settle()
+	groups, err := p.groups()
+	if err != nil {
+		return cosim.Ready{}, err
+	}
 	p.api.Later(0, "clusters", func(w virtualapi.World) {
 		for i, target := range s.Hello.Targets {
 			if *target.Registered {
 				p.register(w, i)
 			}
 		}
-		for _, clusters := range p.input.groups {
+		for _, clusters := range groups {
 			must(w.Create(group, "clustergroups", clusters))
 		}
 	})
@@ -95,6 +100,24 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// groups are those of the files and those of the experiment.
+func (p *product) groups() ([]*fleet.ClusterGroup, error) {
+	groups := p.input.groups
+	for _, given := range p.session.Hello.ClusterGroups {
+		clusters := &fleet.ClusterGroup{ObjectMeta: metav1.ObjectMeta{
+			Name: given.Name, Namespace: workspace, Labels: given.Labels,
+		}}
+		if given.Selector != nil {
+			clusters.Spec.Selector = &metav1.LabelSelector{}
+			if err := json.Unmarshal(given.Selector, clusters.Spec.Selector); err != nil {
+				return nil, fmt.Errorf("clusterGroups: %s: %w", given.Name, err)
+			}
+		}
+		groups = append(groups, clusters)
+	}
+	return groups, nil
 }
 
 // settle lets time pass until the controllers have been idle for a while.

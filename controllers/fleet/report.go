@@ -99,8 +99,11 @@ func (p *product) Hold() (hold cosim.Hold) {
 			}
 		}
 		waiting, missing := p.waiting(w)
-		if waiting+missing > 0 {
+		switch {
+		case waiting+missing > 0:
 			hold = p.rule(bundle, waiting, missing)
+		case message != "":
+			hold.Rule = "ready"
 		}
 		if hold.Explanation != "" && message != "" {
 			hold.Explanation += "; "

@@ -27,6 +27,9 @@ type Options struct {
 type Latency struct {
 	// Request is the time from a request to its answer.
 	Request time.Duration
+	// Requests replaces Request: each request takes one of these times, all of which are equally likely. The draw depends
+	// on Seed, the client and the request, as that of Spread does.
+	Requests []time.Duration
 	// Verbs replaces Request for single verbs: get, list, create, update, patch, delete, deletecollection.
 	Verbs map[string]time.Duration
 	// Watch is the time from a write to its event in a watch.
@@ -229,10 +232,12 @@ func (b *bucket) abandon() {
 // latency of one request. Discovery takes no time and does not come here.
 func (s *Server) latency(client, verb, path string) time.Duration {
 	base := s.options.Latency.Request
-	if own, ok := s.options.Latency.Verbs[verb]; ok {
+	own, replaced := s.options.Latency.Verbs[verb]
+	if replaced {
 		base = own
 	}
-	if s.options.Latency.Spread == 0 {
+	times := s.options.Latency.Requests
+	if s.options.Latency.Spread == 0 && (replaced || len(times) == 0) {
 		return base
 	}
 	request := client + " " + verb + " " + path
@@ -245,6 +250,9 @@ func (s *Server) latency(client, verb, path string) time.Duration {
 	bits = (bits ^ bits>>27) * 0x94d049bb133111eb
 	bits ^= bits >> 31
 	uniform := float64(bits>>11) / (1 << 53)
+	if !replaced && len(times) > 0 {
+		return times[int(uniform*float64(len(times)))]
+	}
 	return time.Duration(float64(base) * (1 + s.options.Latency.Spread*(2*uniform-1)))
 }
 

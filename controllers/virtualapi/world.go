@@ -29,6 +29,11 @@ func (w World) Later(delay time.Duration, key string, function func(World)) {
 	w.server.push(&operation{due: time.Now().Add(delay), class: classWorld, key: key, run: func() { function(w) }})
 }
 
+// Latency draws how long a request of a client takes that the server does not carry out: a model of the client does.
+func (w World) Latency(client, verb, path string) time.Duration {
+	return w.server.latency(client, verb, path)
+}
+
 // Get returns an object, or nil. It must not be changed.
 func (w World) Get(group, plural, namespace, name string) Object {
 	k := w.server.find(group, "", plural)

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use fleetsim::process::ProcessError;
 use fleetsim::results::ResultsError;
 use fleetsim::scenario::LoadError;
+use fleetsim::sim::RunError;
 
 /// Why a set-up was not measured.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +37,9 @@ pub(crate) enum LabError {
     /// Results cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// The process that decides has failed.
+    /// A run has failed.
     #[error("{0}")]
-    Process(#[from] ProcessError),
+    Run(#[from] RunError),
     /// Ctrl-C or a request to end.
     #[error("interrupted; nothing of this set-up was written")]
     Interrupted,

@@ -1,5 +1,7 @@
 //! `fleetsim run`: simulate, write the results folder, print the comparison.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,6 +12,7 @@ use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
 use fleetsim::study::{DrawnRuns, MemoryEstimate};
 use fleetsim::{report, study};
 use indicatif::ProgressBar;
+use itertools::Itertools;
 
 use super::progress::StudyProgress;
 use super::simulation::{Recording, Simulation, StudyWords, described, starts_commands};
@@ -25,6 +28,21 @@ pub(super) struct RunArgs {
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     pub(super) junit: Option<PathBuf>,
+}
+
+/// What a reader of the results must know about strategies, a line for each note with the strategies that it is about.
+fn notes(experiment: &Experiment) -> String {
+    let mut by_text: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for variant in &experiment.variants {
+        for note in variant.scenario.strategy.notes(variant.scenario.fleet()) {
+            by_text.entry(note).or_default().insert(&variant.strategy);
+        }
+    }
+    let mut text = String::new();
+    for (note, strategies) in by_text {
+        let _ = writeln!(text, "note: {}: {note}", strategies.iter().join(", "));
+    }
+    text
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -56,6 +74,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     for guess in &experiment.guesses {
         output::err(&format!("note: {}\n", guess.text));
     }
+    output::err(&notes(&experiment));
     let simulated = simulate(&experiment, &recording.journal, threads);
     if recording.is_shard() {
         // Constants are drawn whatever the results are.

@@ -57,7 +57,7 @@ impl Simulation {
             StudyError::Record(error) => Failure::Record(error),
             StudyError::Values(error) => Failure::Input(error),
             StudyError::OtherShards => Failure::OtherShards,
-            error @ (StudyError::Process(_) | StudyError::Different { .. }) => {
+            error @ (StudyError::Runs(_) | StudyError::Different { .. }) => {
                 Failure::Machine(error.to_string())
             }
         })

@@ -54,6 +54,13 @@ impl<T> Agenda<T> {
         Some(item)
     }
 
+    /// What a pending timer is for. `None`: it is of another agenda.
+    pub fn peek(&self, number: u32) -> Option<&T> {
+        let slot = number.checked_sub(self.first)? as usize;
+        let (_, item) = self.slots.get(slot)?.as_ref()?;
+        Some(item)
+    }
+
     /// Removes a timer before its time. Returns what it was for.
     pub fn cancel(&mut self, number: u32, plane: &mut Plane<'_>) -> Option<T> {
         let (event, item) = self.slot(number)?.take()?;

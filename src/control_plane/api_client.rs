@@ -5,6 +5,8 @@
 //! for a token where the client has a limit. Tokens are handed out in the order of the calls. A request that is given
 //! up while it waits for its token is not sent; its token goes back unless a later request has one already.
 //!
+//! A limit that never binds changes nothing: neither the draws nor their order depend on whether there is one.
+//!
 //! The time of an answer is known when a request is sent, so a pass computes the times of all its requests at its
 //! beginning. Their tokens are reserved then.
 
@@ -25,6 +27,8 @@ pub struct ApiClient {
     limit: Option<Reservations>,
     /// The limits of the kinds in use, by their number.
     kinds: Vec<KindLimit>,
+    /// Durations of requests in turn are drawn as a sum ([`Self::drawing_sums`]).
+    draws_sums: bool,
 }
 
 /// The limit for one kind of object.
@@ -75,6 +79,12 @@ impl RetryPolicy {
     };
 }
 
+/// `nth` parts of `count` equal ones.
+fn part(total: SimDuration, nth: usize, count: usize) -> SimDuration {
+    let nanos = u128::from(total.as_nanos()) * nth as u128 / count as u128;
+    SimDuration::from_nanos(nanos as u64)
+}
+
 impl ApiClient {
     /// The client of the controller that is called `name` in the random streams.
     pub fn new(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
@@ -85,6 +95,17 @@ impl ApiClient {
             limit: (settings.client_qps > 0)
                 .then(|| Reservations::new(f64::from(settings.client_qps), settings.client_burst)),
             kinds: Vec::new(),
+            draws_sums: false,
+        }
+    }
+
+    /// Requests that follow one another take a time that is drawn for all of them at once. It is for controllers that
+    /// make a request for every target in every pass. Whether there is a limit makes no difference to the draws: a limit
+    /// that never binds changes nothing.
+    pub fn drawing_sums(self) -> Self {
+        Self {
+            draws_sums: true,
+            ..self
         }
     }
 
@@ -112,25 +133,31 @@ impl ApiClient {
     }
 
     fn request(&mut self, kind: usize, at: SimTime, can_be_given_up: bool) -> ApiRequest {
-        let mut sent = at;
-        if let Some(full) = &self.limit {
-            while self.kinds.len() <= kind {
-                self.kinds.push(KindLimit {
-                    bucket: full.clone(),
-                    waiting: VecDeque::new(),
-                });
-            }
-            let KindLimit { bucket, waiting } = &mut self.kinds[kind];
-            sent = bucket.reserve(at);
-            while waiting.pop_front_if(|(before, _)| *before <= at).is_some() {}
-            if sent > at {
-                waiting.push_back((sent, can_be_given_up));
-            }
-        }
+        let sent = self.admit(kind, at, can_be_given_up);
         ApiRequest {
             sent,
             answered: sent + self.latency(),
         }
+    }
+
+    /// When the limit lets a request go.
+    fn admit(&mut self, kind: usize, at: SimTime, can_be_given_up: bool) -> SimTime {
+        let Some(full) = &self.limit else {
+            return at;
+        };
+        while self.kinds.len() <= kind {
+            self.kinds.push(KindLimit {
+                bucket: full.clone(),
+                waiting: VecDeque::new(),
+            });
+        }
+        let KindLimit { bucket, waiting } = &mut self.kinds[kind];
+        let sent = bucket.reserve(at);
+        while waiting.pop_front_if(|(before, _)| *before <= at).is_some() {}
+        if sent > at {
+            waiting.push_back((sent, can_be_given_up));
+        }
+        sent
     }
 
     /// Gives up the requests of [`Self::send_for_now`] about a kind that still wait for their tokens.
@@ -148,10 +175,19 @@ impl ApiClient {
 
     /// Sends requests one after the other. Returns the time of the last answer.
     pub fn in_turn(&mut self, kind: usize, begin: SimTime, count: usize) -> SimTime {
-        match self.limit {
-            Some(_) => (0..count).fold(begin, |at, _| self.send(kind, at).answered),
-            None => begin + self.latency.sample_sum(count, &mut self.draws),
+        if !self.draws_sums {
+            return (0..count).fold(begin, |at, _| self.send(kind, at).answered);
         }
+        let total = self.latency.sample_sum(count, &mut self.draws);
+        let mut waits = SimDuration::ZERO;
+        if self.limit.is_some() {
+            // Where a limit binds, each request takes an equal part of the sum.
+            for nth in 0..count {
+                let at = begin + waits + part(total, nth, count);
+                waits = waits + (self.admit(kind, at, false) - at);
+            }
+        }
+        begin + waits + total
     }
 
     /// Updates an object that is read from a cache and that somebody last wrote at `written`. The update is refused
@@ -242,6 +278,21 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_never_binds_changes_no_sum_of_requests_and_one_that_binds_adds_its_waits() {
+        let client = |qps: u32, burst: u32| {
+            let settings = ControlLoop::limited(qps, burst);
+            ApiClient::new(&settings, &Streams::new(1, 0), "test").drawing_sums()
+        };
+        let sums = |mut client: ApiClient| {
+            [0, 1, 3, 40, 1_000].map(|count| client.in_turn(0, millis(100), count))
+        };
+        assert_eq!(sums(client(0, 0)), sums(client(1_000_000_000, 1_000_000)));
+        // 1,000 requests of some 7.6 ms each would be through in 7.6 s; at 10 a second the last is sent after 99.9 s.
+        let bound = client(10, 1).in_turn(0, SimTime::ZERO, 1_000).as_secs_f64();
+        assert!((99.9..99.92).contains(&bound), "{bound}");
+    }
+
+    #[test]
     fn requests_that_are_given_up_return_the_tokens_that_no_later_request_follows() {
         let mut client = client(100, 1);
         let sent = [0; 3].map(|_| client.send_for_now(0, SimTime::ZERO).sent);
@@ -301,7 +352,8 @@ mod tests {
     #[test]
     fn latencies_have_the_mean_of_their_distribution() {
         const REQUESTS: usize = 100_000;
-        let mut client = ApiClient::new(&ControlLoop::kubernetes(), &Streams::new(1, 0), "test");
+        let mut client =
+            ApiClient::new(&ControlLoop::kubernetes(), &Streams::new(1, 0), "test").drawing_sums();
         let mean = client.in_turn(0, SimTime::ZERO, REQUESTS).as_secs_f64() / REQUESTS as f64;
         // 7 ms · exp(0.4² / 2) = 7.583 ms; its standard deviation is 3.2 ms / sqrt(100 000) = 0.01 ms.
         assert!((mean - 0.007_583).abs() < 0.000_05, "{mean}");

@@ -102,6 +102,11 @@ impl<'s> ControlPlane<'s> {
         self.record.reported
     }
 
+    /// Promotions of a cluster to another revision than before.
+    pub const fn promotions(&self) -> u64 {
+        self.record.promotions
+    }
+
     /// Whether the controller's process has failed.
     pub const fn has_failed(&self) -> bool {
         self.record.failure.is_some()
@@ -205,9 +210,13 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.changed)
     }
 
-    /// After every event: a process may advance up to the next one.
-    pub fn follow(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
-        let next = queue.peek_time();
+    /// After every event: a process may advance to the time of the next one that can be news for it.
+    pub fn follow(
+        &mut self,
+        next: Option<SimTime>,
+        clusters: &mut dyn Clusters,
+        queue: &mut Queue,
+    ) {
         if self.traits.is_process && next != Some(queue.now()) {
             self.input(ControllerInput::Quiet(next), clusters, queue);
         }

@@ -26,6 +26,8 @@ pub(super) struct Record {
     pub(super) passes: Vec<PassRow>,
     /// The revision that each cluster was last promoted to.
     pub(super) promoted: Vec<Option<Revision>>,
+    /// Promotions of a cluster to another revision than before.
+    pub(super) promotions: u64,
     /// Clusters whose state the controller sees differently since the last input.
     pub(super) changed: Vec<ClusterId>,
     /// When it waited for a person, in any order.
@@ -181,6 +183,7 @@ impl Plane<'_> {
     /// A pass decides that a cluster gets a revision, which counts once for each cluster and revision.
     pub fn promote(&mut self, cluster: ClusterId, revision: Revision) {
         let before = self.record.promoted[cluster.index()].replace(revision);
+        self.record.promotions += u64::from(before != Some(revision));
         if before != Some(revision)
             && let Some(pass) = self.record.passes.last_mut()
         {

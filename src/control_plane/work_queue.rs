@@ -108,6 +108,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
     pub fn cancel(&mut self, number: u32, plane: &mut Plane<'_>) {
         self.agenda.cancel(number, plane);
     }
+
     /// A timer goes off. Returns the controller's step, if it was for one.
     pub fn due(&mut self, number: u32, plane: &mut Plane<'_>) -> Option<S> {
         match self.agenda.take(number)? {
@@ -125,6 +126,20 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
             }
         }
         None
+    }
+
+    /// The purpose of a pending timer, in words for a count; `step` names the controller's own steps. `None`: it is of
+    /// another queue.
+    pub fn timer_kind(
+        &self,
+        number: u32,
+        step: impl Fn(&S) -> &'static str,
+    ) -> Option<&'static str> {
+        Some(match self.agenda.peek(number)? {
+            Due::Add(_) => "timers that start a pass",
+            Due::Finished(..) => "ends of a pass",
+            Due::Step(of) => step(of),
+        })
     }
 
     /// The next key that a free worker takes. A timer of the key stays, as in client-go. A pass that has ended is shown

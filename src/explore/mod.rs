@@ -26,7 +26,7 @@ use crate::engine::Stop;
 use crate::report::{EXPLORED, ExploredPage, Results, explore_page, explored};
 use crate::results::{Provenance, RunRecord, Setting, Snippet, Tables, VariantInfo, VariantRecord};
 use crate::scenario::{Experiment, InputFile, LoadError, Overrides, Variant, load_again};
-use crate::sim;
+use crate::sim::{self, RunError};
 use crate::study::{MOST_MEMORY, MemoryEstimate};
 use crate::units::{Bytes, counted};
 
@@ -220,13 +220,13 @@ impl Explorer {
     /// page that asks a server.
     ///
     /// # Errors
-    /// When the first variant cannot be simulated.
+    /// When the first variant cannot be simulated, in words.
     pub fn page(&self, engine: &str) -> Result<String, String> {
         let mut first = self
             .begin(&self.first())
             .map_err(|troubles| troubles[0].message.clone())?;
         for run in first.missing() {
-            let record = first.simulate(run);
+            let record = first.simulate(run).map_err(|error| error.to_string())?;
             first.add(run, record);
         }
         let Experiment { name, question, .. } = &self.experiment;
@@ -462,22 +462,37 @@ impl Exploration {
 
     /// One run.
     ///
+    /// # Errors
+    /// When its events repeat without end.
+    ///
     /// # Panics
-    /// Never: only processes fail, and a question starts none.
-    #[must_use]
-    pub fn simulate(&self, run: ExploredRun) -> RunRecord {
-        self.simulate_until(run, &Stop::default())
-            .expect("nothing stops it")
+    /// Never: nothing stops it.
+    pub fn simulate(&self, run: ExploredRun) -> Result<RunRecord, RunError> {
+        let record = self.simulate_until(run, &Stop::default())?;
+        Ok(record.expect("nothing stops it"))
     }
 
     /// One run. `None`: `stop` was set before its end.
     ///
-    /// # Panics
-    /// Never: only processes fail, and a question starts none.
-    #[must_use]
-    pub fn simulate_until(&self, (side, replicate): ExploredRun, stop: &Stop) -> Option<RunRecord> {
+    /// # Errors
+    /// When its events repeat without end.
+    pub fn simulate_until(
+        &self,
+        (side, replicate): ExploredRun,
+        stop: &Stop,
+    ) -> Result<Option<RunRecord>, RunError> {
         sim::run_until(&self.variants[side], self.seed, replicate, stop)
-            .expect("no process decides")
+    }
+
+    /// The answer when a run has failed, as one line of JSON.
+    #[must_use]
+    pub fn failure(&self, error: &RunError) -> String {
+        let trouble = Trouble {
+            at: String::new(),
+            message: error.to_string(),
+            fix: String::new(),
+        };
+        refusal(self.id, &[trouble])
     }
 
     /// Takes a run, in the order of [`Exploration::missing`].

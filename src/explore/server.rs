@@ -16,7 +16,7 @@ use super::http::{HttpHead, HttpRefusal, closes_within, refuse, write_head};
 use super::{Explorer, PageQuestion, refusal};
 use crate::engine::Stop;
 use crate::results::RunRecord;
-use crate::study::in_order;
+use crate::study::{StudyError, in_order};
 
 /// Most connections that have shown the token, at a time; a page needs two.
 const MOST_READERS: usize = 32;
@@ -217,11 +217,15 @@ impl Server {
         let part = 2 * self.pool.current_num_threads();
         while !exploration.is_done() {
             for runs in exploration.missing().chunks(part) {
-                let simulate = |at: usize| Ok(exploration.simulate_until(runs[at], stop));
+                let simulate = |at: usize| Ok(exploration.simulate_until(runs[at], stop)?);
                 let simulated = self.pool.install(|| in_order(runs.len(), simulate));
-                let records: Option<Vec<RunRecord>> = simulated
-                    .ok()
-                    .and_then(|records| records.into_iter().collect());
+                let records: Option<Vec<RunRecord>> = match simulated {
+                    Ok(records) => records.into_iter().collect(),
+                    Err(StudyError::Runs(errors)) => {
+                        return tell(stream, &exploration.failure(&errors[0]));
+                    }
+                    Err(_) => None,
+                };
                 let Some(records) = records else {
                     self.explorer.keep(exploration);
                     return Ok(());

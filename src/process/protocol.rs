@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::rollout::label_selector::LabelSelector;
+
 /// A message to the process; it has exactly one answer.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,17 +58,48 @@ pub(crate) struct Hello<'a> {
     pub(crate) files: BTreeMap<&'a str, &'a str>,
     pub(crate) release: Release,
     pub(crate) latency: Latency,
+    pub(crate) client: ClientLimit,
+    /// Cluster groups of the experiment.
+    #[serde(rename = "clusterGroups", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cluster_groups: Vec<Group<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) settings: &'a BTreeMap<String, String>,
+    /// Answers to `run` may say with [`Advanced::seen`] which targets the product sees as ready.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) seen: bool,
 }
 
 /// Latencies of the controller's API server, in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Latency {
-    /// One request.
+    /// One request, typically.
     pub(crate) request: u64,
+    /// Durations of requests that are equally likely, in rising order. Empty: each takes as long as the typical one.
+    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
+    pub(crate) requests: Vec<u64>,
     /// From a write to the event in a client's watch.
     pub(crate) watch: u64,
+}
+
+/// The limit of the controller's client.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClientLimit {
+    /// Requests per second and kind of object; 0: no limit.
+    pub(crate) qps: u32,
+    /// Requests that it may send before the limit applies.
+    pub(crate) burst: u32,
+}
+
+/// A cluster group.
+#[derive(Debug, Serialize)]
+pub(crate) struct Group<'a> {
+    pub(crate) name: &'a str,
+    /// Labels of the group's own object.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) labels: &'a BTreeMap<String, String>,
+    /// Which targets belong to it. `None`: none do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) selector: Option<&'a LabelSelector>,
 }
 
 #[derive(Debug, Serialize)]
@@ -168,6 +201,8 @@ pub(crate) struct Ready {
     pub(crate) stages: Vec<StageTargets>,
     /// Time from an event of the world until the process can know of it.
     pub(crate) lookahead: u64,
+    /// The process says with [`Advanced::seen`] which targets its product sees as ready.
+    pub(crate) sees: bool,
 }
 
 /// A group of targets, for people.
@@ -200,6 +235,16 @@ pub(crate) struct Instruction {
     pub(crate) revision: u32,
 }
 
+/// What a process's product sees of a target.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct SeenReadiness {
+    pub(crate) target: u32,
+    /// The revision that the target has applied.
+    pub(crate) revision: u32,
+    /// All of that revision is ready.
+    pub(crate) ready: bool,
+}
+
 /// The answer to `run`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Advanced {
@@ -213,6 +258,9 @@ pub(crate) struct Advanced {
     /// Approvals that the process asks for at that time.
     #[serde(default)]
     pub(crate) approvals: Vec<Approval>,
+    /// Targets that the product sees as ready from that time on, or not any more.
+    #[serde(default)]
+    pub(crate) seen: Vec<SeenReadiness>,
     /// Passes since the last answer.
     #[serde(default)]
     pub(crate) passes: u32,

@@ -64,6 +64,16 @@ pub trait Strategy: Any + Debug + Send + Sync {
         Vec::new()
     }
 
+    /// What a reader of results must know about them, one sentence each.
+    fn notes(&self, _fleet: Fleet<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Settings of the product that take no time, or hardly any, where others do: their paths in the strategy.
+    fn zero_times(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The product's controller for one run.
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
 }

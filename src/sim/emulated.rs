@@ -7,9 +7,8 @@
 //! Left out: the time that the program itself takes for an event. The time of an event is when it was due, so a
 //! program that is late makes pulls look longer; the laboratory knows how late it was.
 
-use super::{Sim, conclude};
+use super::{RunError, Sim, conclude};
 use crate::engine::{End, EventQueue, Model, Observer};
-use crate::process::ProcessError;
 use crate::results::RunRecord;
 use crate::scenario::Variant;
 use crate::units::{BytesPerSec, SimTime};
@@ -18,7 +17,7 @@ use crate::world::{Event, PullError, PullId, PullOrder, Queue, Totals};
 /// Real machines that pull images, and the clock that they go by. It sees every event just before it happens.
 pub trait Laboratory: Observer<Event> {
     /// Why it cannot go on.
-    type Error: From<ProcessError>;
+    type Error: From<RunError>;
 
     /// Starts a pull.
     ///
@@ -53,7 +52,7 @@ pub struct Moment {
 /// Runs one variant in real time, with pulls by `laboratory`.
 ///
 /// # Errors
-/// When the laboratory cannot go on, or the strategy is a process that fails.
+/// When the laboratory cannot go on, or the run fails as in [`super::run`].
 pub fn run_emulated<L: Laboratory>(
     variant: &Variant,
     seed: u64,

@@ -8,20 +8,26 @@
 //! change what the product sees (then the rule that holds the rollout is reported), or at the horizon. After a complete
 //! run the product goes on alone until it reports completion itself. The world then stands still, so that a failure
 //! after the end changes nothing; all but that one time is recorded before.
+//!
+//! A process that keeps its own control loop has timers that fleetsim does not see. Its run is stalled only when the
+//! process has heard all news, and has said or shown that it does nothing more until the horizon.
+//!
+//! A run whose events repeat without progress fails ([`NoProgress`]).
 
 mod draws;
 mod emulated;
+mod error;
 mod memory;
 mod past;
 mod path;
 mod progress;
+mod progress_guard;
 mod reach;
 #[cfg(test)]
 mod tests;
 
 use crate::control_plane::{Change, ControlPlane};
 use crate::engine::{self, End, EventQueue, Observer, Stop};
-use crate::process::ProcessError;
 use crate::products::Run;
 use crate::results::{
     ClusterRow, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles,
@@ -30,22 +36,26 @@ use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{
-    ClusterFacts, ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World,
+    ClusterFacts, ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue,
+    World,
 };
 pub use draws::draw_shares;
 pub use emulated::{Laboratory, Moment, run_emulated};
+pub use error::RunError;
 pub use memory::{MemoryPart, memory_of_run};
 use past::Past;
 pub use past::{Continuation, RolloutSoFar, SeenState, SeenTarget, run_from};
 use path::{PeoplesWaits, RolloutPath};
 use progress::Progress;
+pub use progress_guard::NoProgress;
+use progress_guard::{ProgressGuard, ProgressMark};
 use reach::{Obstacle, Reach};
 
 /// Runs one variant with the random numbers of this seed and replicate.
 ///
 /// # Errors
-/// When the strategy is a process that fails. Strategies of this program never do.
-pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, ProcessError> {
+/// When the strategy is a process that fails, or when events repeat without end.
+pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunError> {
     run_observed(variant, seed, replicate, &mut ())
 }
 
@@ -53,11 +63,7 @@ pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, Pr
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_in_detail(
-    variant: &Variant,
-    seed: u64,
-    replicate: u32,
-) -> Result<RunRecord, ProcessError> {
+pub fn run_in_detail(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunError> {
     simulate(variant, seed, replicate, &mut (), true)
 }
 
@@ -70,7 +76,7 @@ pub fn run_observed<O: Observer<Event>>(
     seed: u64,
     replicate: u32,
     observer: &mut O,
-) -> Result<RunRecord, ProcessError> {
+) -> Result<RunRecord, RunError> {
     simulate(variant, seed, replicate, observer, false)
 }
 
@@ -83,7 +89,7 @@ pub fn run_until(
     seed: u64,
     replicate: u32,
     stop: &Stop,
-) -> Result<Option<RunRecord>, ProcessError> {
+) -> Result<Option<RunRecord>, RunError> {
     let mut queue = EventQueue::new();
     let label = format!("{}, replicate {replicate}", variant.label);
     let mut sim = Sim::new(&variant.scenario, &label, seed, replicate, &mut queue);
@@ -103,7 +109,7 @@ fn simulate<O: Observer<Event>>(
     replicate: u32,
     observer: &mut O,
     is_in_detail: bool,
-) -> Result<RunRecord, ProcessError> {
+) -> Result<RunRecord, RunError> {
     let scenario = &variant.scenario;
     let mut queue = EventQueue::new();
     let label = format!("{}, replicate {replicate}", variant.label);
@@ -123,30 +129,42 @@ fn conclude(
     end: End,
     variant: &Variant,
     replicate: u32,
-) -> Result<RunRecord, ProcessError> {
+) -> Result<RunRecord, RunError> {
+    if let Some(error) = sim.endless.take() {
+        return Err(error.into());
+    }
     let horizon = SimTime::ZERO + variant.scenario.horizon;
     let (end, outcome) = match end {
         _ if sim.progress.is_complete() => (queue.now(), RunOutcome::Complete),
         End::Horizon => (horizon, RunOutcome::Horizon),
         End::Empty | End::Stopped => (queue.now(), RunOutcome::Stalled),
     };
-    let mut record = sim.record(variant, replicate, end, outcome, queue.handled());
+    let events = queue.handled() - sim.world.limit_checks();
+    let mut record = sim.record(variant, replicate, end, outcome, events);
     if outcome == RunOutcome::Complete {
         sim.is_world_over = true;
         sim.control.conclude(&mut sim.world, queue);
         if sim.control.traits.reports_completion {
             engine::run(&mut sim, queue, &mut (), horizon, |sim, _| {
-                !sim.control.may_report(&sim.world)
+                sim.endless.is_some() || !sim.control.may_report(&sim.world)
             });
+            if let Some(error) = sim.endless.take() {
+                return Err(error.into());
+            }
         }
         record.run.reported_s = sim.reported_s();
     }
     record.statuses = sim.control.take_statuses(queue.now().max(end));
-    sim.control.finish().map_or(Ok(record), Err)
+    match sim.control.finish() {
+        Some(error) => Err(error.into()),
+        None => Ok(record),
+    }
 }
 
 /// A run in progress.
 struct Sim<'s> {
+    /// The run's label, for messages.
+    label: &'s str,
     scenario: &'s Scenario,
     world: World<'s>,
     control: ControlPlane<'s>,
@@ -155,6 +173,12 @@ struct Sim<'s> {
     released: Option<SimTime>,
     /// The rollout is complete, and nothing happens in the world any more.
     is_world_over: bool,
+    /// Finds events that repeat without progress.
+    guard: ProgressGuard,
+    /// Acts of people, and the release.
+    acts: u64,
+    /// Its events repeat without progress.
+    endless: Option<NoProgress>,
     /// The observed part of a rollout in progress, which this run follows until now.
     past: Option<Past<'s>>,
 }
@@ -183,13 +207,18 @@ impl<'s> Sim<'s> {
         if control.traits.sees_progress_deadlines {
             world.watch_progress_deadlines();
         }
+        let nodes = world.links().map(|(_, _, nodes)| u64::from(nodes)).sum();
         let mut sim = Self {
+            label,
             scenario,
             world,
             control,
             progress: Progress::new(targets),
             released: None,
             is_world_over: false,
+            guard: ProgressGuard::new(scenario, nodes),
+            acts: 0,
+            endless: None,
             past: None,
         };
         // A pre-pull comes before the release.
@@ -207,16 +236,59 @@ impl<'s> Sim<'s> {
     }
 
     fn is_over(&self, queue: &Queue) -> bool {
-        if self.control.has_failed() {
+        if self.control.has_failed() || self.endless.is_some() {
             return true;
         }
         if self.released.is_none() {
             return false;
         }
-        self.progress.is_complete()
-            || self.world.is_at_rest(queue, 0)
-            // Asked last, and only when it decides: it may cost as much as a pass.
-            || (self.world.is_at_rest(queue, self.control.timers()) && self.control.controller.is_idle(&self.world))
+        if self.progress.is_complete() {
+            return true;
+        }
+        // Without any timer, a controller of this program cannot act. A process may have timers of its own.
+        if !self.control.traits.is_process && self.world.is_at_rest(queue, 0) {
+            return true;
+        }
+        // Asked last, and only when it decides: it may cost as much as a pass.
+        self.world.is_at_rest(queue, self.control.timers())
+            && self.control.controller.is_idle(&self.world)
+    }
+
+    /// Counts an event that is about to happen, and finds out whether events repeat without progress.
+    fn guard(&mut self, event: &Event, now: SimTime) {
+        if !self.guard.count(event) {
+            return;
+        }
+        let mark = ProgressMark {
+            promotions: self.control.promotions(),
+            done: self.progress.most_done(),
+            acts: self.acts,
+        };
+        let kind = match event {
+            Event::Driver(DriverEvent::Timer(number)) => {
+                self.control.controller.timer_kind(*number)
+            }
+            _ => None,
+        };
+        if self
+            .guard
+            .judge(now, mark, kind.unwrap_or_else(|| event.kind()))
+        {
+            self.endless = Some(self.guard.error(self.label, now, self.scenario));
+        }
+    }
+
+    /// When a process must be asked again, unless it acts before. `None`: not before the horizon.
+    ///
+    /// What is left in a world at rest can advance nothing, and only its failures would be news for a process. So a
+    /// process may go ahead of all else that is left there; what it then does happens in its time.
+    fn next_for_process(&self, queue: &Queue) -> Option<SimTime> {
+        let brings_no_news = self.world.is_at_rest(queue, 0) && !self.world.expects_failures();
+        if brings_no_news {
+            None
+        } else {
+            queue.peek_time()
+        }
     }
 
     /// Seconds from the release until the product's own report of completion is true: a product may leave out targets.
@@ -467,12 +539,17 @@ impl engine::Model for Sim<'_> {
         if self.is_world_over && !matches!(event, Event::Driver(_)) {
             return;
         }
+        self.guard(&event, queue.now());
         if let Some(past) = &mut self.past {
             past.reaches(queue.now(), &*self.control.controller);
         }
         match event {
             Event::Distribution(DistributionEvent::Released) => self.release(queue),
             Event::Driver(event) => {
+                self.acts += u64::from(matches!(
+                    event,
+                    DriverEvent::Released | DriverEvent::PersonActs(_)
+                ));
                 for cluster in self.control.handle(event, &mut self.world, queue) {
                     self.progress.set(
                         cluster,
@@ -497,8 +574,9 @@ impl engine::Model for Sim<'_> {
                 self.control.arrive(self.world.take_reports(), queue);
             }
         }
-        if self.released.is_some() {
-            self.control.follow(&mut self.world, queue);
+        if self.released.is_some() && self.control.traits.is_process {
+            let next = self.next_for_process(queue);
+            self.control.follow(next, &mut self.world, queue);
         }
     }
 }

@@ -24,10 +24,9 @@
 //! that were ready and are not any more; outages that stand at the start of a run, which may cut off a target that was
 //! seen ready.
 
-use super::{Sim, conclude};
+use super::{RunError, Sim, conclude};
 use crate::control_plane::{Controller, SeenActs};
 use crate::engine::{self, EntityKey, EventQueue, Streams, dist};
-use crate::process::ProcessError;
 use crate::results::RunRecord;
 use crate::rollout::Hold;
 use crate::scenario::Variant;
@@ -107,13 +106,13 @@ pub struct Continuation {
 /// Runs a variant from the release, following a rollout in progress until now.
 ///
 /// # Errors
-/// When the strategy is a process that fails.
+/// As [`super::run`].
 pub fn run_from(
     variant: &Variant,
     seed: u64,
     replicate: u32,
     seen: &RolloutSoFar,
-) -> Result<Continuation, ProcessError> {
+) -> Result<Continuation, RunError> {
     let scenario = &variant.scenario;
     let mut queue = EventQueue::new();
     let mut sim = Sim::new(scenario, &variant.label, seed, replicate, &mut queue);

@@ -81,6 +81,11 @@ impl Progress {
         self.count == self.done.len()
     }
 
+    /// The most targets that were done at once.
+    pub(super) const fn most_done(&self) -> usize {
+        self.first.len()
+    }
+
     pub(super) const fn targets(&self) -> u64 {
         self.done.len() as u64
     }

@@ -21,12 +21,11 @@ mod uncertainty;
 
 use std::cmp::Reverse;
 
-use crate::process::ProcessError;
 use crate::results::{
     Journal, ResultsError, RunId, RunRecord, RunRow, VariantRecord, displayed_replicate,
 };
 use crate::scenario::{Experiment, LoadError, Precision, Variant};
-use crate::sim;
+use crate::sim::{self, RunError};
 use details::Details;
 use precision::Looks;
 pub(crate) use queue::in_order;
@@ -38,9 +37,9 @@ pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};
 /// Why a study has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// Runs failed, because the process that decides in them did; at least one. The other runs were done and saved.
+    /// Runs failed; at least one. The other runs were done and saved.
     #[error("{}{}", .0[0], more(.0.len() - 1))]
-    Process(Vec<ProcessError>),
+    Runs(Vec<RunError>),
     /// Further runs belong to other shards. Those of this shard, as far as they can be known, were done and saved.
     #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
     OtherShards,
@@ -63,9 +62,9 @@ pub enum StudyError {
     Values(#[from] LoadError),
 }
 
-impl From<ProcessError> for StudyError {
-    fn from(error: ProcessError) -> Self {
-        Self::Process(vec![error])
+impl From<RunError> for StudyError {
+    fn from(error: RunError) -> Self {
+        Self::Runs(vec![error])
     }
 }
 
@@ -197,7 +196,7 @@ pub fn simulate(
 /// each run, from any thread. Only the first run of each variant has details.
 ///
 /// # Errors
-/// When the process that decides in a run failed.
+/// When a run failed.
 pub fn simulate_plainly(
     experiment: &Experiment,
     replicates: u32,

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::StudyError;
 
 /// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
-/// After a job fails, no further job starts. When only the process of a run has failed, or runs belong to other shards,
-/// the other jobs are done.
+/// After a job fails, no further job starts. When only runs have failed, or runs belong to other shards, the other jobs
+/// are done.
 pub(crate) fn in_order<T: Send>(
     jobs: usize,
     job: impl Fn(usize) -> Result<T, StudyError> + Sync,
@@ -28,10 +28,10 @@ pub(crate) fn in_order<T: Send>(
             let mut done = done.lock().expect("no holder panics");
             match result {
                 Ok(result) => _ = done.as_mut().map(|done| done[at] = Some(result)),
-                // The process of one run does not concern the others.
-                Err(StudyError::Process(mut more)) => match done.as_mut() {
-                    Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Process(more)),
-                    Err(StudyError::Process(errors)) => errors.append(&mut more),
+                // What makes one run fail does not concern the others.
+                Err(StudyError::Runs(mut more)) => match done.as_mut() {
+                    Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Runs(more)),
+                    Err(StudyError::Runs(errors)) => errors.append(&mut more),
                     Err(_) => {}
                 },
                 Err(StudyError::OtherShards) if done.is_err() => {}

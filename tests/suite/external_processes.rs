@@ -416,3 +416,147 @@ fn a_long_name_of_a_rule_is_shortened() {
         .expect("text");
     assert_eq!(rows[0]["held_by"], "x".repeat(1_000) + "…");
 }
+
+/// A process with a loop of its own that keeps two clusters under way. Eight seconds after a cluster is ready, by a
+/// timer of its own, it instructs the next one.
+const WITH_A_TIMER: &str = r#"
+import json, sys
+
+PAUSE, NEVER = 8_000_000_000, 2**63
+SAYS_NEXT = "--silent" not in sys.argv
+for line in sys.stdin:
+    [(kind, message)] = json.loads(line).items()
+    if kind == "hello":
+        count, given, now, ready, timers = len(message["targets"]), 0, 0, set(), [0, 0]
+        answer = {"ready": {"lookahead": 1_000_000}}
+    elif kind == "run":
+        for news in message["news"]:
+            if news.get("ready") and news.get("applied") == 2 and news["target"] not in ready:
+                ready.add(news["target"])
+                timers.append(now + PAUSE)
+        timers.sort()
+        answer = {}
+        if given < count and timers and timers[0] <= message["until"]:
+            now = max(now, timers.pop(0))
+            answer["deploy"] = [{"target": given, "revision": 2}]
+            given += 1
+        else:
+            now = message["until"]
+        answer["now"] = now
+        if SAYS_NEXT:
+            answer["next"] = max(now, timers[0]) if timers and given < count else NEVER
+    elif kind == "hold":
+        answer = {"hold": {"rule": "two", "explanation": f"{given} of {count} instructed, {len(ready)} ready"}}
+    else:
+        answer = {kind: {}}
+    print(json.dumps(answer), flush=True)
+"#;
+
+/// The rows of `runs.csv` of an experiment with the process above: outcome and explanation.
+fn runs_with_a_timer(arguments: &str) -> Vec<(String, String)> {
+    let python = python().expect("checked by the caller");
+    let strategy =
+        format!("{{external: {{command: [{python:?}, timer.py{arguments}], loop: process}}}}");
+    let text = experiment(&strategy)
+        .replace("c-{1..6}", "c-{01..12}")
+        .replace(
+            "strategies:",
+            "faults: {defect: {share: 15%, kind: crashes}}\nhorizon: 2h\nstrategies:",
+        )
+        .replace("replicates: 2", "replicates: 6")
+        .replace("image: app}]", "image: app, readiness: {period: 5 s}}]");
+    let folder = folder_with(&[("experiment.yaml", &text), ("timer.py", WITH_A_TIMER)]);
+    let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
+    assert_eq!(code, Some(0), "{messages}");
+    let mut table = csv::Reader::from_path(folder.path().join("out/runs.csv")).expect("the table");
+    let names = table.headers().expect("a heading").clone();
+    let column = |name: &str| names.iter().position(|column| column == name);
+    let (outcome, detail) = (
+        column("outcome").expect("a column"),
+        column("held_detail").expect("a column"),
+    );
+    table
+        .records()
+        .map(|row| row.expect("a row"))
+        .map(|row| (row[outcome].to_owned(), row[detail].to_owned()))
+        .collect()
+}
+
+#[test]
+fn a_process_with_a_timer_is_heard_to_its_end_beside_clusters_that_crash() {
+    if python().is_none() {
+        return;
+    }
+    // Whether it says when it acts next or is asked until the end makes no difference.
+    for arguments in ["", ", --silent"] {
+        let runs = runs_with_a_timer(arguments);
+        let mut stalled = 0;
+        for (outcome, detail) in &runs {
+            let numbers: Vec<u32> = detail
+                .split(|letter: char| !letter.is_ascii_digit())
+                .filter_map(|number| number.parse().ok())
+                .collect();
+            if let [given, count, ready] = numbers[..] {
+                stalled += 1;
+                assert_eq!(outcome, "stalled");
+                // Two crashed clusters hold both places; otherwise all were instructed.
+                assert!(given == count || given - ready == 2, "{detail}");
+            } else {
+                assert_eq!((outcome.as_str(), detail.as_str()), ("complete", ""));
+            }
+        }
+        assert!(stalled > 1, "some clusters crash: {runs:?}");
+    }
+}
+
+#[test]
+fn a_process_that_sees_late_completes_when_it_sees_its_last_target() {
+    let Some(python) = python() else { return };
+    // It instructs all targets, and its product sees each of them a minute after it is ready.
+    let program = r#"
+import json, sys
+
+for line in sys.stdin:
+    [(kind, message)] = json.loads(line).items()
+    if kind == "hello":
+        assert message["seen"] is True
+        count, now, due = len(message["targets"]), 0, []
+        answer = {"ready": {"sees": "--sees" in sys.argv}}
+    elif kind == "run":
+        for news in message["news"]:
+            if news.get("ready") and news.get("applied") == 2:
+                due.append((now + 60_000_000_000, news["target"]))
+        due.sort()
+        if count:
+            answer, count = {"now": now, "deploy": [{"target": at, "revision": 2} for at in range(count)]}, 0
+        elif due and due[0][0] <= message["until"] and "--sees" in sys.argv:
+            now, target = due.pop(0)
+            answer = {"now": now, "seen": [{"target": target, "revision": 2, "ready": True}]}
+        else:
+            now = message["until"]
+            answer = {"now": now}
+    else:
+        answer = {kind: {}}
+    print(json.dumps(answer), flush=True)
+"#;
+    let completion = |arguments: &str| {
+        let strategy =
+            format!("{{external: {{command: [{python:?}, late.py{arguments}], loop: process}}}}");
+        let folder = folder_with(&[
+            ("experiment.yaml", &experiment(&strategy)),
+            ("late.py", program),
+        ]);
+        let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
+        assert_eq!(code, Some(0), "{messages}");
+        let mut table =
+            csv::Reader::from_path(folder.path().join("out/runs.csv")).expect("the table");
+        let names = table.headers().expect("a heading").clone();
+        let column = names.iter().position(|column| column == "completion_s");
+        let row = table.records().next().expect("a run").expect("a row");
+        row[column.expect("a column")]
+            .parse::<f64>()
+            .expect("it completes")
+    };
+    let difference = completion(", --sees") - completion("");
+    assert!((difference - 60.0).abs() < 1e-6, "{difference}");
+}

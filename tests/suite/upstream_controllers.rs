@@ -165,6 +165,236 @@ fn instructed(table: &Path) -> Vec<String> {
     rows.into_iter().map(|(_, cluster)| cluster).collect()
 }
 
+/// Two rings of `each` clusters over links of different rates.
+fn rings(each: u32) -> String {
+    let ring = |name: &str, label: &str| {
+        format!(
+            "  - {{name: '{name}-{{01..{each:02}}}', nodes: 1, labels: {{ring: {label}}}, \
+             downlink: {{median: 40 Mbit/s, sigma: 0.8}}, rtt: {{median: 30 ms, sigma: 0.4}}}}\n"
+        )
+    };
+    ring("a", "canary") + &ring("b", "rest")
+}
+
+/// An experiment of `fleet` with a strategy of `product` twice: natively, and with the product's own controller.
+fn both(product: &str, strategy: &str, fleet: &str, others: &str) -> String {
+    format!(
+        "
+name: both
+replicates: 1
+horizon: 2h
+fleet:
+{fleet}
+registry: {{egress: 2 Gbit/s}}
+release:
+  images:
+    - name: app
+      manifest: {{layers: [{{size: 60 MB}}, {{size: 20 MB}}]}}
+      previous: {{layers: [{{size: 60 MB}}, {{size: 19 MB}}]}}
+  workloads:
+    - {{kind: Deployment, image: app, replicas: 2, start: {{median: 6 s, sigma: 0.7}}, readiness: {{period: 5 s}}}}
+strategies:
+  native: {{{product}: {{{strategy}}}}}
+  upstream: {{{product}: {{{strategy}, controller: upstream}}}}
+{others}
+"
+    )
+}
+
+/// What a run shows, as far as both controllers must agree on it.
+#[derive(Debug)]
+struct Shown {
+    outcome: String,
+    held_by: String,
+    told: usize,
+    done: u64,
+    exposed: u64,
+    peak_pulls: u64,
+    completion_s: Option<f64>,
+    reported_s: Option<f64>,
+}
+
+/// The native run and the upstream one, and what the program prints to standard error.
+fn run_both(programs: &Path, experiment: &str, files: &[(&str, &str)]) -> (Shown, Shown, String) {
+    let mut all = vec![("experiment.yaml", experiment)];
+    all.extend(files);
+    let folder = folder_with(&all);
+    let (code, messages) = run(folder.path(), programs, &["--out", "out"]);
+    assert_eq!(code, Some(0), "{messages}");
+    let rows = |name: &str| -> Vec<std::collections::HashMap<String, String>> {
+        let mut table = csv::Reader::from_path(folder.path().join("out").join(name)).expect(name);
+        table.deserialize().map(|row| row.expect("a row")).collect()
+    };
+    let (runs, clusters) = (rows("runs.csv"), rows("clusters.csv"));
+    let shown = |variant: &str| {
+        let row = runs
+            .iter()
+            .find(|row| row["variant"] == variant)
+            .expect("a run");
+        let number = |name: &str| row[name].parse::<u64>().expect("a count");
+        let time = |name: &str| row[name].parse::<f64>().ok();
+        Shown {
+            outcome: row["outcome"].clone(),
+            held_by: row["held_by"].clone(),
+            told: clusters
+                .iter()
+                .filter(|row| row["variant"] == variant && !row["told_s"].is_empty())
+                .count(),
+            done: number("targets_done"),
+            exposed: number("exposed_targets"),
+            peak_pulls: number("peak_pulls"),
+            completion_s: time("completion_s"),
+            reported_s: time("reported_s"),
+        }
+    };
+    (shown("native"), shown("upstream"), messages)
+}
+
+/// Asserts that both are alike, and their times within 1 % and a second.
+fn agree(native: &Shown, upstream: &Shown) {
+    let counts = |shown: &Shown| {
+        (
+            shown.outcome.clone(),
+            shown.told,
+            shown.done,
+            shown.exposed,
+            shown.peak_pulls,
+        )
+    };
+    assert_eq!(counts(native), counts(upstream), "{native:?} {upstream:?}");
+    for (ours, theirs) in [
+        (native.completion_s, upstream.completion_s),
+        (native.reported_s, upstream.reported_s),
+    ] {
+        assert_eq!(ours.is_some(), theirs.is_some(), "{native:?} {upstream:?}");
+        let (ours, theirs) = (ours.unwrap_or_default(), theirs.unwrap_or_default());
+        assert!(
+            (ours - theirs).abs() <= 1.0 + 0.01 * ours,
+            "{native:?} {upstream:?}"
+        );
+    }
+}
+
+#[test]
+fn beside_clusters_that_crash_fleets_own_controller_is_heard_to_its_end() {
+    let Some(programs) = programs() else { return };
+    let faults = "faults: {defect: {share: 25%, kind: crashes}}";
+    let text = both("rancherFleet", "file: fleet.yaml", &rings(4), faults);
+    let bundle = "{defaultNamespace: app, rolloutStrategy: {maxUnavailable: 2}}";
+    let (native, upstream, _) = run_both(&programs, &text, &[("fleet.yaml", bundle)]);
+    agree(&native, &upstream);
+    assert_eq!(native.held_by, upstream.held_by);
+    assert!(
+        native.exposed > 0 && native.outcome == "stalled",
+        "{native:?}"
+    );
+}
+
+#[test]
+fn partitions_by_cluster_group_reach_fleets_own_controller() {
+    let Some(programs) = programs() else { return };
+    let groups = "clusterGroups:
+  - {name: first, selector: {matchLabels: {ring: canary}}, labels: {tier: '1'}}
+  - {name: second, selector: {matchLabels: {ring: rest}}}";
+    let text = both("rancherFleet", "file: fleet.yaml", &rings(6), groups);
+    let bundle = "{defaultNamespace: app, rolloutStrategy: {maxUnavailable: 25%, partitions: [
+        {name: one, clusterGroup: second},
+        {name: two, clusterGroupSelector: {matchLabels: {tier: '1'}}}]}}";
+    let (native, upstream, _) = run_both(&programs, &text, &[("fleet.yaml", bundle)]);
+    agree(&native, &upstream);
+    assert_eq!(
+        (native.outcome.as_str(), native.done),
+        ("complete", 12),
+        "{native:?}"
+    );
+}
+
+#[test]
+fn a_ring_that_is_back_after_all_retries_is_updated_natively_and_by_argo_cds_own_controller() {
+    let Some(programs) = programs() else { return };
+    let faults = "faults: {regional: [{selector: {matchLabels: {ring: canary}}, \
+                  windows: [{from: 0 s, for: 15 min}], cuts: management}]}";
+    let strategy = "file: applicationset.yaml";
+    let text = both("argoCd", strategy, &rings(5), faults);
+    let (native, upstream, _) = run_both(&programs, &text, &[("applicationset.yaml", SET)]);
+    agree(&native, &upstream);
+    assert_eq!(
+        (native.outcome.as_str(), native.done),
+        ("complete", 10),
+        "{native:?}"
+    );
+}
+
+#[test]
+fn a_peak_of_argo_cd_that_depends_on_milliseconds_has_a_note() {
+    let Some(programs) = programs() else { return };
+    // The first step's clusters come last by name, and ten Applications are written at a time.
+    let fleet = rings(8)
+        .replace("name: 'a-", "name: 'z-")
+        .replace("name: 'b-", "name: 'a-");
+    let strategy = "file: applicationset.yaml, concurrentApplicationUpdates: 10";
+    let text = both("argoCd", strategy, &fleet, "");
+    let (native, upstream, messages) = run_both(&programs, &text, &[("applicationset.yaml", SET)]);
+    assert!(
+        messages.contains(
+            "note: native, upstream: the peak and the start of steps depend on milliseconds"
+        ),
+        "{messages}"
+    );
+    assert_eq!(
+        (native.done, upstream.done),
+        (16, 16),
+        "{native:?} {upstream:?}"
+    );
+}
+
+#[test]
+fn generators_that_argo_cds_own_controller_cannot_use_on_the_fleet_are_refused() {
+    let refused = |set: &str, fleet: &str| {
+        let text = both("argoCd", "file: applicationset.yaml", fleet, "");
+        let folder = folder_with(&[("experiment.yaml", &text), ("applicationset.yaml", set)]);
+        let check = fleetsim(folder.path())
+            .args(["check", "."])
+            .assert()
+            .code(2);
+        super::common::text(&check.get_output().stderr)
+    };
+    let set = |generators: &str| SET.replace("[{clusters: {}}]", generators);
+    let selected = set("[{clusters: {selector: {matchLabels: {ring: rest}}}}]");
+    let messages = refused(&selected, &rings(2));
+    assert!(
+        messages.contains("do not select 2 of 4 clusters (a-01, a-02)"),
+        "{messages}"
+    );
+    let messages = refused(&set("[{git: {repoURL: x}}]"), &rings(2));
+    assert!(
+        messages.contains("the generator `git` cannot be used with `controller: upstream`"),
+        "{messages}"
+    );
+    let behind = set("[{clusters: {}, selector: {matchLabels: {ring: rest}}}]");
+    let messages = refused(&behind, &rings(2));
+    assert!(
+        messages.contains("a `selector` behind a generator"),
+        "{messages}"
+    );
+    let agentless = rings(2) + "  - {name: new, registered: false}\n";
+    let messages = refused(SET, &agentless);
+    assert!(
+        messages.contains("`registered: false` of new"),
+        "{messages}"
+    );
+    // Generators that select the whole fleet are accepted.
+    let all = set("[{clusters: {selector: {matchExpressions: [
+        {key: ring, operator: In, values: [canary, rest]},
+        {key: argocd.argoproj.io/secret-type, operator: Exists}]}}}]");
+    let text = both("argoCd", "file: applicationset.yaml", &rings(2), "");
+    let folder = folder_with(&[("experiment.yaml", &text), ("applicationset.yaml", &all)]);
+    fleetsim(folder.path())
+        .args(["check", "."])
+        .assert()
+        .success();
+}
+
 #[test]
 fn a_controller_that_is_missing_is_named_with_the_command_that_builds_it() {
     let folder = experiment("{s: {rancherFleet: {file: fleet.yaml, controller: upstream}}}");

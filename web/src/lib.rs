@@ -104,8 +104,13 @@ pub extern "C" fn step() -> u32 {
         };
         let missing = exploration.missing();
         if let Some(run) = missing.first() {
-            let record = exploration.simulate(*run);
-            exploration.add(*run, record);
+            match exploration.simulate(*run) {
+                Ok(record) => exploration.add(*run, record),
+                Err(error) => {
+                    engine.answer = exploration.failure(&error);
+                    return 2;
+                }
+            }
         }
         if missing.len() > 1 {
             return 0;

@@ -13,7 +13,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::settings::UPSTREAM_KEYS;
-use super::{ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications};
+use super::{
+    ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications, generators,
+};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -113,11 +115,16 @@ impl Product for ArgoCdConfig {
     fn check(
         &self,
         path: &Path,
-        _: Fleet<'_>,
+        fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
         let file: ProductFile<ApplicationSetFile> =
             ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
+        if let Some(document) = &file.document
+            && self.controller == ControllerChoice::Upstream
+        {
+            generators::check(document, fleet, context);
+        }
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let spec = self.spec(file.value.spec);
         let checked = match file.document {

@@ -63,6 +63,7 @@ pub(super) fn application_set(
             options.refresh_grace_period
         ));
     }
+    warnings.extend(strategy.close_race(clusters));
     StrategyExplanation {
         summary,
         lines,

@@ -4,9 +4,11 @@
 
 mod agent;
 mod application_controller;
+mod close_races;
 mod config;
 mod controller;
 mod explain;
+mod generators;
 mod proposal_adapter;
 mod refresh;
 mod settings;
@@ -124,6 +126,14 @@ impl Strategy for ArgoCdStrategy {
             Change::Stop(_) | Change::Labels(..) => Ok(()),
             _ => Err("fleetsim's own scheduler for Argo CD takes `stop` and `relabel`".into()),
         }
+    }
+
+    fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {
+        self.close_race(&fleet.world.clusters).into_iter().collect()
+    }
+
+    fn zero_times(&self) -> Vec<String> {
+        self.application_controller.zero_times()
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

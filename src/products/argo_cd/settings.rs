@@ -164,6 +164,28 @@ impl ApplicationControllerSettings {
             .into()
     }
 
+    /// The settings that make comparisons and operations take no time, or hardly any.
+    pub(super) fn zero_times(&self) -> Vec<String> {
+        let times = [
+            ("tcpTimeout", self.tcp_timeout),
+            ("comparison", self.comparison),
+            ("idleSync", self.idle_sync),
+        ];
+        let mut zero = Vec::new();
+        for (name, time) in times {
+            if time.is_zero() {
+                zero.push(format!("applicationController.{name}"));
+            }
+        }
+        let of_a_sync = SimDuration::from_secs_f64(1.0 / self.syncs_per_second.get());
+        if of_a_sync < SimDuration::from_millis(1) {
+            zero.push(format!(
+                "applicationController.syncsPerSecond ({of_a_sync} for a sync)"
+            ));
+        }
+        zero
+    }
+
     /// API requests that a shard can save up.
     pub fn burst(&self) -> u32 {
         self.client_burst

@@ -100,7 +100,7 @@ impl<'s> CloudFoundryController<'s> {
             deployment,
             world,
             streams: run.streams,
-            client: ApiClient::new(run.control_loop, &run.streams, "API requests"),
+            client: ApiClient::new(run.control_loop, &run.streams, "API requests").drawing_sums(),
             runtime: Runtime::new(1),
             oldest: view.processes[0].id,
             view,
@@ -463,6 +463,10 @@ impl Controller for CloudFoundryController<'_> {
         for (number, deployment) in (1..).zip(&self.view.deployments) {
             log.show(deployment.conditions(&number.to_string(), self.deployment.rules));
         }
+    }
+
+    fn timer_kind(&self, number: u32) -> Option<&'static str> {
+        self.runtime.timer_kind(number, |()| "acts of people")
     }
 
     fn stages(&self) -> Vec<String> {

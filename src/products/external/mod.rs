@@ -96,6 +96,18 @@ impl Strategy for ExternalStrategy {
         Ok(())
     }
 
+    fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {
+        self.native
+            .as_ref()
+            .map_or_else(Vec::new, |native| native.notes(fleet))
+    }
+
+    fn zero_times(&self) -> Vec<String> {
+        self.native
+            .as_ref()
+            .map_or_else(Vec::new, |native| native.zero_times())
+    }
+
     fn command(&self) -> Option<&ProcessCommand> {
         Some(&self.command)
     }

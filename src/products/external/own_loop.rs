@@ -11,7 +11,9 @@ use crate::control_plane::{
     Agenda, Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits,
 };
 use crate::process::ProcessError;
-use crate::process::protocol::{Advanced, Instruction, News, ProcessCondition, ProcessMessage};
+use crate::process::protocol::{
+    Advanced, Instruction, News, ProcessCondition, ProcessMessage, SeenReadiness,
+};
 use crate::products::Run;
 use crate::results::PassRow;
 use crate::rollout::{Hold, ObjectCondition, Revision};
@@ -21,10 +23,19 @@ use crate::world::{ClusterId, Report};
 /// Timers of the world for the process.
 #[derive(Clone, Copy, Debug)]
 enum ProcessStep {
-    /// Instructions or approvals are due.
+    /// Instructions, approvals or seen targets are due.
     Acts,
     /// The process can know of a report.
     Knows(Report),
+}
+
+/// Instructions that are carried out at a time of the world, and targets that the product sees then.
+#[derive(Debug)]
+struct Arriving {
+    /// In nanoseconds.
+    at: u64,
+    instructions: Vec<Instruction>,
+    seen: Vec<SeenReadiness>,
 }
 
 /// A process with a control loop of its own. Its times are in nanoseconds.
@@ -36,8 +47,8 @@ pub(super) struct OwnLoopController<'r> {
     at: u64,
     /// It does nothing earlier, unless there is news.
     quiet_until: u64,
-    /// Instructions that are carried out at this time.
-    arriving: Option<(u64, Vec<Instruction>)>,
+    /// What the last answer leads to.
+    arriving: Option<Arriving>,
     agenda: Agenda<ProcessStep>,
     /// The earliest time of instructions or approvals that has a timer.
     timer: Option<u64>,
@@ -79,6 +90,7 @@ impl<'r> OwnLoopController<'r> {
             deploy,
             next,
             approvals,
+            seen,
             passes,
             conditions,
             completed,
@@ -93,12 +105,13 @@ impl<'r> OwnLoopController<'r> {
             format!("`next` must not be earlier than `now`, {now}")
         } else if deploy.is_empty()
             && approvals.is_empty()
+            && seen.is_empty()
             && completed.is_none()
             && failed.is_none()
             && now < until
         {
             format!(
-                "`now` must be `until`, {until}, when nothing is deployed, asked for, completed or failed"
+                "`now` must be `until`, {until}, when nothing is deployed, asked for, seen, completed or failed"
             )
         } else {
             self.at = now;
@@ -114,7 +127,11 @@ impl<'r> OwnLoopController<'r> {
             self.conditions.extend(conditions);
             self.session.instructed(&deploy)?;
             self.count(passes, !deploy.is_empty());
-            self.arriving = (!deploy.is_empty()).then_some((now, deploy));
+            self.arriving = (!deploy.is_empty() || !seen.is_empty()).then_some(Arriving {
+                at: now,
+                instructions: deploy,
+                seen,
+            });
             return Some(());
         };
         self.session.give_up(problem)
@@ -188,10 +205,16 @@ impl<'r> OwnLoopController<'r> {
     /// Instructions and approvals that are due are carried out.
     fn act(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.session.tell_approvals(now);
-        let Some((_, instructions)) = self.arriving.take_if(|(at, _)| *at <= now.as_nanos()) else {
+        let Some(arriving) = self.arriving.take_if(|of| of.at <= now.as_nanos()) else {
             return;
         };
-        for Instruction { target, revision } in instructions
+        for seen in arriving.seen {
+            if self.session.sees_ready(seen).is_some() {
+                plane.changed(ClusterId(seen.target));
+            }
+        }
+        for Instruction { target, revision } in arriving
+            .instructions
             .into_iter()
             .filter(|of| self.session.reaches(of.target))
         {
@@ -226,7 +249,7 @@ impl<'r> OwnLoopController<'r> {
 
     /// Sets the timer of what comes next, and hands over what the process did.
     fn settle(&mut self, plane: &mut Plane<'_>) {
-        let arriving = self.arriving.as_ref().map(|(at, _)| *at);
+        let arriving = self.arriving.as_ref().map(|of| of.at);
         let next = arriving
             .into_iter()
             .chain(self.session.approvals.next())
@@ -260,8 +283,10 @@ impl Controller for OwnLoopController<'_> {
             ControllerInput::Released | ControllerInput::Shown => {}
             ControllerInput::Report(report) => {
                 self.session.tell(report, now);
-                let known = now + SimDuration::from_nanos(self.session.lookahead);
-                self.agenda.add(known, ProcessStep::Knows(report), plane);
+                if !self.session.sees {
+                    let known = now + SimDuration::from_nanos(self.session.lookahead);
+                    self.agenda.add(known, ProcessStep::Knows(report), plane);
+                }
             }
             ControllerInput::Timer(number) => match self.agenda.take(number) {
                 Some(ProcessStep::Knows(report)) => {

@@ -9,24 +9,30 @@ use std::collections::BTreeMap;
 use rand_xoshiro::rand_core::Rng;
 use serde::de::DeserializeOwned;
 
-use super::ExternalStrategy;
 use super::approvals::Approvals;
+use super::{ExternalStrategy, LoopKeeper};
 use crate::control_plane::{Change, NOTHING, Plane};
+use crate::engine::Streams;
 use crate::process::protocol::{
-    Approval, Held, Hello, Instruction, Latency, News, ProcessCondition, ProcessMessage, Ready,
-    Release, StageTargets, Target,
+    Approval, ClientLimit, Group, Held, Hello, Instruction, Latency, News, ProcessCondition,
+    ProcessMessage, Ready, Release, SeenReadiness, StageTargets, Target,
 };
 use crate::process::{ChildProcess, ProcessError};
-use crate::products::Run;
+use crate::products::{FleetGroup, Run};
 use crate::rollout::{Hold, Revision};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{
+    ClusterId, ClusterSpec, DurationModel, NEW, OLD, ReleaseKind, Report, WorldSpec,
+};
 
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
 
 /// Answers without news in a row, beside one for each target, that may take less than [`LEAST_PROGRESS`].
 const MOST_ANSWERS: u32 = 10_000;
+
+/// Further answers for each target of a process that says what it sees: the target is ready, or not any more.
+const ANSWERS_OF_A_SEEN_TARGET: u32 = 2;
 
 /// In nanoseconds of virtual time.
 const LEAST_PROGRESS: u64 = 100_000_000_000;
@@ -56,6 +62,47 @@ struct Known {
     told: (u32, bool, bool),
     /// A person has taken it out of the rollout.
     deselected: bool,
+}
+
+/// The groups, as the first message describes them.
+fn groups(groups: &[FleetGroup]) -> Vec<Group<'_>> {
+    let mut described = Vec::new();
+    for (group, selector) in groups {
+        described.push(Group {
+            name: &group.name,
+            labels: &group.labels,
+            selector: selector.as_ref(),
+        });
+    }
+    described
+}
+
+/// Durations of requests that are equally likely, in nanoseconds and in rising order, with the mean of the model. Empty
+/// for a constant. They do not depend on the run.
+fn request_times(model: &DurationModel) -> Vec<u64> {
+    /// The durations, and the draws that each of them stands for.
+    const TIMES: usize = 200;
+    const DRAWS: usize = 50;
+    if matches!(model, DurationModel::Constant(_)) {
+        return Vec::new();
+    }
+    let mut stream = Streams::new(0, 0).stream("external", "request times");
+    let mut draws: Vec<f64> = (0..TIMES * DRAWS)
+        .map(|_| model.sample(&mut stream).as_secs_f64())
+        .collect();
+    draws.sort_by(f64::total_cmp);
+    let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+    let wanted = model.mean();
+    let factor = if mean > 0.0 && wanted.is_finite() {
+        wanted / mean
+    } else {
+        1.0
+    };
+    draws
+        .chunks(DRAWS)
+        .map(|chunk| chunk.iter().sum::<f64>() / DRAWS as f64 * factor)
+        .map(|seconds| SimDuration::from_secs_f64(seconds).as_nanos())
+        .collect()
 }
 
 /// A target, as the first message describes it.
@@ -112,6 +159,9 @@ pub(super) struct Session<'r> {
     pub(super) approvals: Approvals<'r>,
     /// Time from an event of the world until the process can know of it, in nanoseconds.
     pub(super) lookahead: u64,
+    /// The process says which targets its product sees as ready. Otherwise a target is ready when the process can know
+    /// of it.
+    pub(super) sees: bool,
     /// Answers in a row without news, and the virtual time of the first.
     answers: (u32, u64),
 }
@@ -132,6 +182,7 @@ impl<'r> Session<'r> {
             news: Vec::new(),
             approvals: Approvals::new(&strategy.approvals, run.streams),
             lookahead: 0,
+            sees: false,
             answers: (0, 0),
         };
         let hello = Hello {
@@ -156,12 +207,19 @@ impl<'r> Session<'r> {
             },
             latency: Latency {
                 request: run.control_loop.request.typical().as_nanos(),
+                requests: request_times(&run.control_loop.request),
                 watch: run.control_loop.watch_delay.as_nanos(),
             },
+            client: ClientLimit {
+                qps: run.control_loop.client_qps,
+                burst: run.control_loop.client_burst,
+            },
+            cluster_groups: groups(run.fleet.groups),
             settings: &strategy.settings,
+            seen: strategy.keeper == LoopKeeper::Process,
         };
         if let Some(ready) = session.ask::<Ready>(&ProcessMessage::Hello(hello), Some("ready")) {
-            session.lookahead = ready.lookahead;
+            (session.lookahead, session.sees) = (ready.lookahead, ready.sees);
             session.name_stages(ready);
         }
         session
@@ -224,7 +282,12 @@ impl<'r> Session<'r> {
             (*count, *since) = (0, now);
         }
         *count += 1;
-        let most = MOST_ANSWERS + self.clusters.len() as u32;
+        let of_target = if self.sees {
+            1 + ANSWERS_OF_A_SEEN_TARGET
+        } else {
+            1
+        };
+        let most = MOST_ANSWERS + of_target * self.clusters.len() as u32;
         if *count <= most {
             return Some(());
         }
@@ -363,6 +426,16 @@ impl<'r> Session<'r> {
         let known = &mut self.known[report.cluster.index()];
         let ready = report.ready && known.assigned == Some(report.applied);
         std::mem::replace(&mut known.ready, ready) != ready
+    }
+
+    /// The product sees a target as ready, or not any more. `None`: there is no such target, and the process was given
+    /// up.
+    pub(super) fn sees_ready(&mut self, seen: SeenReadiness) -> Option<()> {
+        let Some(known) = self.known.get_mut(seen.target as usize) else {
+            return self.unknown_target(seen.target);
+        };
+        known.ready = seen.ready && known.assigned == Some(Revision(seen.revision));
+        Some(())
     }
 
     pub(super) fn unavailable(&self) -> u64 {

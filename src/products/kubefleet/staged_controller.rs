@@ -323,6 +323,11 @@ impl Controller for StagedController<'_> {
         }
     }
 
+    fn timer_kind(&self, number: u32) -> Option<&'static str> {
+        let own = self.runtime.timer_kind(number, |_| "acts of people");
+        own.or_else(|| self.generator.timer_kind(number))
+    }
+
     fn stages(&self) -> Vec<String> {
         let mut stages = vec![String::new(); self.clusters.len()];
         for run in &self.runs {

@@ -120,6 +120,12 @@ pub(super) struct WorkGenerator {
 }
 
 impl WorkGenerator {
+    /// The purpose of a pending timer, in words. `None`: it is not of this controller.
+    pub(super) fn timer_kind(&self, number: u32) -> Option<&'static str> {
+        self.runtime
+            .timer_kind(number, |_| "steps of the work generator")
+    }
+
     /// The generator of a hub whose clusters run what is installed. It is the product's second controller. The first,
     /// that of the rollout, may read bindings from its cache; then it has read member clusters before, too.
     pub(super) fn new(run: &Run<'_>, reads_cache: bool) -> Self {

@@ -153,7 +153,7 @@ impl<'s> FleetController<'s> {
             clusters: views.collect(),
         };
         let is_new = world.release == ReleaseKind::Initial;
-        let client = |name| ApiClient::new(run.control_loop, &run.streams, name);
+        let client = |name| ApiClient::new(run.control_loop, &run.streams, name).drawing_sums();
         let old_secret = ValuesSecret {
             created: SimTime::ZERO,
             owned: Some(SimTime::ZERO),
@@ -417,6 +417,15 @@ impl Controller for FleetController<'_> {
         log.show(RancherFleet::git_repo_conditions(
             NAME, &bundle[0], &self.view,
         ));
+    }
+
+    fn timer_kind(&self, number: u32) -> Option<&'static str> {
+        self.runtime.timer_kind(number, |step| match step {
+            FleetStep::Created(_) => "created deployments that the controllers see",
+            FleetStep::Displayed => "patched displays that the controller sees",
+            FleetStep::Removed(_) | FleetStep::Gone(_) => "removals of a cluster",
+            FleetStep::Registered(_) => "registrations of a cluster",
+        })
     }
 
     fn stages(&self) -> Vec<String> {

@@ -9,7 +9,9 @@
 mod luck;
 mod products;
 mod strategies;
+mod unbinding_limits;
 mod world;
+mod zero_times;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

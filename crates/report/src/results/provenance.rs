@@ -23,7 +23,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// The version of the model: raised by every change after which an experiment has other results. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results
 /// change and this does not.
-pub const MODEL_VERSION: u32 = 13;
+pub const MODEL_VERSION: u32 = 14;
 
 /// The file of a results folder with every setting in force.
 pub const RESOLVED_FILE: &str = "resolved.yaml";

@@ -52,6 +52,47 @@ pub enum Event {
     TransfersEnd,
 }
 
+impl Event {
+    /// Whether a controller or its driver caused it, and not the world.
+    #[must_use]
+    pub const fn is_of_driver(&self) -> bool {
+        matches!(self, Self::Driver(_))
+    }
+
+    /// What happens, in words for a count of such events.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Driver(event) => event.kind(),
+            Self::Fault(_) => "failures and repairs",
+            Self::Agent(AgentEvent::InstructionArrives(_)) => "instructions that reach an agent",
+            Self::Agent(AgentEvent::Applied(_)) => "ends of an apply",
+            Self::Agent(AgentEvent::ReadinessDue(_)) => "looks of an agent at readiness",
+            Self::Agent(AgentEvent::ReportArrives(_)) => "reports of an agent",
+            Self::Workload(WorkloadEvent::PodSync(_)) => "retries of a pod after a failed pull",
+            Self::Workload(WorkloadEvent::Crashed(_)) => "crashes of a container",
+            Self::Workload(WorkloadEvent::Restart(_)) => "restarts of a container",
+            Self::Workload(_) => "changes of a pod",
+            Self::Request(_, _, RequestEvent::Retry) => "retries of a request",
+            Self::Request(..) => "requests of a pull",
+            Self::Pull(..) => "steps of a pull",
+            Self::DiskChanges(_) => "changes of a node's disk",
+            Self::Distribution(_) => "steps of the distribution of images",
+            Self::RegistryWindow { .. } => "windows of a registry",
+            Self::RegistryLoad { .. } => "changes of a registry's load",
+            Self::TransfersEnd => "ends of transfers",
+        }
+    }
+
+    /// Whether it is there only because a host has limits, and changes nothing that is measured.
+    pub(crate) const fn only_checks_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::Request(_, _, RequestEvent::Arrives(_) | RequestEvent::Served(_))
+        )
+    }
+}
+
 /// A change of what a registry may send, or sends to clients outside of the fleet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadEvent {
@@ -78,6 +119,20 @@ pub enum DriverEvent {
     Hold(ClusterId, bool),
     /// The controller's cache shows what a person has changed, by its number in the list of changes.
     PersonActs(u32),
+}
+
+impl DriverEvent {
+    /// What happens, in words for a count of such events.
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Released => "releases",
+            Self::Seen(_) => "reports that the controller sees",
+            Self::Timer(_) => "timers of the controller",
+            Self::Instruct(..) => "instructions of the controller",
+            Self::Hold(..) => "pauses of a deployment",
+            Self::PersonActs(_) => "acts of people",
+        }
+    }
 }
 
 /// A failure or its repair.

@@ -103,6 +103,8 @@ pub struct World<'s> {
     reports: Vec<Report>,
     /// Pending events of pods that can never become ready.
     inert_events: usize,
+    /// Events so far that only checked a limit.
+    limit_checks: u64,
     watches_progress: bool,
     /// Of pulls that real machines carry out. `None`: they are simulated.
     orders: Option<Box<PullOrders>>,
@@ -149,6 +151,7 @@ impl<'s> World<'s> {
             totals: Totals::default(),
             reports: Vec::new(),
             inert_events: 0,
+            limit_checks: 0,
             watches_progress: false,
             orders: None,
             catalog,
@@ -173,7 +176,12 @@ impl<'s> World<'s> {
 
     /// Handles an event.
     pub fn handle(&mut self, event: Event, queue: &mut Queue) {
-        self.meter.advance(queue.now());
+        if event.only_checks_limit() {
+            // What is measured does not depend on whether a host has limits.
+            self.limit_checks += 1;
+        } else {
+            self.meter.advance(queue.now());
+        }
         match event {
             Event::Driver(_) => {}
             Event::Fault(event) => self.handle_fault(event, queue),
@@ -244,6 +252,12 @@ impl<'s> World<'s> {
         queue.len() == inert && !self.awaits_repair()
     }
 
+    /// Whether failures, or their ends, are still to come.
+    #[must_use]
+    pub const fn expects_failures(&self) -> bool {
+        self.faults.pending_events > 0
+    }
+
     /// Whether the cluster can be reached.
     #[must_use]
     pub fn is_online(&self, cluster: ClusterId) -> bool {
@@ -260,6 +274,12 @@ impl<'s> World<'s> {
     #[must_use]
     pub const fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// Events so far that only checked a limit. A world without that limit has all other events, and not these.
+    #[must_use]
+    pub const fn limit_checks(&self) -> u64 {
+        self.limit_checks
     }
 
     /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.

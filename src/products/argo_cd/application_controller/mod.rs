@@ -7,7 +7,7 @@
 //! run.
 //!
 //! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again
-//!   (up to v3.5.1; later a retry only queues the operation), when its cluster reports something new, and when it is
+//!   (read in v3.5.7, where the operation is queued after that comparison, here at the same time), when its cluster reports something new, and when it is
 //!   refreshed ([`super::refresh`]). Comparisons share `--status-processors`. Each of them counts as a comparison with
 //!   the newest revision; the product's own, after a change in the cluster, does not move `reconciledAt`.
 //! - Synced: the cluster has applied what the source says. Healthy: all of it is ready. Degraded: a Deployment has
@@ -161,6 +161,22 @@ enum ApplicationStep {
     Refresh,
 }
 
+impl ApplicationStep {
+    /// What happens, in words for a count of such steps.
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Written => "writes of an Application that the application controller sees",
+            Self::Requested => "requests of an operation",
+            Self::Begins => "begins of an operation",
+            Self::Seen(_) => "statuses of an Application that the ApplicationSet controller sees",
+            Self::RequestsMade | Self::AttemptEnds => "attempts of an operation",
+            Self::Again => "retries of an operation",
+            Self::Compared => "comparisons",
+            Self::Refresh => "refreshes",
+        }
+    }
+}
+
 /// The application controller with the applications of one set.
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
@@ -311,6 +327,12 @@ impl ApplicationController {
             .iter()
             .flat_map(|shard| &shard.operations.waiting);
         self.agenda.iter().all(is_hopeless) && waiting.all(|&application| is_endless(application))
+    }
+
+    /// The purpose of a pending timer, in words. `None`: it is not of this controller.
+    pub(super) fn timer_kind(&self, number: u32) -> Option<&'static str> {
+        let (_, step) = self.agenda.peek(number)?;
+        Some(step.kind())
     }
 
     /// Has an application compared as soon as a worker is free; requests before that are one.

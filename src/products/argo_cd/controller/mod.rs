@@ -386,6 +386,15 @@ impl Controller for ArgoCdController<'_> {
         (0..self.view.set.len() as u32).map(stage).collect()
     }
 
+    fn timer_kind(&self, number: u32) -> Option<&'static str> {
+        let of_set = |step: &SetStep| match step {
+            SetStep::Seen => "writes of the set that its controller sees",
+            SetStep::Answered => "answers to writes of the ApplicationSet controller",
+        };
+        let of_set = self.view.queue.timer_kind(number, of_set);
+        of_set.or_else(|| self.application_controller.timer_kind(number))
+    }
+
     /// A pass writes the rows up to twice: after their update, and after promotion.
     fn show(&mut self, log: &mut StatusLog) {
         let [before, after] = self.scheduler.row_conditions(NAME, &self.status);

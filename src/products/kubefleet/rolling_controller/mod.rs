@@ -254,6 +254,11 @@ impl Controller for RollingController<'_> {
         self.scheduler.hold(&self.view)
     }
 
+    fn timer_kind(&self, number: u32) -> Option<&'static str> {
+        let own = self.runtime.timer_kind(number, |_| "timers of the rollout");
+        own.or_else(|| self.generator.timer_kind(number))
+    }
+
     fn stages(&self) -> Vec<String> {
         vec![String::new(); self.clusters.len()]
     }

@@ -84,6 +84,18 @@ pub enum ReadinessSpec {
     Looks(LookSpec),
 }
 
+impl ReadinessSpec {
+    /// The typical time until a change of readiness is reported, at the earliest.
+    #[must_use]
+    pub fn shortest(&self) -> SimDuration {
+        match self {
+            Self::Delay(delay) => delay.typical(),
+            Self::Debounce(debounce) => debounce.delay,
+            Self::Looks(looks) => looks.fixed_delay,
+        }
+    }
+}
+
 /// An agent that collects events for some time before it reports.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]

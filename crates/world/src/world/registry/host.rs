@@ -68,6 +68,17 @@ impl Host {
         self.spec.connections.is_some() || self.spec.workers.is_some()
     }
 
+    /// Whether a request that the bucket lets through would wait for a connection or a worker.
+    pub(crate) fn would_wait(&self) -> bool {
+        if !self.holds_requests() {
+            return false;
+        }
+        match self.spec.connections {
+            Some(limit) if self.open >= limit.max => limit.excess == Excess::Queue,
+            _ => self.spec.workers == Some(self.serving),
+        }
+    }
+
     /// Scales the bucket's rate from `now` on.
     pub(super) fn set_rate(&mut self, now: SimTime, share: f64) {
         if let Some(bucket) = &mut self.bucket {

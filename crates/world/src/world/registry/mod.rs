@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | requests, hosts and responses |
 //! | `host` | one host: token bucket, connections, workers |
+//! | `in_flight` | requests between their sending and the end of their service |
 //! | `quota` | images that may be pulled per time window |
 //! | `windows` | outages and brownouts, and egress that falls under load |
 //! | `burst` | an allowance of bytes above a baseline |
@@ -16,6 +17,7 @@
 
 pub(crate) mod burst;
 pub(crate) mod host;
+pub(crate) mod in_flight;
 pub(crate) mod load_spec;
 mod other_load;
 pub(super) mod presets;
@@ -33,6 +35,7 @@ use crate::world::token_bucket::TokenBucket;
 use burst::Burst;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use host::{Admission, Host, Ticket};
+use in_flight::RequestsInFlight;
 use other_load::Others;
 use quota::QuotaWindow;
 use request::{HostRole, Request};
@@ -43,6 +46,8 @@ use spec::RegistrySpec;
 pub(crate) struct Registry<'s> {
     pub spec: &'s RegistrySpec,
     hosts: [Host; 3],
+    /// Requests to the hosts that have limits.
+    pub(crate) in_flight: RequestsInFlight,
     manifests: Option<TokenBucket>,
     blob_requests: Option<TokenBucket>,
     quota: Option<QuotaWindow>,
@@ -77,6 +82,7 @@ impl<'s> Registry<'s> {
                 Host::new(&spec.token),
                 Host::new(&spec.blobs.host),
             ],
+            in_flight: RequestsInFlight::default(),
             manifests: spec.manifest_limit.map(TokenBucket::new),
             blob_requests: spec.blob_limit.map(TokenBucket::new),
             quota: spec.pull_quota.map(QuotaWindow::new),
@@ -166,7 +172,7 @@ impl<'s> Registry<'s> {
             .min_by(|a, b| a.get().total_cmp(&b.get()))
     }
 
-    /// A request reaches a host without any limit.
+    /// A request is sent to a host.
     pub(super) fn count(&mut self, role: HostRole) {
         self.requests += u64::from(role == HostRole::Api);
     }
@@ -179,7 +185,6 @@ impl<'s> Registry<'s> {
         cluster: ClusterId,
         now: SimTime,
     ) -> Admission {
-        self.count(role);
         let admission = if role == HostRole::Api && !self.api_limits_allow(ticket.1, cluster, now) {
             Admission::TooMany
         } else {

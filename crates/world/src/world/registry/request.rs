@@ -1,7 +1,7 @@
 //! Requests of a container runtime to a registry, its hosts, and their responses.
 
 /// One request of a pull, in the order in which they are sent.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Request {
     /// The first HEAD, answered with 401 and the address of the token service.
     Challenge,
@@ -36,7 +36,7 @@ impl Request {
 }
 
 /// Which of a registry's hosts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum HostRole {
     /// Manifests, and redirects to blobs.
     Api,

@@ -15,6 +15,7 @@ use crate::world::World;
 use crate::world::event::{Event, Queue};
 use crate::world::registry::Registry;
 use crate::world::registry::host::Ticket;
+use crate::world::registry::in_flight::HostRequest;
 use crate::world::registry::request::HostRole;
 use fleetsim_units::{BytesPerSec, SimTime};
 
@@ -124,6 +125,12 @@ impl World<'_> {
         for (role, (pull, request)) in
             self.registries[from].switch_window(window, begins, queue.now())
         {
+            let asked = HostRequest {
+                pull,
+                request,
+                host: role,
+            };
+            self.registries[from].in_flight.remove(asked);
             self.dial(pull, request, role, queue);
         }
         let all = 0..self.nodes.len();

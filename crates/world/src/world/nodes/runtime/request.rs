@@ -18,6 +18,7 @@ use crate::world::ids::PullId;
 use crate::world::nodes::pull_progress::Fetch;
 use crate::world::nodes::runtime::retries::{Next, Tries};
 use crate::world::registry::host::Admission;
+use crate::world::registry::in_flight::{HostRequest, InFlight};
 use crate::world::registry::request::{HostRole, Request, Response};
 use crate::world::registry::tcp;
 use crate::world::transfers::payload::{BlobSource, Payload, Routing};
@@ -25,6 +26,16 @@ use fleetsim_units::{Bytes, SimDuration, SimTime};
 
 /// Time from the first try to connect to the second. Source: RFC 6298, section 2; Linux doubles it each time.
 const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
+
+/// The way to a host, or back.
+fn one_way(rtt: SimDuration) -> SimDuration {
+    rtt.mul_f64(0.5)
+}
+
+/// A host has served a request.
+fn served(asked: HostRequest) -> Event {
+    Event::Request(asked.pull, asked.request, RequestEvent::Served(asked.host))
+}
 
 impl World<'_> {
     pub(crate) fn handle_request(
@@ -36,13 +47,35 @@ impl World<'_> {
     ) {
         match event {
             // A pull that has ended still holds a place in a host.
-            RequestEvent::Served(host) => self.served(pull, request, host, queue),
+            RequestEvent::Served(host) => self.served(
+                HostRequest {
+                    pull,
+                    request,
+                    host,
+                },
+                queue,
+            ),
             RequestEvent::Response(host, response) => {
-                self.response_arrives(pull, request, host, response, queue);
+                self.response_arrives(
+                    HostRequest {
+                        pull,
+                        request,
+                        host,
+                    },
+                    response,
+                    queue,
+                );
             }
             RequestEvent::RampedUp => self.ramped_up(pull, request, queue),
+            RequestEvent::Arrives(host) => self.request_arrives(
+                HostRequest {
+                    pull,
+                    request,
+                    host,
+                },
+                queue,
+            ),
             _ if self.pulls[pull.index()].ended => {}
-            RequestEvent::Arrives(host) => self.request_arrives(pull, request, host, queue),
             RequestEvent::Retry => self.send(pull, request, queue),
             RequestEvent::Redial { host, since } => self.redial(pull, request, host, since, queue),
             RequestEvent::Upstream => self.contact_host(pull, request, request.first_host(), queue),
@@ -114,89 +147,150 @@ impl World<'_> {
         } else {
             SimDuration::ZERO
         };
+        let response = Event::Request(pull, request, RequestEvent::Response(host, Response::Ok));
         let is_needed = registry.tokens || !matches!(request, Request::Challenge | Request::Token);
-        let (after, event) = if is_needed && self.registries[from].is_limited(host) {
-            (rtt.mul_f64(0.5), RequestEvent::Arrives(host))
-        } else if is_needed {
-            // Without a limit the order of arrival has no effect, so one event replaces two.
-            self.registries[from].count(host);
-            (
-                rtt + self.service_time(pull, request, host),
-                RequestEvent::Response(host, Response::Ok),
-            )
-        } else {
-            (
-                SimDuration::ZERO,
-                RequestEvent::Response(host, Response::Ok),
-            )
+        if !is_needed {
+            queue.schedule_in(handshake, response);
+            return;
+        }
+        let asked = HostRequest {
+            pull,
+            request,
+            host,
         };
-        queue.schedule_in(handshake + after, Event::Request(pull, request, event));
+        self.registries[from].count(host);
+        let draw = self.next_draw(asked);
+        let service = self.service_time(asked, draw);
+        if !self.registries[from].is_limited(host) {
+            queue.schedule_in(handshake + (rtt + service), response);
+            return;
+        }
+        // It arrives before its response leaves, also where neither takes any time.
+        queue.schedule_in(
+            handshake + one_way(rtt),
+            Event::Request(pull, request, RequestEvent::Arrives(host)),
+        );
+        let response = queue.schedule_in(handshake + (rtt + service), response);
+        let in_flight = InFlight {
+            response: Some(response),
+            service,
+            draw,
+            service_end: None,
+        };
+        self.registries[from].in_flight.insert(asked, in_flight);
     }
 
-    fn request_arrives(
-        &mut self,
-        pull: PullId,
-        request: Request,
-        host: HostRole,
-        queue: &mut Queue,
-    ) {
-        if !self.is_reachable(pull) {
+    /// A request arrives at a host with limits, which decides on it.
+    ///
+    /// A cut of the network since it was sent makes no difference to a request that need not wait, as at a host without
+    /// limits.
+    fn request_arrives(&mut self, asked: HostRequest, queue: &mut Queue) {
+        let HostRequest {
+            pull,
+            request,
+            host,
+        } = asked;
+        let from = self.registry_of(pull);
+        if self.pulls[pull.index()].ended {
+            self.registries[from].in_flight.remove(asked);
+            return;
+        }
+        if !self.is_reachable(pull) && self.registries[from].host(host).would_wait() {
+            self.take_back_response(asked, queue);
+            self.registries[from].in_flight.remove(asked);
             self.dial(pull, request, host, queue);
             return;
         }
         let cluster = self.nodes[self.pulls[pull.index()].node.index()].cluster;
-        let from = self.registry_of(pull);
-        let response =
+        let refusal =
             match self.registries[from].arrives(host, (pull, request), cluster, queue.now()) {
-                Admission::Serve => return self.serve(pull, request, host, queue),
-                Admission::Wait => return,
+                Admission::Serve => return self.serve_immediately(asked, queue),
+                Admission::Wait => return self.take_back_response(asked, queue),
                 Admission::TooMany => Response::TooManyRequests,
                 Admission::Unavailable => Response::Unavailable,
             };
+        self.take_back_response(asked, queue);
+        self.registries[from].in_flight.remove(asked);
         queue.schedule_in(
-            self.rtt(pull).mul_f64(0.5),
-            Event::Request(pull, request, RequestEvent::Response(host, response)),
+            one_way(self.rtt(pull)),
+            Event::Request(pull, request, RequestEvent::Response(host, refusal)),
         );
     }
 
-    /// A host begins to serve a request.
-    fn serve(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
-        let service = self.service_time(pull, request, host);
-        let from = self.registry_of(pull);
-        if self.registries[from].host(host).holds_requests() {
-            queue.schedule_in(
-                service,
-                Event::Request(pull, request, RequestEvent::Served(host)),
-            );
-        } else {
-            let back = self.rtt(pull).mul_f64(0.5) + service;
-            queue.schedule_in(
-                back,
-                Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)),
-            );
+    /// A request does not get the response that was scheduled when it was sent.
+    fn take_back_response(&mut self, asked: HostRequest, queue: &mut Queue) {
+        let from = self.registry_of(asked.pull);
+        let in_flight = self.registries[from].in_flight.get_mut(asked);
+        if let Some(response) = in_flight.and_then(|in_flight| in_flight.response.take()) {
+            queue.cancel(response);
         }
     }
 
+    /// A host serves a request as soon as it has arrived.
+    fn serve_immediately(&mut self, asked: HostRequest, queue: &mut Queue) {
+        let from = self.registry_of(asked.pull);
+        if !self.registries[from].host(asked.host).holds_requests() {
+            self.registries[from].in_flight.remove(asked);
+        } else if let Some(in_flight) = self.registries[from].in_flight.get_mut(asked) {
+            in_flight.service_end = Some(queue.schedule_in(in_flight.service, served(asked)));
+        }
+    }
+
+    /// A host begins to serve a request that has waited.
+    fn serve_waiting(&mut self, asked: HostRequest, queue: &mut Queue) {
+        let from = self.registry_of(asked.pull);
+        let Some(InFlight { draw, .. }) = self.registries[from].in_flight.get_mut(asked).copied()
+        else {
+            unreachable!("a request that waits is in flight: {asked:?}");
+        };
+        let service = self.service_time(asked, draw);
+        let in_flight = InFlight {
+            response: None,
+            service,
+            draw,
+            service_end: Some(queue.schedule_in(service, served(asked))),
+        };
+        self.registries[from].in_flight.insert(asked, in_flight);
+    }
+
     /// A host has served a request: it takes the next one, and the response leaves.
-    fn served(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
+    fn served(&mut self, asked: HostRequest, queue: &mut Queue) {
+        let HostRequest {
+            pull,
+            request,
+            host,
+        } = asked;
         let from = self.registry_of(pull);
+        let Some(in_flight) = self.registries[from].in_flight.get_mut(asked) else {
+            return;
+        };
+        in_flight.service_end = None;
+        let has_waited = in_flight.response.is_none();
         let pulls = &self.pulls;
         let next = self.registries[from]
             .host(host)
             .worker_freed(|pull| !pulls[pull.index()].ended);
-        if let Some((next, request)) = next {
-            self.serve(next, request, host, queue);
+        if let Some((pull, request)) = next {
+            let next = HostRequest {
+                pull,
+                request,
+                host,
+            };
+            self.serve_waiting(next, queue);
         }
         let is_waited_for = !self.pulls[pull.index()].ended;
-        let answers = is_waited_for && self.is_reachable(pull);
+        let answers = is_waited_for && (!has_waited || self.is_reachable(pull));
         if !(answers && self.registries[from].sends_bytes(request, host)) {
             self.registries[from].close(host);
+            self.registries[from].in_flight.remove(asked);
         }
         self.admit_waiting(queue);
+        if !has_waited {
+            return;
+        }
         if answers {
-            let back = self.rtt(pull).mul_f64(0.5);
             queue.schedule_in(
-                back,
+                one_way(self.rtt(pull)),
                 Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)),
             );
         } else if is_waited_for {
@@ -213,15 +307,39 @@ impl World<'_> {
                 let Some((host, (pull, request))) = next else {
                     break;
                 };
-                self.serve(pull, request, host, queue);
+                let next = HostRequest {
+                    pull,
+                    request,
+                    host,
+                };
+                self.serve_waiting(next, queue);
             }
         }
     }
 
-    fn service_time(&mut self, pull: PullId, request: Request, host: HostRole) -> SimDuration {
-        let from = self.registry_of(pull);
+    /// The number of a request's service time among the draws of its node.
+    fn next_draw(&mut self, asked: HostRequest) -> u64 {
+        let node = &mut self.nodes[self.pulls[asked.pull.index()].node.index()];
+        let requests = if asked.host == HostRole::Blobs {
+            &mut node.blob_requests
+        } else {
+            &mut node.requests
+        };
+        let draw = *requests;
+        *requests += 1;
+        draw
+    }
+
+    /// The time to serve a request now, with the draw of this number.
+    fn service_time(&self, asked: HostRequest, draw: u64) -> SimDuration {
+        let HostRequest {
+            pull,
+            request,
+            host,
+        } = asked;
+        let registry = &self.registries[self.registry_of(pull)];
         let is_cold = match request {
-            Request::Layer(layer) if self.registries[from].sends_bytes(request, host) => {
+            Request::Layer(layer) if registry.sends_bytes(request, host) => {
                 let image = self.catalog.image(self.pulls[pull.index()].image);
                 !self
                     .transfers
@@ -229,34 +347,32 @@ impl World<'_> {
             }
             _ => false,
         };
-        let node = &mut self.nodes[self.pulls[pull.index()].node.index()];
-        let requests = if host == HostRole::Blobs {
-            &mut node.blob_requests
-        } else {
-            &mut node.requests
-        };
-        let nth = *requests;
-        *requests += 1;
-        self.registries[from].service_time(host, is_cold, &self.streams, node.key, nth)
+        let node = &self.nodes[self.pulls[pull.index()].node.index()];
+        registry.service_time(host, is_cold, &self.streams, node.key, draw)
     }
 
-    fn response_arrives(
-        &mut self,
-        id: PullId,
-        request: Request,
-        host: HostRole,
-        response: Response,
-        queue: &mut Queue,
-    ) {
+    fn response_arrives(&mut self, asked: HostRequest, response: Response, queue: &mut Queue) {
+        let HostRequest {
+            pull: id,
+            request,
+            host,
+        } = asked;
+        let from = self.registry_of(id);
+        // A host serves a request before the response arrives, also at the same instant.
+        let in_flight = self.registries[from].in_flight.get_mut(asked);
+        if let Some(end) = in_flight.and_then(|in_flight| in_flight.service_end) {
+            queue.cancel(end);
+            self.served(asked, queue);
+        }
+        let holds_connection = self.registries[from].in_flight.remove(asked);
         if self.pulls[id.index()].ended {
-            let from = self.registry_of(id);
-            if response == Response::Ok && self.registries[from].sends_bytes(request, host) {
+            if holds_connection {
                 self.registries[from].close(host);
                 self.admit_waiting(queue);
             }
             return;
         }
-        let retry_after = self.registries[self.registry_of(id)].spec.retry_after;
+        let retry_after = self.registries[from].spec.retry_after;
         let runtime = &self.spec.node.runtime;
         let next = match response {
             Response::Ok => return self.granted(id, request, host, queue),

@@ -1,0 +1,62 @@
+//! Whether the peak of a rollout depends on milliseconds.
+//!
+//! A pass writes the specs of Applications in the order of their names (`applicationset_controller.go` of
+//! argoproj/argo-cd, "Sort apps by name"), and an Application is compared some time after its spec was written. Until
+//! then its row still counts as Healthy. Where applications of a later step are written first, or several at a time,
+//! a pass may find the step before complete although some of its applications were not compared yet, and begin the
+//! later one. Which passes do so depends on latencies of single requests.
+//!
+//! Known by: rollouts that Argo CD's own controller drove with other latencies. With rings that are not in the order
+//! of names, peaks of 49 and of 68 applications came from one set; with equal latencies, fleetsim's own scheduler and
+//! the product's controller agree.
+
+use super::ArgoCdStrategy;
+use crate::rollout::argo_cd::Steps;
+use crate::world::ClusterSpec;
+
+impl ArgoCdStrategy {
+    /// A note if the peak depends on milliseconds.
+    pub(super) fn close_race(&self, clusters: &[ClusterSpec]) -> Option<String> {
+        if !self.is_rolling() {
+            return None;
+        }
+        let steps = self.spec.steps().ok()??;
+        let mut names = Vec::new();
+        let mut labels = Vec::new();
+        for (name, of_application) in self.applications(clusters) {
+            names.push(name);
+            labels.push(Some(of_application));
+        }
+        let plan = Steps::new(steps, &labels);
+        let is_several = plan.lists.iter().filter(|step| !step.is_empty()).count() > 1;
+        if !is_several {
+            return None;
+        }
+        let why = if follows_names(&plan, &names) {
+            if self.concurrent_updates <= 1 {
+                return None;
+            }
+            format!(
+                "{} Applications are written at a time",
+                self.concurrent_updates
+            )
+        } else {
+            "Argo CD writes Applications in the order of their names, and those of the steps are in another order"
+                .to_owned()
+        };
+        Some(format!(
+            "the peak and the start of steps depend on milliseconds: {why}, and until an Application is compared it \
+             counts as Healthy, so a step can begin before the one before it; other latencies can give another peak"
+        ))
+    }
+}
+
+/// Whether all applications of a step come before those of later steps in the order of names.
+fn follows_names(plan: &Steps, names: &[String]) -> bool {
+    let mut in_order: Vec<usize> = (0..names.len()).collect();
+    in_order.sort_by_key(|&application| &names[application]);
+    let steps = in_order
+        .into_iter()
+        .filter_map(|application| plan.step_of[application]);
+    steps.is_sorted()
+}

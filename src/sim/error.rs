@@ -1,0 +1,15 @@
+//! Why a run has no result.
+
+use super::progress_guard::NoProgress;
+use crate::process::ProcessError;
+
+/// Why a run has no result.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RunError {
+    /// The process that decides has failed.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The run goes on and on without progress.
+    #[error(transparent)]
+    NoProgress(#[from] NoProgress),
+}

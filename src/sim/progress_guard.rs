@@ -1,0 +1,215 @@
+//! Finds runs that go on without progress: their events repeat at one instant, or at instants that hardly differ.
+//!
+//! Parts of a simulation that take no time can answer each other without end. A controller without latencies may write
+//! an object again as soon as it sees its own write, and a container that crashes at its start may be started again
+//! immediately. The clock then stands, or creeps, and no horizon ends the run.
+//!
+//! Progress is what can happen only so often: virtual time that passes, a target that is instructed, more targets that
+//! are done than ever, an act of a person. A run fails when it has had many times as many events as one round of all
+//! its targets could need, within a second of virtual time and without any progress. The kinds of the events that follow
+//! are counted for the message.
+//!
+//! Left out: loops within one event, of which there are none, and runs that are slow but go on.
+
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
+
+use crate::scenario::Scenario;
+use crate::units::{SimDuration, SimTime};
+use crate::world::{Event, WorkloadKind, WorldSpec};
+
+/// Events without progress count together when they lie in as short a time. In a second, products write an object a few
+/// times at most: their statuses tell times in whole seconds.
+const SPAN: SimDuration = SimDuration::from_secs(1);
+
+/// Events of controllers without progress that any run may have, and how many more for each target. A target's first
+/// spec, comparison and status, and the passes that they start, are some twelve.
+const DRIVER_EVENTS: u64 = 20_000;
+const DRIVER_EVENTS_OF_A_TARGET: u64 = 50;
+
+/// The same of the world: of any run, of each pod, and of each try of a request of a node's pull.
+const WORLD_EVENTS: u64 = 1_000_000;
+const WORLD_EVENTS_OF_A_POD: u64 = 200;
+const WORLD_EVENTS_OF_A_TRY: u64 = 20;
+
+/// Events whose kinds are counted once there were too many.
+const COUNTED: u64 = 10_000;
+
+/// Kinds that a message names.
+const MOST_KINDS: usize = 6;
+
+/// The events of a run repeat without end.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "the run makes no progress: the same events repeat at {at} of virtual time\n  run: {run}\n  {events} events in {span}, \
+     without a target that is instructed or done\n  of the last {counted}: {kinds}\n  {}",
+    advice(zero)
+)]
+pub struct NoProgress {
+    /// Label of the run.
+    pub run: String,
+    /// When it was found.
+    pub at: SimTime,
+    /// The virtual time since the last progress.
+    pub span: SimDuration,
+    /// Events since then.
+    pub events: u64,
+    /// Events whose kinds were counted.
+    pub counted: u64,
+    /// The kinds of events that repeat, with their counts, the most frequent first.
+    pub kinds: String,
+    /// The settings that take no time.
+    pub zero: Vec<String>,
+}
+
+fn advice(zero: &[String]) -> String {
+    if zero.is_empty() {
+        return "no duration in the experiment is 0".to_owned();
+    }
+    format!(
+        "settings that take no time: {}; give at least one of them a duration, such as 1 ms",
+        zero.iter().join(", ")
+    )
+}
+
+/// What only grows as a run goes on.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct ProgressMark {
+    /// Promotions of a target to another revision than before.
+    pub(super) promotions: u64,
+    /// The most targets that were done at a time.
+    pub(super) done: usize,
+    /// Acts of people, and the release.
+    pub(super) acts: u64,
+}
+
+/// Counts the events of a run since its last progress.
+#[derive(Debug)]
+pub(super) struct ProgressGuard {
+    most_of_driver: u64,
+    most_of_world: u64,
+    of_driver: u64,
+    of_world: u64,
+    since: SimTime,
+    mark: ProgressMark,
+    /// The kinds of the last events, once there were too many.
+    kinds: Option<BTreeMap<String, u64>>,
+}
+
+impl ProgressGuard {
+    /// A guard of a run with so many nodes.
+    pub(super) fn new(scenario: &Scenario, nodes: u64) -> Self {
+        let targets = scenario.world.clusters.len() as u64;
+        Self {
+            most_of_driver: DRIVER_EVENTS + DRIVER_EVENTS_OF_A_TARGET * targets,
+            most_of_world: most_world_events(&scenario.world, nodes),
+            of_driver: 0,
+            of_world: 0,
+            since: SimTime::ZERO,
+            mark: ProgressMark::default(),
+            kinds: None,
+        }
+    }
+
+    /// Counts an event that happens. Returns whether [`Self::judge`] must be asked.
+    pub(super) fn count(&mut self, event: &Event) -> bool {
+        if event.is_of_driver() {
+            self.of_driver += 1;
+        } else {
+            self.of_world += 1;
+        }
+        self.of_driver > self.most_of_driver || self.of_world > self.most_of_world
+    }
+
+    /// There were many events: either there was progress, or their kinds are counted from here on. Returns whether
+    /// enough of them are known.
+    pub(super) fn judge(&mut self, now: SimTime, mark: ProgressMark, kind: &str) -> bool {
+        if mark != self.mark || now - self.since >= SPAN {
+            (self.of_driver, self.of_world, self.kinds) = (0, 0, None);
+            (self.since, self.mark) = (now, mark);
+            return false;
+        }
+        let kinds = self.kinds.get_or_insert_default();
+        if let Some(count) = kinds.get_mut(kind) {
+            *count += 1;
+        } else {
+            kinds.insert(kind.to_owned(), 1);
+        }
+        kinds.values().sum::<u64>() >= COUNTED
+    }
+
+    /// The error about what was counted.
+    pub(super) fn error(&self, run: &str, now: SimTime, scenario: &Scenario) -> NoProgress {
+        let kinds = self.kinds.iter().flatten();
+        let kinds = kinds
+            .sorted_by_key(|(_, count)| std::cmp::Reverse(**count))
+            .take(MOST_KINDS)
+            .map(|(kind, count)| format!("{count} {kind}"));
+        NoProgress {
+            run: run.to_owned(),
+            at: now,
+            span: now - self.since,
+            events: self.of_driver + self.of_world,
+            counted: COUNTED,
+            kinds: kinds.collect_vec().join(", "),
+            zero: zero_times(scenario),
+        }
+    }
+}
+
+/// The events that a world may have without progress: many times those of one round of all its pods and pulls.
+fn most_world_events(world: &WorldSpec, nodes: u64) -> u64 {
+    /// Requests of a pull beside those for its layers.
+    const OTHER_REQUESTS: usize = 6;
+    let clusters = world.clusters.len() as u64;
+    let mut pods = clusters;
+    for workload in &world.workloads {
+        pods += match workload.kind {
+            WorkloadKind::Deployment { replicas, .. } => u64::from(replicas) * clusters,
+            WorkloadKind::DaemonSet { .. } => nodes,
+        };
+    }
+    let mut requests = 0;
+    for image in &world.images {
+        requests += (image.layers.len() + OTHER_REQUESTS) as u64;
+    }
+    let runtime = &world.node.runtime;
+    let tries = u64::from(runtime.retry_429.attempts) + u64::from(runtime.retry_transport.attempts);
+    WORLD_EVENTS
+        + WORLD_EVENTS_OF_A_POD * pods
+        + (WORLD_EVENTS_OF_A_TRY * nodes * requests).saturating_mul(tries)
+}
+
+/// The settings of a scenario that take no time where others take some.
+fn zero_times(scenario: &Scenario) -> Vec<String> {
+    let agent = &scenario.platform.agent;
+    let node = &scenario.world.node;
+    let loops = &scenario.control_loop;
+    let times = [
+        ("controller.request", loops.request.typical()),
+        ("controller.watchDelay", loops.watch_delay),
+        ("agent.instructionDelay", agent.instruction_delay.typical()),
+        ("agent.apply", agent.apply.typical()),
+        ("agent.readiness", agent.readiness.shortest()),
+        ("agent.reportDelay", agent.report_delay.typical()),
+        ("node.errorRequeue", node.error_requeue.typical()),
+        ("node.imageBackoff.max", node.image_backoff.max),
+        (
+            "node.crashBackoff.max",
+            scenario.platform.restarts.backoff.max,
+        ),
+        ("node.startOverhead", node.start_overhead.typical()),
+    ];
+    let mut zero = scenario.strategy.zero_times();
+    for (name, time) in times {
+        if time.is_zero() {
+            zero.push(name.to_owned());
+        }
+    }
+    let mut workloads = scenario.world.workloads.iter();
+    if workloads.any(|workload| workload.start.typical().is_zero()) {
+        zero.push("release.workloads[].start".to_owned());
+    }
+    zero
+}

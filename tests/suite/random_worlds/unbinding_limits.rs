@@ -1,0 +1,230 @@
+//! A limit that never binds changes no byte: neither times, nor the order of events of one instant, nor their number.
+//!
+//! Each limit is taken out of a random world, and set so high that nothing reaches it. Both runs must be equal in
+//! every table. Worlds here have many events at equal times: their latencies are constants or zero.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use fleetsim::products::argo_cd::ArgoCdStrategy;
+use fleetsim::scenario::Variant;
+use fleetsim::sim;
+use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+use fleetsim::world::{
+    BurstSpec, ConnectionLimit, DistributionKind, DurationModel, Excess, HostSpec, OverloadSpec,
+    PodLimit, PullQuota, QuotaScope, RegistrySpec, RequestLimit, WorldSpec,
+};
+
+use super::strategies::Product;
+use super::variant;
+
+/// Random worlds for each limit.
+const SEEDS: u64 = 12;
+
+/// More than any run asks for.
+const MANY: u32 = 1_000_000_000;
+
+/// A limit: absent (`false`), or one that never binds.
+type SetLimit = fn(&mut Variant, bool);
+
+const LIMITS: [(&str, SetLimit); 17] = [
+    ("pull quota of an account", |variant, is_set| {
+        each_registry(variant, &|registry| {
+            registry.pull_quota = is_set.then_some(quota(QuotaScope::Account));
+        });
+    }),
+    ("pull quota of an address", |variant, is_set| {
+        each_registry(variant, &|registry| {
+            registry.pull_quota = is_set.then_some(quota(QuotaScope::Address));
+        });
+    }),
+    ("requests", |variant, is_set| {
+        each_host(variant, &|host| host.request_limit = is_set.then(requests));
+    }),
+    ("requests for manifests", |variant, is_set| {
+        each_registry(variant, &|registry| {
+            registry.manifest_limit = is_set.then(requests);
+        });
+    }),
+    ("requests for blobs", |variant, is_set| {
+        each_registry(variant, &|registry| {
+            registry.blob_limit = is_set.then(requests);
+        });
+    }),
+    ("connections, others refused", |variant, is_set| {
+        each_host(variant, &|host| {
+            host.connections = is_set.then_some(connections(Excess::Refuse));
+        });
+    }),
+    ("connections, others queued", |variant, is_set| {
+        each_host(variant, &|host| {
+            host.connections = is_set.then_some(connections(Excess::Queue));
+        });
+    }),
+    ("workers", |variant, is_set| {
+        each_host(variant, &|host| host.workers = is_set.then_some(MANY));
+    }),
+    ("blobs sent without overload", |variant, is_set| {
+        each_registry(variant, &|registry| {
+            registry.blobs.overload = is_set.then_some(OverloadSpec {
+                connections: MANY,
+                floor: Share::new(0.2),
+            });
+        });
+    }),
+    ("a burst of bytes", |variant, is_set| {
+        each_registry(variant, &|registry| {
+            registry.burst = is_set.then_some(BurstSpec {
+                bytes: Bytes::new(1 << 60),
+                baseline: BytesPerSec::new(registry.egress.get() / 2.0),
+            });
+        });
+    }),
+    ("the rate of a connection", |variant, is_set| {
+        each_registry(variant, &|registry| {
+            registry.per_connection = is_set.then(|| BytesPerSec::new(1e14));
+        });
+    }),
+    ("connections of a cache", |variant, is_set| {
+        if let DistributionKind::Cache(cache) = &mut world(variant).distribution.kind {
+            cache.upstream_connections = is_set.then_some(MANY);
+        }
+    }),
+    ("pulls of a kubelet", |variant, is_set| {
+        let node = &mut world(variant).node;
+        node.registry_pull_qps = if is_set { MANY } else { 0 };
+        node.registry_burst = MANY;
+    }),
+    ("parallel pulls of a kubelet", |variant, is_set| {
+        let node = &mut world(variant).node;
+        node.serialize_image_pulls = Some(false);
+        node.max_parallel_image_pulls = is_set.then_some(MANY);
+    }),
+    ("pods of a cluster", |variant, is_set| {
+        let limit = is_set.then_some(PodLimit {
+            rate: PerSecond::new(f64::from(MANY)),
+            burst: MANY,
+        });
+        let pods = &mut world(variant).pods;
+        (pods.creation, pods.scheduling) = (limit, limit);
+    }),
+    ("requests of a controller", |variant, is_set| {
+        let control_loop = &mut variant.scenario.control_loop;
+        control_loop.client_qps = if is_set { MANY } else { 0 };
+        control_loop.client_burst = MANY;
+    }),
+    (
+        "requests of the application controller",
+        |variant, is_set| {
+            let any: &dyn Any = &*variant.scenario.strategy;
+            if let Some(argo_cd) = any.downcast_ref::<ArgoCdStrategy>() {
+                let mut argo_cd = argo_cd.clone();
+                argo_cd.application_controller.client_qps = if is_set { MANY } else { 0 };
+                argo_cd.application_controller.client_burst = Some(MANY);
+                variant.scenario.strategy = Arc::new(argo_cd);
+            }
+        },
+    ),
+];
+
+fn world(variant: &mut Variant) -> &mut WorldSpec {
+    Arc::make_mut(&mut variant.scenario.world)
+}
+
+fn each_registry(variant: &mut Variant, change: &dyn Fn(&mut RegistrySpec)) {
+    let world = world(variant);
+    change(&mut world.registry);
+    for other in &mut world.registries {
+        change(&mut other.spec);
+    }
+}
+
+fn each_host(variant: &mut Variant, change: &dyn Fn(&mut HostSpec)) {
+    each_registry(variant, &|registry| {
+        for host in [
+            &mut registry.api,
+            &mut registry.token,
+            &mut registry.blobs.host,
+        ] {
+            change(host);
+        }
+    });
+}
+
+const fn quota(scope: QuotaScope) -> PullQuota {
+    PullQuota {
+        pulls: MANY,
+        per: SimDuration::from_hours(6),
+        scope,
+    }
+}
+
+fn requests() -> RequestLimit {
+    RequestLimit::new(PerSecond::new(f64::from(MANY)), MANY)
+}
+
+const fn connections(excess: Excess) -> ConnectionLimit {
+    ConnectionLimit { max: MANY, excess }
+}
+
+/// Makes events coincide: clusters are alike, and what takes time takes whole milliseconds or none.
+fn synchronise(variant: &mut Variant, step: SimDuration) {
+    variant.scenario.control_loop.request = DurationModel::Constant(step);
+    let world = world(variant);
+    for cluster in &mut world.clusters {
+        cluster.rtt = DurationModel::Constant(step);
+    }
+    each_host(variant, &|host| {
+        host.service_time = DurationModel::Constant(step);
+    });
+}
+
+#[test]
+fn a_limit_that_never_binds_changes_no_byte() {
+    let mut differ = Vec::new();
+    for (name, set) in LIMITS {
+        for seed in 0..SEEDS {
+            let product = Product::ALL[(seed % Product::ALL.len() as u64) as usize];
+            let mut without = variant(seed, product);
+            // An odd number of nanoseconds shows whether halves of a round trip add up.
+            match seed / Product::ALL.len() as u64 % 2 {
+                0 => synchronise(&mut without, SimDuration::ZERO),
+                _ => synchronise(&mut without, SimDuration::from_nanos(2_000_001)),
+            }
+            let mut with = without.clone();
+            set(&mut without, false);
+            set(&mut with, true);
+            let run = |variant: &Variant| {
+                let record = sim::run_in_detail(variant, seed, 0);
+                format!("{:?}", record.expect("the run ends"))
+            };
+            if run(&without) != run(&with) {
+                differ.push(format!("{name}, {product:?} with seed {seed}"));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+/// The case of the report: a quota of 10^9 pulls reordered what 500 nodes of equal latencies did at one instant.
+#[test]
+fn a_quota_that_nobody_reaches_does_not_reorder_the_requests_of_equal_nodes() {
+    let mut without = variant(3, Product::FleetOrBaseline);
+    synchronise(&mut without, SimDuration::from_millis(30));
+    let world = world(&mut without);
+    world.registry = RegistrySpec::unlimited(
+        BytesPerSec::new(1e8),
+        DurationModel::Constant(SimDuration::from_millis(5)),
+    );
+    world.registries.clear();
+    for image in &mut world.images {
+        image.registry = 0;
+    }
+    for cluster in &mut world.clusters {
+        cluster.nodes = 10.into();
+    }
+    let mut with = without.clone();
+    self::world(&mut with).registry.pull_quota = Some(quota(QuotaScope::Account));
+    let run = |variant: &Variant| sim::run_in_detail(variant, 1, 0).expect("the run ends");
+    assert_eq!(run(&without), run(&with));
+}
