@@ -15,8 +15,14 @@ use super::common::{fleetsim, folder_with, text};
 /// The longest time from a signal to the end.
 const PROMPT: Duration = Duration::from_secs(1);
 
-/// Enough for the program to be in the middle of its first run of [`large`], which takes many seconds.
-const UNTIL_MID_RUN: Duration = Duration::from_secs(3);
+/// Processor time after which the program is in the middle of its first run of [`large`], which takes many seconds.
+const UNTIL_MID_RUN: Duration = Duration::from_secs(2);
+
+/// A program that uses no processor for so long waits for a reader of its page.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// One tick of the processor times in `/proc`: Linux counts 100 in a second for every program.
+const TICK: Duration = Duration::from_millis(10);
 
 /// A rollout to 100,000 clusters, or to as many as `sweep` says.
 fn large(name: &str, replicates: u32, more: &str) -> String {
@@ -46,10 +52,43 @@ fn start(at: &Path, args: &[&str]) -> Child {
         .expect("started")
 }
 
-/// Sends a signal after some time, in which the program must not end. Returns its exit code and standard error.
+/// The processor time that a program has used. `None`: there is no `/proc`.
+fn processor_time(child: &Child) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    // The name of the program, in brackets, may have spaces. Behind it, the 12th and 13th fields are user and system time.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let times = fields.split_whitespace().skip(11).take(2);
+    let ticks: u32 = times.filter_map(|ticks| ticks.parse::<u32>().ok()).sum();
+    Some(TICK * ticks)
+}
+
+/// Waits until the program has worked for `work`, or waits itself. A busy machine gives it less processor than time.
+fn let_work(child: &mut Child, work: Duration) {
+    let mut most_used = Duration::ZERO;
+    let mut last_work = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        let Some(used) = processor_time(child) else {
+            std::thread::sleep(work);
+            return;
+        };
+        if used >= work {
+            return;
+        }
+        if used > most_used {
+            most_used = used;
+            last_work = Instant::now();
+        }
+        if last_work.elapsed() > IDLE {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal after some work, in which the program must not end. Returns its exit code and standard error.
 #[track_caller]
 fn interrupted(mut child: Child, after: Duration, signal: Signal) -> (Option<i32>, String) {
-    std::thread::sleep(after);
+    let_work(&mut child, after);
     if child.try_wait().expect("a child").is_some() {
         let output = child.wait_with_output().expect("it has ended");
         panic!("it ended too early: {}", text(&output.stderr));
