@@ -14,6 +14,8 @@ pub struct Reservations {
     /// Negative: tokens that are handed out and still to come.
     tokens: f64,
     filled: SimTime,
+    /// All tokens that were handed out, without those that came back.
+    handed_out: u64,
 }
 
 impl Reservations {
@@ -30,6 +32,7 @@ impl Reservations {
             burst,
             tokens: burst,
             filled: SimTime::ZERO,
+            handed_out: 0,
         }
     }
 
@@ -39,6 +42,11 @@ impl Reservations {
         let since = now.saturating_since(self.filled).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + since).min(self.burst) - 1.0;
         self.filled = self.filled.max(now);
+        self.handed_out += 1;
+        // A full bucket has a token for each caller so far, in whatever order their times are.
+        if self.handed_out as f64 <= self.burst {
+            return now;
+        }
         // Tokens that come between now and the latest call are not there yet.
         let tokens = self.tokens - (self.filled - now).as_secs_f64() * self.per_second;
         // A token that is complete except for rounding counts.
@@ -52,6 +60,7 @@ impl Reservations {
     /// Returns a token that is handed out and that nobody waits for any more.
     pub fn give_back(&mut self) {
         self.tokens += 1.0;
+        self.handed_out -= 1;
     }
 }
 
@@ -72,6 +81,14 @@ mod tests {
             SimTime::from_secs(100),
             "it is full again"
         );
+    }
+
+    #[test]
+    fn a_caller_of_an_earlier_time_does_not_wait_while_the_first_tokens_last() {
+        let mut bucket = Reservations::new(1000.0, 2);
+        let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
+        assert_eq!(bucket.reserve(at(500)), at(500));
+        assert_eq!(bucket.reserve(at(100)), at(100));
     }
 
     #[test]

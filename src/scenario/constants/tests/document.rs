@@ -55,6 +55,21 @@ const FIXED: &[(&str, &str, &str)] = &[
     ),
     (
         "products/external/session.rs",
+        "ANSWERS_OF_A_SEEN_TARGET",
+        "bound of a process's answers",
+    ),
+    (
+        "products/external/session.rs",
+        "DRAWS",
+        "numerical: draws that one duration of `hello` stands for",
+    ),
+    (
+        "products/external/session.rs",
+        "TIMES",
+        "numerical: durations in `hello`",
+    ),
+    (
+        "products/external/session.rs",
         "LEAST_PROGRESS",
         "a limit on processes that let no time pass",
     ),
