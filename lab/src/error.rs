@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fleetsim::results::ResultsError;
 use fleetsim::scenario::LoadError;
-use fleetsim::sim::RunError;
+use fleetsim::sim::RunFailure;
 
 /// Why a set-up was not measured.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub(crate) enum LabError {
     Results(#[from] ResultsError),
     /// A run has failed.
     #[error("{0}")]
-    Run(#[from] RunError),
+    Run(#[from] RunFailure),
     /// Ctrl-C or a request to end.
     #[error("interrupted; nothing of this set-up was written")]
     Interrupted,

@@ -100,8 +100,8 @@ impl ApiClient {
     }
 
     /// Requests that follow one another take a time that is drawn for all of them at once. It is for controllers that
-    /// make a request for every target in every pass. Whether there is a limit makes no difference to the draws: a limit
-    /// that never binds changes nothing.
+    /// make a request for every target in every pass. Whether there is a limit makes no difference to the draws: a
+    /// limit that never binds changes nothing.
     pub fn drawing_sums(self) -> Self {
         Self {
             draws_sums: true,

@@ -26,7 +26,7 @@ use crate::engine::Stop;
 use crate::report::{EXPLORED, ExploredPage, Results, explore_page, explored};
 use crate::results::{Provenance, RunRecord, Setting, Snippet, Tables, VariantInfo, VariantRecord};
 use crate::scenario::{Experiment, InputFile, LoadError, Overrides, Variant, load_again};
-use crate::sim::{self, RunError};
+use crate::sim::{self, RunFailure};
 use crate::study::{MOST_MEMORY, MemoryEstimate};
 use crate::units::{Bytes, counted};
 
@@ -467,7 +467,7 @@ impl Exploration {
     ///
     /// # Panics
     /// Never: nothing stops it.
-    pub fn simulate(&self, run: ExploredRun) -> Result<RunRecord, RunError> {
+    pub fn simulate(&self, run: ExploredRun) -> Result<RunRecord, RunFailure> {
         let record = self.simulate_until(run, &Stop::default())?;
         Ok(record.expect("nothing stops it"))
     }
@@ -480,13 +480,13 @@ impl Exploration {
         &self,
         (side, replicate): ExploredRun,
         stop: &Stop,
-    ) -> Result<Option<RunRecord>, RunError> {
+    ) -> Result<Option<RunRecord>, RunFailure> {
         sim::run_until(&self.variants[side], self.seed, replicate, stop)
     }
 
     /// The answer when a run has failed, as one line of JSON.
     #[must_use]
-    pub fn failure(&self, error: &RunError) -> String {
+    pub fn failure(&self, error: &RunFailure) -> String {
         let trouble = Trouble {
             at: String::new(),
             message: error.to_string(),

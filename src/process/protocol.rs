@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::rollout::label_selector::LabelSelector;
-
 /// A message to the process; it has exactly one answer.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -61,7 +59,7 @@ pub(crate) struct Hello<'a> {
     pub(crate) client: ClientLimit,
     /// Cluster groups of the experiment.
     #[serde(rename = "clusterGroups", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) cluster_groups: Vec<Group<'a>>,
+    pub(crate) cluster_groups: Vec<HelloGroup<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) settings: &'a BTreeMap<String, String>,
     /// Answers to `run` may say with [`Advanced::seen`] which targets the product sees as ready.
@@ -92,14 +90,14 @@ pub(crate) struct ClientLimit {
 
 /// A cluster group.
 #[derive(Debug, Serialize)]
-pub(crate) struct Group<'a> {
+pub(crate) struct HelloGroup<'a> {
     pub(crate) name: &'a str,
     /// Labels of the group's own object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: &'a BTreeMap<String, String>,
-    /// Which targets belong to it. `None`: none do.
+    /// The label selector of the targets that belong to it. `None`: none do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) selector: Option<&'a LabelSelector>,
+    pub(crate) selector: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Serialize)]

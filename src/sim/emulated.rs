@@ -7,7 +7,7 @@
 //! Left out: the time that the program itself takes for an event. The time of an event is when it was due, so a
 //! program that is late makes pulls look longer; the laboratory knows how late it was.
 
-use super::{RunError, Sim, conclude};
+use super::{RunFailure, Sim, conclude};
 use crate::engine::{End, EventQueue, Model, Observer};
 use crate::results::RunRecord;
 use crate::scenario::Variant;
@@ -17,7 +17,7 @@ use crate::world::{Event, PullError, PullId, PullOrder, Queue, Totals};
 /// Real machines that pull images, and the clock that they go by. It sees every event just before it happens.
 pub trait Laboratory: Observer<Event> {
     /// Why it cannot go on.
-    type Error: From<RunError>;
+    type Error: From<RunFailure>;
 
     /// Starts a pull.
     ///

@@ -5,7 +5,7 @@ use crate::process::ProcessError;
 
 /// Why a run has no result.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum RunError {
+pub enum RunFailure {
     /// The process that decides has failed.
     #[error(transparent)]
     Process(#[from] ProcessError),

@@ -41,7 +41,7 @@ use crate::world::{
 };
 pub use draws::draw_shares;
 pub use emulated::{Laboratory, Moment, run_emulated};
-pub use error::RunError;
+pub use error::RunFailure;
 pub use memory::{MemoryPart, memory_of_run};
 use past::Past;
 pub use past::{Continuation, RolloutSoFar, SeenState, SeenTarget, run_from};
@@ -55,7 +55,7 @@ use reach::{Obstacle, Reach};
 ///
 /// # Errors
 /// When the strategy is a process that fails, or when events repeat without end.
-pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunError> {
+pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunFailure> {
     run_observed(variant, seed, replicate, &mut ())
 }
 
@@ -63,7 +63,11 @@ pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, Ru
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_in_detail(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunError> {
+pub fn run_in_detail(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+) -> Result<RunRecord, RunFailure> {
     simulate(variant, seed, replicate, &mut (), true)
 }
 
@@ -76,7 +80,7 @@ pub fn run_observed<O: Observer<Event>>(
     seed: u64,
     replicate: u32,
     observer: &mut O,
-) -> Result<RunRecord, RunError> {
+) -> Result<RunRecord, RunFailure> {
     simulate(variant, seed, replicate, observer, false)
 }
 
@@ -89,7 +93,7 @@ pub fn run_until(
     seed: u64,
     replicate: u32,
     stop: &Stop,
-) -> Result<Option<RunRecord>, RunError> {
+) -> Result<Option<RunRecord>, RunFailure> {
     let mut queue = EventQueue::new();
     let label = format!("{}, replicate {replicate}", variant.label);
     let mut sim = Sim::new(&variant.scenario, &label, seed, replicate, &mut queue);
@@ -109,7 +113,7 @@ fn simulate<O: Observer<Event>>(
     replicate: u32,
     observer: &mut O,
     is_in_detail: bool,
-) -> Result<RunRecord, RunError> {
+) -> Result<RunRecord, RunFailure> {
     let scenario = &variant.scenario;
     let mut queue = EventQueue::new();
     let label = format!("{}, replicate {replicate}", variant.label);
@@ -129,7 +133,7 @@ fn conclude(
     end: End,
     variant: &Variant,
     replicate: u32,
-) -> Result<RunRecord, RunError> {
+) -> Result<RunRecord, RunFailure> {
     if let Some(error) = sim.endless.take() {
         return Err(error.into());
     }

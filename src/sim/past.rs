@@ -24,7 +24,7 @@
 //! that were ready and are not any more; outages that stand at the start of a run, which may cut off a target that was
 //! seen ready.
 
-use super::{RunError, Sim, conclude};
+use super::{RunFailure, Sim, conclude};
 use crate::control_plane::{Controller, SeenActs};
 use crate::engine::{self, EntityKey, EventQueue, Streams, dist};
 use crate::results::RunRecord;
@@ -112,7 +112,7 @@ pub fn run_from(
     seed: u64,
     replicate: u32,
     seen: &RolloutSoFar,
-) -> Result<Continuation, RunError> {
+) -> Result<Continuation, RunFailure> {
     let scenario = &variant.scenario;
     let mut queue = EventQueue::new();
     let mut sim = Sim::new(scenario, &variant.label, seed, replicate, &mut queue);

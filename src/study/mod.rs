@@ -25,7 +25,7 @@ use crate::results::{
     Journal, ResultsError, RunId, RunRecord, RunRow, VariantRecord, displayed_replicate,
 };
 use crate::scenario::{Experiment, LoadError, Precision, Variant};
-use crate::sim::{self, RunError};
+use crate::sim::{self, RunFailure};
 use details::Details;
 use precision::Looks;
 pub(crate) use queue::in_order;
@@ -39,7 +39,7 @@ pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};
 pub enum StudyError {
     /// Runs failed; at least one. The other runs were done and saved.
     #[error("{}{}", .0[0], more(.0.len() - 1))]
-    Runs(Vec<RunError>),
+    Runs(Vec<RunFailure>),
     /// Further runs belong to other shards. Those of this shard, as far as they can be known, were done and saved.
     #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
     OtherShards,
@@ -62,8 +62,8 @@ pub enum StudyError {
     Values(#[from] LoadError),
 }
 
-impl From<RunError> for StudyError {
-    fn from(error: RunError) -> Self {
+impl From<RunFailure> for StudyError {
+    fn from(error: RunFailure) -> Self {
         Self::Runs(vec![error])
     }
 }

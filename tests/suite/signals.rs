@@ -261,16 +261,18 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
 
 #[test]
 fn a_signal_while_runs_of_shards_are_simulated_again_ends_the_merge() {
-    // Of four runs, shards keep no details, so that merging simulates the displayed one again.
+    // Neither shard knows which of the four runs is displayed, so that merging simulates it again.
     let home = folder_with(&[(
         "large.yaml",
         &large("large", 4, "").replace("clusters: 100000", "clusters: 60000"),
     )]);
     let at = home.path();
-    let shard = fleetsim(at)
-        .args(["run", "large.yaml", "--shard", "1/1", "--out", "shards"])
-        .output();
-    assert!(shard.expect("run").status.success());
+    for shard in ["1/2", "2/2"] {
+        let shard = fleetsim(at)
+            .args(["run", "large.yaml", "--shard", shard, "--out", "shards"])
+            .output();
+        assert!(shard.expect("run").status.success());
+    }
     let child = start(at, &["merge", "shards", "--out", "out", "--threads", "1"]);
     let (code, messages) = interrupted(child, Duration::from_millis(700), Signal::INT);
     assert_eq!(code, Some(130), "{messages}");

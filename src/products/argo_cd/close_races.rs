@@ -11,7 +11,7 @@
 //! the product's controller agree.
 
 use super::ArgoCdStrategy;
-use crate::rollout::argo_cd::Steps;
+use crate::rollout::argo_cd::{RolloutStep, Steps, limit};
 use crate::world::ClusterSpec;
 
 impl ArgoCdStrategy {
@@ -28,11 +28,11 @@ impl ArgoCdStrategy {
             labels.push(Some(of_application));
         }
         let plan = Steps::new(steps, &labels);
-        let is_several = plan.lists.iter().filter(|step| !step.is_empty()).count() > 1;
-        if !is_several {
+        let syncing = syncing_steps(steps, &plan);
+        if syncing.iter().filter(|syncs| **syncs).count() < 2 {
             return None;
         }
-        let why = if follows_names(&plan, &names) {
+        let why = if follows_names(&plan, &syncing, &names) {
             if self.concurrent_updates <= 1 {
                 return None;
             }
@@ -51,12 +51,34 @@ impl ArgoCdStrategy {
     }
 }
 
-/// Whether all applications of a step come before those of later steps in the order of names.
-fn follows_names(plan: &Steps, names: &[String]) -> bool {
+/// For each step, whether the rollout ever syncs an application of it.
+fn syncing_steps(steps: &[RolloutStep], plan: &Steps) -> Vec<bool> {
+    let mut syncing = Vec::new();
+    for (step, applications) in steps.iter().zip(&plan.lists) {
+        let most = limit(step.max_update.as_ref(), applications.len()).applications;
+        let is_allowed = most.is_none_or(|most| most > 0);
+        syncing.push(is_allowed && !applications.is_empty());
+    }
+    syncing
+}
+
+/// Whether all applications of a step come before those of later steps in the order of names. Steps that sync nothing do
+/// not count.
+fn follows_names(plan: &Steps, syncing: &[bool], names: &[String]) -> bool {
     let mut in_order: Vec<usize> = (0..names.len()).collect();
     in_order.sort_by_key(|&application| &names[application]);
-    let steps = in_order
-        .into_iter()
-        .filter_map(|application| plan.step_of[application]);
-    steps.is_sorted()
+    let mut latest = 0;
+    for application in in_order {
+        let Some(step) = plan.step_of[application] else {
+            continue;
+        };
+        if !syncing[step as usize] {
+            continue;
+        }
+        if step < latest {
+            return false;
+        }
+        latest = step;
+    }
+    true
 }

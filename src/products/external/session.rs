@@ -14,7 +14,7 @@ use super::{ExternalStrategy, LoopKeeper};
 use crate::control_plane::{Change, NOTHING, Plane};
 use crate::engine::Streams;
 use crate::process::protocol::{
-    Approval, ClientLimit, Group, Held, Hello, Instruction, Latency, News, ProcessCondition,
+    Approval, ClientLimit, Held, Hello, HelloGroup, Instruction, Latency, News, ProcessCondition,
     ProcessMessage, Ready, Release, SeenReadiness, StageTargets, Target,
 };
 use crate::process::{ChildProcess, ProcessError};
@@ -65,13 +65,16 @@ struct Known {
 }
 
 /// The groups, as the first message describes them.
-fn groups(groups: &[FleetGroup]) -> Vec<Group<'_>> {
+fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
     let mut described = Vec::new();
     for (group, selector) in groups {
-        described.push(Group {
+        let selector = selector
+            .as_ref()
+            .map(|selector| serde_json::to_value(selector).expect("texts and lists"));
+        described.push(HelloGroup {
             name: &group.name,
             labels: &group.labels,
-            selector: selector.as_ref(),
+            selector,
         });
     }
     described

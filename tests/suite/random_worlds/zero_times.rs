@@ -10,7 +10,7 @@ use fleetsim::engine::Streams;
 use fleetsim::products::argo_cd::ArgoCdStrategy;
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::scenario::Variant;
-use fleetsim::sim::{self, RunError};
+use fleetsim::sim::{self, RunFailure};
 use fleetsim::units::{Factor, Share, SimDuration};
 use fleetsim::world::{Backoff, DefectKind, DefectSpec, DurationModel, ReadinessSpec};
 
@@ -78,7 +78,7 @@ const TIMES: [fn(&mut Variant); 9] = [
 ];
 
 /// The result of a run in which some times are zero.
-fn outcome(product: Product, seed: u64) -> Result<(), RunError> {
+fn outcome(product: Product, seed: u64) -> Result<(), RunFailure> {
     let mut variant = variant(seed, product);
     let mut luck = Luck(Streams::new(seed, 0).stream("zero times", "which"));
     for set_to_zero in TIMES {
@@ -95,7 +95,7 @@ fn every_product_ends_or_is_reported_whatever_takes_no_time() {
         for seed in 0..WORLDS {
             match outcome(product, seed) {
                 Ok(()) => {}
-                Err(RunError::NoProgress(found)) => {
+                Err(RunFailure::NoProgress(found)) => {
                     assert!(!found.zero.is_empty(), "{product:?}, {seed}: {found}");
                     assert!(!found.kinds.is_empty(), "{product:?}, {seed}: {found}");
                 }
@@ -121,7 +121,7 @@ fn containers_that_crash_and_restart_in_no_time_are_reported() {
         crash_after: ZERO,
         detected_after: None,
     };
-    let Err(RunError::NoProgress(found)) = sim::run(&variant, 0, 0) else {
+    let Err(RunFailure::NoProgress(found)) = sim::run(&variant, 0, 0) else {
         panic!("it ends");
     };
     assert!(found.kinds.contains("crashes of a container"), "{found}");

@@ -249,7 +249,7 @@ run_row! {
     promotions: u64, "targets";
     /// Most targets promoted in one pass.
     peak_promotions_per_pass: u64, "targets";
-    /// Events that the engine processed.
+    /// Events that the engine processed, without those that only check a limit.
     events: u64, "events";
 }
 

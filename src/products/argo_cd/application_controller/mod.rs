@@ -7,9 +7,10 @@
 //! run.
 //!
 //! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again
-//!   (read in v3.5.7, where the operation is queued after that comparison, here at the same time), when its cluster reports something new, and when it is
-//!   refreshed ([`super::refresh`]). Comparisons share `--status-processors`. Each of them counts as a comparison with
-//!   the newest revision; the product's own, after a change in the cluster, does not move `reconciledAt`.
+//!   (read in v3.5.7, where the operation is queued after that comparison, here at the same time), when its cluster
+//!   reports something new, and when it is refreshed ([`super::refresh`]). Comparisons share `--status-processors`.
+//!   Each of them counts as a comparison with the newest revision; the product's own, after a change in the cluster,
+//!   does not move `reconciledAt`.
 //! - Synced: the cluster has applied what the source says. Healthy: all of it is ready. Degraded: a Deployment has
 //!   exceeded its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or
 //!   cannot pull change none of this: health is that of the resources in the source, and pods are not among them.
