@@ -62,8 +62,8 @@ fn syncing_steps(steps: &[RolloutStep], plan: &Steps) -> Vec<bool> {
     syncing
 }
 
-/// Whether all applications of a step come before those of later steps in the order of names. Steps that sync nothing do
-/// not count.
+/// Whether all applications of a step come before those of later steps in the order of names. Steps that sync nothing
+/// do not count.
 fn follows_names(plan: &Steps, syncing: &[bool], names: &[String]) -> bool {
     let mut in_order: Vec<usize> = (0..names.len()).collect();
     in_order.sort_by_key(|&application| &names[application]);
