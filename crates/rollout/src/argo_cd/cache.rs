@@ -7,7 +7,7 @@
 //!
 //! Known by: the recorded rollouts `names-*`, whose watch delay is longer than five tries of a write.
 
-use super::pass::{SetPass, SetWrite};
+use super::pass::{RefusedWrite, SetPass, SetWrite};
 use super::recent::{HiddenWrite, RecentWrite, Rows};
 use super::status::SetConditions;
 use fleetsim_units::SimTime;
@@ -31,8 +31,8 @@ impl SetPass<'_> {
     }
 
     /// Writes the rows of the pass, of which these were others `before`. A write of what the API server has already
-    /// changes nothing, not even the set's version. `None`: the write is refused, and nothing has changed.
-    pub(super) fn write_rows(&mut self, before: Rows) -> Option<()> {
+    /// changes nothing, not even the set's version.
+    pub(super) fn write_rows(&mut self, before: Rows) -> Result<(), RefusedWrite> {
         let mut stored = before.clone();
         self.hidden
             .iter()
@@ -40,12 +40,12 @@ impl SetPass<'_> {
         let is_new = stored
             .iter()
             .any(|(&index, stored)| self.set.rows[index as usize] != *stored);
-        let Some(answered) = (self.store)(SetWrite::Rows, is_new) else {
+        let Some(answered) = (self.store)(SetWrite::Rows { is_new }) else {
             self.exchange(&before);
-            return None;
+            return Err(RefusedWrite);
         };
         self.accepted(answered, is_new, Some(before));
-        Some(())
+        Ok(())
     }
 
     /// The conditions that the API server has.

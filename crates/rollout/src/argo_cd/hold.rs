@@ -40,7 +40,7 @@ impl ArgoCd {
         // The ledger of a pass over all is needed below.
         next.ledger = None;
         let at = self.last_pass + SimDuration::from_secs(1);
-        let pass = next.reconcile_changed(at, view, &TargetSet::default(), &mut |_, _| Some(at));
+        let pass = next.reconcile_changed(at, view, &TargetSet::default(), &mut |_| Some(at));
         if pass.status.rows_written || !pass.actions.is_empty() {
             return None;
         }

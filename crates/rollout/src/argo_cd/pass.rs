@@ -34,14 +34,33 @@ type Looked = (u32, bool);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SetWrite {
     /// Rows. A pass whose write is refused gives up.
-    Rows,
+    Rows {
+        /// Whether they differ from those that the API server has.
+        is_new: bool,
+    },
     /// Conditions of the rollout. A refused write is logged, and the pass goes on.
-    Conditions,
+    Conditions {
+        /// Whether they differ from those that the API server has.
+        is_new: bool,
+    },
 }
 
-/// Carries out a write of the set's status; true: the API server has something else. Returns when the API server has
-/// accepted it, if it has.
-pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite, bool) -> Option<SimTime>;
+impl SetWrite {
+    /// Whether it differs from what the API server has. A write of the same changes nothing, not even the version of
+    /// the set.
+    pub const fn is_new(self) -> bool {
+        match self {
+            Self::Rows { is_new } | Self::Conditions { is_new } => is_new,
+        }
+    }
+}
+
+/// The API server has refused a write of rows; the pass gives up, and nothing has changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct RefusedWrite;
+
+/// Carries out a write of the set's status. Returns when the API server has accepted it, if it has.
+pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite) -> Option<SimTime>;
 
 /// A pass over a set.
 pub(super) struct SetPass<'p> {
@@ -65,7 +84,7 @@ impl ArgoCd {
     /// If the view does not have one entry for each name.
     pub fn reconcile(&mut self, now: SimTime, view: &[ApplicationView]) -> SetDecision {
         self.ledger = None;
-        let pass = self.reconcile_changed(now, view, &TargetSet::default(), &mut |_, _| Some(now));
+        let pass = self.reconcile_changed(now, view, &TargetSet::default(), &mut |_| Some(now));
         self.ledger = None;
         pass
     }
@@ -95,8 +114,8 @@ impl ArgoCd {
         #[cfg(test)]
         let mut answers = std::collections::VecDeque::new();
         #[cfg(test)]
-        let store = &mut |write, is_new| {
-            answers.push_back(store(write, is_new));
+        let store = &mut |write| {
+            answers.push_back(store(write));
             answers[answers.len() - 1]
         };
         self.last_pass = now;
@@ -126,7 +145,7 @@ impl ArgoCd {
         #[cfg(test)]
         if let Some(mut full) = before {
             full.ledger = None;
-            let mut answer = |_, _| answers.pop_front().unwrap_or(Some(now));
+            let mut answer = |_| answers.pop_front().unwrap_or(Some(now));
             let mut all = full.reconcile_changed(now, view, &TargetSet::default(), &mut answer);
             all.status.requested.clone_from(&pass.status.requested);
             assert_eq!(
@@ -176,7 +195,7 @@ impl ArgoCd {
                 &labels,
             );
             self.labels = Some(labels);
-        } else if has_rows && store(SetWrite::Rows, true).is_none() {
+        } else if has_rows && store(SetWrite::Rows { is_new: true }).is_none() {
             status.failed = true;
         } else {
             status.rows_written = has_rows;
@@ -223,15 +242,15 @@ impl ArgoCd {
         looked_at.dedup();
         pass.ledger.unsettled.clear();
         let looked = if pass.status.failed {
-            None
+            Err(RefusedWrite)
         } else if is_rolling {
             pass.roll(&looked_at)
         } else {
             looked_at.iter().for_each(|&index| pass.examine(index));
             pass.set.report_invalid(&pass.ledger);
-            Some(looked_at.iter().map(|&index| (index, false)).collect())
+            Ok(looked_at.iter().map(|&index| (index, false)).collect())
         };
-        if let Some(looked) = looked {
+        if let Ok(looked) = looked {
             pass.write_objects(looked);
         } else {
             pass.status.failed = true;
@@ -305,8 +324,8 @@ impl ArgoCd {
 
 impl SetPass<'_> {
     /// Updates, opens and promotes. Returns the applications whose objects may be written, each with whether its sync
-    /// is requested. `None`: a write of rows is refused.
-    fn roll(&mut self, looked_at: &[u32]) -> Option<Vec<Looked>> {
+    /// is requested.
+    fn roll(&mut self, looked_at: &[u32]) -> Result<Vec<Looked>, RefusedWrite> {
         let pending_since = self
             .ledger
             .barrier
@@ -365,12 +384,12 @@ impl SetPass<'_> {
         looked
             .iter_mut()
             .for_each(|(index, was_pending)| *was_pending &= self.set.is_allowed(*index as usize));
-        Some(looked)
+        Ok(looked)
     }
 
     /// The update of rows (`UpdateApplicationSetApplicationStatus`). True: they are written, all or none; a change of
-    /// only revisions or times is no reason. `None`: the write is refused.
-    fn update_rows(&mut self, looked_at: &[u32]) -> Option<bool> {
+    /// only revisions or times is no reason.
+    fn update_rows(&mut self, looked_at: &[u32]) -> Result<bool, RefusedWrite> {
         let now = stored(self.now);
         let mut new_rows: Vec<(u32, Option<ApplicationStatus>)> = Vec::new();
         let mut is_written = false;
@@ -402,13 +421,12 @@ impl SetPass<'_> {
             self.write_rows(before)?;
         }
         looked_at.iter().for_each(|&index| self.examine(index));
-        Some(is_written)
+        Ok(is_written)
     }
 
     /// Promotes as many Waiting rows of each open step as its budget has room for, by name, in the order of all names
-    /// (`UpdateApplicationSetApplicationStatusProgress`). An application need not be OutOfSync. `None`: the write of
-    /// the rows is refused.
-    fn promote(&mut self) -> Option<()> {
+    /// (`UpdateApplicationSetApplicationStatusProgress`). An application need not be OutOfSync.
+    fn promote(&mut self) -> Result<(), RefusedWrite> {
         let mut before = Rows::new();
         for step in 0..self.status.budgets.len() {
             let mut place = self.ledger.first_places[step];
@@ -441,7 +459,7 @@ impl SetPass<'_> {
             .promoted
             .sort_by_key(|(target, _)| &self.set.names[target.index()]);
         if before.is_empty() {
-            return Some(());
+            return Ok(());
         }
         // The rows are written together.
         self.write_rows(before)
@@ -467,7 +485,7 @@ impl SetPass<'_> {
         };
         let is_new = is_other(self.stored_conditions());
         if is_other(self.set.conditions)
-            && let Some(answered) = (self.store)(SetWrite::Conditions, is_new)
+            && let Some(answered) = (self.store)(SetWrite::Conditions { is_new })
         {
             self.write_conditions(
                 answered,

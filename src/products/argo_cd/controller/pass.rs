@@ -71,15 +71,18 @@ impl ArgoCdController<'_> {
             now,
             &self.view.set,
             &self.view.changed,
-            &mut |write, is_new| {
+            &mut |write| {
                 let is_written;
-                (is_written, at) = self.client.update(at, is_new);
-                match write {
-                    _ if !is_written || !is_new => {}
-                    SetWrite::Rows => self.rows_written.push(at),
-                    SetWrite::Conditions => self.condition_written = Some(at),
+                (is_written, at) = self.client.update(at, write.is_new());
+                if !is_written {
+                    return None;
                 }
-                is_written.then_some(at)
+                match write {
+                    SetWrite::Rows { is_new: true } => self.rows_written.push(at),
+                    SetWrite::Conditions { is_new: true } => self.condition_written = Some(at),
+                    SetWrite::Rows { is_new: false } | SetWrite::Conditions { is_new: false } => {}
+                }
+                Some(at)
             },
         );
         self.view.changed.clear();

@@ -32,7 +32,7 @@ impl Watched {
         let known = story.view.clone();
         story
             .set
-            .reconcile_changed(SimTime::ZERO, &known, &TargetSet::default(), &mut |_, _| {
+            .reconcile_changed(SimTime::ZERO, &known, &TargetSet::default(), &mut |_| {
                 Some(SimTime::ZERO)
             });
         Self { story, known }
@@ -43,12 +43,12 @@ impl Watched {
         let mut changed = changes(&self.known, &self.story.view);
         omitted.iter().for_each(|index| _ = changed.remove(*index));
         self.known = self.story.view.clone();
-        let pass =
-            self.story
-                .set
-                .reconcile_changed(now, &self.story.view, &changed, &mut |_, _| {
-                    Some(SimTime::ZERO)
-                });
+        let pass = self
+            .story
+            .set
+            .reconcile_changed(now, &self.story.view, &changed, &mut |_| {
+                Some(SimTime::ZERO)
+            });
         if is_stored {
             self.story.set.store(&pass, &mut self.story.view);
         }

@@ -23,7 +23,7 @@ fn passes(story: &mut SetStory, seconds: std::ops::Range<u64>) {
     for now in seconds.map(SimTime::from_secs) {
         let pass = story
             .set
-            .reconcile_changed(now, &story.view, &all, &mut |_, _| Some(SimTime::ZERO));
+            .reconcile_changed(now, &story.view, &all, &mut |_| Some(SimTime::ZERO));
         story.set.store(&pass, &mut story.view);
     }
 }
@@ -122,7 +122,7 @@ fn visits(mut story: SetStory) -> [u64; 2] {
         visits_of(|| {
             let pass = story
                 .set
-                .reconcile_changed(now, &story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
+                .reconcile_changed(now, &story.view, &changed, &mut |_| Some(SimTime::ZERO));
             assert!(pass.actions.is_empty(), "nothing is to be done");
         })
     })

@@ -27,10 +27,34 @@ pub(super) struct RunPass<'a> {
     pub(super) decision: &'a mut StagedDecision,
 }
 
+/// What a pass did with a cluster that may start.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ClusterStart {
+    /// Its binding gets the resources of the run.
+    Deployed,
+    /// Its binding has them already, and is marked as started.
+    Restarted,
+    /// Its binding has them, and was marked before.
+    AlreadyCurrent,
+}
+
+/// What a pass learns of a cluster of the stage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ClusterUpdate {
+    /// It is being updated.
+    Going,
+    /// It has what the run rolls out, and is available.
+    Done,
+    /// It counts as failed; a later pass may find it done.
+    Failing,
+    /// Somebody else has changed its binding since it started.
+    Preempted,
+}
+
 /// Failing clusters that the error of a pass names.
 const NAMED: usize = 10;
 
-impl RunPass<'_> {
+impl<'a> RunPass<'a> {
     /// State `Run`.
     pub(super) fn execute(&mut self) -> Result<(), RunError> {
         let reason = self.run.progressing.map(|progress| progress.reason);
@@ -41,9 +65,9 @@ impl RunPass<'_> {
         if index == self.run.stages.len() {
             return self.execute_delete_stage(false);
         }
-        let is_plain =
+        let updates_empty_stages =
             self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
-        if self.run.stages[index].clusters.is_empty() && !is_plain {
+        if self.run.stages[index].clusters.is_empty() && !updates_empty_stages {
             match self.fixed.rules {
                 RuleSet::Shipped => {
                     self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
@@ -119,67 +143,104 @@ impl RunPass<'_> {
         }
     }
 
-    /// Observes a cluster, or starts it. True: it keeps its slot for this pass although it is no longer updating.
+    /// Observes a cluster, or starts it if the pass may start clusters. Returns whether it keeps its slot for this pass
+    /// although it is no longer updating: `executeUpdatingStage` counts the slots before it hears of these.
     fn update_cluster(&mut self, index: usize, position: u32, may_start: bool) -> bool {
         let before = self.run.stages[index].clusters[position as usize];
-        let selected = self
-            .collected
-            .selected
-            .get(before.target.index())
-            .copied()
-            .flatten();
-        let binding = selected.or_else(|| self.view.bindings.get(before.target));
-        let binding =
-            binding.expect("the check at the start found a binding for every cluster of a stage");
-        let mut cluster = before;
-        let is_observed = match before.started {
-            None if !may_start => return false,
-            None => !self.starts(binding),
-            // Somebody else has changed its binding.
-            Some(_) if may_start && !(self.run.is_in_sync(binding) && binding.has_started()) => {
-                cluster.succeeded = Some(false);
-                let (cluster, stage) = (
-                    self.fixed.name(before.target),
-                    self.run.stages[index].name.clone(),
-                );
-                self.preempted
-                    .get_or_insert(RunError::Preempted { cluster, stage });
-                false
-            }
-            Some(_) => true,
+        let binding = self.binding(before.target);
+        let update = if before.started.is_some() {
+            self.observe(binding, may_start)
+        } else if may_start {
+            self.start_or_observe(binding)
+        } else {
+            return false;
         };
-        // `checkClusterUpdateResult`.
-        let is_done = is_observed && binding.has_succeeded();
-        let is_failing = is_observed && !is_done && self.fixed.is_failing(binding);
-        if is_done {
-            cluster.succeeded = Some(true);
+        if update == ClusterUpdate::Preempted {
+            self.note_preemption(index, before.target);
+        }
+
+        let mut cluster = before;
+        match update {
+            ClusterUpdate::Going | ClusterUpdate::Failing => {}
+            ClusterUpdate::Done => cluster.succeeded = Some(true),
+            ClusterUpdate::Preempted => cluster.succeeded = Some(false),
         }
         // A cluster that counts as failed before it starts does not start.
-        if before.started.is_none() && !is_failing {
+        let starts = before.started.is_none() && update != ClusterUpdate::Failing;
+        if starts {
             cluster.started = Some(stored(self.now));
             self.run.stages[index].mark(self.now, RunReason::Started);
         }
         self.run.stages[index].set(position as usize, cluster);
+        let is_failing = update == ClusterUpdate::Failing;
         self.stage.note(position, before, cluster, is_failing);
-        cluster.succeeded == Some(false) || before.started.is_none() && is_done
+        cluster.succeeded == Some(false) || (starts && update == ClusterUpdate::Done)
     }
 
-    /// Rolls the binding of a cluster that starts. False: it has what the run rolls out.
-    fn starts(&mut self, binding: &Binding) -> bool {
+    /// The binding of a cluster of a stage.
+    fn binding(&self, target: TargetId) -> &'a Binding {
+        let selected = self.collected.selected.get(target.index()).copied();
+        selected
+            .flatten()
+            .or_else(|| self.view.bindings.get(target))
+            .expect("the check at the start found a binding for every cluster of a stage")
+    }
+
+    /// Starts a cluster. One that has what the run rolls out is observed in the same pass.
+    fn start_or_observe(&mut self, binding: &Binding) -> ClusterUpdate {
+        match self.start(binding) {
+            ClusterStart::Deployed | ClusterStart::Restarted => ClusterUpdate::Going,
+            ClusterStart::AlreadyCurrent => self.result(binding),
+        }
+    }
+
+    /// Rolls the binding of a cluster that starts.
+    fn start(&mut self, binding: &Binding) -> ClusterStart {
         if !self.run.is_in_sync(binding) {
             let snapshot = self
                 .run
                 .snapshot
                 .expect("an initialized run has a snapshot");
-            self.decision
-                .actions
-                .push(StagedAction::Deploy(binding.target, snapshot));
+            let deploy = StagedAction::Deploy(binding.target, snapshot);
+            self.decision.actions.push(deploy);
+            ClusterStart::Deployed
         } else if !binding.has_started() {
             self.decision.status.restarted.push(binding.target);
+            ClusterStart::Restarted
         } else {
-            return false;
+            ClusterStart::AlreadyCurrent
         }
-        true
+    }
+
+    /// Observes a cluster that has started. Only a pass that may start clusters checks who has changed the binding.
+    fn observe(&self, binding: &Binding, may_start: bool) -> ClusterUpdate {
+        let is_own = self.run.is_in_sync(binding) && binding.has_started();
+        if may_start && !is_own {
+            ClusterUpdate::Preempted
+        } else {
+            self.result(binding)
+        }
+    }
+
+    /// What a binding says of its cluster (`checkClusterUpdateResult`).
+    fn result(&self, binding: &Binding) -> ClusterUpdate {
+        if binding.has_succeeded() {
+            ClusterUpdate::Done
+        } else if self.fixed.is_failing(binding) {
+            ClusterUpdate::Failing
+        } else {
+            ClusterUpdate::Going
+        }
+    }
+
+    /// Keeps the error of the first cluster whose binding somebody else has changed.
+    fn note_preemption(&mut self, index: usize, target: TargetId) {
+        if self.preempted.is_none() {
+            self.preempted = Some(RunError::Preempted {
+                cluster: self.fixed.name(target),
+                stage: self.run.stages[index].name.clone(),
+            });
+        }
     }
 
     fn abort_stage(&mut self, index: usize, error: RunError) -> RunError {

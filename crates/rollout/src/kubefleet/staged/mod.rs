@@ -21,6 +21,7 @@ use super::super::{Pass, QueueRequest, TargetSet};
 use super::config::{RunState, StageConfig, StageTask, StrategySpec};
 use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, WorkState, by_name};
 use fleetsim_units::SimTime;
+use run::ErrorEffect;
 
 pub use explain::{StageExplanation, StagedExplanation, explain};
 pub use run::{
@@ -219,20 +220,21 @@ impl StagedUpdateRun {
         if !run.is_over() {
             match self.fixed.pass(run, self.last, view, ledger, &mut decision) {
                 Ok(()) => {}
-                // The pass is repeated.
-                Err(error @ (RunError::OldPolicyBinding(_) | RunError::ClusterUpdate(_))) => {
-                    decision.status.error = Some(error);
-                    decision.status.next = QueueRequest::Error;
-                }
-                Err(error) => {
-                    decision.status.next = QueueRequest::None;
-                    if run.initialized == Some(true) {
-                        run.mark(self.last, RunReason::Failed);
-                    } else {
-                        run.initialized = Some(false);
+                Err(error) => match error.effect() {
+                    ErrorEffect::PassIsRepeated => {
+                        decision.status.error = Some(error);
+                        decision.status.next = QueueRequest::Error;
                     }
-                    run.failure = Some(error);
-                }
+                    ErrorEffect::RunEnds => {
+                        decision.status.next = QueueRequest::None;
+                        if run.initialized == Some(true) {
+                            run.mark(self.last, RunReason::Failed);
+                        } else {
+                            run.initialized = Some(false);
+                        }
+                        run.failure = Some(error);
+                    }
+                },
             }
         }
         run.store();

@@ -357,3 +357,43 @@ pub enum RunError {
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
 }
+
+/// What an error of a pass does to the run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ErrorEffect {
+    /// The run has failed for good (`errInitializedFailed`, `errStagedUpdatedAborted`).
+    RunEnds,
+    /// The queue tries the pass again after a backoff.
+    PassIsRepeated,
+}
+
+impl RunError {
+    /// Says for each error whether it ends the run, so that a new one cannot do so by omission.
+    pub(super) const fn effect(&self) -> ErrorEffect {
+        match self {
+            Self::OldPolicyBinding(_) | Self::ClusterUpdate(_) => ErrorEffect::PassIsRepeated,
+            Self::PlacementNotFound
+            | Self::PlacementNotExternal
+            | Self::ApplyStrategyChanged
+            | Self::PolicyNotScheduled(_)
+            | Self::PolicySnapshotChanged { .. }
+            | Self::NoBindings(_)
+            | Self::ClusterCountMismatch { .. }
+            | Self::StrategyNotFound
+            | Self::InvalidBeforeStageTasks(_)
+            | Self::InvalidAfterStageTasks(_)
+            | Self::InvalidLabelSelector { .. }
+            | Self::ClusterInMultipleStages { .. }
+            | Self::SortingLabelInvalid { .. }
+            | Self::ClustersNotInAnyStage { .. }
+            | Self::ResourceSnapshotIndexInvalid(_)
+            | Self::ResourceSnapshotNotFound(_)
+            | Self::StageClusterCountChanged { .. }
+            | Self::StageClusterChanged { .. }
+            | Self::NewClusterToDelete(_)
+            | Self::Preempted { .. }
+            | Self::MaxConcurrency { .. }
+            | Self::DeletedBindingIsBack(_) => ErrorEffect::RunEnds,
+        }
+    }
+}

@@ -398,9 +398,9 @@ impl Replay {
             changed.insert(index);
         }
         self.known.clone_from(&self.view);
-        let mut quick =
-            self.quick
-                .reconcile_changed(time(at), &self.view, &changed, &mut |_, _| Some(time(at)));
+        let mut quick = self
+            .quick
+            .reconcile_changed(time(at), &self.view, &changed, &mut |_| Some(time(at)));
         // Requests of applications that have an operation already are listed only by a pass over all.
         quick.status.requested.clone_from(&pass.status.requested);
         assert_eq!(&quick, pass, "at {at}");
