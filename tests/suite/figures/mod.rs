@@ -55,6 +55,9 @@ const UNITS: [(&str, f64); 14] = [
     ("", 1.0),
 ];
 
+/// Figures in texts that are checked at least; those in whole tables come on top.
+const FEWEST: usize = 100;
+
 /// A figure in a text: its digits and unit, where the digits are, and the parts of its comment.
 struct Figure<'t> {
     digits: &'t str,
@@ -229,6 +232,7 @@ fn quoted(text: &str, page: &Path) -> String {
 
 #[test]
 fn figures_with_a_cell_are_those_of_the_tables() {
+    let mut checked = 0;
     let experiments = fs::read_dir(root().join("experiments")).expect("the experiments");
     for folder in experiments
         .map(|entry| entry.expect("an entry").path())
@@ -239,6 +243,7 @@ fn figures_with_a_cell_are_those_of_the_tables() {
         let results = root()
             .join("results")
             .join(folder.file_name().expect("a name"));
+        checked += figures(&text).len();
         let now = current(&text, &page, &results);
         if now != text && std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&page, now).expect("writable");
@@ -251,6 +256,7 @@ fn figures_with_a_cell_are_those_of_the_tables() {
             page.display()
         );
     }
+    assert!(checked >= FEWEST, "only {checked} figures were checked");
 }
 
 #[test]

@@ -43,11 +43,16 @@ const PRODUCTS: &[Product] = &[
     },
 ];
 
+/// Cases of this folder at least: all that are recorded.
+const FEWEST: usize = 30_293;
+
 fn main() -> ExitCode {
+    let named = env::var_os("FLEETSIM_CONFORMANCE").map(PathBuf::from);
     let own = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
-    let folder = env::var_os("FLEETSIM_CONFORMANCE").map_or_else(own, PathBuf::from);
+    let fewest = if named.is_none() { FEWEST } else { 0 };
+    let folder = named.unwrap_or_else(own);
     let args: Vec<String> = env::args().skip(1).collect();
-    match runner::run(PRODUCTS, &folder, &args, &mut io::stdout()) {
+    match runner::run(PRODUCTS, &folder, fewest, &args, &mut io::stdout()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) | Err(_) => ExitCode::FAILURE,
     }

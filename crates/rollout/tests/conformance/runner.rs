@@ -29,13 +29,15 @@ const FOLDERS: [&str; 5] = [
 /// How many disagreements of a suite are printed in full.
 const SHOWN: usize = 5;
 
-/// Runs what `folder` holds and reports on `out`. True when everything agrees.
+/// Runs what `folder` holds and reports on `out`. True when everything agrees, and `fewest` cases were compared unless
+/// the arguments leave some out.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn run(
     products: &[Product],
     folder: &Path,
+    fewest: usize,
     args: &[String],
     out: &mut dyn Write,
 ) -> io::Result<bool> {
@@ -88,8 +90,12 @@ pub fn run(
             known.join(", "),
         )?;
     }
+    let is_enough = args.selects_some() || passed + failed >= fewest;
+    if !is_enough {
+        writeln!(out, "error: fewer than {fewest} cases were compared")?;
+    }
     writeln!(out, "{passed} passed, {failed} failed")?;
-    Ok(found && failed == 0)
+    Ok(found && failed == 0 && is_enough)
 }
 
 #[derive(Default)]
@@ -130,6 +136,11 @@ impl Arguments {
             }
         }
         parsed
+    }
+
+    /// Whether some suites may be left out.
+    fn selects_some(&self) -> bool {
+        !(self.filters.is_empty() && self.skips.is_empty())
     }
 
     fn selects(&self, name: &str) -> bool {
