@@ -112,7 +112,12 @@ fn written(column: &str, variants: &[&str], results: &Path) -> String {
         }
         "difference" => {
             let [one, other] = [0, 1].map(|at| of(variants[at], measure, median).expect("a value"));
-            format!("{:+.1} %", (one / other - 1.0) * 100.0)
+            let percent = (one / other - 1.0) * 100.0;
+            if percent.abs() < 0.05 {
+                "0.0 %".to_owned()
+            } else {
+                format!("{percent:+.1} %")
+            }
         }
         "change" => {
             let reference =
