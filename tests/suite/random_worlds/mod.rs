@@ -23,15 +23,18 @@ use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{SimDuration, SimTime};
 use fleetsim::world::{AgentEvent, Event, NEW, PullEvent};
+use rayon::prelude::*;
 
 use luck::Luck;
 use products::Seen;
 use strategies::Product;
 
 /// Experiments tried in one go, unless told otherwise.
-const SEEDS: u64 = 1200;
-/// Others that once found a fault.
-const FOUND_FAULTS: [(u64, Product); 5] = [
+const SEEDS: u64 = 300;
+/// Others that once found a fault, here or in a test.
+const FOUND_FAULTS: [(u64, Product); 6] = [
+    // A first pass that a long request delays, after which the beat is another.
+    (515, Product::CloudFoundry),
     // Pulls of one node that race for a blob which is discarded after unpacking.
     (555, Product::FleetOrBaseline),
     (1333, Product::FleetOrBaseline),
@@ -223,14 +226,17 @@ fn invariants_hold_in_random_runs() {
         Some(seed) => Product::ALL.map(|product| (seed, product)).into(),
         None => (0..count).map(of_seed).chain(FOUND_FAULTS).collect(),
     };
+    let checked: Vec<_> = runs
+        .par_iter()
+        .map(|&(seed, product)| std::panic::catch_unwind(|| check(seed, product)))
+        .collect();
     let mut outcomes: BTreeMap<(Product, String), usize> = BTreeMap::new();
     let mut failed = Vec::new();
-    for (seed, product) in runs {
-        match std::panic::catch_unwind(|| check(seed, product)) {
+    for ((seed, product), result) in runs.into_iter().zip(checked) {
+        match result {
             Ok(record) => {
-                *outcomes
-                    .entry((product, format!("{:?}", record.run.outcome)))
-                    .or_default() += 1;
+                let outcome = format!("{:?}", record.run.outcome);
+                *outcomes.entry((product, outcome)).or_default() += 1;
             }
             Err(_) => failed.push(format!("{product:?} with FLEETSIM_SEED={seed}")),
         }
@@ -247,7 +253,7 @@ fn invariants_hold_in_random_runs() {
                     .get(&(product, outcome.to_owned()))
                     .copied()
                     .unwrap_or(0);
-                assert!(seen >= 15, "{product:?} {outcome}: {outcomes:?}");
+                assert!(seen >= 5, "{product:?} {outcome}: {outcomes:?}");
             }
         }
     }
