@@ -171,7 +171,10 @@ impl Product for CloudFoundryConfig {
             return None;
         }
         if let Some(superseded) = self.supersedes {
-            check_superseded(&path.key("supersedes"), superseded, fleet, context)?;
+            let at = path.key("supersedes");
+            if !is_possible_before(&at, superseded, fleet, context) {
+                return None;
+            }
         }
         let upstream_bugs = context.over(
             &path.key("upstreamBugs"),
@@ -201,18 +204,18 @@ impl Product for CloudFoundryConfig {
     }
 }
 
-/// A deployment in progress must be possible in an app of the fleet's size.
-fn check_superseded(
+/// Whether a deployment in progress is possible in an app of the fleet's size. If not, the problem is reported.
+fn is_possible_before(
     path: &Path,
     superseded: Superseded,
     fleet: Fleet<'_>,
     context: &mut Context<'_>,
-) -> Option<()> {
+) -> bool {
     let clusters = fleet.len() as u32;
     if fleet.world.release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
         context.report(path, "a first push has no deployment before it", help);
-        return None;
+        return false;
     }
     let Superseded { instances, state } = superseded;
     // A rolling deployment with all its instances is not in progress any more.
@@ -227,7 +230,7 @@ fn check_superseded(
         );
         let help = "an app has one instance for each entry of the fleet";
         context.report(&path.key("instances"), message, help);
-        return None;
+        return false;
     }
-    Some(())
+    true
 }

@@ -1,7 +1,7 @@
 //! A process that decides in passes: fleetsim keeps the control loop.
 
 use super::ExternalStrategy;
-use super::session::Session;
+use super::session::{ProcessFailed, Session};
 use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime};
 use crate::process::ProcessError;
 use crate::process::protocol::{Decided, News, ProcessMessage};
@@ -36,8 +36,13 @@ impl<'r> ExternalController<'r> {
             .end_pass((), end.unwrap_or(now), 0, false, plane);
     }
 
-    /// Carries out what the process decides. Returns when the pass ends; `None`: the process has failed.
-    fn decide(&mut self, news: &[News], now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
+    /// Carries out what the process decides. Returns when the pass ends.
+    fn decide(
+        &mut self,
+        news: &[News],
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) -> Result<SimTime, ProcessFailed> {
         let question = ProcessMessage::Pass {
             now: now.as_nanos(),
             news,
@@ -48,7 +53,7 @@ impl<'r> ExternalController<'r> {
                 "`wake` must be later than `now`, {}; time does not go back",
                 now.as_nanos()
             );
-            return self.session.give_up(problem);
+            return Err(self.session.give_up(problem));
         }
         self.session.moves_on(now.as_nanos(), !news.is_empty())?;
         self.session.instructed(&decided.deploy)?;
@@ -71,7 +76,7 @@ impl<'r> ExternalController<'r> {
         if let Some(wake) = decided.wake {
             self.runtime.add_at((), SimTime::from_nanos(wake), plane);
         }
-        Some(at)
+        Ok(at)
     }
 }
 

@@ -6,7 +6,7 @@
 //! left alone until then, which saves most messages.
 
 use super::ExternalStrategy;
-use super::session::{Session, shortened};
+use super::session::{ProcessFailed, Session, shortened};
 use crate::control_plane::{
     Agenda, Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits,
 };
@@ -80,11 +80,16 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// Lets the process advance to `until` at most. `None`: it has failed.
-    fn advance_to(&mut self, until: u64, news: &[News]) -> Option<()> {
-        let answer: Advanced = self
-            .session
-            .ask(&ProcessMessage::Run { until, news }, None)?;
+    /// Lets the process advance to `until` at most.
+    ///
+    /// # Errors
+    /// When it fails, or its answer breaks a rule.
+    fn advance_to(&mut self, until: u64, news: &[News]) -> Result<(), ProcessFailed> {
+        let question = ProcessMessage::Run { until, news };
+        let answer: Advanced = self.session.ask(&question, None)?;
+        if let Some(problem) = self.problem_of(&answer, until) {
+            return Err(self.session.give_up(problem));
+        }
         let Advanced {
             now,
             deploy,
@@ -96,87 +101,98 @@ impl<'r> OwnLoopController<'r> {
             completed,
             failed,
         } = answer;
-        let problem = if !(self.at..=until).contains(&now) {
-            format!(
+        self.at = now;
+        self.quiet_until = next.unwrap_or(now);
+        if completed == Some(self.session.newest.0) {
+            self.completed.get_or_insert(SimTime::from_nanos(now));
+        }
+        self.failed = failed.map(shortened).or(self.failed.take());
+        if now < until {
+            self.session.moves_on(now, !news.is_empty())?;
+        }
+        self.session.asked(&approvals, &conditions, now);
+        self.conditions.extend(conditions);
+        self.session.instructed(&deploy)?;
+        self.count(passes, !deploy.is_empty());
+        self.arriving = (!deploy.is_empty() || !seen.is_empty()).then_some(Arriving {
+            at: now,
+            instructions: deploy,
+            seen,
+        });
+        Ok(())
+    }
+
+    /// The rule of the protocol that an answer breaks.
+    fn problem_of(&self, answer: &Advanced, until: u64) -> Option<String> {
+        let now = answer.now;
+        if !(self.at..=until).contains(&now) {
+            return Some(format!(
                 "`now` must be from {} to {until}, not {now}; time does not go back",
                 self.at
-            )
-        } else if next.is_some_and(|next| next < now) {
-            format!("`next` must not be earlier than `now`, {now}")
-        } else if deploy.is_empty()
-            && approvals.is_empty()
-            && seen.is_empty()
-            && completed.is_none()
-            && failed.is_none()
-            && now < until
-        {
-            format!(
+            ));
+        }
+        if answer.next.is_some_and(|next| next < now) {
+            return Some(format!("`next` must not be earlier than `now`, {now}"));
+        }
+        let says_nothing = answer.deploy.is_empty()
+            && answer.approvals.is_empty()
+            && answer.seen.is_empty()
+            && answer.completed.is_none()
+            && answer.failed.is_none();
+        if says_nothing && now < until {
+            return Some(format!(
                 "`now` must be `until`, {until}, when nothing is deployed, asked for, seen, completed or failed"
-            )
-        } else {
-            self.at = now;
-            self.quiet_until = next.unwrap_or(now);
-            if completed == Some(self.session.newest.0) {
-                self.completed.get_or_insert(SimTime::from_nanos(now));
-            }
-            self.failed = failed.map(shortened).or(self.failed.take());
-            if now < until {
-                self.session.moves_on(now, !news.is_empty())?;
-            }
-            self.session.asked(&approvals, &conditions, now);
-            self.conditions.extend(conditions);
-            self.session.instructed(&deploy)?;
-            self.count(passes, !deploy.is_empty());
-            self.arriving = (!deploy.is_empty() || !seen.is_empty()).then_some(Arriving {
-                at: now,
-                instructions: deploy,
-                seen,
-            });
-            return Some(());
-        };
-        self.session.give_up(problem)
+            ));
+        }
+        None
     }
 
     /// Lets the process advance to `until`, or to an instant before that in which it gives instructions or `is_enough`.
-    /// `None`: it has failed, or nothing happens until then.
-    fn follow_until(
-        &mut self,
-        now: u64,
-        until: u64,
-        is_enough: impl Fn(&Self) -> bool,
-    ) -> Option<()> {
+    /// It stops when it fails, and where nothing happens until then.
+    fn follow_until(&mut self, now: u64, until: u64, is_enough: impl Fn(&Self) -> bool) {
         // Instructions are carried out before anything later can happen.
         while self.arriving.is_none() && self.failed.is_none() && !is_enough(self) {
-            if !self.session.news.is_empty() && self.at < now {
+            let advanced = if !self.session.news.is_empty() && self.at < now {
                 // News happens in the process's present.
-                self.advance_to(now, &[])?;
-                continue;
+                self.advance_to(now, &[])
+            } else if let Some(end) = self.next_end(until) {
+                let news = self.present_news();
+                self.advance_to(end, &news)
+            } else {
+                return;
+            };
+            if advanced.is_err() {
+                return;
             }
-            let has_news = !self.session.news.is_empty();
-            // Approvals that the process asked for are news, too.
-            let lookahead = self.session.lookahead;
-            let given = self
-                .session
-                .approvals
-                .next()
-                .map_or(u64::MAX, |at| at.saturating_add(lookahead));
-            let end = until.min(given);
-            if !has_news && (self.at >= end || self.quiet_until > end) {
-                return None;
-            }
-            let unnoticed = self
-                .session
-                .approvals
-                .lookahead()
-                .map_or(u64::MAX, |span| self.at.saturating_add(span));
-            let mut news = std::mem::take(&mut self.session.news);
-            // Before the release time stands still for the process.
-            let earliest = self.at.saturating_sub(self.session.lookahead);
-            news.iter_mut()
-                .for_each(|news| news.at = news.at.max(earliest));
-            self.advance_to(end.min(unnoticed).max(self.at), &news)?;
         }
-        Some(())
+    }
+
+    /// How far the process may advance by one answer, at most to `until`. `None`: nothing happens until then.
+    fn next_end(&self, until: u64) -> Option<u64> {
+        let approvals = &self.session.approvals;
+        // Approvals that the process asked for are news, too.
+        let given = approvals
+            .next()
+            .map_or(u64::MAX, |at| at.saturating_add(self.session.lookahead));
+        let end = until.min(given);
+        let has_news = !self.session.news.is_empty();
+        if !has_news && (self.at >= end || self.quiet_until > end) {
+            return None;
+        }
+        let unnoticed = approvals
+            .lookahead()
+            .map_or(u64::MAX, |span| self.at.saturating_add(span));
+        Some(end.min(unnoticed).max(self.at))
+    }
+
+    /// Takes the news. Before the release, time stands still for the process, so that no news is older than its present.
+    fn present_news(&mut self) -> Vec<News> {
+        let mut news = std::mem::take(&mut self.session.news);
+        let earliest = self.at.saturating_sub(self.session.lookahead);
+        for piece in &mut news {
+            piece.at = piece.at.max(earliest);
+        }
+        news
     }
 
     /// One row for all passes that the process reports at one time: it does not say when each of them was.
@@ -209,7 +225,7 @@ impl<'r> OwnLoopController<'r> {
             return;
         };
         for seen in arriving.seen {
-            if self.session.sees_ready(seen).is_some() {
+            if self.session.sees_ready(seen).is_ok() {
                 plane.changed(ClusterId(seen.target));
             }
         }

@@ -64,6 +64,10 @@ struct Known {
     deselected: bool,
 }
 
+/// The process has failed or broken a rule. The session keeps the error, and the run ends with it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct ProcessFailed;
+
 /// The groups, as the first message describes them.
 fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
     let mut described = Vec::new();
@@ -221,11 +225,17 @@ impl<'r> Session<'r> {
             settings: &strategy.settings,
             seen: strategy.keeper == LoopKeeper::Process,
         };
-        if let Some(ready) = session.ask::<Ready>(&ProcessMessage::Hello(hello), Some("ready")) {
-            (session.lookahead, session.sees) = (ready.lookahead, ready.sees);
-            session.name_stages(ready);
-        }
+        // The session keeps the error of a process that fails here.
+        let _ = session.greet(hello);
         session
+    }
+
+    /// Says hello, and notes what the process says of itself.
+    fn greet(&mut self, hello: Hello<'_>) -> Result<(), ProcessFailed> {
+        let ready: Ready = self.ask(&ProcessMessage::Hello(hello), Some("ready"))?;
+        self.lookahead = ready.lookahead;
+        self.sees = ready.sees;
+        self.name_stages(ready)
     }
 
     /// An answer, unless the process has failed or fails now.
@@ -233,28 +243,31 @@ impl<'r> Session<'r> {
         &self,
         question: &ProcessMessage<'_>,
         part: Option<&str>,
-    ) -> Option<T> {
+    ) -> Result<T, ProcessFailed> {
         let mut process = self.process.borrow_mut();
-        match process.as_mut().ok()?.ask(question, part) {
-            Ok(answer) => Some(answer),
+        let Ok(child) = process.as_mut() else {
+            return Err(ProcessFailed);
+        };
+        match child.ask(question, part) {
+            Ok(answer) => Ok(answer),
             Err(error) => {
                 *process = Err(error);
-                None
+                Err(ProcessFailed)
             }
         }
     }
 
-    /// The process broke a rule: it has no answer.
-    pub(super) fn give_up<T>(&self, problem: String) -> Option<T> {
+    /// The process broke a rule, and is not asked any more.
+    pub(super) fn give_up(&self, problem: String) -> ProcessFailed {
         let mut process = self.process.borrow_mut();
         if let Ok(child) = &mut *process {
             let error = child.error(problem, b"");
             *process = Err(error);
         }
-        None
+        ProcessFailed
     }
 
-    fn name_stages(&mut self, ready: Ready) -> Option<()> {
+    fn name_stages(&mut self, ready: Ready) -> Result<(), ProcessFailed> {
         for (number, stage) in (1..).zip(ready.stages) {
             let (name, targets) = match stage {
                 StageTargets::Named { name, targets } => (name, targets),
@@ -263,23 +276,25 @@ impl<'r> Session<'r> {
             for target in targets {
                 match self.stages.get_mut(target as usize) {
                     Some(stage) => stage.clone_from(&name),
-                    None => return self.unknown_target(target),
+                    None => return Err(self.unknown_target(target)),
                 }
             }
         }
-        Some(())
+        Ok(())
     }
 
-    fn unknown_target(&self, target: u32) -> Option<()> {
+    fn unknown_target(&self, target: u32) -> ProcessFailed {
         self.give_up(format!(
             "a target must be a number from 0 to {}, not {target}",
             self.clusters.len() - 1
         ))
     }
 
-    /// Counts an answer at `now` for which the process need not have waited. `None`: the process goes on for ever
-    /// without letting time pass, and was given up.
-    pub(super) fn moves_on(&mut self, now: u64, had_news: bool) -> Option<()> {
+    /// Counts an answer at `now` for which the process need not have waited.
+    ///
+    /// # Errors
+    /// When the process goes on for ever without letting time pass.
+    pub(super) fn moves_on(&mut self, now: u64, had_news: bool) -> Result<(), ProcessFailed> {
         let (count, since) = &mut self.answers;
         if had_news || now - *since >= LEAST_PROGRESS {
             (*count, *since) = (0, now);
@@ -292,30 +307,31 @@ impl<'r> Session<'r> {
         };
         let most = MOST_ANSWERS + of_target * self.clusters.len() as u32;
         if *count <= most {
-            return Some(());
+            return Ok(());
         }
-        let (passed, least) = (
-            SimDuration::from_nanos(now - *since),
-            SimDuration::from_nanos(LEAST_PROGRESS),
-        );
-        self.give_up(format!(
+        let passed = SimDuration::from_nanos(now - *since);
+        let least = SimDuration::from_nanos(LEAST_PROGRESS);
+        Err(self.give_up(format!(
             "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
              least {least}; wait for news, or for a later time"
-        ))
+        )))
     }
 
-    /// Notes instructions that were given. `None`: one of them breaks a rule, and the process was given up.
-    pub(super) fn instructed(&mut self, instructions: &[Instruction]) -> Option<()> {
+    /// Notes instructions that were given.
+    ///
+    /// # Errors
+    /// When one of them breaks a rule.
+    pub(super) fn instructed(&mut self, instructions: &[Instruction]) -> Result<(), ProcessFailed> {
         for &Instruction { target, revision } in instructions {
             let revision = Revision(revision);
             if ![NOTHING, OLD, NEW].contains(&revision) {
                 let (old, new, not) = (OLD.0, NEW.0, revision.0);
-                return self.give_up(format!(
+                return Err(self.give_up(format!(
                     "a revision must be 0, which removes, {old} or {new}, not {not}"
-                ));
+                )));
             }
             let Some(known) = self.known.get_mut(target as usize) else {
-                return self.unknown_target(target);
+                return Err(self.unknown_target(target));
             };
             let assigned = (revision != NOTHING).then_some(revision);
             *known = Known {
@@ -324,7 +340,7 @@ impl<'r> Session<'r> {
                 ..*known
             };
         }
-        Some(())
+        Ok(())
     }
 
     /// Whether instructions reach the target.
@@ -431,14 +447,16 @@ impl<'r> Session<'r> {
         std::mem::replace(&mut known.ready, ready) != ready
     }
 
-    /// The product sees a target as ready, or not any more. `None`: there is no such target, and the process was given
-    /// up.
-    pub(super) fn sees_ready(&mut self, seen: SeenReadiness) -> Option<()> {
+    /// The product sees a target as ready, or not any more.
+    ///
+    /// # Errors
+    /// When there is no such target.
+    pub(super) fn sees_ready(&mut self, seen: SeenReadiness) -> Result<(), ProcessFailed> {
         let Some(known) = self.known.get_mut(seen.target as usize) else {
-            return self.unknown_target(seen.target);
+            return Err(self.unknown_target(seen.target));
         };
         known.ready = seen.ready && known.assigned == Some(Revision(seen.revision));
-        Some(())
+        Ok(())
     }
 
     pub(super) fn unavailable(&self) -> u64 {
@@ -451,7 +469,8 @@ impl<'r> Session<'r> {
     }
 
     pub(super) fn hold(&self) -> Option<Hold> {
-        let Held { rule, explanation } = self.ask(&ProcessMessage::Hold {}, Some("hold"))?;
+        let held = self.ask(&ProcessMessage::Hold {}, Some("hold"));
+        let Held { rule, explanation } = held.ok()?;
         let (rule, explanation) = (shortened(rule), shortened(explanation));
         (!rule.is_empty()).then(|| Hold {
             rule: rule.into(),

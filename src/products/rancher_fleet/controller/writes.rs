@@ -19,6 +19,10 @@ const FINALIZER_REQUESTS: usize = 2;
 /// When a pass comes back that had to end early. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.
 const EARLY_END_WAIT: SimDuration = SimDuration::from_secs(5);
 
+/// The API server has refused a write of a Secret, because the cache was not up to date.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct RefusedSecret;
+
 /// A cluster whose deployment a pass may have to write.
 pub(super) struct Planned {
     cluster: usize,
@@ -128,7 +132,7 @@ impl FleetController<'_> {
                 writes.at,
                 deletes * (up_to - std::mem::replace(&mut targets, up_to)),
             );
-            if self.write_deployment(&mut writes, planned, plane).is_none() {
+            if self.write_deployment(&mut writes, planned, plane).is_err() {
                 writes.request = QueueRequest::After(EARLY_END_WAIT);
                 return writes;
             }
@@ -144,17 +148,19 @@ impl FleetController<'_> {
         writes
     }
 
-    /// Writes a target's deployment if it is not as the pass wants it. `None`: the pass ends here, since a Secret could
-    /// not be written.
+    /// Writes a target's deployment if it is not as the pass wants it.
+    ///
+    /// # Errors
+    /// When a Secret could not be written; the pass ends here.
     fn write_deployment(
         &mut self,
         writes: &mut PassWrites,
         planned: &Planned,
         plane: &mut Plane<'_>,
-    ) -> Option<()> {
+    ) -> Result<(), RefusedSecret> {
         let cluster = planned.cluster;
         let Some(after) = planned.after else {
-            return Some(());
+            return Ok(());
         };
         self.write_secret(writes, cluster, planned.before.is_some())?;
         // Its namespace is being deleted.
@@ -164,7 +170,7 @@ impl FleetController<'_> {
             .is_some_and(|removed| *removed <= writes.at)
         {
             writes.at = self.client.in_turn(0, writes.at, 1);
-            return Some(());
+            return Ok(());
         }
         self.see(writes.at);
         let shown = self.view.clusters[cluster].deployment;
@@ -173,13 +179,13 @@ impl FleetController<'_> {
         // The deployment is labelled with the bundle's content, whether it may have it yet or not.
         let is_labelled = self.labelled[cluster] == Some(wanted);
         if is_labelled && shown.is_some_and(|shown| spec(&shown) == spec(&after)) {
-            return Some(());
+            return Ok(());
         }
         writes.at = self.client.in_turn(0, writes.at, 1);
         if is_behind && shown.is_some() {
             // The deployment has changed since it was read: the pass goes on, and fails at its end.
             writes.request = QueueRequest::Error;
-            return Some(());
+            return Ok(());
         }
         if is_behind {
             // It exists already, and is read.
@@ -200,7 +206,7 @@ impl FleetController<'_> {
             plane.instruct(written, ClusterId(cluster as u32), revision);
         }
         if shown.is_some() {
-            return Some(());
+            return Ok(());
         }
         writes.created += 1;
         self.runtime.step(
@@ -212,13 +218,16 @@ impl FleetController<'_> {
     }
 
     /// Writes the Secret of a deployment, if there are Helm values and the cache does not show it as it should be: with
-    /// an owner, once the deployment is there. `None`: the cache was not up to date, as it must be for a write.
+    /// an owner, once the deployment is there.
+    ///
+    /// # Errors
+    /// When the cache was not up to date, as it must be for a write.
     fn write_secret(
         &mut self,
         writes: &mut PassWrites,
         cluster: usize,
         has_owner: bool,
-    ) -> Option<()> {
+    ) -> Result<(), RefusedSecret> {
         let begin = writes.at;
         let is_shown = |at: SimTime| at + self.watch_delay <= begin;
         let secret = self.secrets[cluster];
@@ -226,13 +235,13 @@ impl FleetController<'_> {
             is_shown(secret.created) && (!has_owner || secret.owned.is_some_and(is_shown))
         };
         if !self.has_values || secret.is_some_and(is_right) {
-            return Some(());
+            return Ok(());
         }
         let is_refused =
             secret.is_some_and(|secret| !is_shown(secret.created) || secret.owned.is_some());
         writes.at = self.client.in_turn(0, begin, 1);
         if is_refused {
-            return None;
+            return Err(RefusedSecret);
         }
         let created = secret.map_or(writes.at, |secret| secret.created);
         self.secrets[cluster] = Some(ValuesSecret {
@@ -240,7 +249,7 @@ impl FleetController<'_> {
             owned: has_owner.then_some(writes.at),
         });
         self.secrets_behind.insert(cluster);
-        Some(())
+        Ok(())
     }
 }
 
