@@ -51,6 +51,11 @@ const PRODUCTS: [Product; 2] = [
 
 /// A folder with these files, and what running it says and returns.
 fn run(files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
+    run_at_least(0, files, args)
+}
+
+/// The same, of at least so many cases.
+fn run_at_least(fewest: usize, files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     let folder = TempDir::new().expect("a folder for the test");
     for (path, text) in files {
         let path = folder.path().join(path);
@@ -67,7 +72,8 @@ fn run(files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     }
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     let mut out = Vec::new();
-    let agrees = runner::run(&PRODUCTS, folder.path(), &args, &mut out).expect("memory takes all");
+    let agrees = runner::run(&PRODUCTS, folder.path(), fewest, &args, &mut out);
+    let agrees = agrees.expect("memory takes all");
     (agrees, String::from_utf8(out).expect("it writes text"))
 }
 
@@ -87,6 +93,19 @@ fn a_folder_without_a_suite_is_an_error() {
         );
         assert!(text.ends_with("\n0 passed, 0 failed\n"), "{text}");
     }
+}
+
+#[test]
+fn fewer_cases_than_there_must_be_are_an_error_unless_arguments_leave_some_out() {
+    let files = [("other/any.json", "{}")];
+    assert!(run_at_least(3, &files, &[]).0);
+    let (agrees, text) = run_at_least(4, &files, &[]);
+    assert!(!agrees);
+    assert!(
+        text.contains("error: fewer than 4 cases were compared\n"),
+        "{text}"
+    );
+    assert!(run_at_least(4, &files, &["things"]).0);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::RolloutStatus;
-use super::view::{Application, ApplicationView, AutoSync};
+use super::view::{ApplicationView, AutoSync};
 use super::{ApplicationsSync, ArgoCd};
 use fleetsim_units::{SimDuration, SimTime};
 
@@ -71,6 +71,22 @@ struct StalledSet<'a> {
     open_steps: usize,
 }
 
+impl ApplicationView {
+    /// Whether it exists with other parameters than the set wants.
+    fn has_other_parameters(&self) -> bool {
+        let (Some(live), Some(generated)) = (&self.live, &self.generated) else {
+            return false;
+        };
+        live.spec.parameters != generated.parameters
+    }
+
+    /// Whether it exists, and Argo CD does not sync it by itself.
+    fn waits_for_user(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_some_and(|live| live.spec.auto_sync != AutoSync::Enabled)
+    }
+}
+
 impl StalledSet<'_> {
     fn policy(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
@@ -88,15 +104,18 @@ impl StalledSet<'_> {
             return Some(self.set.grace_period_hold());
         }
         let since = self.set.ledger.as_ref()?.barrier.as_ref()?.pending_since();
-        let is_behind = |live: &Application| live.reconciled_at.map(stored) < since;
-        let behind = (0..)
-            .zip(self.view)
-            .filter(|(_, view)| view.live.as_ref().is_some_and(is_behind));
-        let behind = self.applications(&behind.map(|(index, _)| index).collect::<Vec<u32>>());
-        Some(Hold::new(
-            "refresh",
-            format!("not compared since the last change, so nothing is promoted: {behind}"),
-        ))
+        let mut behind = Vec::new();
+        for (index, view) in (0..).zip(self.view) {
+            let live = view.live.as_ref();
+            if live.is_some_and(|live| live.reconciled_at.map(stored) < since) {
+                behind.push(index);
+            }
+        }
+        let explanation = format!(
+            "not compared since the last change, so nothing is promoted: {}",
+            self.applications(&behind)
+        );
+        Some(Hold::new("refresh", explanation))
     }
 
     /// The set's policy, if it forbids writing existing applications.
@@ -108,16 +127,7 @@ impl StalledSet<'_> {
     /// Existing applications differ from the template, and must not be written.
     fn unwritten(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
-        let outdated = self.list(|a| {
-            let view = self.application(a);
-            let parameters = view
-                .generated
-                .as_ref()
-                .map(|generated| generated.parameters);
-            view.live
-                .as_ref()
-                .is_some_and(|live| parameters.is_some_and(|wanted| wanted != live.spec.parameters))
-        });
+        let outdated = self.list(|a| self.application(a).has_other_parameters());
         let explanation = format!(
             "{policy:?} forbids writing a changed spec to {}",
             self.applications(&outdated)
@@ -130,18 +140,19 @@ impl StalledSet<'_> {
             .iter()
             .enumerate()
             .find(|(_, budget)| budget.has_blocked)?;
-        let plan = &self.set.plan;
-        let is_here = |a: u32, statuses: &[RolloutStatus]| {
-            plan.counted_in(a as usize) == index
-                && self
-                    .status(a)
-                    .is_some_and(|status| statuses.contains(&status))
-        };
-        let waiting =
-            self.list(|a| self.set.is_allowed(a as usize) && is_here(a, &[RolloutStatus::Waiting]));
-        let updating =
-            self.list(|a| is_here(a, &[RolloutStatus::Pending, RolloutStatus::Progressing]));
-        let (number, limit) = (index + 1, budget.limit.unwrap_or(0));
+        let waiting = self.list(|a| {
+            self.set.is_allowed(a as usize)
+                && self.is_counted_as(a, index, &[RolloutStatus::Waiting])
+        });
+        let updating = self.list(|a| {
+            self.is_counted_as(
+                a,
+                index,
+                &[RolloutStatus::Pending, RolloutStatus::Progressing],
+            )
+        });
+        let number = index + 1;
+        let limit = budget.limit.unwrap_or(0);
         let explanation = if limit <= 0 {
             format!(
                 "maxUpdate is {limit} in step {number}, so no application is ever synced; {} wait to be synced by hand",
@@ -158,17 +169,28 @@ impl StalledSet<'_> {
         Some(Hold::new("maxUpdate", explanation))
     }
 
+    /// Whether the budget of a step counts an application, and its row has one of these statuses.
+    fn is_counted_as(&self, application: u32, step: usize, statuses: &[RolloutStatus]) -> bool {
+        self.set.plan.counted_in(application as usize) == step
+            && self
+                .status(application)
+                .is_some_and(|status| statuses.contains(&status))
+    }
+
     /// The last open step, if not complete.
     fn open_step(&self) -> Option<Hold> {
-        let (plan, open) = (&self.set.plan, self.open_steps);
+        let plan = &self.set.plan;
+        let open = self.open_steps;
         let behind = self.list(|a| {
             plan.steps_of(a).any(|step| step as usize + 1 == open) && !self.is_complete(a)
         });
         if behind.is_empty() {
             return None;
         }
-        let is_later = |a: u32| plan.step_of[a as usize].is_some_and(|step| step as usize >= open);
-        let waiting = self.list(|a| is_later(a) && !self.is_complete(a));
+        let waiting = self.list(|a| {
+            plan.step_of[a as usize].is_some_and(|step| step as usize >= open)
+                && !self.is_complete(a)
+        });
         let mut explanation = format!(
             "step {open} is complete when all of it is Healthy; not yet: {}",
             self.reasons(&behind)
@@ -183,10 +205,12 @@ impl StalledSet<'_> {
     }
 
     fn unselected(&self) -> Option<Hold> {
-        let is_outside = |a: u32| {
-            self.set.plan.step_of[a as usize].is_none() && self.application(a).generated.is_some()
-        };
-        let unselected = self.list(|a| is_outside(a) && !self.application(a).is_done());
+        let unselected = self.list(|a| {
+            let view = self.application(a);
+            self.set.plan.step_of[a as usize].is_none()
+                && view.generated.is_some()
+                && !view.is_done()
+        });
         let explanation = format!(
             "no step selects {}, so no pass syncs them",
             self.applications(&unselected)
@@ -206,23 +230,15 @@ impl StalledSet<'_> {
 
     fn all_at_once(&self) -> Option<Hold> {
         let behind = self.list(|a| !self.application(a).is_done());
-        let is_manual = |live: &Application| live.spec.auto_sync != AutoSync::Enabled;
         let mut manual = behind.clone();
-        manual.retain(|a| self.application(*a).live.as_ref().is_some_and(is_manual));
-        Some(if manual.is_empty() {
-            Hold::new(
-                "AllAtOnce",
-                format!(
-                    "all were updated simultaneously; not yet: {}",
-                    self.reasons(&behind)
-                ),
-            )
-        } else {
-            Hold::new(
-                "syncPolicy.automated",
-                format!("only a user can sync {}", self.reasons(&manual)),
-            )
-        })
+        manual.retain(|a| self.application(*a).waits_for_user());
+        if manual.is_empty() {
+            let behind = self.reasons(&behind);
+            let explanation = format!("all were updated simultaneously; not yet: {behind}");
+            return Some(Hold::new("AllAtOnce", explanation));
+        }
+        let explanation = format!("only a user can sync {}", self.reasons(&manual));
+        Some(Hold::new("syncPolicy.automated", explanation))
     }
 
     fn application(&self, application: u32) -> &ApplicationView {
@@ -250,19 +266,19 @@ impl StalledSet<'_> {
 
     /// Groups of applications with the condition that each group waits for.
     fn reasons(&self, list: &[u32]) -> String {
-        let reasons: Vec<String> = list
+        // In the order in which the reasons come up.
+        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+        for &application in list {
+            let reason = self.reason(application);
+            match groups.iter_mut().find(|(other, _)| *other == reason) {
+                Some((_, group)) => group.push(application),
+                None => groups.push((reason, vec![application])),
+            }
+        }
+        groups
             .iter()
-            .map(|application| self.reason(*application))
-            .collect();
-        let text = |reason: &String| {
-            let group = list
-                .iter()
-                .zip(&reasons)
-                .filter(|(_, other)| *other == reason);
-            let group: Vec<u32> = group.map(|(application, _)| *application).collect();
-            format!("{} {reason}", self.applications(&group))
-        };
-        reasons.iter().unique().map(text).join("; ")
+            .map(|(reason, group)| format!("{} {reason}", self.applications(group)))
+            .join("; ")
     }
 
     /// `Pending, OutOfSync, Degraded, operation Failed`.

@@ -62,6 +62,22 @@ struct StalledBundle<'a> {
     pass: &'a BundlePass<'a, BundleLedger>,
 }
 
+/// What a limit of unavailable clusters counts.
+struct LimitScope {
+    /// The bundle or the partition.
+    name: String,
+    members: Vec<u32>,
+    limit: i64,
+}
+
+/// Clusters that are not done for the same reason.
+struct HeldGroup {
+    rule: &'static str,
+    clusters: Vec<u32>,
+    /// The reason, behind `3 clusters are`.
+    why: &'static str,
+}
+
 impl StalledBundle<'_> {
     fn paused_bundle(&self) -> Option<Hold> {
         let waiting = self.targets(|flags| flags & flag::PROMOTED == 0);
@@ -74,64 +90,86 @@ impl StalledBundle<'_> {
     }
 
     fn limit(&self) -> Option<Hold> {
-        let is_shipped = self.scheduler.rules == RuleSet::Shipped;
-        let (waits, is_culprit): (FlagTest, FlagTest) = match self.scheduler.rules {
-            RuleSet::Shipped => (
-                |flags| {
-                    MemberGroup::AvailableOutdated.has(flags)
-                        || MemberGroup::UnavailableOutdated.has(flags)
-                },
-                // A deployment that this pass made for an unregistered cluster is not counted in it.
-                |flags| MemberGroup::Unavailable.has(flags) && flags & flag::REGISTERED != 0,
-            ),
-            RuleSet::Documented => (
-                |flags| MemberGroup::Startable.has(flags),
-                |flags| flags & flag::DONE == flag::PROMOTED,
-            ),
-        };
-        let mut waiting = self
-            .reached()
-            .iter()
-            .map(|partition| (partition, self.members(partition, waits)));
-        let (partition, waiting) = waiting.find(|(_, waiting)| !waiting.is_empty())?;
-        let (scope, all, limit) =
-            if is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable {
-                (
-                    "the bundle".to_owned(),
-                    self.targets(|_| true),
-                    self.plan.max_unavailable,
-                )
-            } else {
-                (
-                    title(partition),
-                    partition.members.clone(),
-                    partition.max_unavailable,
-                )
-            };
-        let culprits: Vec<u32> = all
+        let (partition, waiting) = self.first_waiting()?;
+        let scope = self.limit_scope(partition);
+        let LimitScope {
+            name,
+            members,
+            limit,
+        } = &scope;
+        let culprits: Vec<u32> = members
             .iter()
             .copied()
-            .filter(|target| is_culprit(self.flags(*target)))
+            .filter(|target| self.counts_as_unavailable(self.flags(*target)))
             .collect();
         let waiting = self.clusters(&waiting);
-        let explanation = if limit == 0 && culprits.is_empty() {
+        let explanation = if *limit == 0 && culprits.is_empty() {
             format!(
-                "maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {waiting} wait"
+                "maxUnavailable is 0 in {name}, so no available cluster is ever updated; {waiting} wait"
             )
         } else {
-            let adjective = if is_shipped {
-                "unavailable"
-            } else {
-                "NotReady"
+            let adjective = match self.scheduler.rules {
+                RuleSet::Shipped => "unavailable",
+                RuleSet::Documented => "NotReady",
             };
             format!(
-                "in {scope}, {} of {} {} {adjective}, and maxUnavailable allows {limit}; {waiting} wait",
+                "in {name}, {} of {} {} {adjective}, and maxUnavailable allows {limit}; {waiting} wait",
                 self.clusters(&culprits),
-                all.len(),
+                members.len(),
                 text::are(culprits.len())
             )
         };
         Some(Hold::new("maxUnavailable", explanation))
+    }
+
+    /// The first partition that was reached and in which clusters wait for `maxUnavailable`, with these clusters.
+    fn first_waiting(&self) -> Option<(&Partition, Vec<u32>)> {
+        for partition in self.reached() {
+            let waiting = self.members(partition, |flags| self.waits_for_limit(flags));
+            if !waiting.is_empty() {
+                return Some((partition, waiting));
+            }
+        }
+        None
+    }
+
+    fn waits_for_limit(&self, flags: u8) -> bool {
+        match self.scheduler.rules {
+            RuleSet::Shipped => {
+                MemberGroup::AvailableOutdated.has(flags)
+                    || MemberGroup::UnavailableOutdated.has(flags)
+            }
+            RuleSet::Documented => MemberGroup::Startable.has(flags),
+        }
+    }
+
+    fn counts_as_unavailable(&self, flags: u8) -> bool {
+        match self.scheduler.rules {
+            // A deployment that this pass made for an unregistered cluster is not counted in it.
+            RuleSet::Shipped => {
+                MemberGroup::Unavailable.has(flags) && flags & flag::REGISTERED != 0
+            }
+            RuleSet::Documented => flags & flag::DONE == flag::PROMOTED,
+        }
+    }
+
+    /// The limit that holds clusters of a partition: that of the bundle where it is used up, else its own.
+    fn limit_scope(&self, partition: &Partition) -> LimitScope {
+        let is_bundle_full = self.scheduler.rules == RuleSet::Shipped
+            && self.pass.status.unavailable >= self.plan.max_unavailable;
+        if is_bundle_full {
+            LimitScope {
+                name: "the bundle".to_owned(),
+                members: self.targets(|_| true),
+                limit: self.plan.max_unavailable,
+            }
+        } else {
+            LimitScope {
+                name: title(partition),
+                members: partition.members.clone(),
+                limit: partition.max_unavailable,
+            }
+        }
     }
 
     /// Shipped only: the documented rules have no `maxNew`.
@@ -180,22 +218,11 @@ impl StalledBundle<'_> {
             .dedup()
             .collect();
         let last = reached.last().filter(|_| !waiting.is_empty())?;
-        let (limit, behind, condition) = match self.scheduler.rules {
-            RuleSet::Shipped => (
-                last.max_unavailable,
-                self.members(last, is_not_done),
-                "not up to date or not available",
-            ),
-            RuleSet::Documented => {
-                let is_set = self.scheduler.strategy.max_unavailable_partitions.is_some();
-                let is_not_ready =
-                    |flags: u8| is_not_done(flags) && !MemberGroup::Startable.has(flags);
-                (
-                    documented::gate_limit(last, is_set),
-                    self.members(last, is_not_ready),
-                    "NotReady",
-                )
-            }
+        let behind = self.members(last, |flags| self.counts_at_gate(flags));
+        let limit = self.gate_limit(last);
+        let condition = match self.scheduler.rules {
+            RuleSet::Shipped => "not up to date or not available",
+            RuleSet::Documented => "NotReady",
         };
         let explanation = format!(
             "{} has {} {condition} ({}), and its limit is {limit}; it is unavailable partition number {}, and \
@@ -210,49 +237,87 @@ impl StalledBundle<'_> {
         Some(Hold::new("maxUnavailablePartitions", explanation))
     }
 
+    /// Whether a cluster of a partition keeps the next one closed.
+    fn counts_at_gate(&self, flags: u8) -> bool {
+        match self.scheduler.rules {
+            RuleSet::Shipped => is_not_done(flags),
+            RuleSet::Documented => is_not_done(flags) && !MemberGroup::Startable.has(flags),
+        }
+    }
+
+    /// How many clusters of a partition may be unavailable before the partition is.
+    fn gate_limit(&self, partition: &Partition) -> i64 {
+        match self.scheduler.rules {
+            RuleSet::Shipped => partition.max_unavailable,
+            RuleSet::Documented => {
+                let is_set = self.scheduler.strategy.max_unavailable_partitions.is_some();
+                documented::gate_limit(partition, is_set)
+            }
+        }
+    }
+
     /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut unfinished = self.targets(is_not_done);
-        let mut those = |test: &dyn Fn(u32) -> bool| {
-            unfinished.extract_if(.., |target| test(*target)).collect()
-        };
-        let unregistered: Vec<u32> = those(&|target| self.flags(target) & flag::REGISTERED == 0);
-        let paused: Vec<u32> = those(&|target| self.flags(target) & flag::PAUSED != 0);
-        let outside: Vec<u32> = those(&|target| !self.pass.members.is_in_partition(target));
-        let closed: Vec<u32> = those(&|target| self.view.clusters[target as usize].off_schedule);
+        let unregistered = take(&mut unfinished, |target| {
+            self.flags(target) & flag::REGISTERED == 0
+        });
+        let paused = take(&mut unfinished, |target| {
+            self.flags(target) & flag::PAUSED != 0
+        });
+        let outside = take(&mut unfinished, |target| {
+            !self.pass.members.is_in_partition(target)
+        });
+        let off_schedule = take(&mut unfinished, |target| {
+            self.view.clusters[target as usize].off_schedule
+        });
         // Those that a rollout waits for come first: it is complete without the paused and the unregistered.
         let groups = [
-            (
-                "partitions",
-                outside,
-                "in no partition, so no pass updates them",
-            ),
-            (
-                "offSchedule",
-                closed,
-                "assigned the new version but outside of their schedule's window",
-            ),
-            (
-                "ready",
-                unfinished,
-                "assigned the new version and not ready on it: in progress, offline or failing, without a time-out",
-            ),
-            ("paused", paused, "paused"),
-            ("status.namespace", unregistered, "not registered"),
+            HeldGroup {
+                rule: "partitions",
+                clusters: outside,
+                why: "in no partition, so no pass updates them",
+            },
+            HeldGroup {
+                rule: "offSchedule",
+                clusters: off_schedule,
+                why: "assigned the new version but outside of their schedule's window",
+            },
+            HeldGroup {
+                rule: "ready",
+                clusters: unfinished,
+                why: "assigned the new version and not ready on it: in progress, offline or failing, without a time-out",
+            },
+            HeldGroup {
+                rule: "paused",
+                clusters: paused,
+                why: "paused",
+            },
+            HeldGroup {
+                rule: "status.namespace",
+                clusters: unregistered,
+                why: "not registered",
+            },
         ];
-        let found: Vec<_> = groups
-            .into_iter()
-            .filter(|(_, clusters, _)| !clusters.is_empty())
-            .collect();
-        let &(rule, _, _) = found.first()?;
-        let texts = found.iter().map(|(_, clusters, why)| {
-            format!(
+        let mut first_rule = None;
+        let mut texts = Vec::new();
+        for HeldGroup {
+            rule,
+            clusters,
+            why,
+        } in groups
+        {
+            if clusters.is_empty() {
+                continue;
+            }
+            first_rule.get_or_insert(rule);
+            texts.push(format!(
                 "{} {} {why}",
-                self.clusters(clusters),
+                self.clusters(&clusters),
                 text::are(clusters.len())
-            )
-        });
-        Some(Hold::new(rule, texts.collect::<Vec<_>>().join("; ")))
+            ));
+        }
+        Some(Hold::new(first_rule?, texts.join("; ")))
     }
 
     fn reached(&self) -> &[Partition] {
@@ -294,13 +359,14 @@ impl StalledBundle<'_> {
             }),
             ("not assigned", |_| true),
         ];
-        let texts = reasons.into_iter().filter_map(|(name, test)| {
-            let group: Vec<u32> = behind
-                .extract_if(.., |target| test(self.flags(*target)))
-                .collect();
-            (!group.is_empty()).then(|| format!("{name}: {}", self.names(&group)))
-        });
-        texts.collect::<Vec<_>>().join("; ")
+        let mut texts = Vec::new();
+        for (name, test) in reasons {
+            let group = take(&mut behind, |target| test(self.flags(target)));
+            if !group.is_empty() {
+                texts.push(format!("{name}: {}", self.names(&group)));
+            }
+        }
+        texts.join("; ")
     }
 
     /// `3 clusters (a, b, c)`.
@@ -315,6 +381,11 @@ impl StalledBundle<'_> {
     fn name(&self, index: u32) -> &str {
         &self.scheduler.clusters[index as usize].name
     }
+}
+
+/// Takes the targets of a list that pass a test.
+fn take(list: &mut Vec<u32>, test: impl Fn(u32) -> bool) -> Vec<u32> {
+    list.extract_if(.., |target| test(*target)).collect()
 }
 
 fn is_not_done(flags: u8) -> bool {
