@@ -8,6 +8,22 @@
 //!
 //! Left out: latency, TCP slow start and loss, packets.
 //!
+//! # What holds at every instant
+//! Link *l* has the capacity C(l). Transfer *i* has the rate x(i), the cap c(i) and the weight w(i), which is 1 unless
+//! connections are not alike, and runs over the links L(i).
+//!
+//! ```text
+//! (1)  the sum of x(i) over all i with l in L(i)  <=  C(l)      for every link l
+//! (2)  x(i) <= c(i)                                             for every transfer i
+//! (3)  x(i) = c(i), or L(i) has a link l, the bottleneck, for which (1) is an equation
+//!      and x(i) / w(i) >= x(j) / w(j) for all j over l          for every transfer i
+//! ```
+//!
+//! Exactly one choice of rates fulfils all three (Bertsekas and Gallager, "Data Networks" (1992), section 6.5.2). Take
+//! an egress of 100 B/s above links of 20 and 500 B/s with one transfer each. The first has 20 B/s, since its own link
+//! is full. The second has the other 80 B/s: the egress is full, and 80 is at least 20.
+//!
+//! # How rates are found
 //! There are two solvers. While every transfer in flight runs over a link and all its ancestors, a start, an end or a
 //! change of capacity touches one path of the forest (see `forest`); recomputing all rates would cost O(n) per event
 //! and O(n²) per storm. A transfer over any other set of links, for example between the network cards of two nodes or
