@@ -50,7 +50,7 @@ impl SetLoad {
                 pass_at,
                 &view,
                 &TargetSet::all(applications),
-                &mut |_, _| Some(SimTime::ZERO),
+                &mut |_| Some(SimTime::ZERO),
             );
             set.store(&pass, &mut view);
             if has_started && pass.actions.is_empty() && pass.status.barrier.is_none() {
