@@ -6,7 +6,7 @@
 //! `docs/performance.md`.
 //!
 //! With `simulate FILE` it loads an experiment and prints the CPU seconds of the first variant's first run alone.
-//! Without `--bench`, as among the tests, each load runs once with little work.
+//! Without `--bench`, as in `cargo test --benches`, each load runs once with little work.
 #![allow(clippy::print_stdout, reason = "the lines are the result")]
 
 mod churn;

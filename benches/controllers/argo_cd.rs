@@ -113,7 +113,7 @@ impl Load for SetLoad {
             self.set.reconcile(now, &self.view)
         } else {
             self.set
-                .reconcile_changed(now, &self.view, &self.changed, &mut |_, _| {
+                .reconcile_changed(now, &self.view, &self.changed, &mut |_| {
                     Some(SimTime::ZERO)
                 })
         };
