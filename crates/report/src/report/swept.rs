@@ -43,13 +43,36 @@ pub(super) struct SweepValue<'r> {
     pub(super) place: f64,
 }
 
+/// A variant on a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SweepPoint<'v, 'r> {
+    /// The index of its value on the axis.
+    pub(super) value: usize,
+    pub(super) variant: &'v VariantResults<'r>,
+}
+
 /// The variants that differ in one swept setting only.
 #[derive(Clone, Debug)]
 pub(super) struct SweepLine<'v, 'r> {
     /// The strategy and settings that distinguish it from the other lines; the strategy where it is the only one.
     pub(super) name: String,
-    /// The index of the value, and the variant, in the order of the axis.
-    pub(super) points: Vec<(usize, &'v VariantResults<'r>)>,
+    /// Its points in the order of the axis.
+    pub(super) points: Vec<SweepPoint<'v, 'r>>,
+}
+
+impl<'v, 'r> SweepLine<'v, 'r> {
+    /// Its variants in the order of the axis.
+    pub(super) fn variants(&self) -> Vec<&'v VariantResults<'r>> {
+        self.points.iter().map(|point| point.variant).collect()
+    }
+}
+
+/// The strategy and the settings that all variants of a line share.
+#[derive(Eq, Hash, PartialEq)]
+struct LineKey<'v> {
+    strategy: &'v str,
+    /// The other settings: path and value.
+    others: Vec<(&'v str, &'v str)>,
 }
 
 impl<'r> SweepAxis<'r> {
@@ -59,74 +82,85 @@ impl<'r> SweepAxis<'r> {
             .iter()
             .flat_map(|variant| &variant.info.settings)
             .unique_by(|setting| &setting.path);
-        let axes = settings.map(|setting| Self::of(variants, &setting.path, &setting.name));
-        axes.filter(|axis| axis.values.len() > 1).collect()
+        let mut axes = Vec::new();
+        for setting in settings {
+            let axis = Self::of(variants, &setting.path, &setting.name);
+            if axis.values.len() > 1 {
+                axes.push(axis);
+            }
+        }
+        axes
     }
 
+    /// The axis of one path, with the values that the variants have.
     fn of(variants: &[VariantResults<'r>], path: &'r str, name: &'r str) -> Self {
         let settings = variants.iter().filter_map(|variant| setting(variant, path));
         let texts: Vec<&'r str> = settings
             .map(|setting| setting.value.as_str())
             .unique()
             .collect();
-        let evenly = |(at, &text): (usize, &&'r str)| SweepValue {
-            text,
-            label: label(text, &texts),
-            place: at as f64,
-        };
-        let mut values: Vec<SweepValue<'r>> = texts.iter().enumerate().map(evenly).collect();
-        let (places, title, labels) = quantities(&texts, path, name, variants);
-        let of_clusters = labels.is_some();
-        let text = Self {
+        let mut values: Vec<SweepValue<'r>> = Vec::new();
+        for (at, text) in texts.iter().copied().enumerate() {
+            values.push(SweepValue {
+                text,
+                label: label(text, &texts),
+                place: at as f64,
+            });
+        }
+        let kind = SweptValues::of(&texts, path, variants);
+        let axis = Self {
             path,
             name,
-            values: values.clone(),
-            title,
+            values,
+            title: kind.title(subject(path, name)),
             numeric: false,
-            of_clusters,
+            of_clusters: matches!(kind, SweptValues::FleetSizes(_)),
             log: false,
         };
-        let Some(places) = places else { return text };
-        for (at, value) in values.iter_mut().enumerate() {
-            value.place = places[at];
-            if let Some(labels) = &labels {
-                value.label.clone_from(&labels[at]);
+        match kind.into_places() {
+            Some(places) => axis.at_places(&places),
+            None => axis,
+        }
+    }
+
+    /// The axis with its values at these places, in their order. Where some would overlap, they are spaced evenly.
+    fn at_places(mut self, places: &[f64]) -> Self {
+        for (value, place) in self.values.iter_mut().zip(places) {
+            value.place = *place;
+            if self.of_clusters {
+                value.label = count(*place);
             }
         }
-        values.sort_by(|a, b| a.place.total_cmp(&b.place));
-        let (low, high) = (values[0].place, values[values.len() - 1].place);
-        let apart = |log: &bool| {
-            let scale = Scale {
-                low,
-                high,
-                from: 0.0,
-                to: 1.0,
-                log: *log,
-            };
-            values
-                .windows(2)
-                .all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN)
-        };
-        let is_wide = low > 0.0 && high >= LOG_FROM * low;
-        let Some(log) = [is_wide, false].into_iter().find(apart) else {
-            values
-                .iter_mut()
-                .enumerate()
-                .for_each(|(at, value)| value.place = at as f64);
-            return Self { values, ..text };
-        };
-        let title = if log {
-            format!("{}, logarithmic", text.title)
-        } else {
-            text.title
-        };
-        Self {
-            values,
-            title,
-            numeric: true,
-            log,
-            ..text
+        self.values.sort_by(|a, b| a.place.total_cmp(&b.place));
+        self.log = self.is_wide();
+        if !self.is_apart() {
+            self.log = false;
         }
+        if !self.is_apart() {
+            for (at, value) in self.values.iter_mut().enumerate() {
+                value.place = at as f64;
+            }
+            return self;
+        }
+        self.numeric = true;
+        if self.log {
+            self.title.push_str(", logarithmic");
+        }
+        self
+    }
+
+    /// Whether the values span a large factor.
+    fn is_wide(&self) -> bool {
+        let Scale { low, high, .. } = self.scale(0.0, 1.0);
+        low > 0.0 && high >= LOG_FROM * low
+    }
+
+    /// Whether no values would overlap.
+    fn is_apart(&self) -> bool {
+        let scale = self.scale(0.0, 1.0);
+        self.values
+            .windows(2)
+            .all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN)
     }
 
     /// The setting in a title.
@@ -176,46 +210,49 @@ impl<'r> SweepAxis<'r> {
         axes: &[Self],
         variants: &'v [VariantResults<'r>],
     ) -> Vec<SweepLine<'v, 'r>> {
-        let others = |variant: &'v VariantResults<'r>| -> Vec<(&'v str, &'v str)> {
-            let of = |setting: &'v Setting| (setting.path.as_str(), setting.value.as_str());
-            variant
-                .info
-                .settings
-                .iter()
-                .map(of)
-                .filter(|(path, _)| *path != self.path)
-                .collect()
-        };
-        let key = |variant: &'v VariantResults<'r>| (&variant.info.strategy, others(variant));
-        let points = variants
-            .iter()
-            .filter_map(|variant| Some((key(variant), (self.value_of(variant)?, variant))));
-        let lines = grouped(points);
-        let same_strategy = lines.iter().map(|((strategy, _), _)| *strategy).all_equal();
-        let line = |((strategy, _), mut points): (
-            (&'v String, _),
-            Vec<(usize, &'v VariantResults<'r>)>,
-        )| {
-            let others = axes
-                .iter()
-                .filter(|axis| axis.path != self.path)
-                .filter_map(|axis| axis.said_of(points[0].1));
-            let name = (!same_strategy)
-                .then(|| strategy.clone())
-                .into_iter()
-                .chain(others)
-                .join(", ");
-            points.sort_by_key(|(value, _)| *value);
-            SweepLine {
+        let mut points = Vec::new();
+        for variant in variants {
+            if let Some(value) = self.value_of(variant) {
+                points.push((self.line_of(variant), SweepPoint { value, variant }));
+            }
+        }
+        let groups = grouped(points);
+        let same_strategy = groups.iter().map(|(key, _)| key.strategy).all_equal();
+        let mut lines = Vec::new();
+        for (key, mut points) in groups {
+            let mut parts: Vec<String> = Vec::new();
+            if !same_strategy {
+                parts.push(key.strategy.to_owned());
+            }
+            for axis in axes.iter().filter(|axis| axis.path != self.path) {
+                parts.extend(axis.said_of(points[0].variant));
+            }
+            let name = parts.join(", ");
+            points.sort_by_key(|point| point.value);
+            lines.push(SweepLine {
                 name: if name.is_empty() {
-                    strategy.clone()
+                    key.strategy.to_owned()
                 } else {
                     name
                 },
                 points,
+            });
+        }
+        lines
+    }
+
+    /// The line along this axis that a variant is on.
+    fn line_of<'v>(&self, variant: &'v VariantResults<'r>) -> LineKey<'v> {
+        let mut others = Vec::new();
+        for setting in &variant.info.settings {
+            if setting.path != self.path {
+                others.push((setting.path.as_str(), setting.value.as_str()));
             }
-        };
-        lines.into_iter().map(line).collect()
+        }
+        LineKey {
+            strategy: &variant.info.strategy,
+            others,
+        }
     }
 
     /// The variant's value after the setting's name: `distribution=cache`. `None` when it has none.
@@ -246,10 +283,7 @@ impl<'r> SweepAxis<'r> {
         if self.of_clusters {
             return Some(self.label_with_unit(value));
         }
-        let bare = value
-            .label
-            .chars()
-            .all(|letter| letter.is_ascii_digit() || ".%-".contains(letter));
+        let bare = value.label.chars().all(is_of_number);
         let switch = ["true", "false", "none", "null"].contains(&value.label.as_str());
         Some(if bare || switch {
             format!("{}={}", self.name, value.label)
@@ -259,18 +293,22 @@ impl<'r> SweepAxis<'r> {
     }
 }
 
+/// Whether a letter is part of a number or of a share.
+fn is_of_number(letter: char) -> bool {
+    letter.is_ascii_digit() || ".%-".contains(letter)
+}
+
 /// The values of a flow map without their keys: `100% unready` for `{share: 100%, kind: unready}`. `None` for other
 /// texts.
 fn of_map(text: &str) -> Option<String> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
-    let values = inner
-        .split(", ")
-        .map(|field| Some(field.split_once(": ")?.1));
-    let values: Vec<&str> = values.collect::<Option<_>>()?;
-    values
-        .iter()
-        .all(|value| !value.contains(['{', '[']))
-        .then(|| values.join(" "))
+    let mut values: Vec<&str> = Vec::new();
+    for field in inner.split(", ") {
+        let (_, value) = field.split_once(": ")?;
+        values.push(value);
+    }
+    let is_flat = !values.iter().any(|value| value.contains(['{', '[']));
+    is_flat.then(|| values.join(" "))
 }
 
 /// A value without its parentheses, such as the settings of a distribution method, where the rest is unique:
@@ -283,15 +321,21 @@ fn label(text: &str, all: &[&str]) -> String {
     {
         return brief;
     }
-    let head = |text: &str| text.split('(').next().unwrap_or_default().to_owned();
-    let alone = all.iter().filter(|other| head(other) == head(text)).count() == 1;
-    if alone && !head(text).is_empty() {
-        head(text)
+    let head = before_parentheses(text);
+    let alike = all.iter().filter(|other| before_parentheses(other) == head);
+    if alike.count() == 1 && !head.is_empty() {
+        head.to_owned()
     } else {
         text.to_owned()
     }
 }
 
+/// The part of a value before its parentheses.
+fn before_parentheses(text: &str) -> &str {
+    text.split('(').next().unwrap_or_default()
+}
+
+/// The variant's setting with this path.
 fn setting<'r>(variant: &VariantResults<'r>, path: &str) -> Option<&'r Setting> {
     variant
         .info
@@ -309,77 +353,124 @@ fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     }
 }
 
-/// The values on a numeric scale, the axis title, and labels where they are not the texts.
-fn quantities(
-    texts: &[&str],
-    path: &str,
-    name: &str,
-    variants: &[VariantResults<'_>],
-) -> (Option<Vec<f64>>, String, Option<Vec<String>>) {
-    let subject = subject(path, name);
-    let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
-    let share = |text: &str| {
-        text.strip_suffix('%')
-            .and_then(|text| number(text.trim_end()))
-            .map(|share| share / 100.0)
-    };
-    let of_kind = |text: &&str| {
-        share(text)
-            .map(|share| ("share", share))
-            .or_else(|| quantity(text))
-    };
-    if let Some(found) = texts.iter().map(of_kind).collect::<Option<Vec<_>>>()
-        && found.iter().map(|(kind, _)| kind).all_equal()
-    {
-        return (
-            Some(found.into_iter().map(|(_, place)| place).collect()),
-            subject.to_owned(),
-            None,
-        );
+/// What the values of a swept path are, in the order in which they are tried.
+enum SweptValues {
+    /// Quantities of one kind, such as times, or shares only.
+    Quantities(Vec<f64>),
+    /// Counts and shares of a number of targets that is the same in all runs.
+    Targets {
+        places: Vec<f64>,
+        /// What follows the subject in the title: `in clusters (5% of 200 = 10)`.
+        note: String,
+    },
+    /// Values that only change the number of clusters.
+    FleetSizes(Vec<f64>),
+    /// Texts in the experiment's order.
+    Categories,
+}
+
+impl SweptValues {
+    /// Finds what the values of a path with these texts are.
+    fn of(texts: &[&str], path: &str, variants: &[VariantResults<'_>]) -> Self {
+        Self::quantities(texts)
+            .or_else(|| Self::targets(texts, variants))
+            .or_else(|| Self::fleet_sizes(texts, path, variants))
+            .unwrap_or(Self::Categories)
     }
-    let all = |parse: &dyn Fn(&str) -> Option<f64>| {
-        texts
-            .iter()
-            .map(|text| parse(text))
-            .collect::<Option<Vec<f64>>>()
-    };
-    let targets =
-        |variant: &'_ VariantResults<'_>| variant.runs.iter().map(|run| run.targets).collect_vec();
-    let targets_of = |text: &str| -> Option<u64> {
-        let with = |variant: &&VariantResults<'_>| {
-            setting(variant, path).is_some_and(|setting| setting.value == text)
-        };
-        variants
-            .iter()
-            .filter(with)
-            .flat_map(targets)
-            .all_equal_value()
-            .ok()
-    };
-    let everywhere = variants.iter().flat_map(targets).all_equal_value().ok();
-    if let Some(targets) = everywhere.filter(|targets| *targets > 0)
-        && let Some(places) =
-            all(&|text| number(text).or_else(|| share(text).map(|share| share * targets as f64)))
-    {
-        let first = texts
-            .iter()
-            .find_map(|text| share(text).map(|share| (text, share)));
-        let (text, share) = first.expect("not all are numbers, so one is a share");
-        let clusters = count(share * targets as f64);
-        let title = format!(
-            "{subject} in clusters ({text} of {} = {clusters})",
-            count(targets as f64)
-        );
-        return (Some(places), title, None);
+
+    /// `None`: some text is no quantity, or there are several kinds.
+    fn quantities(texts: &[&str]) -> Option<Self> {
+        let mut kinds: Vec<&str> = Vec::new();
+        let mut places = Vec::new();
+        for text in texts {
+            let (kind, place) = match share_of(text) {
+                Some(share) => ("share", share),
+                None => quantity(text)?,
+            };
+            kinds.push(kind);
+            places.push(place);
+        }
+        kinds.iter().all_equal().then_some(Self::Quantities(places))
     }
-    let sizes = all(&|text| targets_of(text).map(|targets| targets as f64));
-    let are_distinct = |sizes: &Vec<f64>| sizes.iter().map(|size| size.to_bits()).all_unique();
-    if let Some(sizes) = sizes
-        .filter(are_distinct)
-        .filter(|_| !path.starts_with("strategies."))
-    {
-        let labels = sizes.iter().map(|size| count(*size)).collect();
-        return (Some(sizes), "number of clusters".to_owned(), Some(labels));
+
+    /// `None`: some text is neither a number nor a share, or runs differ in their number of targets.
+    fn targets(texts: &[&str], variants: &[VariantResults<'_>]) -> Option<Self> {
+        let targets = common_targets(variants.iter())? as f64;
+        if targets <= 0.0 {
+            return None;
+        }
+        let mut places = Vec::new();
+        for text in texts {
+            places.push(match number_of(text) {
+                Some(number) => number,
+                None => share_of(text)? * targets,
+            });
+        }
+        let first = texts.iter().find(|text| share_of(text).is_some());
+        let text = first.expect("not all are numbers, so one is a share");
+        let clusters = count(share_of(text)? * targets);
+        let note = format!("in clusters ({text} of {} = {clusters})", count(targets));
+        Some(Self::Targets { places, note })
     }
-    (None, subject.to_owned(), None)
+
+    /// `None`: the setting belongs to a strategy, or values do not have fleets of distinct sizes.
+    fn fleet_sizes(texts: &[&str], path: &str, variants: &[VariantResults<'_>]) -> Option<Self> {
+        if path.starts_with("strategies.") {
+            return None;
+        }
+        let mut sizes: Vec<f64> = Vec::new();
+        for text in texts {
+            let with_value = variants
+                .iter()
+                .filter(|variant| setting(variant, path).is_some_and(|own| own.value == *text));
+            sizes.push(common_targets(with_value)? as f64);
+        }
+        let are_distinct = sizes.iter().copied().map(f64::to_bits).all_unique();
+        are_distinct.then_some(Self::FleetSizes(sizes))
+    }
+
+    /// The title of an axis with these values of a setting.
+    fn title(&self, subject: &str) -> String {
+        match self {
+            Self::Quantities(_) | Self::Categories => subject.to_owned(),
+            Self::Targets { note, .. } => format!("{subject} {note}"),
+            Self::FleetSizes(_) => "number of clusters".to_owned(),
+        }
+    }
+
+    /// The places of the values on a numeric scale. `None` for texts.
+    fn into_places(self) -> Option<Vec<f64>> {
+        match self {
+            Self::Quantities(places) | Self::Targets { places, .. } | Self::FleetSizes(places) => {
+                Some(places)
+            }
+            Self::Categories => None,
+        }
+    }
+}
+
+/// A finite number.
+fn number_of(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// The share that a percentage is.
+fn share_of(text: &str) -> Option<f64> {
+    let percentage = number_of(text.strip_suffix('%')?.trim_end())?;
+    Some(percentage / 100.0)
+}
+
+/// The number of targets of all runs of these variants. `None` where they differ, or without a run.
+fn common_targets<'v, 'r: 'v>(
+    variants: impl Iterator<Item = &'v VariantResults<'r>>,
+) -> Option<u64> {
+    let mut common = None;
+    for run in variants.flat_map(|variant| &variant.runs) {
+        match common {
+            None => common = Some(run.targets),
+            Some(targets) if targets == run.targets => {}
+            Some(_) => return None,
+        }
+    }
+    common
 }

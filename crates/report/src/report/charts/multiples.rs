@@ -35,6 +35,18 @@ struct GridPanel<'v, 'r> {
     name: String,
 }
 
+impl<'v, 'r> GridPanel<'v, 'r> {
+    /// A panel that its row and column name.
+    const fn nameless(row: usize, column: usize, variant: &'v VariantResults<'r>) -> Self {
+        Self {
+            row,
+            column,
+            variant,
+            name: String::new(),
+        }
+    }
+}
+
 /// The grid.
 struct Grid<'v, 'r> {
     panels: Vec<GridPanel<'v, 'r>>,
@@ -42,6 +54,69 @@ struct Grid<'v, 'r> {
     rows: Vec<String>,
     /// The columns' setting, above the first.
     title: String,
+}
+
+impl Grid<'_, '_> {
+    /// The row of the lowest panel of a column, which carries the times.
+    fn lowest_row(&self, column: usize) -> Option<usize> {
+        let in_column = self.panels.iter().filter(|panel| panel.column == column);
+        in_column.map(|panel| panel.row).max()
+    }
+
+    /// The number of rows that have panels.
+    fn row_count(&self) -> usize {
+        let rows = self.panels.iter().map(|panel| panel.row + 1);
+        rows.max().unwrap_or(0)
+    }
+}
+
+/// Where the panels are.
+struct GridLayout {
+    left: f64,
+    top: f64,
+    /// Width of each panel, and the room above it.
+    width: f64,
+    above: f64,
+}
+
+impl GridLayout {
+    /// The layout of a grid whose rows have these names.
+    fn of(sheet: Sheet<'_>, grid: &Grid<'_, '_>, rows: &[String]) -> Self {
+        let above = if grid.title.is_empty() {
+            ABOVE
+        } else {
+            ABOVE_NAMELESS
+        };
+        let titles = if grid.title.is_empty() { 0.0 } else { 42.0 };
+        Self {
+            left: left_of(rows),
+            top: TOP + 48.0 + titles,
+            width: width_in(sheet, grid),
+            above: above + if sheet.is_narrow() { 8.0 } else { 0.0 },
+        }
+    }
+
+    /// Where a column begins.
+    fn column(&self, column: usize) -> f64 {
+        self.left + (self.width + GAP) * column as f64
+    }
+
+    /// Where a row begins.
+    fn row(&self, row: usize) -> f64 {
+        self.top + (PANEL + self.above) * row as f64
+    }
+
+    /// The area of a panel.
+    fn area(&self, panel: &GridPanel<'_, '_>) -> Area {
+        let left = self.column(panel.column);
+        let top = self.row(panel.row);
+        Area {
+            left,
+            top,
+            right: left + self.width,
+            bottom: top + PANEL,
+        }
+    }
 }
 
 /// Draws the chart. `None` for fewer than four variants, which fit in one plot.
@@ -56,50 +131,17 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let grid = trellis(&axes, &variants).filter(|grid| width_in(sheet, grid) >= NARROWEST);
     let grid = grid.unwrap_or_else(|| one_by_one(sheet, &variants));
     let rows = row_names(&grid);
-    let left = left_of(&rows);
-    let width = width_in(sheet, &grid);
-    let above = if grid.title.is_empty() {
-        ABOVE
-    } else {
-        ABOVE_NAMELESS
-    } + if sheet.is_narrow() { 8.0 } else { 0.0 };
-    let row_count = grid
-        .panels
-        .iter()
-        .map(|panel| panel.row + 1)
-        .max()
-        .unwrap_or(0);
-    let top = TOP + 48.0 + if grid.title.is_empty() { 0.0 } else { 42.0 };
-    let area = |panel: &GridPanel<'_, '_>| {
-        let left = left + (width + GAP) * panel.column as f64;
-        let top = top + (PANEL + above) * panel.row as f64;
-        Area {
-            left,
-            top,
-            right: left + width,
-            bottom: top + PANEL,
-        }
+    let layout = GridLayout::of(sheet, &grid, &rows);
+    let bottom = layout.row(grid.row_count()) - layout.above;
+    let axes = PanelAxes {
+        x: time_axis(&variants),
+        y: pulls_axis(&variants),
+        tiny,
     };
-    let bottom = top + (PANEL + above) * row_count as f64 - above;
-    let (x, y) = (time_axis(&variants), pulls_axis(&variants));
-    let logs = match (x.log, y.log) {
-        (true, true) => "; both axes logarithmic",
-        (true, false) => "; time axis logarithmic",
-        (false, true) => "; pulls axis logarithmic",
-        (false, false) => "",
-    };
-    let line = results.displayed().map_or_else(String::new, |run| {
-        format!("line: replicate {}, ", run.replicate)
-    });
-    let subtitle = format!(
-        "{}; {line}shade: p5–p95 of all runs, or the range of a dense line around its mean{logs}",
-        extent(&variants)
-    );
-    let subject = "Concurrent image pulls on common axes";
     let head = Head {
-        subject,
+        subject: "Concurrent image pulls on common axes",
         findings: findings::tradeoff(&variants),
-        note: subtitle,
+        note: subtitle_of(results, &variants, &axes),
     };
     let mut canvas = page_of_run(results, &head, bottom + 62.0 + FOOTER);
     let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) {
@@ -113,65 +155,18 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let lines = in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2);
     write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
     if !grid.title.is_empty() {
-        write(
-            &mut canvas,
-            &grid.title,
-            (left, TOP + 26.0),
-            SMALL,
-            MUTED,
-            Align::Left,
-        );
-        for (at, column) in grid.columns.iter().enumerate() {
-            // The part of a value in parentheses moves to a second line where it does not fit.
-            let whole = text_width(column, LABEL, Weight::Bold) <= width;
-            let (name, inside) =
-                column.split_at(column.find('(').filter(|_| !whole).unwrap_or(column.len()));
-            let left = left + (width + GAP) * at as f64;
-            write_bold(
-                &mut canvas,
-                &fitted(name, LABEL, Weight::Bold, width),
-                (left, TOP + 45.0),
-                LABEL,
-                INK,
-            );
-            write_fitted(&mut canvas, inside, (left, TOP + 60.0), tiny, MUTED, width);
-        }
+        write_columns(&mut canvas, &grid, &layout, tiny);
     }
     for (at, name) in rows.iter().enumerate() {
-        let middle = top + (PANEL + above) * at as f64 + PANEL / 2.0;
+        let middle = layout.row(at) + PANEL / 2.0;
         write_bold(&mut canvas, name, (MARGIN, middle + 4.5), LABEL, INK);
     }
-    // The lowest panel of a column carries the times.
-    let lowest = |column: usize| {
-        grid.panels
-            .iter()
-            .filter(|p| p.column == column)
-            .map(|p| p.row)
-            .max()
-    };
     for panel in &grid.panels {
-        let area = area(panel);
-        let (x, y) = (
-            Scale {
-                from: area.left,
-                to: area.right,
-                ..x
-            },
-            Scale {
-                from: area.bottom,
-                to: area.top,
-                ..y
-            },
-        );
-        draw_panel(
-            &mut canvas,
-            panel,
-            (&x, &y),
-            tiny,
-            lowest(panel.column) == Some(panel.row),
-        );
+        let is_lowest = grid.lowest_row(panel.column) == Some(panel.row);
+        let axes = axes.in_area(layout.area(panel));
+        draw_panel(&mut canvas, panel, &axes, is_lowest);
     }
-    let middle = f64::midpoint(left, sheet.px() - MARGIN);
+    let middle = f64::midpoint(layout.left, sheet.px() - MARGIN);
     let axis = format!("time since {}", results.start());
     write(
         &mut canvas,
@@ -182,6 +177,83 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         Align::Middle,
     );
     Some(canvas)
+}
+
+/// The extent of the data, and how to read the panels.
+fn subtitle_of(results: &Results, variants: &[VariantResults<'_>], axes: &PanelAxes) -> String {
+    let logs = match (axes.x.log, axes.y.log) {
+        (true, true) => "; both axes logarithmic",
+        (true, false) => "; time axis logarithmic",
+        (false, true) => "; pulls axis logarithmic",
+        (false, false) => "",
+    };
+    let line = match results.displayed() {
+        Some(run) => format!("line: replicate {}, ", run.replicate),
+        None => String::new(),
+    };
+    format!(
+        "{}; {line}shade: p5–p95 of all runs, or the range of a dense line around its mean{logs}",
+        extent(variants)
+    )
+}
+
+/// Writes the setting of the columns, and its values. What a value has in parentheses goes to a second line where it
+/// does not fit.
+fn write_columns(canvas: &mut Canvas, grid: &Grid<'_, '_>, layout: &GridLayout, tiny: f64) {
+    let title_at = (layout.left, TOP + 26.0);
+    write(canvas, &grid.title, title_at, SMALL, MUTED, Align::Left);
+    let width = layout.width;
+    for (at, column) in grid.columns.iter().enumerate() {
+        let is_whole = text_width(column, LABEL, Weight::Bold) <= width;
+        let cut = match column.find('(') {
+            Some(parenthesis) if !is_whole => parenthesis,
+            _ => column.len(),
+        };
+        let (name, inside) = column.split_at(cut);
+        let left = layout.column(at);
+        let name = fitted(name, LABEL, Weight::Bold, width);
+        write_bold(canvas, &name, (left, TOP + 45.0), LABEL, INK);
+        write_fitted(canvas, inside, (left, TOP + 60.0), tiny, MUTED, width);
+    }
+}
+
+/// The axes that all panels share, and the size of their labels.
+#[derive(Clone, Copy)]
+struct PanelAxes {
+    x: Scale,
+    y: Scale,
+    tiny: f64,
+}
+
+impl PanelAxes {
+    /// The axes of a panel with this area.
+    fn in_area(self, area: Area) -> Self {
+        Self {
+            x: Scale {
+                from: area.left,
+                to: area.right,
+                ..self.x
+            },
+            y: Scale {
+                from: area.bottom,
+                to: area.top,
+                ..self.y
+            },
+            ..self
+        }
+    }
+
+    /// The curve of a value until `end`, where it falls to 0.
+    fn curve(
+        &self,
+        variant: &VariantResults<'_>,
+        end: f64,
+        value: fn(&TimelineRow) -> f64,
+    ) -> Vec<Position> {
+        let mut points = steps(variant, end, value, &self.x, &self.y);
+        points.push((self.x.at(end), self.y.at(0.0)));
+        points
+    }
 }
 
 /// Columns for the values of the setting with the most values, rows for everything else. `None` where more than half
@@ -197,26 +269,17 @@ fn trellis<'v, 'r>(
         .max_by_key(|axis| axis.values.len())?;
     let lines = across.lines(axes, variants);
     let mut rows: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
-    let panel = |row, column, variant| GridPanel {
-        row,
-        column,
-        variant,
-        name: String::new(),
-    };
     let mut panels: Vec<GridPanel<'v, 'r>> = Vec::new();
     for (row, line) in lines.iter().enumerate() {
-        panels.extend(
-            line.points
-                .iter()
-                .map(|&(column, variant)| panel(row, column, variant)),
-        );
+        for point in &line.points {
+            panels.push(GridPanel::nameless(row, point.value, point.variant));
+        }
     }
-    for variant in variants
-        .iter()
-        .filter(|variant| across.value_of(variant).is_none())
-    {
-        panels.push(panel(rows.len(), 0, variant));
-        rows.push(variant.info.strategy.clone());
+    for variant in variants {
+        if across.value_of(variant).is_none() {
+            panels.push(GridPanel::nameless(rows.len(), 0, variant));
+            rows.push(variant.info.strategy.clone());
+        }
     }
     if !rows.iter().all_unique() || 2 * panels.len() < rows.len() * across.values.len() {
         return None;
@@ -263,13 +326,15 @@ fn one_by_one<'v, 'r>(sheet: Sheet<'_>, variants: &'v [VariantResults<'r>]) -> G
     let columns = if sheet.is_narrow() { 3 } else { 4 };
     let width = (sheet.inner() - 44.0 - GAP * (columns - 1) as f64) / columns as f64;
     let names = names::within(variants, SMALL, Weight::Bold, width);
-    let panel = |(at, (variant, name)): (usize, (&'v VariantResults<'r>, String))| GridPanel {
-        row: at / columns,
-        column: at % columns,
-        variant,
-        name,
-    };
-    let panels = variants.iter().zip(names).enumerate().map(panel).collect();
+    let mut panels = Vec::new();
+    for (at, (variant, name)) in variants.iter().zip(names).enumerate() {
+        panels.push(GridPanel {
+            row: at / columns,
+            column: at % columns,
+            variant,
+            name,
+        });
+    }
     Grid {
         panels,
         columns: vec![String::new(); columns],
@@ -278,33 +343,35 @@ fn one_by_one<'v, 'r>(sheet: Sheet<'_>, variants: &'v [VariantResults<'r>]) -> G
     }
 }
 
+/// When the pulls of a variant end.
 fn active_until(variant: &VariantResults<'_>) -> f64 {
-    variant.active_until(|row| row.pulls as f64, |row| (row.pulls_p5, row.pulls_p95))
+    variant.active_until(pulls_of, |row| (row.pulls_p5, row.pulls_p95))
 }
 
+/// The concurrent pulls of a bin.
+fn pulls_of(row: &TimelineRow) -> f64 {
+    row.pulls as f64
+}
+
+/// The time axis of all panels. The first twentieth of the shortest rollout is drawn at the edge.
 fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
-    let ends: Vec<f64> = variants
-        .iter()
-        .map(active_until)
-        .filter(|end| *end > 0.0)
-        .collect();
-    // The first twentieth of the shortest rollout is drawn at the edge.
+    let mut ends: Vec<f64> = variants.iter().map(active_until).collect();
+    ends.retain(|end| *end > 0.0);
     Scale::fitting(&ends, (LOG_FROM, [20.0, 1.0]), 1.0, (0.0, 1.0))
 }
 
+/// The value axis of all panels.
 fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
-    let greatest = |variant: &VariantResults<'_>| {
-        variant
-            .timeline
-            .iter()
-            .map(|row| (row.pulls as f64).max(row.pulls_p95))
-            .fold(0.0, f64::max)
-    };
-    let peaks: Vec<f64> = variants
-        .iter()
-        .map(greatest)
-        .filter(|peak| *peak > 0.0)
-        .collect();
+    let mut peaks = Vec::new();
+    for variant in variants {
+        let mut peak: f64 = 0.0;
+        for row in &variant.timeline {
+            peak = peak.max(pulls_of(row).max(row.pulls_p95));
+        }
+        if peak > 0.0 {
+            peaks.push(peak);
+        }
+    }
     let scale = Scale::fitting(&peaks, (LOG_FROM, [5.0, 1.1]), 1.04, (0.0, 1.0));
     Scale {
         low: scale.low.min(1.0),
@@ -312,96 +379,64 @@ fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
     }
 }
 
-fn draw_panel(
-    canvas: &mut Canvas,
-    panel: &GridPanel<'_, '_>,
-    (x, y): (&Scale, &Scale),
-    tiny: f64,
-    lowest: bool,
-) {
-    let area = Area {
-        left: x.from,
-        top: y.to,
-        right: x.to,
-        bottom: y.from,
-    };
-    let variant = panel.variant;
+/// Draws a panel with its texts, its curve and its axes. The lowest of a column has labels of the times.
+fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, axes: &PanelAxes, is_lowest: bool) {
+    let PanelAxes { x, y, tiny } = axes;
     for tick in pulls_ticks(y) {
         let at = y.at(tick.value);
-        canvas.line((area.left, at), (area.right, at), Stroke::solid(GRID, 1.0));
+        canvas.line((x.from, at), (x.to, at), Stroke::solid(GRID, 1.0));
         if panel.column == 0 {
-            write(
-                canvas,
-                &tick.label,
-                (area.left - 6.0, at + 0.36 * tiny),
-                tiny,
-                MUTED,
-                Align::Right,
-            );
+            let label_at = (x.from - 6.0, at + 0.36 * tiny);
+            write(canvas, &tick.label, label_at, *tiny, MUTED, Align::Right);
         }
     }
-    let detail = detail(variant);
-    write_bold(
-        canvas,
-        &panel.name,
-        (area.left, area.top - 19.0),
-        SMALL,
-        INK,
-    );
+    let (left, top) = (x.from, y.to);
+    write_bold(canvas, &panel.name, (left, top - 19.0), SMALL, INK);
+    let detail = detail(panel.variant);
     write(
         canvas,
         &detail,
-        (area.left, area.top - 6.0),
-        tiny,
+        (left, top - 6.0),
+        *tiny,
         MUTED,
         Align::Left,
     );
+    draw_curve(canvas, panel.variant, axes);
+    draw_times(canvas, axes, is_lowest);
+}
+
+/// Draws the curve of a variant over its band, or an envelope where the curve would be solid ink.
+fn draw_curve(canvas: &mut Canvas, variant: &VariantResults<'_>, axes: &PanelAxes) {
     let colour = variant.style.colour();
     let end = active_until(variant);
-    let whole = |value: &dyn Fn(&TimelineRow) -> f64| {
-        let mut points = steps(variant, end, value, x, y);
-        points.push((x.at(end), y.at(0.0)));
-        points
-    };
-    let line = |value: &dyn Fn(&TimelineRow) -> f64| decimate(&whole(value), 1.0);
-    if let Some(dense) = envelope(&whole(&|row| row.pulls as f64)) {
+    let pulls = axes.curve(variant, end, pulls_of);
+    if let Some(dense) = envelope(&pulls) {
         canvas.between(dense.upper, dense.lower, colour, 0.35);
-        canvas.path(dense.mean, Stroke::solid(colour, 1.4));
-    } else {
-        if variant.runs.len() > 1 {
-            canvas.between(
-                line(&|row| row.pulls_p95),
-                line(&|row| row.pulls_p5),
-                colour,
-                0.25,
-            );
-        }
-        canvas.path(line(&|row| row.pulls as f64), Stroke::solid(colour, 1.4));
+        return canvas.path(dense.mean, Stroke::solid(colour, 1.4));
     }
-    canvas.line(
-        (area.left, area.bottom),
-        (area.right, area.bottom),
-        Stroke::solid(AXIS, 1.0),
-    );
-    let most = ((area.right - area.left) / 42.0) as usize;
+    if variant.runs.len() > 1 {
+        let upper = decimate(&axes.curve(variant, end, |row| row.pulls_p95), 1.0);
+        let lower = decimate(&axes.curve(variant, end, |row| row.pulls_p5), 1.0);
+        canvas.between(upper, lower, colour, 0.25);
+    }
+    canvas.path(decimate(&pulls, 1.0), Stroke::solid(colour, 1.4));
+}
+
+/// Draws the time axis of a panel, with labels where it is the lowest of its column.
+fn draw_times(canvas: &mut Canvas, axes: &PanelAxes, is_lowest: bool) {
+    let PanelAxes { x, y, tiny } = axes;
+    let bottom = y.from;
+    let stroke = Stroke::solid(AXIS, 1.0);
+    canvas.line((x.from, bottom), (x.to, bottom), stroke);
+    let most = ((x.to - x.from) / 42.0) as usize;
     for tick in ticks_of_short_time(x, 40.0, most.clamp(1, 5)) {
         let at = x.at(tick.value);
-        canvas.line(
-            (at, area.bottom),
-            (at, area.bottom + 3.0),
-            Stroke::solid(AXIS, 1.0),
-        );
-        let half = text_width(&tick.label, tiny, Weight::Regular) / 2.0;
-        if lowest {
-            let middle = at.min(area.right + 5.0 - half);
-            write(
-                canvas,
-                &tick.label,
-                (middle, area.bottom + 16.0),
-                tiny,
-                MUTED,
-                Align::Middle,
-            );
+        canvas.line((at, bottom), (at, bottom + 3.0), stroke);
+        if is_lowest {
+            let half = text_width(&tick.label, *tiny, Weight::Regular) / 2.0;
+            let middle = at.min(x.to + 5.0 - half);
+            let label_at = (middle, bottom + 16.0);
+            write(canvas, &tick.label, label_at, *tiny, MUTED, Align::Middle);
         }
     }
 }
@@ -415,14 +450,13 @@ fn detail(variant: &VariantResults<'_>) -> String {
     format!("{peak} · {end}")
 }
 
+/// Ticks of the value axis.
 fn pulls_ticks(y: &Scale) -> Vec<AxisTick> {
-    let ticks = if y.log {
+    let mut ticks = if y.log {
         log_ticks(y, 17.0)
     } else {
         ticks_from_zero(y.high, 3, true)
     };
+    ticks.retain(|tick| tick.value <= y.high);
     ticks
-        .into_iter()
-        .filter(|tick| tick.value <= y.high)
-        .collect()
 }

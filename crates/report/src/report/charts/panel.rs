@@ -5,9 +5,87 @@ use crate::report::prelude::*;
 /// A capacity is drawn when it is at most this many times the greatest value.
 const CAPACITY_SHOWN: f64 = 3.0;
 
-/// One measure with its axis.
+/// The panels that the chart of a swept setting may have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum SweepPanel {
+    /// The share of runs that finish, which is no measure of a run.
+    FinishingShare,
+    /// Clusters that received the defective revision.
+    Exposure,
+    /// Peak of concurrent image pulls.
+    PeakPulls,
+    /// Time for which the registry's link was full.
+    FullLinkTime,
+    /// Peak of the registry's egress over one second.
+    PeakEgress,
+    /// Time until all reachable clusters were ready.
+    CompletionTime,
+}
+
+impl SweepPanel {
+    /// The measure of a run that the panel shows. `None`: it shows a share of the runs.
+    pub(super) const fn measure(self) -> Option<&'static str> {
+        match self {
+            Self::FinishingShare => None,
+            Self::Exposure => Some("exposed_targets"),
+            Self::PeakPulls => Some("peak_pulls"),
+            Self::FullLinkTime => Some("egress_busy_s"),
+            Self::PeakEgress => Some(EGRESS),
+            Self::CompletionTime => Some(READY_TIME),
+        }
+    }
+
+    /// The panel with its axis, for these variants.
+    pub(super) fn laid_out(self, variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+        let values = self.values(variants);
+        match self {
+            Self::FinishingShare => finishing(area),
+            Self::Exposure => {
+                let title = "clusters exposed to the defective revision";
+                counted(self, &values, title, area)
+            }
+            Self::PeakPulls => counted(self, &values, "peak concurrent image pulls", area),
+            Self::FullLinkTime => {
+                let titles = (
+                    "time with a full registry link in {}",
+                    "time with a full registry link (logarithmic)",
+                );
+                of_time(self, &values, titles, area)
+            }
+            Self::PeakEgress => egress(&values, variants, area),
+            Self::CompletionTime => {
+                let titles = ("completion time in {}", "completion time (logarithmic)");
+                of_time(self, &values, titles, area)
+            }
+        }
+    }
+
+    /// All values that are drawn for the panel's measure.
+    fn values(self, variants: &[&VariantResults<'_>]) -> Vec<f64> {
+        let mut values = Vec::new();
+        let Some(measure) = self.measure() else {
+            return values;
+        };
+        for variant in variants {
+            let Some(row) = variant.summary(measure) else {
+                continue;
+            };
+            let drawn = [
+                row.p5,
+                row.median,
+                row.p95,
+                row.median_ci95_low,
+                row.median_ci95_high,
+            ];
+            values.extend(drawn.into_iter().flatten());
+        }
+        values
+    }
+}
+
+/// A panel with its axis.
 pub(super) struct MeasurePanel {
-    pub(super) measure: &'static str,
+    pub(super) shows: SweepPanel,
     pub(super) title: String,
     /// Link capacities, drawn as dashed lines.
     pub(super) capacities: Vec<f64>,
@@ -15,88 +93,28 @@ pub(super) struct MeasurePanel {
     pub(super) ticks: Vec<AxisTick>,
 }
 
-/// All values that are drawn for a measure.
-fn values(variants: &[&VariantResults<'_>], measure: &str) -> Vec<f64> {
-    let rows = variants
-        .iter()
-        .filter_map(|variant| variant.summary(measure));
-    rows.flat_map(|row| {
-        [
-            row.p5,
-            row.median,
-            row.p95,
-            row.median_ci95_low,
-            row.median_ci95_high,
-        ]
-    })
-    .flatten()
-    .collect()
-}
-
 /// Room below and above the values of a logarithmic axis, as factors.
 const ROOM: [f64; 2] = [1.3, 1.3];
 
-/// The panel of a measure over the runs, or of [`FINISHING`].
-pub(super) fn of(
-    measure: &'static str,
-    variants: &[&VariantResults<'_>],
-    area: Area,
-) -> MeasurePanel {
-    match measure {
-        FINISHING => finishing(area),
-        EGRESS => egress(variants, area),
-        READY_TIME => of_time(
-            variants,
-            measure,
-            ("completion time in {}", "completion time (logarithmic)"),
-            area,
-        ),
-        "egress_busy_s" => {
-            let titles = (
-                "time with a full registry link in {}",
-                "time with a full registry link (logarithmic)",
-            );
-            of_time(variants, measure, titles, area)
-        }
-        "exposed_targets" => counted(
-            variants,
-            measure,
-            "clusters exposed to the defective revision",
-            area,
-        ),
-        _ => counted(variants, measure, "peak concurrent image pulls", area),
-    }
-}
+/// The peak of the registry's egress of each run.
+pub(super) const EGRESS: &str = "egress_peak_1s_bytes_per_s";
 
-fn counted(
-    variants: &[&VariantResults<'_>],
-    measure: &'static str,
-    title: &str,
-    area: Area,
-) -> MeasurePanel {
-    let values = values(variants, measure);
-    let (scale, ticks) = count_scale(
-        &values,
-        (ROOM, 24.0),
-        (span(&values).1, 5),
-        (area.bottom, area.top),
-    );
-    let title = format!("{title}{}", scale.note());
+/// A panel of counts.
+fn counted(shows: SweepPanel, values: &[f64], title: &str, area: Area) -> MeasurePanel {
+    let (_, high) = span(values);
+    let (scale, ticks) = count_scale(values, (ROOM, 24.0), (high, 5), (area.bottom, area.top));
     MeasurePanel {
-        measure,
-        title,
+        shows,
+        title: format!("{title}{}", scale.note()),
         capacities: Vec::new(),
         scale,
         ticks,
     }
 }
 
-/// The peak of the registry's egress of each run.
-pub(super) const EGRESS: &str = "egress_peak_1s_bytes_per_s";
-
-fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    let values = values(variants, EGRESS);
-    let (_, high) = span(&values);
+/// The peak of egress, with the capacities of the links that are not far above it.
+fn egress(values: &[f64], variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+    let (_, high) = span(values);
     let mut capacities = links(variants.iter().copied());
     capacities.retain(|capacity| *capacity <= CAPACITY_SHOWN * high);
     let top = capacities.iter().copied().fold(high, f64::max);
@@ -107,31 +125,14 @@ fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
     } else {
         format!("; dashed: link {texts}")
     };
-    let (scale, ticks) = match Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top) {
-        Some(scale) => {
-            let scale = Scale {
-                high: top * ROOM[1],
-                ..scale
-            };
-            let shown = Scale {
-                low: scale.low / unit.bytes_per_s,
-                high: scale.high / unit.bytes_per_s,
-                ..scale
-            };
-            (scale, scaled(log_ticks(&shown, 24.0), unit.bytes_per_s))
-        }
-        None => {
-            let (ticks, _) = rate_ticks(top, 5);
-            (Scale::to_last(&ticks, area.bottom, area.top), ticks)
-        }
-    };
+    let (scale, ticks) = egress_scale(values, top, area);
     let title = format!(
         "peak registry egress over 1 s in {}{}{dashed}",
         unit.name,
         scale.note()
     );
     MeasurePanel {
-        measure: EGRESS,
+        shows: SweepPanel::PeakEgress,
         title,
         capacities,
         scale,
@@ -139,13 +140,29 @@ fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
     }
 }
 
-/// The share of runs that finish, which is no measure of a run.
-pub(super) const FINISHING: &str = "finishing";
+/// The scale of rates up to `top`, which includes the capacities, with its ticks.
+fn egress_scale(values: &[f64], top: f64, area: Area) -> (Scale, Vec<AxisTick>) {
+    let Some(fitting) = Scale::logarithmic(values, LOG_FROM, ROOM, area.bottom, area.top) else {
+        let (ticks, _) = rate_ticks(top, 5);
+        return (Scale::to_last(&ticks, area.bottom, area.top), ticks);
+    };
+    let unit = RateUnit::for_max(top).bytes_per_s;
+    let scale = Scale {
+        high: top * ROOM[1],
+        ..fitting
+    };
+    let in_unit = Scale {
+        low: scale.low / unit,
+        high: scale.high / unit,
+        ..scale
+    };
+    (scale, scaled(log_ticks(&in_unit, 24.0), unit))
+}
 
 /// The share of runs that finish, with its exact 95% interval.
 fn finishing(area: Area) -> MeasurePanel {
     MeasurePanel {
-        measure: FINISHING,
+        shows: SweepPanel::FinishingShare,
         title: "runs that finish, with the 95% CI of their share".to_owned(),
         capacities: Vec::new(),
         scale: Scale::from_zero(1.0, area.bottom, area.top),
@@ -153,18 +170,12 @@ fn finishing(area: Area) -> MeasurePanel {
     }
 }
 
-/// A time, with the titles of its linear and its logarithmic axis.
-fn of_time(
-    variants: &[&VariantResults<'_>],
-    measure: &'static str,
-    titles: (&str, &str),
-    area: Area,
-) -> MeasurePanel {
-    let values = values(variants, measure);
-    let scale = Scale::fitting(&values, (LOG_FROM, ROOM), 1.04, (area.bottom, area.top));
+/// A panel of times, with the titles of its linear and its logarithmic axis.
+fn of_time(shows: SweepPanel, values: &[f64], titles: (&str, &str), area: Area) -> MeasurePanel {
+    let scale = Scale::fitting(values, (LOG_FROM, ROOM), 1.04, (area.bottom, area.top));
     let (ticks, title) = ticks_of_time(&scale, (22.0, 5), titles);
     MeasurePanel {
-        measure,
+        shows,
         title,
         capacities: Vec::new(),
         scale,

@@ -6,9 +6,9 @@
 //! Where runs did not finish, the first panel has the share that did: without it, the other panels mislead. A link that
 //! a variant fills bounds the peak of egress, so the time for which it is full takes its place.
 
-use crate::report::charts::panel::{self, EGRESS, FINISHING, MeasurePanel};
+use crate::report::charts::panel::{EGRESS, MeasurePanel, SweepPanel};
 use crate::report::prelude::*;
-use crate::report::swept::{SweepAxis, SweepLine};
+use crate::report::swept::{SweepAxis, SweepLine, SweepPoint};
 
 /// Most lines with a shade; more shades would hide each other.
 const SHADED_MAX: usize = 4;
@@ -34,51 +34,45 @@ const DOT: f64 = 10.0;
 pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     let variants = results.variants();
     let axes = SweepAxis::all(&variants);
-    let charts: Vec<(&SweepAxis<'_>, Canvas)> = axes
-        .iter()
-        .filter_map(|axis| Some((axis, draw(results, axis, &axes, &variants)?)))
-        .collect();
-    let alone = charts.len() == 1;
+    let mut drawn: Vec<&SweepAxis<'_>> = Vec::new();
+    let mut canvases: Vec<Canvas> = Vec::new();
+    for axis in &axes {
+        if let Some(canvas) = draw(results, axis, &axes, &variants) {
+            drawn.push(axis);
+            canvases.push(canvas);
+        }
+    }
+    chart_names(&drawn).into_iter().zip(canvases).collect()
+}
+
+/// The names of the charts of these axes, each once.
+fn chart_names(axes: &[&SweepAxis<'_>]) -> Vec<String> {
+    if axes.len() == 1 {
+        return vec!["sweep".to_owned()];
+    }
     let mut names: Vec<String> = Vec::new();
-    for (axis, _) in &charts {
-        let name = if alone {
-            "sweep".to_owned()
-        } else {
-            format!("sweep-{}", file_name(axis.name))
-        };
-        let taken = names.iter().filter(|other| **other == name).count();
-        names.push(if taken == 0 {
-            name
-        } else {
+    for axis in axes {
+        let name = format!("sweep-{}", file_name(axis.name));
+        let is_taken = names.contains(&name);
+        names.push(if is_taken {
             format!("{name}-{}", names.len() + 1)
+        } else {
+            name
         });
     }
     names
-        .into_iter()
-        .zip(charts)
-        .map(|(name, (_, canvas))| (name, canvas))
-        .collect()
 }
 
 /// A setting's name with only letters, digits and dashes, for file names and links.
 fn file_name(name: &str) -> String {
-    let plain: String = name
-        .chars()
-        .map(|letter| {
-            if letter.is_ascii_alphanumeric() {
-                letter
-            } else {
-                '-'
-            }
-        })
+    let mut words: Vec<&str> = name
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
         .collect();
-    plain
-        .split('-')
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("-")
+    words.retain(|word| !word.is_empty());
+    words.join("-")
 }
 
+/// Draws the chart of one swept path. `None` where no line along it has two points.
 fn draw(
     results: &Results,
     axis: &SweepAxis<'_>,
@@ -90,114 +84,36 @@ fn draw(
         return None;
     }
     let sheet = results.sheet();
-    // On a narrow page, the names stand below.
-    let is_keyed = sheet.is_narrow() && lines.len() > 1;
-    let most = if sheet.is_narrow() {
-        sheet.inner() - 18.0
-    } else {
-        NAME.min(0.22 * sheet.px())
-    };
-    let names: Vec<String> = lines
-        .iter()
-        .map(|line| fitted_name(&line.name, LABEL, Weight::Bold, most))
-        .collect();
-    let widest = if sheet.is_narrow() {
-        0.0
-    } else {
-        widest(&names, LABEL, Weight::Bold).max(60.0)
-    };
-    let panel = PANEL.max(LABEL_LINE * lines.len() as f64);
-    let top = TOP + 30.0;
-    let left = MARGIN + 56.0;
-    let right = sheet.px() - MARGIN - widest - 34.0;
-    let area = |at: usize| {
-        let top = top + (panel + ABOVE) * at as f64;
-        Area {
-            left,
-            top,
-            right,
-            bottom: top + panel,
-        }
-    };
-    let shown: Vec<&VariantResults<'_>> = lines
-        .iter()
-        .flat_map(|line| line.points.iter().map(|(_, variant)| *variant))
-        .collect();
+    let names = line_names(sheet, &lines);
+    let layout = PanelLayout::of(sheet, &names);
+    let shown = variants_on(&lines);
     let is_exposed = shown.iter().any(|variant| variant.exposed());
-    let is_full = |variant: &&VariantResults<'_>| {
-        let peak = variant.median(EGRESS);
-        variant
-            .info
-            .registry_egress_bytes_per_s
-            .zip(peak)
-            .is_some_and(|(link, peak)| peak >= findings::FULL * link)
-    };
-    let measures = [
-        shown
-            .iter()
-            .any(|variant| !variant.is_whole())
-            .then_some(FINISHING),
-        is_exposed.then_some("exposed_targets"),
-        Some("peak_pulls"),
-        (!is_exposed).then_some(if shown.iter().any(is_full) {
-            "egress_busy_s"
-        } else {
-            EGRESS
-        }),
-        shown
-            .iter()
-            .any(|variant| variant.ready_time().is_some())
-            .then_some(READY_TIME),
-    ];
-    let panels: Vec<MeasurePanel> = measures
-        .into_iter()
-        .flatten()
-        .enumerate()
-        .map(|(at, measure)| panel::of(measure, &shown, area(at)))
-        .collect();
-    let last = panels.len() - 1;
-    let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
-    let places = (0..lines.len()).collect();
-    let first = lines.iter().map(|line| line.points.first());
-    let products = first
-        .map(|point| point.map_or(("", false), |(_, variant)| variant.product()))
-        .collect_vec();
-    let styles = CurveStyle::of(&[places], &products);
-    let x = axis.scale(left + inset, right - inset);
-    let beside: &[String] = if sheet.is_narrow() { &[] } else { &names };
-    let drawing = Drawing {
-        axis,
-        lines: &lines,
-        names: beside,
-        styles,
-        x,
-        step,
-    };
+    let mut panels: Vec<MeasurePanel> = Vec::new();
+    for panel in panels_of(&shown, is_exposed) {
+        panels.push(panel.laid_out(&shown, layout.area(panels.len())));
+    }
+    let drawing = Drawing::of(sheet, axis, &lines, &names, layout);
 
-    let marks = if lines.len() > SHADED_MAX || !axis.numeric {
-        "bar"
-    } else {
-        "shade"
-    };
+    let marks = if drawing.is_shaded() { "shade" } else { "bar" };
     let subtitle = format!(
         "{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs",
         extent(variants)
     );
-    let subject = format!("Effect of {}", axis.subject());
-    let along: Vec<Vec<&VariantResults<'_>>> = lines
-        .iter()
-        .map(|line| line.points.iter().map(|(_, variant)| *variant).collect())
-        .collect();
-    let findings = match is_exposed {
-        true => findings::exposure(variants),
-        false => findings::effect(&axis.subject(), &along),
+    let findings = if is_exposed {
+        findings::exposure(variants)
+    } else {
+        let along: Vec<Vec<&VariantResults<'_>>> = lines.iter().map(SweepLine::variants).collect();
+        findings::effect(&axis.subject(), &along)
     };
     let head = Head {
-        subject: &subject,
+        subject: &format!("Effect of {}", axis.subject()),
         findings,
         note: subtitle,
     };
-    let mut below = area(last).bottom + 58.0 + second_line(axis);
+    let last = panels.len() - 1;
+    let below = layout.area(last).bottom + 58.0 + second_line(axis);
+    // On a narrow page, the names stand below.
+    let is_keyed = sheet.is_narrow() && lines.len() > 1;
     let keyed = if is_keyed {
         LABEL_LINE * names.len() as f64
     } else {
@@ -205,19 +121,105 @@ fn draw(
     };
     let mut canvas = page(sheet, &head, below + keyed + FOOTER);
     for (at, panel) in panels.iter().enumerate() {
-        drawing.panel(&mut canvas, area(at), panel, at == last);
+        drawing.panel(&mut canvas, layout.area(at), panel, at == last);
     }
-    for (at, name) in names.iter().enumerate().filter(|_| is_keyed) {
-        mark(
-            &mut canvas,
-            (MARGIN + 8.0, below),
-            at,
-            drawing.styles[at].colour(),
-        );
-        write_bold(&mut canvas, name, (MARGIN + 18.0, below + 4.5), LABEL, INK);
-        below += LABEL_LINE;
+    if is_keyed {
+        drawing.key(&mut canvas, &names, below);
     }
     Some(canvas)
+}
+
+/// The names of the lines, cut to the room that the page has for them.
+fn line_names(sheet: Sheet<'_>, lines: &[SweepLine<'_, '_>]) -> Vec<String> {
+    let most = if sheet.is_narrow() {
+        sheet.inner() - 18.0
+    } else {
+        NAME.min(0.22 * sheet.px())
+    };
+    lines
+        .iter()
+        .map(|line| fitted_name(&line.name, LABEL, Weight::Bold, most))
+        .collect()
+}
+
+/// All variants of the lines.
+fn variants_on<'v, 'r>(lines: &[SweepLine<'v, 'r>]) -> Vec<&'v VariantResults<'r>> {
+    let mut variants = Vec::new();
+    for line in lines {
+        variants.extend(line.variants());
+    }
+    variants
+}
+
+/// The panels that these variants need, from the top.
+fn panels_of(shown: &[&VariantResults<'_>], is_exposed: bool) -> Vec<SweepPanel> {
+    let mut panels = Vec::new();
+    if shown.iter().any(|variant| !variant.is_whole()) {
+        panels.push(SweepPanel::FinishingShare);
+    }
+    if is_exposed {
+        panels.push(SweepPanel::Exposure);
+    }
+    panels.push(SweepPanel::PeakPulls);
+    if !is_exposed {
+        let is_bounded = shown.iter().any(|variant| fills_its_link(variant));
+        panels.push(if is_bounded {
+            SweepPanel::FullLinkTime
+        } else {
+            SweepPanel::PeakEgress
+        });
+    }
+    if shown.iter().any(|variant| variant.ready_time().is_some()) {
+        panels.push(SweepPanel::CompletionTime);
+    }
+    panels
+}
+
+/// Whether the peak of egress of a variant is as high as the registry's link allows.
+fn fills_its_link(variant: &VariantResults<'_>) -> bool {
+    let (Some(link), Some(peak)) = (
+        variant.info.registry_egress_bytes_per_s,
+        variant.median(EGRESS),
+    ) else {
+        return false;
+    };
+    peak >= findings::FULL * link
+}
+
+/// Where the panels are on the page.
+#[derive(Clone, Copy)]
+struct PanelLayout {
+    left: f64,
+    right: f64,
+    /// Height of each panel.
+    height: f64,
+}
+
+impl PanelLayout {
+    /// Panels with room for the names of the lines at their right; on a narrow page, those have no room there.
+    fn of(sheet: Sheet<'_>, names: &[String]) -> Self {
+        let widest = if sheet.is_narrow() {
+            0.0
+        } else {
+            widest(names, LABEL, Weight::Bold).max(60.0)
+        };
+        Self {
+            left: MARGIN + 56.0,
+            right: sheet.px() - MARGIN - widest - 34.0,
+            height: PANEL.max(LABEL_LINE * names.len() as f64),
+        }
+    }
+
+    /// The area of a panel, counted from the top.
+    fn area(&self, at: usize) -> Area {
+        let top = TOP + 30.0 + (self.height + ABOVE) * at as f64;
+        Area {
+            left: self.left,
+            top,
+            right: self.right,
+            bottom: top + self.height,
+        }
+    }
 }
 
 /// Distance of the first and the last value from the ends of an axis of this width, and distance between the dots of
@@ -229,11 +231,10 @@ fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) 
     let gaps = lines.saturating_sub(1).max(1) as f64;
     let inset = (STEP * gaps / 2.0 + DOT).clamp(INSET, width / 5.0);
     let room = (width - 2.0 * inset) / (values - 1) as f64;
-    (
-        inset,
-        STEP.min(0.62 * room / lines as f64)
-            .min(2.0 * (inset - DOT) / gaps),
-    )
+    let step = STEP
+        .min(0.62 * room / lines as f64)
+        .min(2.0 * (inset - DOT) / gaps);
+    (inset, step)
 }
 
 /// Labels of values that are not quantities may need a second line.
@@ -245,6 +246,19 @@ fn second_line(axis: &SweepAxis<'_>) -> f64 {
     }
 }
 
+/// A point of a line on a panel, in pixels.
+#[derive(Clone, Copy)]
+struct PointPosition {
+    x: f64,
+    median: f64,
+    p5: f64,
+    p95: f64,
+    /// The ends of the 95% interval of the median.
+    low: f64,
+    high: f64,
+}
+
+/// The lines of a chart with their look and the axis that they share.
 struct Drawing<'d> {
     axis: &'d SweepAxis<'d>,
     lines: &'d [SweepLine<'d, 'd>],
@@ -257,13 +271,51 @@ struct Drawing<'d> {
     styles: Vec<CurveStyle>,
 }
 
+impl<'d> Drawing<'d> {
+    /// The lines along an axis that spans the width of the panels.
+    fn of(
+        sheet: Sheet<'_>,
+        axis: &'d SweepAxis<'d>,
+        lines: &'d [SweepLine<'d, 'd>],
+        names: &'d [String],
+        layout: PanelLayout,
+    ) -> Self {
+        let width = layout.right - layout.left;
+        let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), width);
+        Self {
+            axis,
+            lines,
+            names: if sheet.is_narrow() { &[] } else { names },
+            x: axis.scale(layout.left + inset, layout.right - inset),
+            step,
+            styles: styles_of(lines),
+        }
+    }
+}
+
+/// The look of each line, by the product of its first variant.
+fn styles_of(lines: &[SweepLine<'_, '_>]) -> Vec<CurveStyle> {
+    let mut products: Vec<(&str, bool)> = Vec::new();
+    for line in lines {
+        let first = line.points.first();
+        products.push(first.map_or(("", false), |point| point.variant.product()));
+    }
+    CurveStyle::of(&[(0..lines.len()).collect()], &products)
+}
+
 impl Drawing<'_> {
+    /// Whether the spread of a line is a shade; otherwise each of its dots has a bar.
+    fn is_shaded(&self) -> bool {
+        self.axis.numeric && self.lines.len() <= SHADED_MAX
+    }
+
     /// Position of a line's dot.
     fn at(&self, line: usize, value: usize) -> f64 {
         let x = self.x.at(self.axis.values[value].place);
         x + self.step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
     }
 
+    /// Draws a panel with its axes, and the lines on it. The last one has the axis of the swept setting.
     fn panel(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel, last: bool) {
         for value in &self.axis.values {
             let x = self.x.at(value.place);
@@ -297,8 +349,12 @@ impl Drawing<'_> {
                 },
             );
         }
-        (0..self.lines.len()).for_each(|at| self.spread(canvas, at, panel));
-        (0..self.lines.len()).for_each(|at| self.line(canvas, at, panel));
+        for at in 0..self.lines.len() {
+            self.spread(canvas, at, panel);
+        }
+        for at in 0..self.lines.len() {
+            self.line(canvas, at, panel);
+        }
         self.labels(canvas, area, panel);
     }
 
@@ -316,13 +372,8 @@ impl Drawing<'_> {
             Align::Middle,
         );
         if self.axis.numeric || room < WORD {
-            return bottom_axis(
-                canvas,
-                area,
-                &self.x,
-                &thinned(&self.axis.ticks(), &self.x),
-                "",
-            );
+            let ticks = thinned(&self.axis.ticks(), &self.x);
+            return bottom_axis(canvas, area, &self.x, &ticks, "");
         }
         let (ticks, below) = in_two_lines(&self.axis.ticks(), room);
         bottom_axis(canvas, area, &self.x, &ticks, "");
@@ -332,139 +383,180 @@ impl Drawing<'_> {
         }
     }
 
-    /// The parts of a line between values without a median, where half of the runs or more did not finish.
-    fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<[f64; 6]>> {
-        let points: Vec<Option<[f64; 6]>> = self.lines[at]
-            .points
-            .iter()
-            .map(|point| self.place(at, panel, point))
-            .collect();
-        points
-            .split(Option::is_none)
-            .map(|piece| piece.iter().copied().flatten().collect())
-            .collect()
+    /// The names of the lines with their marks, from `top` on.
+    fn key(&self, canvas: &mut Canvas, names: &[String], top: f64) {
+        let mut y = top;
+        for (at, name) in names.iter().enumerate() {
+            mark(canvas, (MARGIN + 8.0, y), at, self.styles[at].colour());
+            write_bold(canvas, name, (MARGIN + 18.0, y + 4.5), LABEL, INK);
+            y += LABEL_LINE;
+        }
     }
 
-    /// Where a point is drawn: x, then the y of its median, 5th and 95th percentile, and the ends of the interval.
-    fn place(
+    /// The parts of a line between values without a median, where half of the runs or more did not finish. A part may
+    /// be empty.
+    fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<PointPosition>> {
+        let mut pieces = vec![Vec::new()];
+        for point in &self.lines[at].points {
+            match self.position(at, panel, point) {
+                Some(position) => pieces.last_mut().expect("there is one").push(position),
+                None => pieces.push(Vec::new()),
+            }
+        }
+        pieces
+    }
+
+    /// Where a point is drawn. `None` without a median.
+    fn position(
         &self,
         at: usize,
         panel: &MeasurePanel,
-        (value, variant): &(usize, &VariantResults<'_>),
-    ) -> Option<[f64; 6]> {
-        let y = |value: f64| panel.scale.at(value);
-        let x = self.at(at, *value);
-        if panel.measure == FINISHING {
-            let share = variant.finishing_share()?;
-            let [middle, low, high] = [share.estimate, share.low, share.high].map(y);
-            return Some([x, middle, middle, middle, low, high]);
-        }
-        let row = variant.summary(panel.measure)?;
+        point: &SweepPoint<'_, '_>,
+    ) -> Option<PointPosition> {
+        let scale = &panel.scale;
+        let x = self.at(at, point.value);
+        let Some(measure) = panel.shows.measure() else {
+            let share = point.variant.finishing_share()?;
+            let middle = scale.at(share.estimate);
+            return Some(PointPosition {
+                x,
+                median: middle,
+                p5: middle,
+                p95: middle,
+                low: scale.at(share.low),
+                high: scale.at(share.high),
+            });
+        };
+        let row = point.variant.summary(measure)?;
         let median = row.median?;
-        // Where some runs did not finish, the upper ends lie behind every finished one: the first panel counts those.
-        let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).unwrap_or(median);
         let (low, high) = median_interval(row).unwrap_or((median, median));
-        Some([
+        Some(PointPosition {
             x,
-            y(median),
-            y(finite(row.p5)),
-            y(finite(row.p95)),
-            y(low),
-            y(finite(Some(high))),
-        ])
+            median: scale.at(median),
+            p5: scale.at(finite_or(row.p5, median)),
+            p95: scale.at(finite_or(row.p95, median)),
+            low: scale.at(low),
+            high: scale.at(finite_or(Some(high), median)),
+        })
     }
 
+    /// The spread of a line over all runs.
     fn spread(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
         let colour = self.styles[at].colour();
         for piece in self.pieces(at, panel) {
-            if self.axis.numeric && self.lines.len() <= SHADED_MAX && piece.len() > 1 {
-                let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95)).collect();
-                canvas.between(
-                    upper,
-                    piece.iter().map(|&[x, _, p5, ..]| (x, p5)).collect(),
-                    colour,
-                    0.2,
-                );
-            } else {
-                for [x, _, p5, p95, ..] in piece {
-                    canvas.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);
-                }
+            if self.is_shaded() && piece.len() > 1 {
+                let upper = piece.iter().map(|point| (point.x, point.p95)).collect();
+                let lower = piece.iter().map(|point| (point.x, point.p5)).collect();
+                canvas.between(upper, lower, colour, 0.2);
+                continue;
+            }
+            for PointPosition { x, p5, p95, .. } in piece {
+                canvas.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);
             }
         }
     }
 
+    /// The medians of a line with their intervals, joined where values have an order.
     fn line(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
         let colour = self.styles[at].colour();
         let pieces = self.pieces(at, panel);
-        // Values that are no quantities have no order that a line could follow.
-        for piece in pieces.iter().filter(|_| self.axis.numeric) {
-            let points = piece.iter().map(|&[x, median, ..]| (x, median)).collect();
-            canvas.path(points, Stroke::solid(colour, 2.0));
-        }
-        for [x, median, _, _, low, high] in pieces.into_iter().flatten() {
-            for end in [low, high] {
-                canvas.line((x - 4.0, end), (x + 4.0, end), Stroke::solid(colour, 1.3));
+        if self.axis.numeric {
+            for piece in &pieces {
+                let points = piece.iter().map(|point| (point.x, point.median)).collect();
+                canvas.path(points, Stroke::solid(colour, 2.0));
             }
-            canvas.line((x, low), (x, high), Stroke::solid(colour, 1.3));
-            mark(canvas, (x, median), at, colour);
         }
+        let whisker = Stroke::solid(colour, 1.3);
+        for point in pieces.into_iter().flatten() {
+            let PointPosition { x, low, high, .. } = point;
+            for end in [low, high] {
+                canvas.line((x - 4.0, end), (x + 4.0, end), whisker);
+            }
+            canvas.line((x, low), (x, high), whisker);
+            mark(canvas, (x, point.median), at, colour);
+        }
+    }
+
+    /// The ends of the lines that have a point, the highest first.
+    fn ends(&self, panel: &MeasurePanel) -> Vec<LineEnd> {
+        let mut ends: Vec<LineEnd> = Vec::new();
+        for line in 0..self.lines.len() {
+            if let Some(point) = self.pieces(line, panel).into_iter().flatten().next_back() {
+                let PointPosition { x, median: y, .. } = point;
+                ends.push(LineEnd { line, x, y });
+            }
+        }
+        // Stable: lines that end at the same height keep their order.
+        ends.sort_by(|a, b| a.y.total_cmp(&b.y));
+        ends
     }
 
     /// The names at the right, each led to the end of its line, in the order of those ends.
     fn labels(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel) {
-        let end = |at: usize| {
-            self.pieces(at, panel)
-                .into_iter()
-                .flatten()
-                .next_back()
-                .map(|[x, median, ..]| (at, (x, median)))
-        };
-        let mut ends: Vec<(usize, Position)> = (0..self.lines.len()).filter_map(end).collect();
-        ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1).then(a.0.cmp(&b.0)));
-        let wished: Vec<f64> = ends.iter().map(|(_, (_, y))| *y).collect();
+        let ends = self.ends(panel);
+        let wished: Vec<f64> = ends.iter().map(|end| end.y).collect();
         let places = spaced(&wished, LABEL_LINE, area.top, area.bottom);
-        for ((at, (x, y)), place) in ends.into_iter().zip(places) {
+        for (LineEnd { line, x, y }, place) in ends.into_iter().zip(places) {
             let left = area.right + 14.0;
             canvas.path(
                 vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)],
                 Stroke::solid(AXIS, 0.7),
             );
-            mark(canvas, (left + 8.0, place), at, self.styles[at].colour());
-            if let Some(name) = self.names.get(at) {
+            let colour = self.styles[line].colour();
+            mark(canvas, (left + 8.0, place), line, colour);
+            if let Some(name) = self.names.get(line) {
                 write_bold(canvas, name, (left + 18.0, place + 4.5), LABEL, INK);
             }
         }
     }
 }
 
-/// A line's mark: four shapes in turn, so that lines differ in grey too.
-fn mark(canvas: &mut Canvas, (x, y): Position, line: usize, colour: Colour) {
-    let around = |r: f64, canvas: &mut Canvas, colour: Colour| {
-        let outline = match line % 4 {
-            0 => return canvas.dot((x, y), r, colour, 1.0),
-            1 => {
-                let half = 0.88 * r;
-                return canvas.rectangle((x - half, y - half), (x + half, y + half), colour, 1.0);
-            }
-            2 => vec![
-                (x, y - 1.25 * r),
-                (x + 1.15 * r, y + 0.85 * r),
-                (x - 1.15 * r, y + 0.85 * r),
-            ],
-            _ => vec![
-                (x, y - 1.3 * r),
-                (x + 1.3 * r, y),
-                (x, y + 1.3 * r),
-                (x - 1.3 * r, y),
-            ],
-        };
-        canvas.area(outline, colour, 1.0);
-    };
-    around(5.6, canvas, WHITE);
-    around(4.4, canvas, colour);
-    if line / 4 % 2 == 1 {
-        around(2.0, canvas, WHITE);
+/// Where a line ends at the right.
+struct LineEnd {
+    line: usize,
+    x: f64,
+    y: f64,
+}
+
+/// A finite end of an interval, or else the median. Where some runs did not finish, the upper ends lie behind every
+/// finished one: the first panel counts those.
+fn finite_or(end: Option<f64>, median: f64) -> f64 {
+    match end {
+        Some(end) if end.is_finite() => end,
+        _ => median,
     }
+}
+
+/// A line's mark: four shapes in turn, so that lines differ in grey too.
+fn mark(canvas: &mut Canvas, at: Position, line: usize, colour: Colour) {
+    mark_of_radius(canvas, at, line, 5.6, WHITE);
+    mark_of_radius(canvas, at, line, 4.4, colour);
+    if line / 4 % 2 == 1 {
+        mark_of_radius(canvas, at, line, 2.0, WHITE);
+    }
+}
+
+/// The shape of a line's mark in this size.
+fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, colour: Colour) {
+    let outline = match line % 4 {
+        0 => return canvas.dot((x, y), r, colour, 1.0),
+        1 => {
+            let half = 0.88 * r;
+            return canvas.rectangle((x - half, y - half), (x + half, y + half), colour, 1.0);
+        }
+        2 => vec![
+            (x, y - 1.25 * r),
+            (x + 1.15 * r, y + 0.85 * r),
+            (x - 1.15 * r, y + 0.85 * r),
+        ],
+        _ => vec![
+            (x, y - 1.3 * r),
+            (x + 1.3 * r, y),
+            (x, y + 1.3 * r),
+            (x - 1.3 * r, y),
+        ],
+    };
+    canvas.area(outline, colour, 1.0);
 }
 
 /// Places at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
@@ -486,36 +578,35 @@ fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
 /// Ticks whose labels have room; the others keep their place and lose their label.
 fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     let mut taken = f64::NEG_INFINITY;
-    let label = |tick: &AxisTick| {
+    let mut thinned = ticks.to_vec();
+    for tick in &mut thinned {
         let half = text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
         let at = x.at(tick.value);
         if at - half < taken {
-            return AxisTick {
-                label: String::new(),
-                ..tick.clone()
-            };
+            tick.label.clear();
+        } else {
+            taken = at + half + 6.0;
         }
-        taken = at + half + 6.0;
-        tick.clone()
-    };
-    ticks.iter().map(label).collect()
+    }
+    thinned
 }
 
 /// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line.
 fn in_two_lines(ticks: &[AxisTick], room: f64) -> (Vec<AxisTick>, Vec<AxisTick>) {
-    let with = |tick: &AxisTick, text: &str| AxisTick {
-        label: fitted(text, SMALL, Weight::Regular, room),
-        ..tick.clone()
-    };
-    let parts = |tick: &AxisTick| {
-        let at = tick
-            .label
-            .find('(')
-            .filter(|_| text_width(&tick.label, SMALL, Weight::Regular) > room);
-        let (first, second) = tick.label.split_at(at.unwrap_or(tick.label.len()));
-        (with(tick, first), with(tick, second))
-    };
-    ticks.iter().map(parts).unzip()
+    let mut first = ticks.to_vec();
+    let mut second = ticks.to_vec();
+    for (at, tick) in ticks.iter().enumerate() {
+        let label = tick.label.as_str();
+        let is_wide = text_width(label, SMALL, Weight::Regular) > room;
+        let cut = match label.find('(') {
+            Some(parenthesis) if is_wide => parenthesis,
+            _ => label.len(),
+        };
+        let (head, tail) = label.split_at(cut);
+        first[at].label = fitted(head, SMALL, Weight::Regular, room);
+        second[at].label = fitted(tail, SMALL, Weight::Regular, room);
+    }
+    (first, second)
 }
 
 #[cfg(test)]
