@@ -13,7 +13,8 @@ pub(super) fn within(
     weight: Weight,
     width: f64,
 ) -> Vec<String> {
-    fitting(lengths(variants).into(), &[size], weight, width).0
+    let (names, _) = fitting(lengths(variants).into(), &[size], weight, width);
+    names
 }
 
 /// As [`within`]. Where no form fits and the values of the settings alone do, the names are these, and the first text
@@ -24,37 +25,44 @@ pub(super) fn within_or_values(
     weight: Weight,
     width: f64,
 ) -> (Option<String>, Vec<String>) {
+    let fits = |names: &Vec<String>| widest(names, size, weight) <= width;
     let lengths = lengths(variants);
-    if !lengths
-        .iter()
-        .any(|names| widest(names, size, weight) <= width)
-    {
+    if !lengths.iter().any(fits) {
         let axes = SweepAxis::all(variants);
-        let has_strategy = !variants
-            .iter()
-            .map(|variant| &variant.info.strategy)
-            .all_equal();
-        let named = |variant: &VariantResults<'_>| -> Option<String> {
-            let value =
-                |axis: &SweepAxis<'_>| Some(axis.values[axis.value_of(variant)?].label.clone());
-            let values: Vec<String> = axes.iter().map(value).collect::<Option<_>>()?;
-            Some(
-                has_strategy
-                    .then(|| variant.info.strategy.clone())
-                    .into_iter()
-                    .chain(values)
-                    .join(", "),
-            )
-        };
-        let names: Option<Vec<String>> = variants.iter().map(named).collect();
-        let heading = axes.iter().map(|axis| axis.name).join(", ");
-        if let Some(names) =
-            names.filter(|names| names.iter().all_unique() && widest(names, size, weight) <= width)
+        if let Some(names) = values_alone(variants, &axes)
+            && names.iter().all_unique()
+            && fits(&names)
         {
+            let heading = axes.iter().map(|axis| axis.name).join(", ");
             return (Some(heading), names);
         }
     }
-    (None, fitting(lengths.into(), &[size], weight, width).0)
+    let (names, _) = fitting(lengths.into(), &[size], weight, width);
+    (None, names)
+}
+
+/// Names of the values of all settings, with the strategy where they differ. `None` where a variant lacks a setting.
+fn values_alone(variants: &[VariantResults<'_>], axes: &[SweepAxis<'_>]) -> Option<Vec<String>> {
+    let has_strategy = !has_one_strategy(variants);
+    let mut names = Vec::new();
+    for variant in variants {
+        let mut parts = Vec::new();
+        if has_strategy {
+            parts.push(variant.info.strategy.clone());
+        }
+        for axis in axes {
+            let value = &axis.values[axis.value_of(variant)?];
+            parts.push(value.label.clone());
+        }
+        names.push(parts.join(", "));
+    }
+    Some(names)
+}
+
+/// Whether all variants have the same strategy.
+fn has_one_strategy(variants: &[VariantResults<'_>]) -> bool {
+    let mut strategies = variants.iter().map(|variant| &variant.info.strategy);
+    strategies.all_equal()
 }
 
 /// The names without what all share, for a title.
@@ -91,32 +99,23 @@ fn fitting(
         }
     }
     let size = sizes[sizes.len() - 1];
-    let cut = |name: String| fitted_name(&name, size, weight, width);
-    (
-        lengths
-            .into_iter()
-            .next_back()
-            .into_iter()
-            .flatten()
-            .map(cut)
-            .collect(),
-        size,
-    )
+    let mut cut = Vec::new();
+    for name in lengths.last().into_iter().flatten() {
+        cut.push(fitted_name(name, size, weight, width));
+    }
+    (cut, size)
 }
 
 /// The names with an ellipsis for their common start.
 fn without_start(names: &[impl AsRef<str>]) -> Vec<String> {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let start = common_start(&names);
+    if start == 0 {
+        return names.into_iter().map(str::to_owned).collect();
+    }
     names
         .iter()
-        .map(|name| {
-            if start == 0 {
-                (*name).to_owned()
-            } else {
-                format!("…{}", &name[start..])
-            }
-        })
+        .map(|name| format!("…{}", &name[start..]))
         .collect()
 }
 
@@ -124,27 +123,38 @@ fn without_start(names: &[impl AsRef<str>]) -> Vec<String> {
 /// is used only where it is unique for each variant.
 fn lengths(variants: &[VariantResults<'_>]) -> [Vec<String>; 3] {
     let axes = SweepAxis::all(variants);
-    let same_strategy = variants
-        .windows(2)
-        .all(|pair| pair[0].info.strategy == pair[1].info.strategy);
-    let strategy =
-        |variant: &VariantResults<'_>| (!same_strategy).then(|| variant.info.strategy.clone());
-    let with = |setting: &dyn Fn(&SweepAxis<'_>, &VariantResults<'_>) -> Option<String>| -> Option<Vec<String>> {
-        let name = |variant: &VariantResults<'_>| -> String {
-            let settings = axes.iter().filter_map(|axis| setting(axis, variant));
-            strategy(variant).into_iter().chain(settings).join(", ")
-        };
-        let names: Vec<String> = variants.iter().map(name).collect();
-        (names.iter().all_unique() && !names.iter().any(String::is_empty)).then_some(names)
-    };
     let full: Vec<String> = variants
         .iter()
         .map(|variant| variant.name().to_owned())
         .collect();
-    let short =
-        with(&|axis, variant| axis.named_of(variant)).unwrap_or_else(|| without_start(&full));
-    let brief = with(&|axis, variant| axis.said_of(variant)).unwrap_or_else(|| short.clone());
+    let short = of_settings(variants, &axes, SweepAxis::named_of);
+    let short = short.unwrap_or_else(|| without_start(&full));
+    let brief = of_settings(variants, &axes, SweepAxis::said_of);
+    let brief = brief.unwrap_or_else(|| short.clone());
     [full, short, brief]
+}
+
+/// Names of these texts of all settings, with the strategy where they differ. `None` where one is empty, or two are
+/// equal.
+fn of_settings<'r>(
+    variants: &[VariantResults<'r>],
+    axes: &[SweepAxis<'r>],
+    text: impl Fn(&SweepAxis<'r>, &VariantResults<'r>) -> Option<String>,
+) -> Option<Vec<String>> {
+    let has_strategy = !has_one_strategy(variants);
+    let mut names: Vec<String> = Vec::new();
+    for variant in variants {
+        let mut parts = Vec::new();
+        if has_strategy {
+            parts.push(variant.info.strategy.clone());
+        }
+        for axis in axes {
+            parts.extend(text(axis, variant));
+        }
+        names.push(parts.join(", "));
+    }
+    let is_usable = names.iter().all_unique() && !names.iter().any(String::is_empty);
+    is_usable.then_some(names)
 }
 
 #[cfg(test)]

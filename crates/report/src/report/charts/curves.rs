@@ -49,45 +49,38 @@ pub(super) struct Axes<'a> {
 pub(super) fn draw(results: &Results, axes: &Axes<'_>, curves: &[Curve]) -> Canvas {
     let variants = results.variants();
     let plots = plots(&variants);
-    let alone = plots.len() == 1;
+    let count = plots.len();
+    let alone = count == 1;
     let sheet = results.sheet();
     let columns = if alone || sheet.is_narrow() { 1 } else { 2 };
-    let most = plots
-        .iter()
-        .map(|(_, members)| members.len())
-        .max()
-        .unwrap_or(0) as f64;
-    let height = if alone { ALONE } else { AMONG }.max(if sheet.is_narrow() {
+    let sizes = plots.iter().map(|plot| plot.members.len());
+    let most = sizes.max().unwrap_or(0) as f64;
+    let keys_height = if sheet.is_narrow() {
         0.0
     } else {
         KEY_LINE * (most - 1.0)
-    });
+    };
+    let height = if alone { ALONE } else { AMONG }.max(keys_height);
     let cell = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
-    let plots_count = plots.len();
-    let keys: Vec<(String, Vec<usize>, Vec<KeyEntry>)> = plots
-        .into_iter()
-        .map(|(heading, members)| {
-            let width = if columns == 1 {
-                sheet.key_name()
-            } else {
-                NAME * cell
-            };
-            let (settings, entries) = entries(&variants, &members, curves, width, alone);
-            let heading = [Some(heading), settings]
-                .into_iter()
-                .flatten()
-                .filter(|part| !part.is_empty())
-                .join(", by ");
-            (heading, members, entries)
-        })
-        .collect();
-    let rooms = keys.iter().map(|(.., entries)| key_room(sheet, entries));
-    let (key_right, key_below) =
-        rooms.fold((0.0, 0.0), |a, b| (f64::max(a.0, b.0), f64::max(a.1, b.1)));
+    let name_width = if columns == 1 {
+        sheet.key_name()
+    } else {
+        NAME * cell
+    };
+    let mut keyed: Vec<KeyedPlot> = Vec::new();
+    let mut key_right: f64 = 0.0;
+    let mut key_below: f64 = 0.0;
+    for plot in plots {
+        let plot = plot.keyed(&variants, curves, name_width, alone);
+        let (right, below) = key_room(sheet, &plot.entries);
+        key_right = key_right.max(right);
+        key_below = key_below.max(below);
+        keyed.push(plot);
+    }
     let row = ABOVE + height + BELOW + key_below;
-    let page_height = TOP - 30.0 + row * plots_count.div_ceil(columns) as f64 + FOOTER;
+    let page_height = TOP - 30.0 + row * count.div_ceil(columns) as f64 + FOOTER;
     let mut canvas = page_of_run(results, &axes.head, page_height);
-    for (at, (heading, members, entries)) in keys.into_iter().enumerate() {
+    for (at, plot) in keyed.into_iter().enumerate() {
         let left = MARGIN + (cell + GAP) * (at % columns) as f64;
         let top = TOP - 30.0 + row * (at / columns) as f64 + ABOVE;
         let area = Area {
@@ -96,57 +89,83 @@ pub(super) fn draw(results: &Results, axes: &Axes<'_>, curves: &[Curve]) -> Canv
             right: left + cell - key_right,
             bottom: top + height,
         };
-        write_bold(
-            &mut canvas,
-            &fitted_name(&heading, LABEL, Weight::Bold, cell),
-            (left, top - 31.0),
-            LABEL,
-            INK,
-        );
-        plot(
-            &mut canvas,
-            axes,
-            area,
-            members.iter().map(|&at| (&variants[at], &curves[at])),
-        );
-        key(&mut canvas, area, left + cell, entries);
+        let heading = fitted_name(&plot.heading, LABEL, Weight::Bold, cell);
+        write_bold(&mut canvas, &heading, (left, top - 31.0), LABEL, INK);
+        let shown = plot.members.iter().map(|&at| (&variants[at], &curves[at]));
+        draw_plot(&mut canvas, axes, area, shown);
+        key(&mut canvas, area, left + cell, plot.entries);
     }
     canvas
 }
 
-/// The plots with their headings and the places of their variants.
-fn plots(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<usize>)> {
-    let worlds = groups::groups(variants);
-    let many = |members: &[usize]| members.len() > TOGETHER;
-    let by_product = |members: Vec<usize>, title: &str| -> Vec<(String, Vec<usize>)> {
-        let product = |at: usize| {
-            let info = variants[at].info;
-            if info.is_bound {
-                "bounds".to_owned()
-            } else {
-                info.product.clone()
-            }
-        };
-        let parts = grouped(members.into_iter().map(|at| (product(at), at)));
-        let heading = |product: String| {
-            [product, title.to_owned()]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .join(", ")
-        };
-        parts
-            .into_iter()
-            .map(|(product, members)| (heading(product), members))
-            .collect()
-    };
-    let split = |world: groups::VariantGroup| {
-        if many(&world.members) {
-            by_product(world.members, &world.title)
-        } else {
-            vec![(world.title, world.members)]
+/// The variants of one plot, as places in the list of all, below a heading.
+struct CurvePlot {
+    heading: String,
+    members: Vec<usize>,
+}
+
+/// A plot with the entries of its key.
+struct KeyedPlot {
+    heading: String,
+    members: Vec<usize>,
+    entries: Vec<KeyEntry>,
+}
+
+impl CurvePlot {
+    /// The plot with its key. Its names are at most so wide; where they have no room, the heading has their settings.
+    fn keyed(
+        self,
+        variants: &[VariantResults<'_>],
+        curves: &[Curve],
+        width: f64,
+        has_details: bool,
+    ) -> KeyedPlot {
+        let (settings, entries) = entries(variants, &self.members, curves, width, has_details);
+        let settings = settings.unwrap_or_default();
+        KeyedPlot {
+            heading: joined_parts([self.heading, settings], ", by "),
+            members: self.members,
+            entries,
         }
-    };
-    worlds.into_iter().flat_map(split).collect()
+    }
+}
+
+/// The parts that are not empty, joined.
+fn joined_parts(parts: [String; 2], separator: &str) -> String {
+    let mut parts = Vec::from(parts);
+    parts.retain(|part| !part.is_empty());
+    parts.join(separator)
+}
+
+/// The plots: one for each world, or for each product of a world with many variants.
+fn plots(variants: &[VariantResults<'_>]) -> Vec<CurvePlot> {
+    let mut plots = Vec::new();
+    for world in groups::groups(variants) {
+        if world.members.len() <= TOGETHER {
+            plots.push(CurvePlot {
+                heading: world.title,
+                members: world.members,
+            });
+            continue;
+        }
+        let products = world.members.into_iter().map(|at| {
+            let info = variants[at].info;
+            let product = if info.is_bound {
+                "bounds"
+            } else {
+                info.product.as_str()
+            };
+            (product, at)
+        });
+        for (product, members) in grouped(products) {
+            let parts = [product.to_owned(), world.title.clone()];
+            plots.push(CurvePlot {
+                heading: joined_parts(parts, ", "),
+                members,
+            });
+        }
+    }
+    plots
 }
 
 /// The entries of a key, with the settings that they are the values of where their names have no room.
@@ -164,20 +183,24 @@ fn entries(
     } else {
         names::within_or_values(&shown, LABEL, Weight::Bold, width)
     };
-    let entry = |(&at, name): (&usize, String)| KeyEntry {
-        value: curves[at].order,
-        colour: variants[at].style.colour(),
-        name,
-        detail: if has_details {
-            curves[at].detail.clone()
-        } else {
-            String::new()
-        },
-    };
-    (settings, members.iter().zip(names).map(entry).collect())
+    let mut entries: Vec<KeyEntry> = Vec::new();
+    for (&at, name) in members.iter().zip(names) {
+        entries.push(KeyEntry {
+            value: curves[at].order,
+            colour: variants[at].style.colour(),
+            name,
+            detail: if has_details {
+                curves[at].detail.clone()
+            } else {
+                String::new()
+            },
+        });
+    }
+    (settings, entries)
 }
 
-fn plot<'c>(
+/// Draws the curves of one plot with their axes.
+fn draw_plot<'c>(
     canvas: &mut Canvas,
     axes: &Axes<'_>,
     area: Area,
@@ -222,11 +245,13 @@ fn plot<'c>(
 
 /// Points of a curve that rises by one at each of these times, and goes on to `until`.
 pub(super) fn rising(times: &[f64], until: Option<f64>) -> Vec<Position> {
-    let steps = times
-        .iter()
-        .enumerate()
-        .flat_map(|(at, &time)| [(time, at as f64), (time, at as f64 + 1.0)]);
-    steps
-        .chain(until.map(|until| (until, times.len() as f64)))
-        .collect()
+    let mut points = Vec::new();
+    for (at, &time) in times.iter().enumerate() {
+        points.push((time, at as f64));
+        points.push((time, at as f64 + 1.0));
+    }
+    if let Some(until) = until {
+        points.push((until, times.len() as f64));
+    }
+    points
 }

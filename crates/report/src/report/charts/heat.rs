@@ -28,54 +28,121 @@ const LABEL_LINE: f64 = 14.0;
 /// Values that differ by less than this share count as equal.
 const ALIKE: f64 = 0.01;
 
-/// The row or column of a variant; `None` where it is on no map.
-type PositionOf<'s> = Box<dyn Fn(&VariantResults<'_>) -> Option<usize> + 's>;
-
 /// A side of the maps.
-struct MapSide<'s> {
-    title: String,
-    labels: Vec<String>,
-    of: PositionOf<'s>,
+enum MapSide<'s> {
+    /// The values of a swept path.
+    Setting(&'s SweepAxis<'s>),
+    /// The strategies, with these names.
+    Strategies(Vec<String>),
+}
+
+impl MapSide<'_> {
+    /// The title of the side.
+    fn title(&self) -> String {
+        match self {
+            Self::Setting(axis) => axis.subject(),
+            Self::Strategies(_) => "strategy".to_owned(),
+        }
+    }
+
+    /// The label of each row or column.
+    fn labels(&self) -> Vec<String> {
+        match self {
+            Self::Setting(axis) => axis
+                .values
+                .iter()
+                .map(|value| axis.label_with_unit(value))
+                .collect(),
+            Self::Strategies(names) => names.clone(),
+        }
+    }
+
+    /// The row or column of a variant; `None` where it is on no map.
+    fn index_of(&self, variant: &VariantResults<'_>) -> Option<usize> {
+        match self {
+            Self::Setting(axis) => axis.value_of(variant),
+            Self::Strategies(names) => names.iter().position(|name| *name == variant.info.strategy),
+        }
+    }
+}
+
+/// The two sides, and the other swept paths.
+struct MapSides<'s> {
+    sides: [MapSide<'s>; 2],
+    rest: Vec<&'s SweepAxis<'s>>,
+}
+
+/// How a measure's values are written.
+enum HeatText {
+    Count,
+    Time,
+    Rate(RateUnit),
 }
 
 /// The measure that a column of maps shows.
 struct HeatMeasure {
     name: &'static str,
-    title: String,
+    title: &'static str,
     low: f64,
     high: f64,
-    text: Box<dyn Fn(f64) -> String>,
+    text: HeatText,
 }
 
-/// The name and the variants of one row of maps.
-type MapRow<'v, 'r> = (String, Vec<&'v VariantResults<'r>>);
+/// One row of maps.
+struct MapRow<'v, 'r> {
+    name: String,
+    variants: Vec<&'v VariantResults<'r>>,
+}
+
+/// Where the parts of the maps are.
+struct MapLayout {
+    /// Where the first map begins.
+    left: f64,
+    /// Width of a map, and of its cells.
+    width: f64,
+    cell: f64,
+    /// Height of a row of maps, and of what stands above its cells.
+    block: f64,
+    above: f64,
+    /// From one map to the next: beside each other, on a narrow page below each other.
+    step: (f64, f64),
+}
+
+/// The maps of all measures.
+struct Maps<'m, 'v, 'r> {
+    sheet: Sheet<'m>,
+    x: &'m MapSide<'m>,
+    y: &'m MapSide<'m>,
+    /// The names of the columns in lines, and of the rows.
+    columns: Vec<Vec<String>>,
+    rows: &'m [String],
+    groups: &'m [MapRow<'v, 'r>],
+    layout: &'m MapLayout,
+}
 
 /// Draws the chart. `None` where no two settings vary together.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let axes = SweepAxis::all(&variants);
-    let (sides, rest) = sides(&axes, &variants)?;
-    let groups = groups(&sides, &rest, &variants);
+    let found = sides(&axes, &variants)?;
+    let groups = groups(&found, &variants);
     let sheet = results.sheet();
-    let [x, y] = laid_out(sheet, sides);
-    let shown: Vec<&VariantResults<'_>> = groups
-        .iter()
-        .flat_map(|(_, variants)| variants)
-        .copied()
-        .collect();
+    let [x, y] = laid_out(sheet, found.sides);
+    let mut shown: Vec<&VariantResults<'_>> = Vec::new();
+    for group in &groups {
+        shown.extend(&group.variants);
+    }
+    let x_labels = x.labels();
     let mut measures = measures(&shown);
-    if x.labels.len() > THREE_MAPS || sheet.is_narrow() {
+    if x_labels.len() > THREE_MAPS || sheet.is_narrow() {
         measures.truncate(2);
     }
-    let fitted = |label: &String| {
-        fitted_name(
-            label,
-            SMALL,
-            Weight::Regular,
-            ROW_NAME.min(0.3 * sheet.px()),
-        )
-    };
-    let rows: Vec<String> = y.labels.iter().map(fitted).collect();
+    let row_name = ROW_NAME.min(0.3 * sheet.px());
+    let rows: Vec<String> = y
+        .labels()
+        .iter()
+        .map(|label| fitted_name(label, SMALL, Weight::Regular, row_name))
+        .collect();
     let left = MARGIN + widest(&rows, SMALL, Weight::Regular).max(30.0) + 12.0;
     // Maps stand beside each other, on a narrow page below each other.
     let beside = if sheet.is_narrow() {
@@ -84,9 +151,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         measures.len() as f64
     };
     let width = (sheet.px() - MARGIN - left - GAP * (beside - 1.0)) / beside;
-    let cell = width / x.labels.len() as f64;
-    let columns: Vec<Vec<String>> = x
-        .labels
+    let cell = width / x_labels.len() as f64;
+    let columns: Vec<Vec<String>> = x_labels
         .iter()
         .map(|label| in_lines(label, SMALL, Weight::Regular, cell - 4.0, 2))
         .collect();
@@ -95,20 +161,21 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let above = heading + 20.0 + LABEL_LINE * (label_lines - 1.0);
     let block = above + CELL * rows.len() as f64 + 14.0;
     let map = KEY + block * groups.len() as f64;
-    let step = if sheet.is_narrow() {
+    let (right, down) = if sheet.is_narrow() {
         (0.0, map + 20.0)
     } else {
         (width + GAP, 0.0)
     };
-    let height = TOP + map + step.1 * (measures.len() - 1) as f64 + 24.0 + FOOTER;
+    let height = TOP + map + down * (measures.len() - 1) as f64 + 24.0 + FOOTER;
     let subtitle = format!(
         "{}; medians; darker: higher; hatched: half of the runs unfinished, or more",
         extent(&variants)
     );
-    let subject = format!("Medians by {} and {}", y.title, x.title);
-    let findings = match measures[0].name {
-        "exposed_targets" => findings::exposure(&variants),
-        _ => findings::completion(&variants),
+    let subject = format!("Medians by {} and {}", y.title(), x.title());
+    let findings = if measures[0].is_exposure() {
+        findings::exposure(&variants)
+    } else {
+        findings::completion(&variants)
     };
     let head = Head {
         subject: &subject,
@@ -116,58 +183,27 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         note: subtitle,
     };
     let mut canvas = page(sheet, &head, height);
+    let layout = MapLayout {
+        left,
+        width,
+        cell,
+        block,
+        above,
+        step: (right, down),
+    };
+    let maps = Maps {
+        sheet,
+        x: &x,
+        y: &y,
+        columns,
+        rows: &rows,
+        groups: &groups,
+        layout: &layout,
+    };
     for (nth, measure) in measures.iter().enumerate() {
-        let (from, top) = (left + step.0 * nth as f64, TOP + step.1 * nth as f64);
-        key(&mut canvas, measure, (from, top), width);
-        for (at, (name, variants)) in groups.iter().enumerate() {
-            let top = top + KEY + block * at as f64;
-            let is_first = nth == 0 || sheet.is_narrow();
-            if is_first && groups.len() > 1 {
-                let name = fitted_name(name, LABEL, Weight::Bold, sheet.inner());
-                write_bold(&mut canvas, &name, (MARGIN, top + 12.0), LABEL, INK);
-            }
-            let top = top + above;
-            for (row, name) in rows.iter().enumerate().filter(|_| is_first) {
-                let middle = top + CELL * (row as f64 + 0.5);
-                write(
-                    &mut canvas,
-                    name,
-                    (left - 10.0, middle + 4.2),
-                    SMALL,
-                    INK,
-                    Align::Right,
-                );
-            }
-            for (column, label) in columns.iter().enumerate() {
-                let middle = from + cell * (column as f64 + 0.5);
-                for (line, text) in label.iter().rev().enumerate() {
-                    let baseline = top - 6.0 - LABEL_LINE * line as f64;
-                    write(
-                        &mut canvas,
-                        text,
-                        (middle, baseline),
-                        SMALL,
-                        MUTED,
-                        Align::Middle,
-                    );
-                }
-            }
-            for variant in variants {
-                let (Some(column), Some(row)) = ((x.of)(variant), (y.of)(variant)) else {
-                    continue;
-                };
-                let corner = (from + cell * column as f64, top + CELL * row as f64);
-                draw_cell(
-                    &mut canvas,
-                    measure,
-                    variant,
-                    corner,
-                    (cell, sheet.small_sizes()),
-                );
-            }
-        }
+        maps.draw(&mut canvas, nth, measure);
     }
-    let axes = format!("columns: {}; rows: {}", x.title, y.title);
+    let axes = format!("columns: {}; rows: {}", x.title(), y.title());
     let axes = fitted_name(&axes, SMALL, Weight::Regular, sheet.inner());
     write(
         &mut canvas,
@@ -180,189 +216,262 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
+impl Maps<'_, '_, '_> {
+    /// Draws the maps of the `nth` measure below each other, with their key.
+    fn draw(&self, canvas: &mut Canvas, nth: usize, measure: &HeatMeasure) {
+        let (right, down) = self.layout.step;
+        let from = self.layout.left + right * nth as f64;
+        let top = TOP + down * nth as f64;
+        key(canvas, measure, (from, top), self.layout.width);
+        let has_names = nth == 0 || self.sheet.is_narrow();
+        for (at, group) in self.groups.iter().enumerate() {
+            let top = top + KEY + self.layout.block * at as f64;
+            if has_names {
+                self.draw_names(canvas, group, top);
+            }
+            let top = top + self.layout.above;
+            self.draw_columns(canvas, (from, top));
+            for variant in &group.variants {
+                self.draw_variant(canvas, measure, variant, (from, top));
+            }
+        }
+    }
+
+    /// The name of a row of maps, and of the rows of its first one.
+    fn draw_names(&self, canvas: &mut Canvas, group: &MapRow<'_, '_>, top: f64) {
+        if self.groups.len() > 1 {
+            let name = fitted_name(&group.name, LABEL, Weight::Bold, self.sheet.inner());
+            write_bold(canvas, &name, (MARGIN, top + 12.0), LABEL, INK);
+        }
+        let top = top + self.layout.above;
+        for (row, name) in self.rows.iter().enumerate() {
+            let middle = top + CELL * (row as f64 + 0.5);
+            let at = (self.layout.left - 10.0, middle + 4.2);
+            write(canvas, name, at, SMALL, INK, Align::Right);
+        }
+    }
+
+    /// The names of the columns above a map whose corner is given.
+    fn draw_columns(&self, canvas: &mut Canvas, (left, top): Position) {
+        for (column, label) in self.columns.iter().enumerate() {
+            let middle = left + self.layout.cell * (column as f64 + 0.5);
+            for (line, text) in label.iter().rev().enumerate() {
+                let baseline = top - 6.0 - LABEL_LINE * line as f64;
+                let at = (middle, baseline);
+                write(canvas, text, at, SMALL, MUTED, Align::Middle);
+            }
+        }
+    }
+
+    /// The cell of a variant on a map whose corner is given.
+    fn draw_variant(
+        &self,
+        canvas: &mut Canvas,
+        measure: &HeatMeasure,
+        variant: &VariantResults<'_>,
+        (left, top): Position,
+    ) {
+        let (Some(column), Some(row)) = (self.x.index_of(variant), self.y.index_of(variant)) else {
+            return;
+        };
+        let cell = HeatCell::of(measure, variant);
+        let left = left + self.layout.cell * column as f64;
+        let top = top + CELL * row as f64;
+        let area = Area {
+            left,
+            top,
+            right: left + self.layout.cell - 1.5,
+            bottom: top + CELL - 1.5,
+        };
+        let room = self.layout.cell - 5.0;
+        cell.draw(canvas, area, room, self.sheet.small_sizes());
+    }
+}
+
 /// The two sides, and the other swept paths. `None` where no variant has two swept settings.
-fn sides<'s>(
-    axes: &'s [SweepAxis<'s>],
-    variants: &[VariantResults<'_>],
-) -> Option<([MapSide<'s>; 2], Vec<&'s SweepAxis<'s>>)> {
-    let on_both = |a: &SweepAxis<'_>, b: &SweepAxis<'_>, variant| {
-        a.value_of(variant).and(b.value_of(variant)).is_some()
-    };
-    let mut pairs: Vec<(usize, usize)> = (0..axes.len())
-        .flat_map(|b| (0..b).map(move |a| (a, b)))
-        .filter(|&(a, b)| {
-            variants
-                .iter()
-                .any(|variant| on_both(&axes[a], &axes[b], variant))
-        })
-        .collect();
-    // Stable: among equals, the first of the sweep wins.
-    pairs.sort_by_key(|&(a, b)| std::cmp::Reverse(axes[a].values.len() * axes[b].values.len()));
-    if let Some(&(a, b)) = pairs.first() {
-        let rest = axes
-            .iter()
-            .filter(|axis| axis.path != axes[a].path && axis.path != axes[b].path)
-            .collect();
-        return Some(([side(&axes[a]), side(&axes[b])], rest));
+fn sides<'s>(axes: &'s [SweepAxis<'s>], variants: &[VariantResults<'_>]) -> Option<MapSides<'s>> {
+    if let Some([a, b]) = best_pair(axes, variants) {
+        let mut rest: Vec<&SweepAxis<'_>> = axes.iter().collect();
+        rest.retain(|axis| axis.path != a.path && axis.path != b.path);
+        return Some(MapSides {
+            sides: [MapSide::Setting(a), MapSide::Setting(b)],
+            rest,
+        });
     }
     let axis = axes
         .iter()
         .find(|axis| !axis.path.starts_with("strategies."))?;
-    let along = variants
-        .iter()
-        .filter(|variant| axis.value_of(variant).is_some());
-    let strategies: Vec<String> = along
-        .map(|variant| variant.info.strategy.clone())
-        .unique()
-        .collect();
+    let mut strategies: Vec<String> = Vec::new();
+    for variant in variants {
+        let strategy = &variant.info.strategy;
+        if axis.value_of(variant).is_some() && !strategies.contains(strategy) {
+            strategies.push(strategy.clone());
+        }
+    }
     if strategies.len() < 2 {
         return None;
     }
-    let labels = strategies.clone();
-    let of = move |variant: &VariantResults<'_>| {
-        strategies
-            .iter()
-            .position(|name| *name == variant.info.strategy)
-    };
-    let rest = axes
-        .iter()
-        .filter(|other| other.path != axis.path)
-        .collect();
-    Some((
-        [
-            side(axis),
-            MapSide {
-                title: "strategy".to_owned(),
-                labels,
-                of: Box::new(of),
-            },
-        ],
+    let mut rest: Vec<&SweepAxis<'_>> = axes.iter().collect();
+    rest.retain(|other| other.path != axis.path);
+    Some(MapSides {
+        sides: [MapSide::Setting(axis), MapSide::Strategies(strategies)],
         rest,
-    ))
+    })
 }
 
-fn side<'s>(axis: &'s SweepAxis<'s>) -> MapSide<'s> {
-    MapSide {
-        title: axis.subject(),
-        labels: axis
-            .values
-            .iter()
-            .map(|value| axis.label_with_unit(value))
-            .collect(),
-        of: Box::new(|variant| axis.value_of(variant)),
+/// The two swept paths with the most pairs of values, of which a variant has one; among equals the first of the sweep.
+fn best_pair<'s>(
+    axes: &'s [SweepAxis<'s>],
+    variants: &[VariantResults<'_>],
+) -> Option<[&'s SweepAxis<'s>; 2]> {
+    let mut best: Option<[&SweepAxis<'_>; 2]> = None;
+    let mut most = 0;
+    for (at, b) in axes.iter().enumerate() {
+        for a in &axes[..at] {
+            let cells = a.values.len() * b.values.len();
+            let is_better = best.is_none() || cells > most;
+            if is_better && variants.iter().any(|variant| is_on_both(a, b, variant)) {
+                best = Some([a, b]);
+                most = cells;
+            }
+        }
     }
+    best
+}
+
+/// Whether a variant has a value of both paths.
+fn is_on_both(a: &SweepAxis<'_>, b: &SweepAxis<'_>, variant: &VariantResults<'_>) -> bool {
+    a.value_of(variant).is_some() && b.value_of(variant).is_some()
 }
 
 /// Columns and rows: the side with more values gives the columns, where its labels have room.
 fn laid_out<'s>(sheet: Sheet<'_>, [a, b]: [MapSide<'s>; 2]) -> [MapSide<'s>; 2] {
-    let (more, fewer) = if a.labels.len() >= b.labels.len() {
-        (a, b)
+    let [more, fewer] = if a.labels().len() >= b.labels().len() {
+        [a, b]
     } else {
-        (b, a)
+        [b, a]
     };
+    let labels = more.labels();
     let maps = if sheet.is_narrow() { 1.0 } else { 2.0 };
-    let room = (sheet.inner() - GAP - 90.0) / maps / more.labels.len() as f64 - 4.0;
-    let words = more
-        .labels
-        .iter()
-        .flat_map(|label| label.split_whitespace());
-    if more.labels.len() <= COLUMNS_MAX && widest(words, SMALL, Weight::Regular) <= room {
+    let room = (sheet.inner() - GAP - 90.0) / maps / labels.len() as f64 - 4.0;
+    let words = labels.iter().flat_map(|label| label.split_whitespace());
+    if labels.len() <= COLUMNS_MAX && widest(words, SMALL, Weight::Regular) <= room {
         [more, fewer]
     } else {
         [fewer, more]
     }
 }
 
-fn groups<'v, 'r>(
-    sides: &[MapSide<'_>; 2],
-    rest: &[&SweepAxis<'_>],
-    variants: &'v [VariantResults<'r>],
-) -> Vec<MapRow<'v, 'r>> {
-    let on_map =
-        |variant: &&VariantResults<'_>| sides.iter().all(|side| (side.of)(variant).is_some());
-    let by_strategy = sides.iter().all(|side| side.title != "strategy");
-    let key = |variant: &VariantResults<'_>| -> Vec<String> {
-        let strategy = if by_strategy {
+/// The rows of maps: one for each strategy and combination of the other swept settings.
+fn groups<'v, 'r>(found: &MapSides<'_>, variants: &'v [VariantResults<'r>]) -> Vec<MapRow<'v, 'r>> {
+    let mut keyed = Vec::new();
+    for variant in variants {
+        if found
+            .sides
+            .iter()
+            .all(|side| side.index_of(variant).is_some())
+        {
+            keyed.push((found.row_key(variant), variant));
+        }
+    }
+    let groups = grouped(keyed);
+    let alike = groups.iter().map(|(key, _)| &key[0]).all_equal();
+    let mut rows = Vec::new();
+    for (key, variants) in groups {
+        let skipped = usize::from(alike && key.len() > 1);
+        let mut parts = key[skipped..].to_vec();
+        parts.retain(|part| !part.is_empty());
+        rows.push(MapRow {
+            name: parts.join(", "),
+            variants,
+        });
+    }
+    rows
+}
+
+impl MapSides<'_> {
+    /// The row of maps of a variant: its strategy, and each of the other settings. Parts may be empty.
+    fn row_key(&self, variant: &VariantResults<'_>) -> Vec<String> {
+        let is_by_strategy = self.sides.iter().all(|side| side.title() != "strategy");
+        let mut key = vec![if is_by_strategy {
             variant.info.strategy.clone()
         } else {
             String::new()
-        };
-        let others = rest.iter().map(|axis| {
-            let value = axis.value_of(variant).map(|at| {
-                format!(
-                    "{}: {}",
-                    axis.subject(),
-                    axis.label_with_unit(&axis.values[at])
-                )
+        }];
+        for axis in &self.rest {
+            key.push(match axis.value_of(variant) {
+                Some(at) => {
+                    let value = axis.label_with_unit(&axis.values[at]);
+                    format!("{}: {value}", axis.subject())
+                }
+                None => String::new(),
             });
-            value.unwrap_or_default()
-        });
-        std::iter::once(strategy).chain(others).collect()
-    };
-    let groups = grouped(
-        variants
-            .iter()
-            .filter(on_map)
-            .map(|variant| (key(variant), variant)),
-    );
-    let alike = groups.iter().map(|(key, _)| &key[0]).all_equal();
-    let name = |key: &[String]| {
-        let skipped = usize::from(alike && key.len() > 1);
-        key.iter()
-            .skip(skipped)
-            .filter(|part| !part.is_empty())
-            .join(", ")
-    };
-    groups
-        .into_iter()
-        .map(|(key, variants)| (name(&key), variants))
+        }
+        key
+    }
+}
+
+/// The measures of the maps, the first of which is the finding.
+fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
+    const PULLS: &str = "peak concurrent pulls";
+    const EGRESS: &str = "egress_peak_1s_bytes_per_s";
+    let completion = HeatMeasure::of(variants, READY_TIME, "completion time", HeatText::Time);
+    let pulls = HeatMeasure::of(variants, "peak_pulls", PULLS, HeatText::Count);
+    if variants.iter().any(|variant| variant.exposed()) {
+        let title = "clusters exposed to the defect";
+        let exposed = HeatMeasure::of(variants, EXPOSED, title, HeatText::Count);
+        return vec![exposed, completion, pulls];
+    }
+    let greatest = medians(variants, EGRESS).into_iter().fold(0.0, f64::max);
+    let text = HeatText::Rate(RateUnit::for_max(greatest));
+    let egress = HeatMeasure::of(variants, EGRESS, "peak egress over 1 s", text);
+    vec![completion, pulls, egress]
+}
+
+/// The measure of exposure.
+const EXPOSED: &str = "exposed_targets";
+
+/// The medians of a measure, of the variants that have one.
+fn medians(variants: &[&VariantResults<'_>], measure: &str) -> Vec<f64> {
+    variants
+        .iter()
+        .filter_map(|variant| variant.median(measure))
         .collect()
 }
 
-fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
-    let medians = |name: &str| {
-        variants
-            .iter()
-            .filter_map(|variant| variant.median(name))
-            .collect::<Vec<f64>>()
-    };
-    let measure = |name: &'static str, title: &str, text: Box<dyn Fn(f64) -> String>| {
-        let values = medians(name);
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        HeatMeasure {
+impl HeatMeasure {
+    /// The measure with the range of its medians.
+    fn of(
+        variants: &[&VariantResults<'_>],
+        name: &'static str,
+        title: &'static str,
+        text: HeatText,
+    ) -> Self {
+        let values = medians(variants, name);
+        Self {
             name,
-            title: title.to_owned(),
-            low,
-            high,
+            title,
+            low: values.iter().copied().fold(f64::INFINITY, f64::min),
+            high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             text,
         }
-    };
-    if variants.iter().any(|variant| variant.exposed()) {
-        return vec![
-            measure(
-                "exposed_targets",
-                "clusters exposed to the defect",
-                Box::new(count),
-            ),
-            measure(READY_TIME, "completion time", Box::new(time)),
-            measure("peak_pulls", "peak concurrent pulls", Box::new(count)),
-        ];
     }
-    let egress = "egress_peak_1s_bytes_per_s";
-    let unit = RateUnit::for_max(medians(egress).into_iter().fold(0.0, f64::max));
-    vec![
-        measure(READY_TIME, "completion time", Box::new(time)),
-        measure("peak_pulls", "peak concurrent pulls", Box::new(count)),
-        measure(
-            egress,
-            "peak egress over 1 s",
-            Box::new(move |rate| unit.text(rate)),
-        ),
-    ]
-}
 
-impl HeatMeasure {
+    /// A value in words.
+    fn text(&self, value: f64) -> String {
+        match &self.text {
+            HeatText::Count => count(value),
+            HeatText::Time => time(value),
+            HeatText::Rate(unit) => unit.text(value),
+        }
+    }
+
+    /// Whether this is the exposure. A rollout that stops is what one wants of it, so it needs no end.
+    fn is_exposure(&self) -> bool {
+        self.name == EXPOSED
+    }
+
+    /// Whether the medians hardly differ.
     fn alike(&self) -> bool {
         self.high - self.low <= ALIKE * self.high
     }
@@ -381,7 +490,7 @@ impl HeatMeasure {
 
 /// The measure's name, and its shades from the least to the greatest value.
 fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width: f64) {
-    write_bold(canvas, &measure.title, (left, top), LABEL, INK);
+    write_bold(canvas, measure.title, (left, top), LABEL, INK);
     if measure.low > measure.high {
         write(
             canvas,
@@ -393,7 +502,7 @@ fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width:
         );
         return;
     }
-    let low = (measure.text)(measure.low);
+    let low = measure.text(measure.low);
     write(canvas, &low, (left, top + 20.0), SMALL, MUTED, Align::Left);
     if !measure.alike() {
         let start = left + text_width(&low, SMALL, Weight::Regular) + 8.0;
@@ -410,7 +519,7 @@ fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width:
         let end = start + 24.0 * step + 8.0;
         write(
             canvas,
-            &(measure.text)(measure.high),
+            &measure.text(measure.high),
             (end, top + 20.0),
             SMALL,
             MUTED,
@@ -419,92 +528,127 @@ fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width:
     }
 }
 
-fn draw_cell(
-    canvas: &mut Canvas,
-    measure: &HeatMeasure,
-    variant: &VariantResults<'_>,
-    (left, top): Position,
-    (width, small): (f64, &[f64]),
-) {
-    let (right, bottom) = (left + width - 1.5, top + CELL - 1.5);
-    let (finished, runs) = (variant.finished(), variant.runs.len());
-    // A rollout that stops is what one wants of exposure.
-    let needs_an_end = measure.name != "exposed_targets";
-    let is_late = needs_an_end && variant.ready_time().is_none();
-    let median = variant.median(measure.name);
-    let share = median.map_or(0.0, |median| measure.share(median));
-    if median.is_some() {
-        canvas.rectangle((left, top), (right, bottom), shade(share), 1.0);
+/// The cell of a variant on the map of a measure.
+struct HeatCell {
+    /// The colours of its ground and of its text. `None` without a median.
+    shade: Option<CellColours>,
+    /// Whether it needs an end, and half of its runs or more have none.
+    is_late: bool,
+    lines: Vec<String>,
+}
+
+/// The colours of a cell that is shaded.
+struct CellColours {
+    ground: Colour,
+    text: Colour,
+}
+
+impl HeatCell {
+    /// The cell with its texts.
+    fn of(measure: &HeatMeasure, variant: &VariantResults<'_>) -> Self {
+        let finished = variant.finished();
+        let runs = variant.runs.len();
+        let needs_an_end = !measure.is_exposure();
+        let share_finished = format!("{finished} of {}", counted(runs, "run"));
+        let mut lines = Vec::new();
+        let mut colours = None;
+        match variant.median(measure.name) {
+            Some(median) => {
+                let share = measure.share(median);
+                colours = Some(CellColours {
+                    ground: shade(share),
+                    text: on_shade(share),
+                });
+                lines.push(measure.text(median));
+                if needs_an_end && finished > 0 && finished < runs {
+                    lines.push(share_finished);
+                }
+            }
+            None => lines.push(share_finished),
+        }
+        Self {
+            shade: colours,
+            is_late: needs_an_end && variant.ready_time().is_none(),
+            lines,
+        }
     }
-    let colour = on_shade(share);
-    if is_late {
-        hatch(
-            canvas,
-            [left, top, right, bottom],
-            if median.is_some() { colour } else { AXIS },
-        );
-    }
-    let share_finished = format!("{finished} of {}", counted(runs, "run"));
-    let mut lines =
-        vec![median.map_or_else(|| share_finished.clone(), |median| (measure.text)(median))];
-    if needs_an_end && median.is_some() && finished > 0 && finished < runs {
-        lines.push(share_finished);
-    }
-    let (x, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
-    for (at, line) in lines.iter().enumerate() {
-        let fits = |line: &str, size: f64| text_width(line, size, Weight::Regular) <= width - 5.0;
-        // The first size that fits; a second line is smaller.
-        let sizes = || {
-            [LABEL]
-                .into_iter()
-                .chain(small.iter().copied())
-                .skip((2 * at).min(small.len()))
-        };
-        let brief = line.replace(" of ", "/").replace(" runs", "");
-        let whole = sizes()
-            .find(|&size| fits(line, size))
-            .map(|size| (line, size));
-        let Some((line, size)) =
-            whole.or_else(|| Some((&brief, sizes().find(|&size| fits(&brief, size))?)))
-        else {
-            continue;
-        };
-        let half = text_width(line, size, Weight::Regular) / 2.0;
-        let baseline = if lines.len() == 1 {
-            middle + 0.36 * size
-        } else {
-            middle - 2.5 + 14.0 * at as f64
-        };
-        if is_late {
-            let ground = if median.is_some() {
-                shade(share)
-            } else {
-                WHITE
+
+    /// Draws the cell; a text that is wider than `room` gets one of the `small` sizes, or is left out.
+    fn draw(&self, canvas: &mut Canvas, area: Area, room: f64, small: &[f64]) {
+        let Area {
+            left,
+            top,
+            right,
+            bottom,
+        } = area;
+        if let Some(colours) = &self.shade {
+            canvas.rectangle((left, top), (right, bottom), colours.ground, 1.0);
+        }
+        if self.is_late {
+            let colour = self.shade.as_ref().map_or(AXIS, |colours| colours.text);
+            hatch(canvas, [left, top, right, bottom], colour);
+        }
+        let x = f64::midpoint(left, right);
+        let middle = f64::midpoint(top, bottom);
+        for (at, line) in self.lines.iter().enumerate() {
+            // A second line is smaller.
+            let mut sizes = vec![LABEL];
+            sizes.extend(small);
+            sizes.drain(..(2 * at).min(small.len()));
+            let Some(text) = CellText::fitting(line, &sizes, room) else {
+                continue;
             };
+            let baseline = if self.lines.len() == 1 {
+                middle + 0.36 * text.size
+            } else {
+                middle - 2.5 + 14.0 * at as f64
+            };
+            self.write(canvas, &text, (x, baseline));
+        }
+    }
+
+    /// Writes a text, on plain ground where the cell is hatched.
+    fn write(&self, canvas: &mut Canvas, text: &CellText, (x, baseline): Position) {
+        let CellText { line, size } = text;
+        let colours = self.shade.as_ref();
+        if self.is_late {
+            let half = text_width(line, *size, Weight::Regular) / 2.0;
             canvas.rectangle(
                 (x - half - 3.0, baseline - size),
                 (x + half + 3.0, baseline + 4.0),
-                ground,
+                colours.map_or(WHITE, |colours| colours.ground),
                 1.0,
             );
         }
-        write(
-            canvas,
-            line,
-            (x, baseline),
-            size,
-            if median.is_some() { colour } else { INK },
-            Align::Middle,
-        );
+        let colour = colours.map_or(INK, |colours| colours.text);
+        write(canvas, line, (x, baseline), *size, colour, Align::Middle);
+    }
+}
+
+/// A text in the size that its cell has room for.
+struct CellText {
+    line: String,
+    size: f64,
+}
+
+impl CellText {
+    /// The text in the first of these sizes that fits into `width`, or else its brief form. `None` where neither fits.
+    fn fitting(line: &str, sizes: &[f64], width: f64) -> Option<Self> {
+        let brief = line.replace(" of ", "/").replace(" runs", "");
+        for text in [line, &brief] {
+            for &size in sizes {
+                if text_width(text, size, Weight::Regular) <= width {
+                    let line = text.to_owned();
+                    return Some(Self { line, size });
+                }
+            }
+        }
+        None
     }
 }
 
 /// Slanted lines over a rectangle.
-fn hatch(
-    canvas: &mut Canvas,
-    [left, top, right, bottom]: [f64; 4],
-    colour: crate::report::style::Colour,
-) {
+fn hatch(canvas: &mut Canvas, [left, top, right, bottom]: [f64; 4], colour: Colour) {
     let height = bottom - top;
     let mut start = left - height + 4.0;
     while start < right {

@@ -13,49 +13,39 @@ const BUSY: f64 = 0.9;
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let loads: Vec<Vec<(f64, f64)>> = variants.iter().map(load).collect();
-    let highest = loads
-        .iter()
-        .flatten()
-        .map(|(_, rate)| *rate)
-        .fold(0.0, f64::max);
-    let ends: Vec<f64> = loads
-        .iter()
-        .filter_map(|load| load.last())
-        .map(|(until, _)| *until)
-        .collect();
+    let mut highest: f64 = 0.0;
+    let mut shortest = f64::INFINITY;
+    let mut ends: Vec<f64> = Vec::new();
+    for load in &loads {
+        if let [(until, rate), ..] = load[..] {
+            highest = highest.max(rate);
+            shortest = shortest.min(until);
+        }
+        if let Some((until, _)) = load.last() {
+            ends.push(*until);
+        }
+    }
     if highest <= 0.0 {
         return None;
     }
     let mut x = time_scale(&ends, 0.0, 1.0);
     if x.log {
-        x.low = loads
-            .iter()
-            .filter_map(|load| load.first())
-            .map(|(until, _)| *until)
-            .fold(x.low, f64::min);
+        x.low = x.low.min(shortest);
     }
-    let links = links(&variants);
-    let link = if let [only] = links.as_slice() {
-        Some(*only)
-    } else {
-        None
+    let link = match links(&variants)[..] {
+        [only] => Some(only),
+        _ => None,
     };
-    let top = link
-        .filter(|link| *link <= 3.0 * highest)
-        .unwrap_or(highest);
-    let (y_ticks, unit) = rate_ticks(top, 5);
-    let dashed = link.filter(|link| *link <= top).map(rate);
-    let y_title = format!(
-        "registry egress in {}{}",
-        unit.name,
-        dashed
-            .as_ref()
-            .map_or_else(String::new, |link| format!("; dashed: link {link}"))
-    );
-    let has_others = variants
-        .iter()
-        .flat_map(|variant| &variant.runs)
-        .any(|run| run.other_egress_bytes > 0.0);
+    // A link far above the curves would flatten them.
+    let shown_link = link.filter(|link| *link <= 3.0 * highest);
+    let (y_ticks, unit) = rate_ticks(shown_link.unwrap_or(highest), 5);
+    let dashed = match shown_link {
+        Some(link) => format!("; dashed: link {}", rate(link)),
+        None => String::new(),
+    };
+    let y_title = format!("registry egress in {}{dashed}", unit.name);
+    let mut runs = variants.iter().flat_map(|variant| &variant.runs);
+    let has_others = runs.any(|run| run.other_egress_bytes > 0.0);
     let others = if has_others {
         ", without the load of others"
     } else {
@@ -63,9 +53,10 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     };
     let head = Head {
         subject: "How long the registry sends how much",
-        findings: link
-            .filter(|_| !has_others)
-            .map_or_else(Vec::new, |link| finding(&variants, &loads, link)),
+        findings: match link {
+            Some(link) if !has_others => finding(&variants, &loads, link),
+            _ => Vec::new(),
+        },
         note: extent(&variants)
             + &results.replicate_of("shown")
             + "; means of the timeline's bins"
@@ -81,7 +72,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         ),
         y_title: &y_title,
         y_ticks,
-        reference: link.filter(|_| dashed.is_some()),
+        reference: shown_link,
     };
     let curves: Vec<Curve> = loads.iter().map(|load| curve(load)).collect();
     Some(curves::draw(results, &axes, &curves))
@@ -89,21 +80,19 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
 
 /// Rates from the highest, each with the time for which the rate is at least so high.
 fn load(variant: &VariantResults<'_>) -> Vec<(f64, f64)> {
-    let bins = variant
-        .timeline
-        .iter()
-        .map(|row| (row.bin_s, row.egress_bytes_per_s));
-    let falling = bins
-        .filter(|(_, rate)| *rate > 0.0)
-        .sorted_by(|a, b| b.1.total_cmp(&a.1));
+    let mut rows = variant.timeline.clone();
+    rows.retain(|row| row.egress_bytes_per_s > 0.0);
+    rows.sort_by(|a, b| b.egress_bytes_per_s.total_cmp(&a.egress_bytes_per_s));
+    let mut until = 0.0;
+    let mut falling = Vec::new();
+    for row in rows {
+        until += row.bin_s;
+        falling.push((until, row.egress_bytes_per_s));
+    }
     falling
-        .scan(0.0, |until, (bin, rate)| {
-            *until += bin;
-            Some((*until, rate))
-        })
-        .collect()
 }
 
+/// The curve of a variant's load.
 fn curve(load: &[(f64, f64)]) -> Curve {
     let mut from = 0.0;
     let mut points = Vec::with_capacity(2 * load.len() + 1);
@@ -122,20 +111,22 @@ fn curve(load: &[(f64, f64)]) -> Curve {
 
 /// For how long the variants keep the link busy.
 fn finding(variants: &[VariantResults<'_>], loads: &[Vec<(f64, f64)>], link: f64) -> Vec<String> {
-    let busy = |load: &Vec<(f64, f64)>| {
-        Some(
-            load.iter()
-                .take_while(|(_, rate)| *rate >= BUSY * link)
-                .last()
-                .map_or(0.0, |(until, _)| *until),
-        )
-    };
+    let mut busy: Vec<Option<f64>> = Vec::new();
+    for load in loads {
+        let mut busy_until = 0.0;
+        for &(until, rate) in load {
+            if rate >= BUSY * link {
+                busy_until = until;
+            }
+        }
+        busy.push(Some(busy_until));
+    }
     let what = format!(
         "The {} link is at {} or more for",
         rate(link),
         percent(BUSY)
     );
-    findings::times(variants, &what, &loads.iter().map(busy).collect::<Vec<_>>())
+    findings::times(variants, &what, &busy)
 }
 
 #[cfg(test)]

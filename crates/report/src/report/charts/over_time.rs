@@ -26,8 +26,9 @@ struct CurveQuantity {
     /// The definition of a point of the curve, and of the peak where it is another measure.
     point_note: &'static str,
     whole: bool,
-    /// Size of the shown unit in the recorded one, and its name.
-    unit: (f64, &'static str),
+    /// Size of the shown unit in the recorded one.
+    unit: f64,
+    unit_name: &'static str,
     value: fn(&TimelineRow) -> f64,
     band: fn(&TimelineRow) -> (f64, f64),
     /// The capacity of a variant, in the shown unit.
@@ -50,7 +51,8 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
                 "; no run pulls an image"
             },
             whole: true,
-            unit: (1.0, ""),
+            unit: 1.0,
+            unit_name: "",
             value: |row| row.pulls as f64,
             band: |row| (row.pulls_p5, row.pulls_p95),
             capacity: |_| None,
@@ -61,24 +63,14 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
 
 /// The registry's egress over time.
 pub(in crate::report) fn egress(results: &Results) -> Canvas {
-    let greatest = results
-        .tables
-        .timeline
-        .iter()
-        .flat_map(|row| {
-            [
-                row.egress_peak_1s_bytes_per_s,
-                row.egress_peak_1s_p95_bytes_per_s,
-            ]
-        })
-        .chain(
-            results
-                .tables
-                .runs
-                .iter()
-                .map(|run| run.egress_peak_1s_bytes_per_s),
-        )
-        .fold(0.0, f64::max);
+    let mut greatest: f64 = 0.0;
+    for row in &results.tables.timeline {
+        greatest = greatest.max(row.egress_peak_1s_bytes_per_s);
+        greatest = greatest.max(row.egress_peak_1s_p95_bytes_per_s);
+    }
+    for run in &results.tables.runs {
+        greatest = greatest.max(run.egress_peak_1s_bytes_per_s);
+    }
     let unit = RateUnit::for_max(greatest);
     draw(
         results,
@@ -88,7 +80,8 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
             axis: format!("registry egress in {}", unit.name),
             point_note: ", mean over 1 s; curve: maximum per time bin",
             whole: false,
-            unit: (unit.bytes_per_s, unit.name),
+            unit: unit.bytes_per_s,
+            unit_name: unit.name,
             value: |row| row.egress_peak_1s_bytes_per_s,
             band: |row| {
                 (
@@ -111,16 +104,37 @@ impl CurveQuantity {
         most: usize,
     ) -> Vec<AxisTick> {
         let greatest = heights.iter().copied().fold(0.0, f64::max);
-        let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
-        let limit = variants
-            .iter()
-            .filter_map(self.capacity)
-            .filter(shown)
-            .fold(0.0, f64::max);
+        let mut top = greatest;
+        for variant in variants {
+            if let Some(capacity) = (self.capacity)(variant)
+                && capacity <= CAPACITY_SHOWN * greatest
+            {
+                top = top.max(capacity);
+            }
+        }
         scaled(
-            ticks_from_zero(greatest.max(limit) / self.unit.0, most, self.whole),
-            self.unit.0,
+            ticks_from_zero(top / self.unit, most, self.whole),
+            self.unit,
         )
+    }
+
+    /// The upper end of a variant's band in a bin.
+    fn upper(&self, row: &TimelineRow) -> f64 {
+        let (_, upper) = (self.band)(row);
+        upper
+    }
+
+    /// The lower end of a variant's band in a bin.
+    fn lower(&self, row: &TimelineRow) -> f64 {
+        let (lower, _) = (self.band)(row);
+        lower
+    }
+
+    /// Variants with high peaks first, so that low ones are drawn over them.
+    fn by_peak<'v, 'r>(&self, variants: &'v [VariantResults<'r>]) -> Vec<&'v VariantResults<'r>> {
+        let mut order: Vec<&VariantResults<'_>> = variants.iter().collect();
+        order.sort_by(|a, b| self.peak_of(b).total_cmp(&self.peak_of(a)));
+        order
     }
 
     /// The peak of a variant for order and key.
@@ -130,13 +144,13 @@ impl CurveQuantity {
 
     /// `peak 1,132 [1,110–1,150]`: the median peak over runs with its 5th and 95th percentile.
     fn detail(&self, variant: &VariantResults<'_>) -> String {
-        let row = variant.summary(self.peak);
-        let Some((median, p5, p95)) = row.and_then(|row| Some((row.median?, row.p5?, row.p95?)))
-        else {
+        let Some(row) = variant.summary(self.peak) else {
             return String::new();
         };
-        let (size, name) = self.unit;
-        let values = [median, p5, p95].map(|value| value / size);
+        let (Some(median), Some(p5), Some(p95)) = (row.median, row.p5, row.p95) else {
+            return String::new();
+        };
+        let values = [median, p5, p95].map(|value| value / self.unit);
         let [shown, low, high] = if self.whole {
             values.map(count)
         } else {
@@ -147,64 +161,101 @@ impl CurveQuantity {
             true => number(values[0]),
             false => format!("{shown} [{low}–{high}]"),
         };
-        format!("peak {peak} {name}").trim_end().to_owned()
+        format!("peak {peak} {}", self.unit_name)
+            .trim_end()
+            .to_owned()
     }
 }
 
-fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
-    let variants = results.variants();
-    let spans: Vec<f64> = variants
-        .iter()
-        .map(|variant| variant.active_until(quantity.value, quantity.band))
-        .collect();
-    let longest = spans.iter().copied().fold(0.0, f64::max);
-    let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
-    let overlay = variants.len() <= OVERLAY_MAX && alike;
-    let heights: Vec<f64> = variants
-        .iter()
-        .map(|variant| height_of(variant, quantity))
-        .collect();
-    // Against the link that all share, a low curve says that it needs little of it.
-    let shares_link = shared_link(&variants, quantity)
-        .is_some_and(|link| link <= CAPACITY_SHOWN * span(&heights).1);
-    let own_values = !overlay && !shares_link && differ(&heights);
-    let replicates = variants
-        .iter()
-        .map(|variant| variant.runs.len())
-        .max()
-        .unwrap_or(0);
-    let mut note = extent(&variants) + &results.replicate_of("line");
-    if replicates > 1 {
-        note.push_str("; shade: p5–p95 of all runs");
+/// How the variants share plots and axes.
+struct Sharing {
+    /// All are in one plot.
+    overlay: bool,
+    /// All have one time axis.
+    time: bool,
+    /// Each has a value axis of its own.
+    own_values: bool,
+}
+
+impl Sharing {
+    /// Finds it from the ends of the curves and their heights.
+    fn of(
+        quantity: &CurveQuantity,
+        variants: &[VariantResults<'_>],
+        ends: &[f64],
+        heights: &[f64],
+    ) -> Self {
+        let longest = ends.iter().copied().fold(0.0, f64::max);
+        let time = ends.iter().all(|end| end * SHARED_TIME >= longest);
+        let overlay = variants.len() <= OVERLAY_MAX && time;
+        // Against the link that all share, a low curve says that it needs little of it.
+        let (_, highest) = span(heights);
+        let shares_link = match shared_link(variants, quantity) {
+            Some(link) => link <= CAPACITY_SHOWN * highest,
+            None => false,
+        };
+        Self {
+            overlay,
+            time,
+            own_values: !overlay && !shares_link && differ(heights),
+        }
     }
-    if !overlay {
-        note.push_str(match (own_values, alike) {
+
+    /// The axes that differ between panels, for the subtitle.
+    const fn note(&self) -> &'static str {
+        match (self.own_values, self.time) {
+            _ if self.overlay => "",
             (true, true) => "; value axes differ between panels",
             (true, false) => "; axes differ between panels",
             (false, false) => "; time axes differ between panels",
             (false, true) => "",
-        });
+        }
     }
-    let mut head = Head {
+}
+
+/// Draws a quantity of all variants over time.
+fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
+    let variants = results.variants();
+    let ends: Vec<f64> = variants
+        .iter()
+        .map(|variant| variant.active_until(quantity.value, quantity.band))
+        .collect();
+    let longest = ends.iter().copied().fold(0.0, f64::max);
+    let heights: Vec<f64> = variants
+        .iter()
+        .map(|variant| height_of(variant, quantity))
+        .collect();
+    let sharing = Sharing::of(quantity, &variants, &ends, &heights);
+    let mut note = extent(&variants) + &results.replicate_of("line");
+    if variants.iter().any(|variant| variant.runs.len() > 1) {
+        note.push_str("; shade: p5–p95 of all runs");
+    }
+    note.push_str(sharing.note());
+    let head = Head {
         subject: quantity.title,
         findings: (quantity.findings)(&variants),
         note,
     };
-    if overlay {
+    if sharing.overlay {
         let axes = PlotAxes {
             span: longest,
             ticks: quantity.ticks(&variants, &heights, 7),
         };
         return overlaid(results, quantity, &variants, &head, &axes);
     }
-    let own = |at: usize| quantity.ticks(&variants[at..=at], &heights[at..=at], 4);
     let shared = quantity.ticks(&variants, &heights, 4);
-    let panel = |at: usize| PlotAxes {
-        span: if alike { longest } else { spans[at] },
-        ticks: if own_values { own(at) } else { shared.clone() },
-    };
-    let axes: Vec<PlotAxes> = (0..variants.len()).map(panel).collect();
-    in_panels(results, quantity, &variants, &mut head, &axes, own_values)
+    let mut axes: Vec<PlotAxes> = Vec::new();
+    for at in 0..variants.len() {
+        axes.push(PlotAxes {
+            span: if sharing.time { longest } else { ends[at] },
+            ticks: if sharing.own_values {
+                quantity.ticks(&variants[at..=at], &heights[at..=at], 4)
+            } else {
+                shared.clone()
+            },
+        });
+    }
+    in_panels(results, quantity, head, &axes, sharing.own_values)
 }
 
 /// All variants in one plot, with a key.
@@ -217,41 +268,30 @@ fn overlaid(
 ) -> Canvas {
     let height = 540.0;
     let sheet = results.sheet();
-    let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
-        value: quantity.peak_of(variant),
-        colour: variant.style.colour(),
-        name,
-        detail: quantity.detail(variant),
-    };
     let names = names::within(variants, LABEL, Weight::Bold, sheet.key_name());
-    let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
+    let mut entries: Vec<KeyEntry> = Vec::new();
+    for (variant, name) in variants.iter().zip(names) {
+        entries.push(KeyEntry {
+            value: quantity.peak_of(variant),
+            colour: variant.style.colour(),
+            name,
+            detail: quantity.detail(variant),
+        });
+    }
     let (key_right, key_below) = key_room(sheet, &entries);
     let area = Area::of_page(sheet, height, 50.0, key_right);
     let mut canvas = page_of_run(results, head, height + key_below);
     let plot = Plot::new(area, axes, quantity);
-    let dense = density_note(
-        variants
-            .iter()
-            .any(|variant| plot.envelope(variant).is_some()),
-    );
-    value_axis(
-        &mut canvas,
-        area,
-        &plot.y,
-        &axes.ticks,
-        &format!("{}{}{dense}", quantity.axis, quantity.point_note),
-    );
-    // High peaks first, so that low ones are drawn over them.
-    let order = variants
-        .iter()
-        .sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a)))
-        .collect_vec();
-    order
-        .iter()
-        .for_each(|variant| plot.band(&mut canvas, variant));
-    order
-        .iter()
-        .for_each(|variant| plot.line(&mut canvas, variant, 2.0));
+    let dense = density_note(variants.iter().any(|variant| plot.is_dense(variant)));
+    let title = format!("{}{}{dense}", quantity.axis, quantity.point_note);
+    value_axis(&mut canvas, area, &plot.y, &axes.ticks, &title);
+    let order = quantity.by_peak(variants);
+    for variant in &order {
+        plot.band(&mut canvas, variant);
+    }
+    for variant in &order {
+        plot.line(&mut canvas, variant, 2.0);
+    }
     plot.capacities(&mut canvas, variants, true);
     let (times, unit) = time_ticks(plot.x.high, 8);
     bottom_axis(
@@ -271,39 +311,38 @@ struct PlotAxes {
     ticks: Vec<AxisTick>,
 }
 
+impl PlotAxes {
+    /// The end of the value axis.
+    fn top(&self) -> f64 {
+        self.ticks.last().expect("there are ticks").value
+    }
+}
+
 /// A panel for each variant; with `own_values`, each has a value axis of its own.
 fn in_panels(
     results: &Results,
     quantity: &CurveQuantity,
-    variants: &[VariantResults<'_>],
-    head: &mut Head<'_>,
+    mut head: Head<'_>,
     axes: &[PlotAxes],
     own_values: bool,
 ) -> Canvas {
-    let labels = axes
-        .iter()
-        .flat_map(|axes| &axes.ticks)
-        .map(|tick| &tick.label);
-    let widest = widest(labels, SMALL, Weight::Regular);
+    let variants = &results.variants();
+    let ticks = axes.iter().flat_map(|axes| &axes.ticks);
+    let widest = widest(ticks.map(|tick| &tick.label), SMALL, Weight::Regular);
     let (areas, height) = panels(
         results.sheet(),
         variants.len(),
         own_values.then_some(widest),
     );
-    let plot = |(area, axes): (&Area, &PlotAxes)| Plot::new(*area, axes, quantity);
-    let plots: Vec<Plot<'_>> = areas.iter().zip(axes).map(plot).collect();
-    let dense = density_note(
-        plots
-            .iter()
-            .zip(variants)
-            .any(|(plot, variant)| plot.envelope(variant).is_some()),
-    );
-    head.note.push_str(dense);
-    let mut canvas = page_of_run(results, head, height);
-    let tops: Vec<f64> = axes
-        .iter()
-        .map(|axes| axes.ticks.last().expect("there are ticks").value)
-        .collect();
+    let mut plots: Vec<Plot<'_>> = Vec::new();
+    for (area, axes) in areas.iter().zip(axes) {
+        plots.push(Plot::new(*area, axes, quantity));
+    }
+    let mut pairs = plots.iter().zip(variants);
+    let is_dense = pairs.any(|(plot, variant)| plot.is_dense(variant));
+    head.note.push_str(density_note(is_dense));
+    let mut canvas = page_of_run(results, &head, height);
+    let tops: Vec<f64> = axes.iter().map(PlotAxes::top).collect();
     let link = link_note(variants, &tops, quantity);
     let note = format!(
         "{}{link} over time since {}{}",
@@ -315,9 +354,11 @@ fn in_panels(
     write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
     let names = panel_names(variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(variants).enumerate() {
-        let (plot, ticks) = (&plots[at], &axes[at].ticks);
+        let plot = &plots[at];
         let mut detail = quantity.detail(variant);
-        if let Some(capacity) = (quantity.capacity)(variant).filter(|_| link.is_empty()) {
+        if link.is_empty()
+            && let Some(capacity) = (quantity.capacity)(variant)
+        {
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
         let labelled = own_values || area.left < MARGIN + 60.0;
@@ -325,7 +366,7 @@ fn in_panels(
             &mut canvas,
             area,
             &plot.y,
-            ticks,
+            &axes[at].ticks,
             &Heading {
                 name: &names[at],
                 detail: &detail,
@@ -351,23 +392,18 @@ const fn density_note(is_dense: bool) -> &'static str {
 
 /// The greatest value that is drawn of a variant.
 fn height_of(variant: &VariantResults<'_>, quantity: &CurveQuantity) -> f64 {
-    let drawn = |row: &TimelineRow| (quantity.value)(row).max((quantity.band)(row).1);
-    variant
-        .timeline
-        .iter()
-        .map(|row| drawn(row))
-        .fold(0.0, f64::max)
+    let mut height: f64 = 0.0;
+    for row in &variant.timeline {
+        height = height.max((quantity.value)(row).max(quantity.upper(row)));
+    }
+    height
 }
 
 /// Whether a common axis would leave the lowest curve too flat to read. Curves that are always zero do not count.
 fn differ(heights: &[f64]) -> bool {
-    let (low, high) = span(
-        &heights
-            .iter()
-            .copied()
-            .filter(|height| *height > 0.0)
-            .collect::<Vec<_>>(),
-    );
+    let mut positive = heights.to_vec();
+    positive.retain(|height| *height > 0.0);
+    let (low, high) = span(&positive);
     low > 0.0 && high > SHARED_VALUE * low
 }
 
@@ -387,8 +423,12 @@ fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuan
 
 /// The capacity that all variants share, if they do.
 fn shared_link(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Option<f64> {
-    let capacity = |variant: &VariantResults<'_>| (quantity.capacity)(variant);
-    variants.iter().map(capacity).dedup().exactly_one().ok()?
+    let mut capacities = variants.iter().map(quantity.capacity);
+    let first = capacities.next()?;
+    if capacities.any(|other| other != first) {
+        return None;
+    }
+    first
 }
 
 /// Names for the panels of small multiples, all of one length.
@@ -423,20 +463,12 @@ pub(super) fn panel_frame(
         MUTED,
         width,
     );
-    let label = |tick: &AxisTick| {
-        if heading.labelled {
-            tick.label.clone()
-        } else {
-            String::new()
+    let mut ticks = ticks.to_vec();
+    if !heading.labelled {
+        for tick in &mut ticks {
+            tick.label.clear();
         }
-    };
-    let ticks: Vec<AxisTick> = ticks
-        .iter()
-        .map(|tick| AxisTick {
-            label: label(tick),
-            ..tick.clone()
-        })
-        .collect();
+    }
     value_axis(canvas, area, y, &ticks, "");
 }
 
@@ -460,10 +492,15 @@ pub(super) fn steps(
     x: &Scale,
     y: &Scale,
 ) -> Vec<Position> {
-    let shown = variant.timeline.iter().filter(|row| row.t_s < end);
-    let step =
-        |row: &&TimelineRow| [row.t_s, row.t_s + row.bin_s].map(|t| (x.at(t), y.at(value(row))));
-    shown.flat_map(step).collect()
+    let mut points = Vec::new();
+    for row in &variant.timeline {
+        if row.t_s < end {
+            let height = y.at(value(row));
+            points.push((x.at(row.t_s), height));
+            points.push((x.at(row.t_s + row.bin_s), height));
+        }
+    }
+    points
 }
 
 /// One plot: its area, its scales, and the quantity.
@@ -475,6 +512,7 @@ struct Plot<'q> {
 }
 
 impl<'q> Plot<'q> {
+    /// A plot with these axes.
     fn new(area: Area, axes: &PlotAxes, quantity: &'q CurveQuantity) -> Self {
         let x = Scale::from_zero(axes.span, area.left, area.right);
         Self {
@@ -485,6 +523,7 @@ impl<'q> Plot<'q> {
         }
     }
 
+    /// The curve of a value.
     fn steps(
         &self,
         variant: &VariantResults<'_>,
@@ -504,14 +543,21 @@ impl<'q> Plot<'q> {
         ))
     }
 
+    /// Whether the curve of a variant would be solid ink.
+    fn is_dense(&self, variant: &VariantResults<'_>) -> bool {
+        self.envelope(variant).is_some()
+    }
+
+    /// Draws the band of a variant, where its curve is a line.
     fn band(&self, canvas: &mut Canvas, variant: &VariantResults<'_>) {
-        if variant.runs.len() > 1 && self.envelope(variant).is_none() {
-            let upper = self.steps(variant, |row| (self.quantity.band)(row).1);
-            let lower = self.steps(variant, |row| (self.quantity.band)(row).0);
+        if variant.runs.len() > 1 && !self.is_dense(variant) {
+            let upper = self.steps(variant, |row| self.quantity.upper(row));
+            let lower = self.steps(variant, |row| self.quantity.lower(row));
             canvas.between(upper, lower, variant.style.colour(), 0.22);
         }
     }
 
+    /// Draws the curve of a variant.
     fn line(&self, canvas: &mut Canvas, variant: &VariantResults<'_>, width: f64) {
         let colour = variant.style.colour();
         if let Some(dense) = self.envelope(variant) {
@@ -529,10 +575,9 @@ impl<'q> Plot<'q> {
         let with_link = variants
             .iter()
             .filter(|variant| (self.quantity.capacity)(variant).is_some());
-        for capacity in links(with_link)
-            .into_iter()
-            .filter(|capacity| *capacity <= self.y.high)
-        {
+        let mut capacities = links(with_link);
+        capacities.retain(|capacity| *capacity <= self.y.high);
+        for capacity in capacities {
             let y = self.y.at(capacity);
             let stroke = Stroke {
                 colour: INK,

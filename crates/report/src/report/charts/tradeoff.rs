@@ -7,6 +7,7 @@ use crate::report::charts::key_table;
 use crate::report::names;
 use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
+use crate::results::VariantInfo;
 
 /// Greatest width of a name on the plot.
 const NAME: f64 = 260.0;
@@ -31,8 +32,116 @@ struct Dot<'v> {
 }
 
 impl Dot<'_> {
+    /// Whether the dots hide each other.
     fn touches(&self, other: &Self) -> bool {
-        libm::hypot(other.at.0 - self.at.0, other.at.1 - self.at.1) < TOUCHING
+        distance(self.at, other.at) < TOUCHING
+    }
+
+    /// Its radius, with its ring.
+    fn radius(&self) -> f64 {
+        DOT + 4.0 * self.under as f64
+    }
+
+    /// `18 of 20 finished`; empty where all did, and in the strip.
+    fn note(&self) -> String {
+        let finished = self.variant.finished();
+        let all = self.variant.runs.len();
+        if self.finished && finished < all {
+            format!("{finished} of {all} finished")
+        } else {
+            String::new()
+        }
+    }
+}
+
+/// The distance between two places.
+fn distance((from_x, from_y): Position, (to_x, to_y): Position) -> f64 {
+    libm::hypot(to_x - from_x, to_y - from_y)
+}
+
+/// What completion time is traded for.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum TradedLoad {
+    PeakPulls,
+    /// Clusters that received a defective revision.
+    Exposure,
+}
+
+impl TradedLoad {
+    /// Exposure, where a variant has some.
+    fn of(variants: &[VariantResults<'_>]) -> Self {
+        if variants.iter().any(VariantResults::exposed) {
+            Self::Exposure
+        } else {
+            Self::PeakPulls
+        }
+    }
+
+    /// The measure of a run.
+    const fn measure(self) -> &'static str {
+        match self {
+            Self::PeakPulls => "peak_pulls",
+            Self::Exposure => "exposed_targets",
+        }
+    }
+
+    /// The title of the value axis.
+    const fn axis(self) -> &'static str {
+        match self {
+            Self::PeakPulls => "peak concurrent image pulls",
+            Self::Exposure => "clusters exposed to the defective revision",
+        }
+    }
+
+    /// The quantity in the explanation of the marks.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::PeakPulls => "the peak",
+            Self::Exposure => "the exposure",
+        }
+    }
+
+    /// The subject of the chart.
+    const fn subject(self) -> &'static str {
+        match self {
+            Self::PeakPulls => "Peak image pulls against completion time",
+            Self::Exposure => "Clusters with the defective revision against completion time",
+        }
+    }
+
+    /// The findings for the title.
+    fn findings(self, variants: &[VariantResults<'_>]) -> Vec<String> {
+        match self {
+            Self::PeakPulls => findings::tradeoff(variants),
+            Self::Exposure => findings::exposure(variants),
+        }
+    }
+}
+
+/// The strip at the right for variants of which half of the runs or more did not finish.
+struct Strip {
+    /// Greatest width of a name in it.
+    name: f64,
+    /// Its width. `None` where all variants finish.
+    width: Option<f64>,
+}
+
+impl Strip {
+    /// With room for the names of these variants, or their numbers.
+    fn of(sheet: Sheet<'_>, variants: &[VariantResults<'_>], labels: &[String]) -> Self {
+        let mut unfinished: Vec<&String> = Vec::new();
+        for (variant, label) in variants.iter().zip(labels) {
+            if variant.ready_time().is_none() {
+                unfinished.push(label);
+            }
+        }
+        let name = strip_name(&unfinished, sheet);
+        let mut width: Option<f64> = None;
+        for label in unfinished {
+            let own = text_width(label, LABEL, Weight::Bold).clamp(70.0, name) + STRIP_ROOM;
+            width = Some(width.map_or(own, |widest| widest.max(own)));
+        }
+        Self { name, width }
     }
 }
 
@@ -55,91 +164,39 @@ const PLOT: f64 = 520.0;
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
-    let (measure, price) = match variants.iter().any(VariantResults::exposed) {
-        true => (
-            "exposed_targets",
-            "clusters exposed to the defective revision",
-        ),
-        false => ("peak_pulls", "peak concurrent image pulls"),
-    };
+    let load = TradedLoad::of(&variants);
     let sheet = results.sheet();
     let numbered = variants.len() > NAMED_MAX;
-    let labels = if numbered {
-        key_table::numbers(&variants)
-            .iter()
-            .map(usize::to_string)
-            .collect()
-    } else {
-        names::within(&variants, LABEL, Weight::Bold, NAME.min(0.4 * sheet.px()))
-    };
-    let unfinished = variants
-        .iter()
-        .zip(&labels)
-        .filter(|(variant, _)| variant.ready_time().is_none());
-    let unfinished: Vec<&String> = unfinished.map(|(_, label)| label).collect();
-    let strip_name = strip_name(&unfinished, sheet);
-    let widths = unfinished
-        .iter()
-        .map(|label| text_width(label, LABEL, Weight::Bold));
-    let strip = widths
-        .map(|width| width.clamp(70.0, strip_name) + STRIP_ROOM)
-        .reduce(f64::max);
+    let labels = labels_of(sheet, &variants, numbered);
+    let strip = Strip::of(sheet, &variants, &labels);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
-        right: sheet.px() - MARGIN - 20.0 - strip.unwrap_or(0.0),
+        right: sheet.px() - MARGIN - 20.0 - strip.width.unwrap_or(0.0),
         bottom: PLOT - 58.0,
     };
-    let on_axis = variants
-        .iter()
-        .filter(|variant| variant.ready_time().is_some());
-    let completions = on_axis.filter_map(|variant| variant.summary(READY_TIME));
-    let ends = completions.flat_map(|row| {
-        [
-            row.median_ci95_low.or(row.median),
-            row.median_ci95_high.or(row.median),
-        ]
-    });
-    let times: Vec<f64> = ends.flatten().collect();
+    let times = drawn_times(&variants);
     let x = time_scale(&times, area.left, area.right);
-    let peaks = variants
-        .iter()
-        .filter_map(|variant| variant.summary(measure));
-    let peaks: Vec<f64> = peaks
-        .flat_map(|row| [row.p5, row.median, row.p95])
-        .flatten()
-        .collect();
+    let peaks = drawn_loads(&variants, load);
     let (y, ticks) = count_scale(
         &peaks,
         ([2.4, 1.4], 26.0),
         (span(&peaks).1, 7),
         (area.bottom, area.top + HEADROOM),
     );
-    let mut dots: Vec<Dot<'_>> = variants
-        .iter()
-        .zip(labels)
-        .map(|(variant, label)| {
-            let completion = variant.ready_time();
-            let peak = y.at(variant.median(measure).unwrap_or(0.0));
-            let at = (
-                completion.map_or(area.right + 34.0, |completion| x.at(completion)),
-                peak,
-            );
-            Dot {
-                variant,
-                at,
-                finished: completion.is_some(),
-                under: 0,
-                label,
-            }
-        })
-        .collect();
-    let axes = SweepAxis::all(&variants);
-    let quantities: Vec<&str> = axes
-        .iter()
-        .filter(|axis| axis.numeric)
-        .map(|axis| axis.path)
-        .collect();
+    let mut dots: Vec<Dot<'_>> = Vec::new();
+    for (variant, label) in variants.iter().zip(labels) {
+        let completion = variant.ready_time();
+        let at_x = completion.map_or(area.right + 34.0, |completion| x.at(completion));
+        let at_y = y.at(variant.median(load.measure()).unwrap_or(0.0));
+        dots.push(Dot {
+            variant,
+            at: (at_x, at_y),
+            finished: completion.is_some(),
+            under: 0,
+            label,
+        });
+    }
     let groups = groups(&dots);
     for group in &groups {
         // The first of the experiment lies at the bottom, as the widest ring.
@@ -156,41 +213,21 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let subtitle = format!(
         "{}; dot{rings}: medians, vertical: p5–p95 of {}, horizontal: 95% CI of the median time",
         extent(&variants),
-        if measure == "peak_pulls" {
-            "the peak"
-        } else {
-            "the exposure"
-        }
+        load.name()
     );
     let table = if numbered {
         key_table::height(sheet, variants.len())
     } else {
         0.0
     };
-    let height = PLOT + table + FOOTER;
-    let (subject, findings) = match measure {
-        "peak_pulls" => (
-            "Peak image pulls against completion time",
-            findings::tradeoff(&variants),
-        ),
-        _ => (
-            "Clusters with the defective revision against completion time",
-            findings::exposure(&variants),
-        ),
-    };
     let head = Head {
-        subject,
-        findings,
+        subject: load.subject(),
+        findings: load.findings(&variants),
         note: subtitle,
     };
-    let mut canvas = page(sheet, &head, height);
-    value_axis(
-        &mut canvas,
-        area,
-        &y,
-        &ticks,
-        &format!("{price}{}", y.note()),
-    );
+    let mut canvas = page(sheet, &head, PLOT + table + FOOTER);
+    let title = format!("{}{}", load.axis(), y.note());
+    value_axis(&mut canvas, area, &y, &ticks, &title);
     if times.is_empty() {
         bottom_axis(&mut canvas, area, &x, &[], "completion time");
     } else {
@@ -198,38 +235,21 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         let (ticks, title) = ticks_of_time(&x, (58.0, 8), titles);
         bottom_axis(&mut canvas, area, &x, &ticks, &title);
     }
-    if strip.is_some() {
-        let left = area.right + STRIP;
-        canvas.line(
-            (left, area.top),
-            (left, area.bottom),
-            Stroke {
-                colour: AXIS,
-                width: 1.0,
-                dash: &[3.0, 3.0],
-            },
-        );
-        let above = if sheet.is_narrow() { 29.0 } else { 13.0 };
-        write(
-            &mut canvas,
-            "too few runs finished",
-            (left + 10.0, area.top - above),
-            SMALL,
-            INK,
-            Align::Left,
-        );
+    if strip.width.is_some() {
+        draw_strip(&mut canvas, sheet, area);
     }
-    let lines = joined(&dots, &quantities);
-    for &(from, to) in &lines {
-        canvas.line(from, to, Stroke::solid(GRID, 2.0));
+    let lines = joined(&dots, &swept_quantities(&variants));
+    for line in &lines {
+        canvas.line(line.from, line.to, Stroke::solid(GRID, 2.0));
     }
     for dot in &dots {
-        draw_dot(&mut canvas, dot, measure, &x, &y);
+        draw_dot(&mut canvas, dot, load.measure(), &x, &y);
     }
-    let blocks: Vec<Block<'_>> = groups
-        .iter()
-        .map(|group| Block::of(group, &dots, numbered, strip_name))
-        .collect();
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    for group in &groups {
+        let dots = group.iter().map(|&at| &dots[at]).collect();
+        blocks.push(Block::of(dots, numbered, strip.name));
+    }
     label_blocks(&mut canvas, &blocks, &lines, area);
     if numbered {
         key_table::draw(&mut canvas, sheet, &variants, PLOT);
@@ -237,41 +257,109 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     canvas
 }
 
+/// The name of each dot, or its number.
+fn labels_of(sheet: Sheet<'_>, variants: &[VariantResults<'_>], numbered: bool) -> Vec<String> {
+    if !numbered {
+        return names::within(variants, LABEL, Weight::Bold, NAME.min(0.4 * sheet.px()));
+    }
+    key_table::numbers(variants)
+        .iter()
+        .map(usize::to_string)
+        .collect()
+}
+
+/// The ends of the intervals of all completion times.
+fn drawn_times(variants: &[VariantResults<'_>]) -> Vec<f64> {
+    let mut times = Vec::new();
+    for variant in variants {
+        let Some(row) = variant.summary(READY_TIME) else {
+            continue;
+        };
+        if row.median.is_some() {
+            times.extend(row.median_ci95_low.or(row.median));
+            times.extend(row.median_ci95_high.or(row.median));
+        }
+    }
+    times
+}
+
+/// The medians of the load, and its 5th and 95th percentiles.
+fn drawn_loads(variants: &[VariantResults<'_>], load: TradedLoad) -> Vec<f64> {
+    let mut loads = Vec::new();
+    for variant in variants {
+        if let Some(row) = variant.summary(load.measure()) {
+            loads.extend([row.p5, row.median, row.p95].into_iter().flatten());
+        }
+    }
+    loads
+}
+
+/// The paths of swept settings whose values are quantities.
+fn swept_quantities<'r>(variants: &[VariantResults<'r>]) -> Vec<&'r str> {
+    let mut axes = SweepAxis::all(variants);
+    axes.retain(|axis| axis.numeric);
+    axes.iter().map(|axis| axis.path).collect()
+}
+
+/// The line that separates the strip from the plot, and its title.
+fn draw_strip(canvas: &mut Canvas, sheet: Sheet<'_>, area: Area) {
+    let left = area.right + STRIP;
+    canvas.line(
+        (left, area.top),
+        (left, area.bottom),
+        Stroke {
+            colour: AXIS,
+            width: 1.0,
+            dash: &[3.0, 3.0],
+        },
+    );
+    let above = if sheet.is_narrow() { 29.0 } else { 13.0 };
+    write(
+        canvas,
+        "too few runs finished",
+        (left + 10.0, area.top - above),
+        SMALL,
+        INK,
+        Align::Left,
+    );
+}
+
 /// The greatest width of a name in the strip: more than usual where names that are cut would be equal.
 fn strip_name(labels: &[&String], sheet: Sheet<'_>) -> f64 {
     let usual = STRIP_NAME.min(0.25 * sheet.px());
     let most = if sheet.is_narrow() { usual } else { NAME };
-    let is_unique = |width: &f64| {
-        labels
+    let mut width = usual;
+    loop {
+        let mut names = labels
             .iter()
-            .map(|label| fitted_name(label, LABEL, Weight::Bold, *width))
-            .all_unique()
-    };
-    let mut widths = std::iter::successors(Some(usual), |width| {
-        Some(width + 10.0).filter(|width| *width <= most)
-    });
-    widths.find(is_unique).unwrap_or(usual)
+            .map(|label| fitted_name(label, LABEL, Weight::Bold, width));
+        if names.all_unique() {
+            return width;
+        }
+        width += 10.0;
+        if width > most {
+            return usual;
+        }
+    }
 }
 
+/// Draws a dot with its intervals and its ring.
 fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: &str, x: &Scale, y: &Scale) {
     let colour = dot.variant.style.colour();
     let stroke = Stroke::solid(colour, 2.0);
-    if let Some((p5, p95)) = dot
-        .variant
-        .summary(measure)
-        .and_then(|row| Some((row.p5?, row.p95?)))
+    let (at_x, at_y) = dot.at;
+    if let Some(row) = dot.variant.summary(measure)
+        && let (Some(p5), Some(p95)) = (row.p5, row.p95)
     {
-        canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
+        canvas.line((at_x, y.at(p5)), (at_x, y.at(p95)), stroke);
     }
     // The strip has no time axis that an interval could lie on.
-    if let Some((low, high)) = dot
-        .variant
-        .median_interval(READY_TIME)
-        .filter(|_| dot.finished)
+    if dot.finished
+        && let Some((low, high)) = dot.variant.median_interval(READY_TIME)
     {
-        canvas.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
+        canvas.line((x.at(low), at_y), (x.at(high), at_y), stroke);
     }
-    let radius = DOT + 4.0 * dot.under as f64;
+    let radius = dot.radius();
     canvas.dot(dot.at, radius + 1.5, WHITE, 1.0);
     canvas.dot(dot.at, radius, colour, 1.0);
     if dot.under > 0 {
@@ -296,30 +384,63 @@ fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
 
 /// Numbers in short: `3 · 7–12`.
 fn ranges(numbers: &[usize]) -> Vec<String> {
-    let follows = |a: &usize, b: &usize| a + 1 == *b;
-    let text = |run: &[usize]| match run {
-        [first, _, .., last] => vec![format!("{first}–{last}")],
-        few => few.iter().map(usize::to_string).collect(),
-    };
-    numbers.chunk_by(follows).flat_map(text).collect()
+    let mut texts = Vec::new();
+    for run in numbers.chunk_by(|a, b| a + 1 == *b) {
+        match run {
+            [first, _, .., last] => texts.push(format!("{first}–{last}")),
+            few => texts.extend(few.iter().map(usize::to_string)),
+        }
+    }
+    texts
 }
 
-/// The pairs of neighbouring settings of one strategy that both finished: one of its settings that are `quantities`
-/// differs. Kinds, such as methods of distribution, have no order that a line could follow.
-fn joined(dots: &[Dot<'_>], quantities: &[&str]) -> Vec<(Position, Position)> {
-    let joins = |pair: &&[Dot<'_>]| {
-        let [a, b] = [&pair[0].variant.info, &pair[1].variant.info];
-        let mut differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b);
-        let one = differ
-            .next()
-            .is_some_and(|(a, _)| quantities.contains(&a.path.as_str()))
-            && differ.next().is_none();
-        a.strategy == b.strategy && one && pair[0].finished && pair[1].finished
+/// A line between two dots.
+struct JoinLine {
+    from: Position,
+    to: Position,
+}
+
+impl JoinLine {
+    /// The line as small squares on it, which names must not cover.
+    fn beads(&self) -> Vec<[f64; 4]> {
+        let (from_x, from_y) = self.from;
+        let (to_x, to_y) = self.to;
+        let steps = (distance(self.from, self.to) / 6.0).ceil().max(1.0);
+        let mut beads = Vec::new();
+        for step in 0..=steps as usize {
+            let share = step as f64 / steps;
+            let x = from_x + (to_x - from_x) * share;
+            let y = from_y + (to_y - from_y) * share;
+            beads.push([x - 1.0, y - 1.0, x + 1.0, y + 1.0]);
+        }
+        beads
+    }
+}
+
+/// The lines between neighbouring settings of one strategy that both finished, see [`differ_in_one`].
+fn joined(dots: &[Dot<'_>], quantities: &[&str]) -> Vec<JoinLine> {
+    let mut lines = Vec::new();
+    for pair in dots.windows(2) {
+        let [from, to] = [&pair[0], &pair[1]];
+        let both_finished = from.finished && to.finished;
+        if both_finished && differ_in_one(from.variant.info, to.variant.info, quantities) {
+            lines.push(JoinLine {
+                from: from.at,
+                to: to.at,
+            });
+        }
+    }
+    lines
+}
+
+/// Whether two variants of one strategy differ in one setting that is among `quantities`. Kinds, such as methods of
+/// distribution, have no order that a line could follow.
+fn differ_in_one(a: &VariantInfo, b: &VariantInfo, quantities: &[&str]) -> bool {
+    let mut differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b);
+    let (Some((first, _)), None) = (differ.next(), differ.next()) else {
+        return false;
     };
-    dots.windows(2)
-        .filter(joins)
-        .map(|pair| (pair[0].at, pair[1].at))
-        .collect()
+    a.strategy == b.strategy && quantities.contains(&first.path.as_str())
 }
 
 /// The names of dots that lie on each other, or of one dot.
@@ -336,91 +457,119 @@ struct Block<'d> {
     reach: f64,
 }
 
-impl<'d> Block<'d> {
-    fn of(group: &[usize], all: &'d [Dot<'d>], numbered: bool, strip: f64) -> Self {
-        let dots: Vec<&Dot<'_>> = group.iter().map(|&at| &all[at]).collect();
-        let name = |dot: &&Dot<'_>| {
-            fitted_name(
-                &dot.label,
-                LABEL,
-                Weight::Bold,
-                if dot.finished { NAME } else { strip },
-            )
-        };
-        let note = |dot: &&Dot<'_>| {
-            let (finished, all) = (dot.variant.finished(), dot.variant.runs.len());
-            if dot.finished && finished < all {
-                format!("{finished} of {all} finished")
-            } else {
-                String::new()
-            }
-        };
-        // Numbers are short enough to share a few lines; the key has the details.
-        let (names, notes): (Vec<String>, Vec<String>) = if numbered {
-            let mut numbers: Vec<usize> = dots
-                .iter()
-                .filter_map(|dot| dot.label.parse().ok())
-                .collect();
-            numbers.sort_unstable();
-            let lines: Vec<String> = ranges(&numbers)
+/// The texts of a block.
+struct BlockText {
+    names: Vec<String>,
+    /// A note for each name, or an empty text.
+    notes: Vec<String>,
+}
+
+impl BlockText {
+    /// The name of each dot with its note; names in the strip have less room.
+    fn named(dots: &[&Dot<'_>], strip: f64) -> Self {
+        let mut names = Vec::new();
+        let mut notes = Vec::new();
+        for dot in dots {
+            let width = if dot.finished { NAME } else { strip };
+            names.push(fitted_name(&dot.label, LABEL, Weight::Bold, width));
+            notes.push(dot.note());
+        }
+        Self { names, notes }
+    }
+
+    /// The numbers of the dots, which are short enough to share a few lines; the key has the details.
+    fn numbered(dots: &[&Dot<'_>]) -> Self {
+        let mut numbers: Vec<usize> = dots
+            .iter()
+            .filter_map(|dot| dot.label.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        Self {
+            names: ranges(&numbers)
                 .chunks(NUMBERS_IN_LINE)
                 .map(|part| part.join(" · "))
-                .collect();
-            (lines, vec![String::new(); numbers.len()])
+                .collect(),
+            notes: vec![String::new(); numbers.len()],
+        }
+    }
+
+    /// The number of its lines.
+    fn lines(&self) -> usize {
+        self.names.len() + self.notes.iter().filter(|note| !note.is_empty()).count()
+    }
+
+    /// The width of its widest line.
+    fn width(&self) -> f64 {
+        let names = widest(&self.names, LABEL, Weight::Bold);
+        names.max(widest(&self.notes, SMALL, Weight::Regular))
+    }
+}
+
+/// The middle of some dots.
+fn middle_of(dots: &[&Dot<'_>]) -> Position {
+    let mut x = 0.0;
+    let mut y = 0.0;
+    for dot in dots {
+        let (dot_x, dot_y) = dot.at;
+        x += dot_x;
+        y += dot_y;
+    }
+    (x / dots.len() as f64, y / dots.len() as f64)
+}
+
+impl<'d> Block<'d> {
+    /// The block of dots that touch each other.
+    fn of(dots: Vec<&'d Dot<'d>>, numbered: bool, strip: f64) -> Self {
+        let text = if numbered {
+            BlockText::numbered(&dots)
         } else {
-            (
-                dots.iter().map(name).collect(),
-                dots.iter().map(note).collect(),
-            )
+            BlockText::named(&dots, strip)
         };
         let marks = if dots.len() > 1 && !numbered {
             MARK
         } else {
             0.0
         };
-        let lines = names.len() + notes.iter().filter(|note| !note.is_empty()).count();
-        let mean = |place: fn(&Dot<'_>) -> f64| {
-            dots.iter().map(|dot| place(dot)).sum::<f64>() / dots.len() as f64
-        };
-        let at = (mean(|dot| dot.at.0), mean(|dot| dot.at.1));
-        let far = |dot: &&Dot<'_>| {
-            libm::hypot(dot.at.0 - at.0, dot.at.1 - at.1) + DOT + 4.0 * dot.under as f64
-        };
+        let at = middle_of(&dots);
+        let mut reach: f64 = 0.0;
+        for dot in &dots {
+            reach = reach.max(distance(at, dot.at) + DOT + 4.0 * dot.under as f64);
+        }
         Self {
-            width: marks
-                + widest(&names, LABEL, Weight::Bold).max(widest(&notes, SMALL, Weight::Regular)),
-            height: NAME_LINE * lines as f64 - 3.0,
+            width: marks + text.width(),
+            height: NAME_LINE * text.lines() as f64 - 3.0,
             at,
-            reach: dots.iter().map(far).fold(0.0, f64::max) + 1.5,
+            reach: reach + 1.5,
             dots,
             marks,
-            names,
-            notes,
+            names: text.names,
+            notes: text.notes,
         }
     }
 
     /// The `step`-th place for the block: right or left of its dots, first higher than them, then lower, then beside
     /// them; else above or below; in growing distance.
     fn place(&self, step: usize) -> [f64; 4] {
-        let ((x, y), aside) = (self.at, self.reach + 4.0);
+        let (x, y) = self.at;
+        let gap = self.reach + 4.0;
         let further = 7.0 * (step / 12) as f64;
         let above = y - self.height - 1.0 - further;
         let below = y + 3.0 + further;
-        let beside = |share: f64| y - self.height * share;
-        let (right, left, middle) = (x + aside, x - aside - self.width, x - self.width / 2.0);
-        let aside = |further: f64| {
-            if step.is_multiple_of(2) {
-                right + further
-            } else {
-                left - further
-            }
+        let middle = x - self.width / 2.0;
+        // Right and left in turn.
+        let (close, distant) = if step.is_multiple_of(2) {
+            let right = x + gap;
+            (right, right + further)
+        } else {
+            let left = x - gap - self.width;
+            (left, left - further)
         };
         let (left, top) = match step % 12 {
-            0 | 1 => (aside(0.0), above),
-            2 | 3 => (aside(0.0), below),
-            4 | 5 => (aside(further), beside(0.75)),
-            6 | 7 => (aside(further), beside(0.5)),
-            8 | 9 => (aside(further), beside(0.25)),
+            0 | 1 => (close, above),
+            2 | 3 => (close, below),
+            4 | 5 => (distant, y - self.height * 0.75),
+            6 | 7 => (distant, y - self.height * 0.5),
+            8 | 9 => (distant, y - self.height * 0.25),
             10 => (middle, above - self.reach - 3.0),
             _ => (middle, below + self.reach),
         };
@@ -428,24 +577,34 @@ impl<'d> Block<'d> {
     }
 
     /// The line to a block that is not right beside its dots.
-    fn leader(&self, [left, top, right, bottom]: [f64; 4]) -> Option<(Position, Position)> {
-        let near = (
-            self.at.0.clamp(left - 2.0, right + 2.0),
-            self.at.1.clamp(top, bottom),
-        );
-        let (dx, dy) = (near.0 - self.at.0, near.1 - self.at.1);
+    fn leader(&self, [left, top, right, bottom]: [f64; 4]) -> Option<JoinLine> {
+        let (x, y) = self.at;
+        let near_x = x.clamp(left - 2.0, right + 2.0);
+        let near_y = y.clamp(top, bottom);
+        let (dx, dy) = (near_x - x, near_y - y);
         let distance = libm::hypot(dx, dy);
         let is_far =
             distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0);
         let share = self.reach / distance;
-        is_far.then_some(((self.at.0 + dx * share, self.at.1 + dy * share), near))
+        is_far.then_some(JoinLine {
+            from: (x + dx * share, y + dy * share),
+            to: (near_x, near_y),
+        })
     }
 
+    /// The room that its dots take.
+    fn room_of_dots(&self) -> [f64; 4] {
+        let (x, y) = self.at;
+        let reach = self.reach;
+        [x - reach, y - reach, x + reach, y + reach]
+    }
+
+    /// Draws the block at a place, with the line to its dots.
     fn draw(&self, canvas: &mut Canvas, found: [f64; 4]) {
         let [left, top, right, bottom] = found;
         canvas.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
-        if let Some((from, to)) = self.leader(found) {
-            canvas.line(from, to, Stroke::solid(AXIS, 0.8));
+        if let Some(line) = self.leader(found) {
+            canvas.line(line.from, line.to, Stroke::solid(AXIS, 0.8));
         }
         let mut baseline = top + 11.0;
         for ((dot, name), note) in self.dots.iter().zip(&self.names).zip(&self.notes) {
@@ -473,30 +632,79 @@ impl<'d> Block<'d> {
     }
 }
 
-/// A line as small squares on it, which names must not cover.
-fn beads((a, b): (Position, Position)) -> impl Iterator<Item = [f64; 4]> {
-    let steps = (libm::hypot(b.0 - a.0, b.1 - a.1) / 6.0).ceil().max(1.0);
-    (0..=steps as usize).map(move |step| {
-        let share = step as f64 / steps;
-        let (x, y) = (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);
-        [x - 1.0, y - 1.0, x + 1.0, y + 1.0]
-    })
+/// What names must not cover, and where the names of a block may be.
+struct NameRoom<'t> {
+    /// The rooms of the dots of each block, the beads of lines between dots, and the names that have a place.
+    taken: &'t [[f64; 4]],
+    /// The places of the beads among them.
+    lines: std::ops::Range<usize>,
+    /// The block whose place is searched.
+    own: usize,
+    /// The area that its name must stay in.
+    bounds: [f64; 4],
+}
+
+impl NameRoom<'_> {
+    /// Whether a place is in the area for names.
+    fn is_inside(&self, a: &[f64; 4]) -> bool {
+        let [left, top, right, bottom] = self.bounds;
+        a[0] >= left && a[2] <= right && a[1] >= top && a[3] <= bottom
+    }
+
+    /// Whether a place covers nothing, and the line to its dots crosses nothing.
+    fn is_free(&self, block: &Block<'_>, a: &[f64; 4]) -> bool {
+        self.is_inside(a)
+            && self.taken.iter().all(|b| is_clear(a, b))
+            && !block.leader(*a).is_some_and(|line| self.crosses(&line))
+    }
+
+    /// Whether a line covers something other than the block's own dots.
+    fn crosses(&self, line: &JoinLine) -> bool {
+        for bead in line.beads() {
+            for (at, taken) in self.taken.iter().enumerate() {
+                if at != self.own && !is_clear(&bead, taken) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether a place covers at most lines between dots.
+    fn is_over_lines(&self, a: &[f64; 4]) -> bool {
+        if !self.is_inside(a) {
+            return false;
+        }
+        for (at, taken) in self.taken.iter().enumerate() {
+            if !self.lines.contains(&at) && !is_clear(a, taken) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The first place for the name of a block. Where the lines leave no room, it may lie over them, but never over
+    /// dots or names. `None` where there is no such place.
+    fn find(&self, block: &Block<'_>) -> Option<[f64; 4]> {
+        let places = (0..840).map(|step| block.place(step));
+        places
+            .clone()
+            .find(|place| self.is_free(block, place))
+            .or_else(|| places.clone().find(|place| self.is_over_lines(place)))
+    }
+}
+
+/// Whether two rectangles have room between them.
+fn is_clear(a: &[f64; 4], b: &[f64; 4]) -> bool {
+    a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1]
 }
 
 /// Places each name where it touches no dot, no other name and no line to one.
-fn label_blocks(
-    canvas: &mut Canvas,
-    blocks: &[Block<'_>],
-    joined: &[(Position, Position)],
-    area: Area,
-) {
-    let around = |block: &Block<'_>| {
-        let ((x, y), reach) = (block.at, block.reach);
-        [x - reach, y - reach, x + reach, y + reach]
-    };
-    let mut taken: Vec<[f64; 4]> = blocks.iter().map(around).collect();
-    taken.extend(joined.iter().flat_map(|&line| beads(line)));
-    // Where the lines leave no room, a name may lie over them, but never over dots or names.
+fn label_blocks(canvas: &mut Canvas, blocks: &[Block<'_>], joined: &[JoinLine], area: Area) {
+    let mut taken: Vec<[f64; 4]> = blocks.iter().map(Block::room_of_dots).collect();
+    for line in joined {
+        taken.extend(line.beads());
+    }
     let lines = blocks.len()..taken.len();
     for (own, block) in blocks.iter().enumerate() {
         // A name of the strip stays on its side of the line.
@@ -506,35 +714,19 @@ fn label_blocks(
         } else {
             (area.right + STRIP + 4.0, canvas.width)
         };
-        let inside = |a: &[f64; 4]| {
-            a[0] >= left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0
+        let room = NameRoom {
+            taken: &taken,
+            lines: lines.clone(),
+            own,
+            bounds: [left, area.top - 8.0, right, area.bottom - 2.0],
         };
-        let clear = |a: &[f64; 4], b: &[f64; 4]| {
-            a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1]
-        };
-        let is_crossed = |a: &[f64; 4]| {
-            let mut line = block.leader(*a).into_iter().flat_map(beads);
-            line.any(|bead| {
-                taken
-                    .iter()
-                    .enumerate()
-                    .any(|(at, b)| at != own && !clear(&bead, b))
-            })
-        };
-        let free = |a: &[f64; 4]| inside(a) && taken.iter().all(|b| clear(a, b)) && !is_crossed(a);
-        let over_lines = |a: &[f64; 4]| {
-            inside(a)
-                && taken
-                    .iter()
-                    .enumerate()
-                    .all(|(at, b)| lines.contains(&at) || clear(a, b))
-        };
-        let places = || (0..840).map(|step| block.place(step));
-        let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else {
+        let Some(found) = room.find(block) else {
             continue;
         };
         taken.push(found);
-        taken.extend(block.leader(found).into_iter().flat_map(beads));
+        if let Some(leader) = block.leader(found) {
+            taken.extend(leader.beads());
+        }
         block.draw(canvas, found);
     }
 }

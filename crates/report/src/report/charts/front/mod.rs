@@ -28,31 +28,7 @@ pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(Str
         of_plan(plan, "Completion time against load", sheet),
     )];
     if let Some(tuned) = &plan.tuned {
-        let unit = "clusters".to_owned();
-        let load = LoadAxis {
-            measure: tuned.exposure.clone(),
-            unit,
-            at_most: None,
-            time_at_most: None,
-        };
-        let mut exposed = PlanRecord {
-            load,
-            ..plan.clone()
-        };
-        for candidate in exposed
-            .questions
-            .iter_mut()
-            .flat_map(|question| &mut question.candidates)
-        {
-            let span = |value: f64| Estimate {
-                value,
-                low: value,
-                high: value,
-            };
-            if let Some(place) = candidate.front {
-                (candidate.time, candidate.load) = (place.time.map(span), span(place.exposure));
-            }
-        }
+        let exposed = with_exposure_as_load(plan, &tuned.exposure);
         charts.push((
             "exposure".to_owned(),
             of_plan(&exposed, "Completion time against exposure", sheet),
@@ -61,68 +37,120 @@ pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(Str
     charts
 }
 
-/// The chart of a plan.
-fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
-    let all = plan
-        .questions
-        .iter()
-        .flat_map(|question| &question.candidates);
-    let is_present = |candidate: &Candidate| candidate.front.is_some_and(|place| place.is_present);
-    let naming = Naming::of(
-        all.filter(|candidate| !is_present(candidate))
-            .map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())),
-        |_| true,
-    );
-    let panels = plan.questions.iter().map(|question| {
-        let most = question
-            .candidates
-            .iter()
-            .map(|candidate| candidate.runs)
-            .max()
-            .unwrap_or(1)
-            .max(1);
-        // Of many settings, only those on the front have room for a name.
-        let is_named = |candidate: &Candidate| {
-            let is_optimal = candidate
-                .front
-                .is_none_or(|place| place.is_optimal || place.time.is_none());
-            is_optimal || candidate.standing == CandidateStatus::Best
-        };
-        let name = |candidate: &Candidate| match (is_present(candidate), is_named(candidate)) {
-            (true, _) => format!("present {}", candidate.strategy),
-            (false, true) => naming.name(&candidate.strategy, &candidate.settings),
-            (false, false) => String::new(),
-        };
-        let marks = question.candidates.iter().map(|candidate| Mark {
-            name: name(candidate),
+/// A plan with the exposure in place of the load, and with the values of the front.
+fn with_exposure_as_load(plan: &PlanRecord, measure: &str) -> PlanRecord {
+    let mut exposed = plan.clone();
+    exposed.load = LoadAxis {
+        measure: measure.to_owned(),
+        unit: "clusters".to_owned(),
+        at_most: None,
+        time_at_most: None,
+    };
+    for question in &mut exposed.questions {
+        for candidate in &mut question.candidates {
+            if let Some(place) = candidate.front {
+                candidate.time = place.time.map(exactly);
+                candidate.load = exactly(place.exposure);
+            }
+        }
+    }
+    exposed
+}
+
+/// An estimate without a range.
+const fn exactly(value: f64) -> Estimate {
+    Estimate {
+        value,
+        low: value,
+        high: value,
+    }
+}
+
+/// Whether a candidate is the setting as it stands.
+fn is_present(candidate: &Candidate) -> bool {
+    candidate.front.is_some_and(|place| place.is_present)
+}
+
+/// Whether a candidate has room for a name: of many settings, only those on the front have it.
+fn is_named(candidate: &Candidate) -> bool {
+    let is_optimal = match candidate.front {
+        Some(place) => place.is_optimal || place.time.is_none(),
+        None => true,
+    };
+    is_optimal || candidate.standing == CandidateStatus::Best
+}
+
+/// The name of a candidate; empty where it has no room for one.
+fn name_of(candidate: &Candidate, naming: &Naming) -> String {
+    if is_present(candidate) {
+        format!("present {}", candidate.strategy)
+    } else if is_named(candidate) {
+        naming.name(&candidate.strategy, &candidate.settings)
+    } else {
+        String::new()
+    }
+}
+
+/// The panel of a world of a plan.
+fn panel_of(question: &Question, naming: &Naming) -> WorldPanel {
+    let runs = question.candidates.iter().map(|candidate| candidate.runs);
+    let most = runs.max().unwrap_or(1).max(1);
+    let mut marks = Vec::new();
+    for candidate in &question.candidates {
+        marks.push(Mark {
+            name: name_of(candidate, naming),
             time: candidate.time,
             load: candidate.load,
             style: style_of(candidate.standing),
             weight: candidate.runs as f64 / most as f64,
         });
-        WorldPanel {
-            title: question.world.clone(),
-            marks: marks.collect(),
+    }
+    WorldPanel {
+        title: question.world.clone(),
+        marks,
+    }
+}
+
+/// The names of a plan's searched settings.
+fn naming_of(plan: &PlanRecord) -> Naming {
+    let mut named: Vec<(&str, &[Setting])> = Vec::new();
+    for question in &plan.questions {
+        for candidate in &question.candidates {
+            if !is_present(candidate) {
+                named.push((&candidate.strategy, &candidate.settings));
+            }
         }
-    });
-    let panels: Vec<WorldPanel> = panels.collect();
+    }
+    Naming::of(named, |_| true)
+}
+
+/// The time that a plan makes short, in words; the median where it makes something else short.
+fn time_words(plan: &PlanRecord) -> String {
+    if plan.unit != "s" {
+        return "time until ready (median)".to_owned();
+    }
+    match plan.objective.strip_prefix("reachable_ready_") {
+        Some(statistic) => format!("time until ready ({statistic})"),
+        None => plan.objective.replace('_', " "),
+    }
+}
+
+/// The chart of a plan.
+fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
+    let naming = naming_of(plan);
+    let panels: Vec<WorldPanel> = plan
+        .questions
+        .iter()
+        .map(|question| panel_of(question, &naming))
+        .collect();
     let key = if plan.tuned.is_some() {
         naming.short().key()
     } else {
         naming.key()
     };
-    let time = match plan
-        .objective
-        .strip_prefix("reachable_ready_")
-        .filter(|_| plan.unit == "s")
-    {
-        Some(statistic) => format!("time until ready ({statistic})"),
-        None if plan.unit == "s" => plan.objective.replace('_', " "),
-        None => "time until ready (median)".to_owned(),
-    };
     let axes = FrontAxes {
         load: &plan.load,
-        time,
+        time: time_words(plan),
         lists_unlabelled: plan.tuned.is_none(),
     };
     let subtitle = format!(
@@ -131,26 +159,22 @@ fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
     );
     let mut findings = chosen(&plan.questions, &panels);
     if plan.tuned.is_some() {
-        findings
-            .iter_mut()
-            .for_each(|finding| *finding = finding.replace("best setting", "best tried setting"));
+        for finding in &mut findings {
+            *finding = finding.replace("best setting", "best tried setting");
+        }
     }
     let head = Head {
         subject,
         findings,
         note: subtitle,
     };
-    let mut canvas = draw(
-        &panels,
-        &axes,
-        sheet,
-        &head,
-        TOP + if sheet.is_narrow() { 24.0 } else { 8.0 },
-    );
+    let explained = if sheet.is_narrow() { 24.0 } else { 8.0 };
+    let mut canvas = draw(&panels, &axes, sheet, &head, TOP + explained);
     explain(&mut canvas, is_certain(&plan.questions));
     canvas
 }
 
+/// How a setting is shown.
 const fn style_of(standing: CandidateStatus) -> MarkStyle {
     match standing {
         CandidateStatus::Best => MarkStyle::Chosen,
@@ -171,19 +195,36 @@ fn is_certain(questions: &[Question]) -> bool {
         .all(|question| question.best.is_none() || question.is_best_shown)
 }
 
-/// Findings: the setting that a plan chose in each world, or the number of worlds in which it chose one.
-fn chosen(questions: &[Question], panels: &[WorldPanel]) -> Vec<String> {
-    let choice = |(question, panel): (&Question, &WorldPanel)| {
+/// The setting that a plan chose in a world.
+struct WorldChoice<'p> {
+    name: &'p str,
+    world: &'p str,
+}
+
+impl<'p> WorldChoice<'p> {
+    /// `None`: no setting of the world meets the limits.
+    fn of(question: &Question, panel: &'p WorldPanel) -> Option<Self> {
         let best = question.best.as_ref()?;
         let at = question
             .candidates
             .iter()
             .position(|candidate| candidate.variant == *best)?;
-        Some((panel.marks[at].name.clone(), panel.title.clone()))
-    };
-    let chosen: Vec<(String, String)> = questions.iter().zip(panels).filter_map(choice).collect();
-    let mut names = chosen.iter().map(|(name, _)| name).unique();
-    let (first, second) = (names.next(), names.next());
+        Some(Self {
+            name: &panel.marks[at].name,
+            world: &panel.title,
+        })
+    }
+}
+
+/// Findings: the setting that a plan chose in each world, or the number of worlds in which it chose one.
+fn chosen(questions: &[Question], panels: &[WorldPanel]) -> Vec<String> {
+    let mut chosen: Vec<WorldChoice<'_>> = Vec::new();
+    for (question, panel) in questions.iter().zip(panels) {
+        chosen.extend(WorldChoice::of(question, panel));
+    }
+    let mut names = chosen.iter().map(|choice| choice.name).unique();
+    let first = names.next();
+    let second = names.next();
     let is_certain = is_certain(questions);
     let (best, doubt) = if is_certain {
         ("best setting that meets the limits", "")
@@ -201,7 +242,7 @@ fn chosen(questions: &[Question], panels: &[WorldPanel]) -> Vec<String> {
         (worlds, all, ..) if all == worlds && all <= NAMED_WORLDS => {
             let each = chosen
                 .iter()
-                .map(|(name, world)| format!("{name} for {world}"))
+                .map(|choice| format!("{} for {}", choice.name, choice.world))
                 .join(", ");
             if is_certain {
                 vec![
@@ -225,37 +266,28 @@ const MOST_WORLDS: usize = 12;
 /// of `tradeoff`, and where fewer than two settings of a world finish.
 pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
-    let all = variants.iter().map(|variant| {
-        (
-            variant.info.strategy.as_str(),
-            variant.info.settings.as_slice(),
-        )
-    });
-    let naming = Naming::of(all, Setting::is_of_strategy);
-    let (measure, unit) = match variants.iter().any(VariantResults::exposed) {
-        true => ("exposed_targets", "clusters"),
-        false => ("peak_pulls", "pulls"),
-    };
-    let world =
-        |variant: &VariantResults<'_>| Setting::in_short(Setting::of_world(&variant.info.settings));
-    let worlds = grouped(
-        variants
-            .iter()
-            .map(|variant| (world(variant), mark_of(variant, &naming, measure))),
-    );
-    let panels: Vec<WorldPanel> = worlds
-        .into_iter()
-        .map(|(title, marks)| WorldPanel { title, marks })
+    let named: Vec<(&str, &[Setting])> = variants
+        .iter()
+        .map(|variant| (&*variant.info.strategy, &*variant.info.settings))
         .collect();
-    let has_choice = |panel: &&WorldPanel| {
-        panel
-            .marks
-            .iter()
-            .filter(|mark| mark.time.is_some())
-            .count()
-            > 1
+    let naming = Naming::of(named, Setting::is_of_strategy);
+    let is_exposed = variants.iter().any(VariantResults::exposed);
+    let (measure, unit) = if is_exposed {
+        ("exposed_targets", "clusters")
+    } else {
+        ("peak_pulls", "pulls")
     };
-    if !(2..=MOST_WORLDS).contains(&panels.len()) || panels.iter().filter(has_choice).count() < 2 {
+    let mut marks: Vec<(String, Mark)> = Vec::new();
+    for variant in &variants {
+        let world = Setting::in_short(Setting::of_world(&variant.info.settings));
+        marks.push((world, mark_of(variant, &naming, measure)));
+    }
+    let mut panels: Vec<WorldPanel> = Vec::new();
+    for (title, marks) in grouped(marks) {
+        panels.push(WorldPanel { title, marks });
+    }
+    let with_choice = panels.iter().filter(|panel| panel.has_choice()).count();
+    if !(2..=MOST_WORLDS).contains(&panels.len()) || with_choice < 2 {
         return None;
     }
     let key = naming.key();
@@ -278,9 +310,10 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
         .iter()
         .map(|panel| (mark::pareto_front(&panel.marks).len(), panel.marks.len()))
         .collect();
-    let subject = match measure {
-        "peak_pulls" => "Pareto-optimal settings: completion time against load",
-        _ => "Pareto-optimal settings: completion time against exposed clusters",
+    let subject = if is_exposed {
+        "Pareto-optimal settings: completion time against exposed clusters"
+    } else {
+        "Pareto-optimal settings: completion time against load"
     };
     let head = Head {
         subject,
@@ -290,68 +323,73 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     Some(draw(&panels, &axes, results.sheet(), &head, TOP - 22.0))
 }
 
+/// The mark of a variant at its medians.
 fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: &str) -> Mark {
-    let span = |measure: &str, ends: fn(&SummaryRow) -> (Option<f64>, Option<f64>)| {
-        let row = variant.summary(measure)?;
-        let value = row.median?;
-        let (low, high) = ends(row);
-        Some(Estimate {
-            value,
-            low: low.unwrap_or(value),
-            high: high.unwrap_or(value),
-        })
-    };
+    let time = variant.summary(READY_TIME);
+    let load = variant.summary(measure);
     Mark {
         name: naming.name(&variant.info.strategy, &variant.info.settings),
-        time: span(READY_TIME, |row| {
-            (row.median_ci95_low, row.median_ci95_high)
-        }),
-        load: span(measure, |row| (row.p5, row.p95)).unwrap_or(Estimate {
-            value: 0.0,
-            low: 0.0,
-            high: 0.0,
-        }),
+        time: time.and_then(|row| median_within(row, row.median_ci95_low, row.median_ci95_high)),
+        load: load
+            .and_then(|row| median_within(row, row.p5, row.p95))
+            .unwrap_or(exactly(0.0)),
         style: MarkStyle::Meets,
         weight: 1.0,
     }
 }
 
+/// The median of a measure with these ends, where it has them.
+fn median_within(row: &SummaryRow, low: Option<f64>, high: Option<f64>) -> Option<Estimate> {
+    let value = row.median?;
+    Some(Estimate {
+        value,
+        low: low.unwrap_or(value),
+        high: high.unwrap_or(value),
+    })
+}
+
 /// Short names of settings.
 struct Naming {
-    several_strategies: bool,
-    /// The searched settings of each strategy, in the order of its names' values.
-    keys: Vec<(String, Vec<String>)>,
+    /// The strategies with their searched settings.
+    keys: Vec<NameKey>,
     /// The settings that names consist of.
     shows: fn(&Setting) -> bool,
 }
 
+/// The searched settings of a strategy, in the order of its names' values.
+struct NameKey {
+    strategy: String,
+    settings: Vec<String>,
+}
+
 impl Naming {
-    fn of<'s>(
-        all: impl Iterator<Item = (&'s str, &'s [Setting])>,
-        shows: fn(&Setting) -> bool,
-    ) -> Self {
-        let names = |settings: &[Setting]| -> Vec<String> {
-            settings
-                .iter()
-                .filter(|setting| shows(setting))
-                .map(|setting| setting.name.clone())
-                .collect()
-        };
-        let firsts = all.unique_by(|(strategy, _)| *strategy);
-        let keys: Vec<_> = firsts
-            .map(|(strategy, settings)| (strategy.to_owned(), names(settings)))
-            .collect();
-        Self {
-            several_strategies: keys.len() > 1,
-            keys,
-            shows,
+    /// The names of settings with their strategies.
+    fn of(named: Vec<(&str, &[Setting])>, shows: fn(&Setting) -> bool) -> Self {
+        let mut keys: Vec<NameKey> = Vec::new();
+        for (strategy, settings) in named {
+            if keys.iter().any(|key| key.strategy == strategy) {
+                continue;
+            }
+            let mut shown: Vec<&Setting> = settings.iter().collect();
+            shown.retain(|setting| shows(setting));
+            keys.push(NameKey {
+                strategy: strategy.to_owned(),
+                settings: shown.iter().map(|setting| setting.name.clone()).collect(),
+            });
         }
+        Self { keys, shows }
+    }
+
+    /// Whether names need the strategy.
+    fn has_several_strategies(&self) -> bool {
+        self.keys.len() > 1
     }
 
     /// With names that leave out what all paths share.
     fn short(mut self) -> Self {
-        for (_, names) in &mut self.keys {
-            *names = headings(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        for key in &mut self.keys {
+            let paths: Vec<&str> = key.settings.iter().map(String::as_str).collect();
+            key.settings = headings(&paths);
         }
         self
     }
@@ -363,7 +401,7 @@ impl Naming {
             .filter(|setting| (self.shows)(setting))
             .map(|setting| &setting.value)
             .join(", ");
-        match (self.several_strategies, values.is_empty()) {
+        match (self.has_several_strategies(), values.is_empty()) {
             (_, true) => strategy.to_owned(),
             (true, false) => format!("{strategy} {values}"),
             (false, false) => values,
@@ -372,20 +410,19 @@ impl Naming {
 
     /// The settings that the names consist of, for the subtitle.
     fn key(&self) -> String {
-        let part = |(strategy, names): &(String, Vec<String>)| {
-            let names = names.join(", ");
-            if self.several_strategies {
+        let mut parts: Vec<String> = Vec::new();
+        for NameKey { strategy, settings } in &self.keys {
+            let names = settings.join(", ");
+            if settings.is_empty() {
+                continue;
+            }
+            parts.push(if self.has_several_strategies() {
                 format!("{strategy} {names}")
             } else {
                 names
-            }
-        };
-        let parts = self
-            .keys
-            .iter()
-            .filter(|(_, names)| !names.is_empty())
-            .map(part)
-            .join("; ");
+            });
+        }
+        let parts = parts.join("; ");
         if parts.is_empty() {
             parts
         } else {
@@ -394,6 +431,49 @@ impl Naming {
     }
 }
 
+/// Where the panels of the worlds are.
+struct WorldLayout {
+    columns: usize,
+    width: f64,
+    /// Height of a plot.
+    inner: f64,
+}
+
+impl WorldLayout {
+    /// Room for the labels of a value axis.
+    const LABELS: f64 = 58.0;
+    /// Room between panels.
+    const GAP: f64 = 22.0;
+
+    /// The layout of panels for this number of worlds.
+    fn of(sheet: Sheet<'_>, worlds: usize) -> Self {
+        let wished = match worlds {
+            1 => 1,
+            2 | 4 => 2,
+            _ => 3,
+        };
+        let columns = wished.min(if sheet.is_narrow() { 1 } else { 3 });
+        Self {
+            columns,
+            width: (sheet.inner() - Self::GAP * (columns - 1) as f64) / columns as f64,
+            inner: if worlds == 1 { 380.0 } else { 260.0 },
+        }
+    }
+
+    /// The area of a panel whose plot begins at this height.
+    fn area(&self, at: usize, top: f64) -> Area {
+        let column = (at % self.columns) as f64;
+        let left = MARGIN + (self.width + Self::GAP) * column + Self::LABELS;
+        Area {
+            left,
+            top,
+            right: left - Self::LABELS + self.width - 6.0,
+            bottom: top + self.inner,
+        }
+    }
+}
+
+/// Draws the panels of all worlds, from `top` on.
 fn draw(
     panels: &[WorldPanel],
     axes: &FrontAxes<'_>,
@@ -402,37 +482,17 @@ fn draw(
     top: f64,
 ) -> Canvas {
     let worlds = panels.len().max(1);
-    let columns = match worlds {
-        1 => 1,
-        2 | 4 => 2,
-        _ => 3,
-    }
-    .min(if sheet.is_narrow() { 1 } else { 3 });
-    let inner = if worlds == 1 { 380.0 } else { 260.0 };
-    let labels = 58.0;
-    let gap = 22.0;
-    let width = (sheet.inner() - gap * (columns - 1) as f64) / columns as f64;
-    let place = |at: usize, above: f64| {
-        let left = MARGIN + (width + gap) * (at % columns) as f64 + labels;
-        Area {
-            left,
-            top: above,
-            right: left - labels + width - 6.0,
-            bottom: above + inner,
-        }
-    };
-    let lines = panels
-        .iter()
-        .enumerate()
-        .map(|(at, panel)| panel.note_lines(place(at, 0.0)))
-        .max()
-        .unwrap_or(1);
-    let row = ABOVE + inner + BELOW + NOTE_LINE * (lines - 1) as f64;
-    let height = top + row * worlds.div_ceil(columns) as f64 + FOOTER;
-    let mut canvas = page(sheet, head, height);
+    let layout = WorldLayout::of(sheet, worlds);
+    let mut lines = 1;
     for (at, panel) in panels.iter().enumerate() {
-        let area = place(at, top + row * (at / columns) as f64 + ABOVE);
-        draw_panel(&mut canvas, axes, panel, area);
+        lines = lines.max(panel.note_lines(layout.area(at, 0.0)));
+    }
+    let row = ABOVE + layout.inner + BELOW + NOTE_LINE * (lines - 1) as f64;
+    let rows = worlds.div_ceil(layout.columns) as f64;
+    let mut canvas = page(sheet, head, top + row * rows + FOOTER);
+    for (at, panel) in panels.iter().enumerate() {
+        let row_top = top + row * (at / layout.columns) as f64;
+        draw_panel(&mut canvas, axes, panel, layout.area(at, row_top + ABOVE));
     }
     canvas
 }

@@ -2,7 +2,7 @@
 
 use super::mark::{DOT, Mark, MarkPlot, MarkStyle, pareto_front};
 use crate::report::prelude::*;
-use crate::results::LoadAxis;
+use crate::results::{Estimate, LoadAxis};
 
 /// Height of a line of the note below a panel.
 pub(super) const NOTE_LINE: f64 = 15.0;
@@ -18,30 +18,48 @@ pub(super) struct WorldPanel {
 impl WorldPanel {
     /// The settings that did not finish.
     fn never(&self) -> Vec<&str> {
-        self.marks
-            .iter()
-            .filter(|mark| mark.time.is_none())
-            .map(|mark| mark.name.as_str())
-            .collect()
+        let mut names = Vec::new();
+        for mark in &self.marks {
+            if mark.time.is_none() {
+                names.push(mark.name.as_str());
+            }
+        }
+        names
+    }
+
+    /// Whether two settings or more finish.
+    pub(super) fn has_choice(&self) -> bool {
+        self.marks.len() - self.never().len() > 1
+    }
+
+    /// The times of its settings, with the ends of their ranges.
+    fn times(&self) -> Vec<f64> {
+        let mut times = Vec::new();
+        for time in self.marks.iter().filter_map(|mark| mark.time) {
+            times.extend([time.low, time.value, time.high]);
+        }
+        times
+    }
+
+    /// The loads of its settings, with the ends of their ranges.
+    fn loads(&self) -> Vec<f64> {
+        let mut loads = Vec::new();
+        for mark in &self.marks {
+            loads.extend([mark.load.low, mark.load.value, mark.load.high]);
+        }
+        loads
     }
 
     /// The lines that the note below the panel needs: its settings that did not finish, and one for settings without a
     /// label.
     pub(super) fn note_lines(&self, area: Area) -> usize {
-        let names = format!("did not finish: {}", self.never().join(", "));
-        match self.never().len() {
-            0 => 1,
-            _ => {
-                1 + in_lines(
-                    &names,
-                    SMALL,
-                    Weight::Regular,
-                    area.right - area.left + 40.0,
-                    NAMES_LINES,
-                )
-                .len()
-            }
+        let never = self.never();
+        if never.is_empty() {
+            return 1;
         }
+        let names = format!("did not finish: {}", never.join(", "));
+        let width = area.right - area.left + 40.0;
+        1 + in_lines(&names, SMALL, Weight::Regular, width, NAMES_LINES).len()
     }
 }
 
@@ -54,161 +72,183 @@ pub(super) struct FrontAxes<'f> {
     pub(super) lists_unlabelled: bool,
 }
 
+/// A limit whose edge is drawn.
+struct LimitEdge<'f> {
+    value: f64,
+    /// As the experiment writes it.
+    text: &'f str,
+    is_load: bool,
+}
+
+impl<'f> LimitEdge<'f> {
+    /// `None`: there is no limit, or it is far from the values, of which `seen` is the greatest.
+    fn near(limit: &'f Option<(f64, String)>, seen: f64, is_load: bool) -> Option<Self> {
+        let (value, text) = limit.as_ref()?;
+        let is_near = *value <= 1.5 * seen.max(1e-9);
+        is_near.then_some(Self {
+            value: *value,
+            text,
+            is_load,
+        })
+    }
+
+    /// Its position on a plot.
+    fn at(&self, plot: &MarkPlot) -> f64 {
+        if self.is_load {
+            plot.y.at(self.value)
+        } else {
+            plot.x.at(self.value)
+        }
+    }
+}
+
+/// The values, and the limit where there is one.
+fn with_limit(mut values: Vec<f64>, limit: Option<&LimitEdge<'_>>) -> Vec<f64> {
+    values.extend(limit.map(|limit| limit.value));
+    values
+}
+
+/// Draws the panel of a world.
 pub(super) fn draw_panel(
     canvas: &mut Canvas,
     axes: &FrontAxes<'_>,
     panel: &WorldPanel,
     area: Area,
 ) {
-    let times: Vec<f64> = panel
-        .marks
-        .iter()
-        .filter_map(|mark| mark.time)
-        .flat_map(|t| [t.low, t.value, t.high])
-        .collect();
-    // A limit is shown where it is close to the values.
-    let near = |limit: &Option<(f64, String)>, seen: f64| {
-        limit
-            .clone()
-            .filter(|(most, _)| *most <= 1.5 * seen.max(1e-9))
-    };
-    let time_limit = near(&axes.load.time_at_most, span(&times).1);
-    let x = time_scale(
-        &[times.as_slice(), &limits_of(&time_limit)].concat(),
-        area.left,
-        area.right,
-    );
-    let loads: Vec<f64> = panel
-        .marks
-        .iter()
-        .flat_map(|mark| [mark.load.low, mark.load.value, mark.load.high])
-        .collect();
-    let load_limit = near(&axes.load.at_most, span(&loads).1);
-    let all = [loads.as_slice(), &limits_of(&load_limit)].concat();
-    let (y, ticks, unit) = load_scale(&all, axes.load, area);
-
-    let width = area.right - area.left + 40.0;
-    let title = fitted(&panel.title, LABEL, Weight::Bold, width);
-    write_bold(
-        canvas,
-        &title,
-        (area.left - 50.0, area.top - 31.0),
-        LABEL,
-        INK,
-    );
-    value_axis(canvas, area, &y, &ticks, "");
-    let kind = if y.log { ", logarithmic" } else { "" };
-    let axis = format!("{}{unit}{kind}", load_words(&axes.load.measure));
-    write_fitted(
-        canvas,
-        &axis,
-        (area.left - 50.0, area.top - 12.0),
-        SMALL,
-        INK,
-        width,
-    );
-    if times.is_empty() {
-        bottom_axis(canvas, area, &x, &[], "no run finished");
-    } else {
-        let most = if area.right - area.left > 500.0 { 8 } else { 4 };
-        let (linear, log) = (
-            format!("{}, {{}}", axes.time),
-            format!("{}, logarithmic", axes.time),
-        );
-        let (ticks, title) = ticks_of_time(&x, (58.0, most), (&linear, &log));
-        bottom_axis(canvas, area, &x, &ticks, &title);
-    }
+    let times = panel.times();
+    let (_, slowest) = span(&times);
+    let time_limit = LimitEdge::near(&axes.load.time_at_most, slowest, false);
+    let has_times = !times.is_empty();
+    let shown_times = with_limit(times, time_limit.as_ref());
+    let loads = panel.loads();
+    let (_, highest) = span(&loads);
+    let load_limit = LimitEdge::near(&axes.load.at_most, highest, true);
+    let load = LoadScale::of(&with_limit(loads, load_limit.as_ref()), axes.load, area);
     let mut plot = MarkPlot {
         area,
-        x,
-        y,
+        x: time_scale(&shown_times, area.left, area.right),
+        y: load.scale,
         taken: Vec::new(),
     };
-    let loads = load_limit
-        .iter()
-        .map(|(most, text)| (y.at(*most), text, true));
-    let edges: Vec<(f64, &String, bool)> = loads
-        .chain(
-            time_limit
-                .iter()
-                .map(|(most, text)| (x.at(*most), text, false)),
-        )
-        .collect();
-    plot.taken.extend(
-        edges
-            .iter()
-            .map(|&(at, _, is_load)| shade(canvas, area, at, is_load)),
-    );
-    let placed: Vec<(Position, &Mark)> = panel
-        .marks
-        .iter()
-        .filter_map(|mark| Some((plot.place(mark)?, mark)))
-        .collect();
+    draw_titles(canvas, axes, panel, &load, area);
+    draw_time_axis(canvas, axes, &plot, has_times);
+
+    let mut limits: Vec<LimitEdge<'_>> = Vec::new();
+    limits.extend(load_limit);
+    limits.extend(time_limit);
+    for limit in &limits {
+        let edge = shade(canvas, area, limit.at(&plot), limit.is_load);
+        plot.taken.push(edge);
+    }
     let best = pareto_front(&panel.marks);
-    let steps = staircase(
-        canvas,
-        best.iter().filter_map(|&at| plot.place(&panel.marks[at])),
-    );
+    let optimal = best.iter().filter_map(|&at| plot.place(&panel.marks[at]));
+    let steps = staircase(canvas, optimal);
     plot.taken.extend(steps);
-    for (at, mark) in &placed {
-        let stroke = Stroke::solid(mark.style.faded(mark.weight), 1.6);
-        canvas.line(
-            (at.0, y.at(mark.load.low)),
-            (at.0, y.at(mark.load.high)),
-            stroke,
-        );
-        let time = mark.time.expect("it is placed");
-        canvas.line((x.at(time.low), at.1), (x.at(time.high), at.1), stroke);
-    }
-    // The chosen one lies on top.
-    for chosen in [false, true] {
-        for (at, mark) in placed
-            .iter()
-            .filter(|(_, mark)| (mark.style == MarkStyle::Chosen) == chosen)
-        {
-            mark.style.dot(canvas, *at, 0.3 + 0.7 * mark.weight);
-        }
-    }
-    plot.taken.extend(
-        placed
-            .iter()
-            .map(|((x, y), _)| [x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]),
-    );
+    draw_marks(canvas, &mut plot, &panel.marks);
     // Limits first: the shading needs their text.
-    for (at, text, is_load) in edges {
-        plot.label_limit(canvas, text, at, is_load);
+    for limit in &limits {
+        let at = limit.at(&plot);
+        plot.label_limit(canvas, limit.text, at, limit.is_load);
     }
     let mut unnamed = plot.label_marks(canvas, &panel.marks, &best);
     if !axes.lists_unlabelled {
         unnamed.clear();
     }
+    draw_note(canvas, panel, &unnamed, area);
+}
+
+/// Draws the name of the world, and the value axis with its title.
+fn draw_titles(
+    canvas: &mut Canvas,
+    axes: &FrontAxes<'_>,
+    panel: &WorldPanel,
+    load: &LoadScale,
+    area: Area,
+) {
+    let width = area.right - area.left + 40.0;
+    let left = area.left - 50.0;
+    let title = fitted(&panel.title, LABEL, Weight::Bold, width);
+    write_bold(canvas, &title, (left, area.top - 31.0), LABEL, INK);
+    value_axis(canvas, area, &load.scale, &load.ticks, "");
+    let kind = if load.scale.log { ", logarithmic" } else { "" };
+    let axis = format!("{}{}{kind}", load_words(&axes.load.measure), load.unit);
+    write_fitted(canvas, &axis, (left, area.top - 12.0), SMALL, INK, width);
+}
+
+/// Draws the time axis; without ticks where no run finished.
+fn draw_time_axis(canvas: &mut Canvas, axes: &FrontAxes<'_>, plot: &MarkPlot, has_times: bool) {
+    let MarkPlot { area, x, .. } = plot;
+    if !has_times {
+        return bottom_axis(canvas, *area, x, &[], "no run finished");
+    }
+    let most = if area.right - area.left > 500.0 { 8 } else { 4 };
+    let linear = format!("{}, {{}}", axes.time);
+    let log = format!("{}, logarithmic", axes.time);
+    let (ticks, title) = ticks_of_time(x, (58.0, most), (&linear, &log));
+    bottom_axis(canvas, *area, x, &ticks, &title);
+}
+
+/// A setting that finished, at its place on the plot.
+struct PlacedMark<'m> {
+    mark: &'m Mark,
+    at: Position,
+    time: Estimate,
+}
+
+/// Draws the settings that finished, the chosen one on top, and takes their rooms.
+fn draw_marks(canvas: &mut Canvas, plot: &mut MarkPlot, marks: &[Mark]) {
+    let mut placed: Vec<PlacedMark<'_>> = Vec::new();
+    for mark in marks {
+        if let (Some(at), Some(time)) = (plot.place(mark), mark.time) {
+            placed.push(PlacedMark { mark, at, time });
+        }
+    }
+    for PlacedMark { mark, at, time } in &placed {
+        let stroke = Stroke::solid(mark.style.faded(mark.weight), 1.6);
+        let (x, y) = *at;
+        let low = plot.y.at(mark.load.low);
+        let high = plot.y.at(mark.load.high);
+        canvas.line((x, low), (x, high), stroke);
+        let early = plot.x.at(time.low);
+        let late = plot.x.at(time.high);
+        canvas.line((early, y), (late, y), stroke);
+    }
+    for is_chosen in [false, true] {
+        for PlacedMark { mark, at, .. } in &placed {
+            if (mark.style == MarkStyle::Chosen) == is_chosen {
+                mark.style.dot(canvas, *at, 0.3 + 0.7 * mark.weight);
+            }
+        }
+    }
+    for mark in &placed {
+        let (x, y) = mark.at;
+        plot.taken
+            .push([x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]);
+    }
+}
+
+/// Writes the note below a panel: the settings that did not finish, and those without a label.
+fn draw_note(canvas: &mut Canvas, panel: &WorldPanel, unnamed: &[&str], area: Area) {
     let never = panel.never();
-    let lists = [("did not finish", &never), ("unlabelled", &unnamed)];
-    let lists = lists.iter().filter(|(_, names)| !names.is_empty());
-    let notes = lists
-        .map(|(what, names)| format!("{what}: {}", names.join(", ")))
-        .join("; ");
+    let mut notes: Vec<String> = Vec::new();
+    if !never.is_empty() {
+        notes.push(format!("did not finish: {}", never.join(", ")));
+    }
+    if !unnamed.is_empty() {
+        notes.push(format!("unlabelled: {}", unnamed.join(", ")));
+    }
     let lines = in_lines(
-        &notes,
+        &notes.join("; "),
         SMALL,
         Weight::Regular,
-        width,
+        area.right - area.left + 40.0,
         panel.note_lines(area),
     );
-    write_lines(
-        canvas,
-        &lines,
-        (area.left - 50.0, area.bottom + 58.0),
-        NOTE_LINE,
-        SMALL,
-        MUTED,
-    );
+    let at = (area.left - 50.0, area.bottom + 58.0);
+    write_lines(canvas, &lines, at, NOTE_LINE, SMALL, MUTED);
 }
 
-fn limits_of(limit: &Option<(f64, String)>) -> Vec<f64> {
-    limit.iter().map(|(most, _)| *most).collect()
-}
-
+/// A measure of the load in words.
 fn load_words(measure: &str) -> &'static str {
     match measure {
         "peak_pulls" => "peak concurrent image pulls",
@@ -222,68 +262,81 @@ fn load_words(measure: &str) -> &'static str {
     }
 }
 
-/// The scale of the load with its ticks, and the unit for the axis.
-fn load_scale(loads: &[f64], load: &LoadAxis, area: Area) -> (Scale, Vec<AxisTick>, String) {
-    let (_, high) = span(loads);
-    if load.unit == "bytes/s" {
-        let (ticks, unit) = rate_ticks(1.08 * high, 6);
-        return (
-            Scale::to_last(&ticks, area.bottom, area.top),
-            ticks,
-            format!(", {}", unit.name),
+/// The scale of the load with its ticks.
+struct LoadScale {
+    scale: Scale,
+    ticks: Vec<AxisTick>,
+    /// The unit for the title of the axis: `, Gbit/s`; empty for counts.
+    unit: String,
+}
+
+impl LoadScale {
+    /// The scale of these loads.
+    fn of(loads: &[f64], load: &LoadAxis, area: Area) -> Self {
+        let (_, high) = span(loads);
+        if load.unit == "bytes/s" {
+            let (ticks, unit) = rate_ticks(1.08 * high, 6);
+            return Self {
+                scale: Scale::to_last(&ticks, area.bottom, area.top),
+                ticks,
+                unit: format!(", {}", unit.name),
+            };
+        }
+        let (scale, ticks) = count_scale(
+            loads,
+            ([1.6, 2.0], 26.0),
+            (1.08 * high, 6),
+            (area.bottom, area.top),
         );
+        Self {
+            scale,
+            ticks,
+            unit: String::new(),
+        }
     }
-    let (scale, ticks) = count_scale(
-        loads,
-        ([1.6, 2.0], 26.0),
-        (1.08 * high, 6),
-        (area.bottom, area.top),
-    );
-    (scale, ticks, String::new())
 }
 
 /// Shades the area beyond a limit. Returns the room of its edge.
 fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
-    let (from, to) = if is_load {
-        ((area.left, area.top), (area.right, at))
+    let (right, bottom) = (area.right, area.bottom);
+    let [left, top, end_x, end_y] = if is_load {
+        canvas.rectangle((area.left, area.top), (right, at), AXIS, 0.13);
+        [area.left, at, right, at]
     } else {
-        ((at, area.top), (area.right, area.bottom))
-    };
-    canvas.rectangle(from, to, AXIS, 0.13);
-    let (from, to) = if is_load {
-        ((area.left, at), (area.right, at))
-    } else {
-        ((at, area.top), (at, area.bottom))
+        canvas.rectangle((at, area.top), (right, bottom), AXIS, 0.13);
+        [at, area.top, at, bottom]
     };
     canvas.line(
-        from,
-        to,
+        (left, top),
+        (end_x, end_y),
         Stroke {
             colour: AXIS,
             width: 1.2,
             dash: &[5.0, 4.0],
         },
     );
-    [from.0 - 1.0, from.1 - 1.0, to.0 + 1.0, to.1 + 1.0]
+    [left - 1.0, top - 1.0, end_x + 1.0, end_y + 1.0]
 }
 
 /// The staircase from the fastest setting on: more time allows less load. Returns the room that the steps take.
 fn staircase(canvas: &mut Canvas, best: impl Iterator<Item = Position>) -> Vec<[f64; 4]> {
     let mut points: Vec<Position> = Vec::new();
-    for at in best {
-        let level = points.last().map(|&(_, before)| (at.0, before));
-        points.extend(level.into_iter().chain([at]));
+    for (x, y) in best {
+        if let Some(&(_, before)) = points.last() {
+            points.push((x, before));
+        }
+        points.push((x, y));
     }
-    let boxes = points.windows(2).map(|ends| {
+    let mut rooms = Vec::new();
+    for ends in points.windows(2) {
         let [(x0, y0), (x1, y1)] = [ends[0], ends[1]];
-        [
+        rooms.push([
             x0.min(x1) - 1.5,
             y0.min(y1) - 1.5,
             x0.max(x1) + 1.5,
             y0.max(y1) + 1.5,
-        ]
-    });
-    let boxes = boxes.collect();
+        ]);
+    }
     canvas.path(points, Stroke::solid(INK, 1.2));
-    boxes
+    rooms
 }
