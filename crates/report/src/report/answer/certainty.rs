@@ -2,7 +2,7 @@
 //! its time. Nothing where the experiment has no `uncertainty`.
 
 use super::RankedVariant;
-use super::sentence::with_ends;
+use super::sentence::ShownInterval;
 use crate::report::data::VariantResults;
 use crate::report::format::{count, time};
 use crate::report::uncertainty::level;
@@ -56,7 +56,9 @@ pub(super) fn fewest_in_draws(
         .filter(|run| is_least(run, all, exposed))
         .count();
     let row = variant.uncertain("exposed_targets")?;
-    let (median, low, high) = (row.total_median?, row.total_low?, row.total_high?);
+    let median = row.total_median?;
+    let low = row.total_low?;
+    let high = row.total_high?;
     let claim = if all.len() > 1 {
         format!("`{label}` exposes the fewest clusters in {holding} of {draws} draws, ")
     } else {
@@ -71,42 +73,67 @@ pub(super) fn fewest_in_draws(
     ))
 }
 
-/// The draws in which one variant of each group has the least of a measure in all of its group, and all draws.
-pub(super) fn least_in_all(
-    groups: &[(&VariantResults<'_>, Vec<&VariantResults<'_>>)],
-    is_exposure: bool,
-) -> (usize, usize) {
+/// The best variant of a group, and all variants that it is compared with.
+pub(super) struct GroupWinner<'v, 'r> {
+    pub(super) winner: &'v VariantResults<'r>,
+    pub(super) rivals: Vec<&'v VariantResults<'r>>,
+}
+
+impl GroupWinner<'_, '_> {
+    /// Whether the winner has the least of a measure in a draw.
+    fn is_least_in(&self, draw: u32, of: fn(&RunRow) -> f64) -> bool {
+        match run_of_draw(self.winner, draw) {
+            Some(run) => is_least(run, &self.rivals, of),
+            None => false,
+        }
+    }
+}
+
+/// The number of draws in which the winner of each group has the least of a measure in all of its group, and the number
+/// of all draws.
+pub(super) fn least_in_all(groups: &[GroupWinner<'_, '_>], is_exposure: bool) -> (usize, usize) {
     let of = if is_exposure { exposed } else { ready };
-    let draws: Vec<u32> = groups[0].0.draws.iter().map(|run| run.replicate).collect();
-    let is_best = |draw: &&u32| {
-        groups.iter().all(|(best, all)| {
-            best.draws
-                .iter()
-                .find(|run| run.replicate == **draw)
-                .is_some_and(|run| is_least(run, all, of))
-        })
-    };
-    (draws.iter().filter(is_best).count(), draws.len())
+    let draws = &groups[0].winner.draws;
+    let mut holding = 0;
+    for run in draws {
+        if groups
+            .iter()
+            .all(|group| group.is_least_in(run.replicate, of))
+        {
+            holding += 1;
+        }
+    }
+    (holding, draws.len())
+}
+
+/// The run of a variant with the constants of a draw.
+fn run_of_draw<'r>(variant: &VariantResults<'r>, draw: u32) -> Option<&'r RunRow> {
+    variant
+        .draws
+        .iter()
+        .copied()
+        .find(|run| run.replicate == draw)
 }
 
 /// Whether no other variant has less of a measure in the same draw.
 fn is_least(run: &RunRow, all: &[&VariantResults<'_>], of: fn(&RunRow) -> f64) -> bool {
-    let same = |other: &&&RunRow| other.replicate == run.replicate;
-    of(run).is_finite()
-        && all
-            .iter()
-            .filter_map(|other| other.draws.iter().find(same))
-            .all(|other| of(run) <= of(other))
+    let mut others = all
+        .iter()
+        .filter_map(|other| run_of_draw(other, run.replicate));
+    of(run).is_finite() && others.all(|other| of(run) <= of(other))
 }
 
+/// The time of a run; infinite where it did not complete.
 fn ready(run: &RunRow) -> f64 {
     run.reachable_ready_s.unwrap_or(f64::INFINITY)
 }
 
+/// The exposure of a run.
 fn exposed(run: &RunRow) -> f64 {
     run.exposed_targets as f64
 }
 
+/// The total interval of the time, for the end of a sentence.
 fn total(variant: &VariantResults<'_>) -> String {
     let Some(row) = variant.uncertain(READY_TIME) else {
         return String::new();
@@ -116,7 +143,7 @@ fn total(variant: &VariantResults<'_>) -> String {
     };
     match (row.total_low, row.total_high) {
         (Some(low), Some(high)) => {
-            let (middle, low, high) = with_ends(median, low, high);
+            let ShownInterval { middle, low, high } = ShownInterval::of_time(median, low, high);
             format!(
                 ", and it completes after {middle} ({low}–{high} in {} of rollouts)",
                 level(row.total_level)

@@ -4,7 +4,7 @@
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
 use super::certainty::fewest_in_draws;
-use super::groups::{Best, Named};
+use super::groups::{Best, NamedVariant};
 use super::sentence::{completion, may_be_too, quoted, some_of};
 use crate::report::axis::span;
 use crate::report::data::VariantResults;
@@ -23,37 +23,29 @@ struct Exposed<'v, 'r> {
 /// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
 /// fewest exposed clusters.
 pub(super) fn sentences<'v>(
-    all: &[Named<'v, '_>],
+    all: &[NamedVariant<'v, '_>],
     seed: u64,
     sentences: &mut Vec<String>,
 ) -> (Best, Vec<&'v str>) {
-    let exposed: Vec<Exposed<'_, '_>> = all
-        .iter()
-        .filter_map(|&(at, label, variant)| {
-            Some(Exposed {
-                at,
-                label,
-                variant,
-                median: variant.median("exposed_targets")?,
-            })
-        })
-        .collect();
-    let by_median = |a: &&Exposed<'_, '_>, b: &&Exposed<'_, '_>| a.median.total_cmp(&b.median);
-    let Some((least, most)) = exposed
-        .iter()
-        .min_by(by_median)
-        .zip(exposed.iter().rev().max_by(by_median))
-    else {
+    let mut exposed: Vec<Exposed<'_, '_>> = Vec::new();
+    for named in all {
+        if let Some(median) = named.variant.median("exposed_targets") {
+            exposed.push(Exposed {
+                at: named.at,
+                label: named.label,
+                variant: named.variant,
+                median,
+            });
+        }
+    }
+    let ascending = |a: &&Exposed<'_, '_>, b: &&Exposed<'_, '_>| a.median.total_cmp(&b.median);
+    let least = exposed.iter().min_by(ascending);
+    let most = exposed.iter().rev().max_by(ascending);
+    let (Some(least), Some(most)) = (least, most) else {
         return (Best::default(), Vec::new());
     };
-    let same = |median: f64| -> Vec<&Exposed<'_, '_>> {
-        exposed
-            .iter()
-            .filter(|other| other.median.total_cmp(&median).is_eq())
-            .collect()
-    };
-    let (fewest, worst) = (same(least.median), same(most.median));
-    let verb = |some: &[&Exposed<'_, '_>]| if some.len() == 1 { "exposes" } else { "expose" };
+    let fewest = with_median(&exposed, least.median);
+    let worst = with_median(&exposed, most.median);
     if exposed.len() == 1 {
         sentences.push(format!(
             "`{}` exposes {} clusters to the defective revision.",
@@ -70,10 +62,10 @@ pub(super) fn sentences<'v>(
         sentences.push(format!(
             "{} {} the fewest clusters to the defective revision: {}. {} {} the most: {}.",
             names(&fewest),
-            verb(&fewest),
+            expose(&fewest),
             clusters(&fewest),
             names(&worst),
-            verb(&worst),
+            expose(&worst),
             clusters(&worst)
         ));
         sentences.extend(equally_exposed(&exposed, least.median, seed));
@@ -92,33 +84,51 @@ pub(super) fn sentences<'v>(
     (best, fewest.iter().map(|exposed| exposed.label).collect())
 }
 
+/// The variants whose median exposure is this.
+fn with_median<'e, 'v, 'r>(
+    exposed: &'e [Exposed<'v, 'r>],
+    median: f64,
+) -> Vec<&'e Exposed<'v, 'r>> {
+    exposed
+        .iter()
+        .filter(|other| other.median.total_cmp(&median).is_eq())
+        .collect()
+}
+
+/// The verb of a sentence about these variants.
+const fn expose(some: &[&Exposed<'_, '_>]) -> &'static str {
+    if some.len() == 1 { "exposes" } else { "expose" }
+}
+
 /// The variants that may expose as few clusters, compared for all together.
 fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option<String> {
     let runs: Vec<Vec<&RunRow>> = exposed.iter().map(|one| one.variant.runs.clone()).collect();
     let (_, contenders) = contenders(&runs, |run| Some(run.exposed_targets as f64), seed);
-    let ties = exposed.iter().zip(contenders).filter(|(one, contender)| {
-        one.median > least && contender.is_some_and(|contender| contender.may_be_best)
-    });
-    may_be_too(
-        &quoted(ties.map(|(one, _)| one.label)),
-        "may expose as few",
-        exposed.len(),
-    )
+    let mut ties = Vec::new();
+    for (one, contender) in exposed.iter().zip(contenders) {
+        if one.median > least && contender.is_some_and(|contender| contender.may_be_best) {
+            ties.push(one.label);
+        }
+    }
+    may_be_too(&quoted(ties), "may expose as few", exposed.len())
 }
 
 /// The variants of which runs complete nevertheless, or that none does.
 fn completing(exposed: &[Exposed<'_, '_>]) -> String {
-    let complete: Vec<String> = exposed
-        .iter()
-        .filter(|one| one.variant.finished() > 0)
-        .map(|one| match one.variant.ready_time() {
-            Some(median) => format!("`{}` after {}", one.label, completion(one.variant, median)),
+    let mut complete: Vec<String> = Vec::new();
+    for Exposed { label, variant, .. } in exposed {
+        let finished = variant.finished();
+        if finished == 0 {
+            continue;
+        }
+        complete.push(match variant.ready_time() {
+            Some(median) => format!("`{label}` after {}", completion(variant, median)),
             None => {
-                let runs = counted(one.variant.runs.len(), "run");
-                format!("`{}` in {} of {runs}", one.label, one.variant.finished())
+                let runs = counted(variant.runs.len(), "run");
+                format!("`{label}` in {finished} of {runs}")
             }
-        })
-        .collect();
+        });
+    }
     match (complete.is_empty(), exposed.len()) {
         (true, 1) => "No run completes.".to_owned(),
         (true, all) => {
@@ -128,19 +138,20 @@ fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     }
 }
 
+/// The names of some variants.
 fn names(some: &[&Exposed<'_, '_>]) -> String {
     some_of(&quoted(some.iter().map(|one| one.label)))
 }
 
 /// `1 of 200 in every run`, `38 of 200 (median of 20 runs, 95% CI 37–38, range 37–38)`.
 fn clusters(some: &[&Exposed<'_, '_>]) -> String {
-    let runs = || some.iter().flat_map(|one| &one.variant.runs);
-    let targets = runs().map(|run| run.targets).max().unwrap_or(0);
-    let (low, high) = span(
-        &runs()
-            .map(|run| run.exposed_targets as f64)
-            .collect::<Vec<f64>>(),
-    );
+    let mut targets = 0;
+    let mut counts: Vec<f64> = Vec::new();
+    for run in some.iter().flat_map(|one| &one.variant.runs) {
+        targets = targets.max(run.targets);
+        counts.push(run.exposed_targets as f64);
+    }
+    let (low, high) = span(&counts);
     let middle = format!("{} of {}", count(some[0].median), count(targets as f64));
     let each = some[0].variant.runs.len();
     if low.total_cmp(&high).is_eq() {
@@ -149,12 +160,13 @@ fn clusters(some: &[&Exposed<'_, '_>]) -> String {
             _ => format!("{middle} in every run"),
         };
     }
-    let bounds: Vec<f64> = some
-        .iter()
-        .filter_map(|one| one.variant.summary("exposed_targets"))
-        .flat_map(|row| [row.median_ci95_low, row.median_ci95_high])
-        .flatten()
-        .collect();
+    let mut bounds: Vec<f64> = Vec::new();
+    for one in some {
+        if let Some(row) = one.variant.summary("exposed_targets") {
+            bounds.extend(row.median_ci95_low);
+            bounds.extend(row.median_ci95_high);
+        }
+    }
     let interval = match span(&bounds) {
         (low, high) if low < high => format!("95% CI {}–{}, ", count(low), count(high)),
         _ => String::new(),

@@ -17,7 +17,12 @@ pub(in crate::report) struct VariantGroup {
 }
 
 /// A variant with its place in the list of all variants and its name in the group.
-pub(in crate::report) type Named<'v, 'r> = (usize, &'v str, &'v VariantResults<'r>);
+#[derive(Clone, Copy)]
+pub(in crate::report) struct NamedVariant<'v, 'r> {
+    pub(in crate::report) at: usize,
+    pub(in crate::report) label: &'v str,
+    pub(in crate::report) variant: &'v VariantResults<'r>,
+}
 
 /// Places of the best variants of a group in the list of all variants.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,30 +45,40 @@ pub(in crate::report) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantG
         .collect();
     let parts = compared(&settings);
     let alone = parts.len() < 2;
-    parts
-        .into_iter()
-        .map(|members| VariantGroup {
+    let mut groups = Vec::new();
+    for members in parts {
+        let own: Vec<&VariantResults<'_>> = members.iter().map(|&at| &variants[at]).collect();
+        groups.push(VariantGroup {
             title: if alone {
                 String::new()
             } else {
                 title(&settings, &members)
             },
-            labels: labels(&members.iter().map(|&at| &variants[at]).collect::<Vec<_>>()),
+            labels: labels(&own),
             members,
-        })
-        .collect()
+        });
+    }
+    groups
+}
+
+/// Whether a setting has several values, by the values of all settings.
+fn is_varied(varied: &[(String, Vec<String>)], setting: &Setting) -> bool {
+    varied
+        .iter()
+        .any(|(name, values)| *name == setting.name && values.len() > 1)
 }
 
 /// The settings that all members share and that differ between groups.
 fn title(settings: &[&[Setting]], members: &[usize]) -> String {
     let varied = distinct(settings);
-    let shared = |setting: &&Setting| {
-        members.iter().all(|&at| settings[at].contains(setting))
-            && varied
-                .iter()
-                .any(|(name, values)| *name == setting.name && values.len() > 1)
-    };
-    Setting::in_short(settings[members[0]].iter().filter(shared))
+    let mut shared: Vec<&Setting> = Vec::new();
+    for setting in settings[members[0]] {
+        let is_common = members.iter().all(|&at| settings[at].contains(setting));
+        if is_common && is_varied(&varied, setting) {
+            shared.push(setting);
+        }
+    }
+    Setting::in_short(shared)
 }
 
 /// A setting in a label: a number alone needs its name.
@@ -86,32 +101,27 @@ pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String>
     let strategies = variants
         .iter()
         .any(|variant| variant.info.strategy != variants[0].info.strategy);
-    let label = |variant: &&VariantResults<'_>| {
-        let own = &variant.info.settings;
+    let mut short: Vec<String> = Vec::new();
+    for variant in variants {
+        let mut shown: Vec<&Setting> = variant.info.settings.iter().collect();
         // A setting that only some have distinguishes them too.
-        let distinguishes = |setting: &&Setting| {
-            varied
-                .iter()
-                .any(|(name, values)| *name == setting.name && values.len() > 1)
-                || !settings.iter().all(|settings| settings.contains(setting))
-        };
-        let shown: Vec<&Setting> = own.iter().filter(distinguishes).collect();
+        shown.retain(|setting| {
+            is_varied(&varied, setting) || !settings.iter().all(|all| all.contains(setting))
+        });
         let mut parts: Vec<String> = Vec::new();
         if strategies || shown.is_empty() {
             parts.push(variant.info.strategy.clone());
         }
         parts.extend(shown.into_iter().map(said));
-        parts.join(" · ")
-    };
-    let short: Vec<String> = variants.iter().map(label).collect();
-    if short.iter().all_unique() {
-        short
-    } else {
-        variants
-            .iter()
-            .map(|variant| variant.name().to_owned())
-            .collect()
+        short.push(parts.join(" · "));
     }
+    if short.iter().all_unique() {
+        return short;
+    }
+    variants
+        .iter()
+        .map(|variant| variant.name().to_owned())
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which variants meet the limits that the experiment asserts, in a sentence.
 
-use super::groups::Named;
+use super::groups::NamedVariant;
 use super::sentence::{listed, quoted, some_of};
 use crate::report::data::VariantResults;
 use crate::report::format::time;
@@ -8,90 +8,23 @@ use crate::report::limits::{AssertedLimit, exceeded, fails};
 
 /// Number of these variants that meet the limits that apply to them. `None` when no limit applies to any of them.
 pub(in crate::report) fn sentence(
-    all: &[Named<'_, '_>],
+    all: &[NamedVariant<'_, '_>],
     limits: &[AssertedLimit],
 ) -> Option<String> {
-    let own: Vec<&AssertedLimit> = limits
-        .iter()
-        .filter(|limit| all.iter().any(|(_, _, variant)| limit.applies_to(variant)))
-        .collect();
-    let bound: Vec<&Named<'_, '_>> = all
-        .iter()
-        .filter(|(_, _, variant)| own.iter().any(|limit| limit.applies_to(variant)))
-        .collect();
-    let meeting: Vec<bool> = bound
-        .iter()
-        .map(|(_, _, variant)| exceeded(variant, limits) == 0)
-        .collect();
-    let met = meeting.iter().filter(|meets| **meets).count();
-    let which = which(&bound, &own);
-    let open = bound
-        .iter()
-        .filter(|(_, _, variant)| is_open(variant, limits))
-        .count();
-    let said = match (bound.as_slice(), met) {
-        ([], _) => return None,
-        ([(_, only, variant)], met) => {
-            let verb = match (met, open) {
-                (1, _) => "meets",
-                (_, 0) => "does not meet",
-                _ => "is not shown to meet",
-            };
-            let limits: Vec<String> = own
-                .iter()
-                .filter(|limit| limit.applies_to(variant))
-                .map(|limit| limit.limit.to_string())
-                .collect();
-            let s = if limits.len() == 1 { "" } else { "s" };
-            format!("`{only}` {verb} the limit{s} {}.", listed(&limits))
+    let mut own: Vec<&AssertedLimit> = limits.iter().collect();
+    own.retain(|limit| all.iter().any(|named| limit.applies_to(named.variant)));
+    let mut bound: Vec<BoundVariant<'_, '_>> = Vec::new();
+    for named in all {
+        if own.iter().any(|limit| limit.applies_to(named.variant)) {
+            bound.push(BoundVariant::of(*named, limits));
         }
-        (bound, _) if bound.len() < all.len() => some_have_limits(bound, &meeting, met),
-        (bound, 1) => {
-            let only = bound
-                .iter()
-                .zip(&meeting)
-                .find(|(_, meets)| **meets)
-                .map_or("", |(named, _)| named.1);
-            let meets = if open > 0 {
-                "is shown to meet"
-            } else {
-                "meets"
-            };
-            format!(
-                "`{only}` is the only one of {} variants that {meets} {which}.",
-                bound.len()
-            )
-        }
-        (bound, 2..) => format!("{met} of {} variants meet {which}.", bound.len()),
-        (bound, 0) if own.len() == 1 && open == 0 => {
-            format!("None of the {} variants meets {which}.", bound.len())
-        }
-        (bound, 0) if open > 0 => format!(
-            "None of the {} variants is shown to meet {which}.",
-            bound.len()
-        ),
-        (bound, 0) => {
-            let counts = || {
-                bound
-                    .iter()
-                    .map(|(_, _, variant)| exceeded(variant, limits))
-            };
-            let (least, most) = (
-                counts().min().expect("some are bound"),
-                counts().max().unwrap_or(0),
-            );
-            let fewest = bound.iter().zip(counts()).filter(|(_, n)| *n == least);
-            let fewest = quoted(fewest.map(|((_, label, _), _)| *label));
-            let s = if fewest.len() == 1 { "s" } else { "" };
-            let rest = match least == most {
-                true => format!("each exceeds {least}"),
-                false => format!("{} exceed{s} the fewest ({least})", some_of(&fewest)),
-            };
-            format!(
-                "None of the {} variants meets {which}; {rest}.",
-                bound.len()
-            )
-        }
+    }
+    let open = bound.iter().filter(|bound| bound.is_open).count();
+    let said = match bound.as_slice() {
+        [] => return None,
+        [only] => of_one(only, &own),
+        bound if bound.len() < all.len() => some_have_limits(bound),
+        bound => of_several(bound, &own, open),
     };
     let more = match open {
         0 => String::new(),
@@ -101,17 +34,102 @@ pub(in crate::report) fn sentence(
     Some(said + &more)
 }
 
+/// A variant that limits apply to.
+struct BoundVariant<'v, 'r> {
+    label: &'v str,
+    variant: &'v VariantResults<'r>,
+    /// The number of limits that it exceeds, or is not shown to meet.
+    exceeded: usize,
+    /// Whether its runs are too few to tell whether it meets its limits.
+    is_open: bool,
+}
+
+impl<'v, 'r> BoundVariant<'v, 'r> {
+    /// Compares a variant with its limits.
+    fn of(named: NamedVariant<'v, 'r>, limits: &[AssertedLimit]) -> Self {
+        Self {
+            label: named.label,
+            variant: named.variant,
+            exceeded: exceeded(named.variant, limits),
+            is_open: is_open(named.variant, limits),
+        }
+    }
+
+    /// Whether it meets all limits that apply to it.
+    const fn meets(&self) -> bool {
+        self.exceeded == 0
+    }
+}
+
+/// `` `batches` meets the limit completion < 4h. ``
+fn of_one(only: &BoundVariant<'_, '_>, own: &[&AssertedLimit]) -> String {
+    let verb = match (only.meets(), only.is_open) {
+        (true, _) => "meets",
+        (false, false) => "does not meet",
+        (false, true) => "is not shown to meet",
+    };
+    let mut limits: Vec<String> = Vec::new();
+    for limit in own {
+        if limit.applies_to(only.variant) {
+            limits.push(limit.limit.to_string());
+        }
+    }
+    let s = if limits.len() == 1 { "" } else { "s" };
+    format!("`{}` {verb} the limit{s} {}.", only.label, listed(&limits))
+}
+
+/// The number of variants that meet the limits, or the one that does. For `open` variants, the runs are too few to tell.
+fn of_several(bound: &[BoundVariant<'_, '_>], own: &[&AssertedLimit], open: usize) -> String {
+    let variants: Vec<&VariantResults<'_>> = bound.iter().map(|bound| bound.variant).collect();
+    let which = which(&variants, own);
+    let count = bound.len();
+    let mut meeting = bound.iter().filter(|bound| bound.meets());
+    match (meeting.next(), meeting.count()) {
+        (Some(only), 0) => {
+            let meets = if open > 0 {
+                "is shown to meet"
+            } else {
+                "meets"
+            };
+            let label = only.label;
+            format!("`{label}` is the only one of {count} variants that {meets} {which}.")
+        }
+        (Some(_), others) => format!("{} of {count} variants meet {which}.", others + 1),
+        (None, _) if own.len() == 1 && open == 0 => {
+            format!("None of the {count} variants meets {which}.")
+        }
+        (None, _) if open > 0 => format!("None of the {count} variants is shown to meet {which}."),
+        (None, _) => format!(
+            "None of the {count} variants meets {which}; {}.",
+            closest(bound)
+        ),
+    }
+}
+
+/// `` `a` exceeds the fewest (1) ``, of variants that all exceed limits.
+fn closest(bound: &[BoundVariant<'_, '_>]) -> String {
+    let counts = bound.iter().map(|bound| bound.exceeded);
+    let least = counts.clone().min().expect("some are bound");
+    if counts.max() == Some(least) {
+        return format!("each exceeds {least}");
+    }
+    let fewest = bound.iter().filter(|bound| bound.exceeded == least);
+    let fewest = quoted(fewest.map(|bound| bound.label));
+    let s = if fewest.len() == 1 { "s" } else { "" };
+    format!("{} exceed{s} the fewest ({least})", some_of(&fewest))
+}
+
 /// Returns true if the runs of a variant are too few to tell whether it meets its limits.
 fn is_open(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
     exceeded(variant, limits) > 0 && !fails(variant, limits)
 }
 
 /// The limits, in words.
-fn which(bound: &[&Named<'_, '_>], limits: &[&AssertedLimit]) -> String {
+fn which(bound: &[&VariantResults<'_>], limits: &[&AssertedLimit]) -> String {
     // Otherwise each variant has limits of its own.
     let alike = bound
         .iter()
-        .all(|(_, _, variant)| limits.iter().all(|limit| limit.applies_to(variant)));
+        .all(|variant| limits.iter().all(|limit| limit.applies_to(variant)));
     match limits {
         [only] => format!("the limit {}", only.limit),
         [_, _] if alike => "both limits".to_owned(),
@@ -122,35 +140,47 @@ fn which(bound: &[&Named<'_, '_>], limits: &[&AssertedLimit]) -> String {
 
 /// `is the fastest of the 3 of 6 variants that meet both limits`, where some do. `None`: some variants have no limit.
 /// A variant that does not complete in every run is not counted, as one that stalls early keeps its load low.
-pub(in crate::report) fn of_all(all: &[Named<'_, '_>], limits: &[AssertedLimit]) -> Option<String> {
-    let own: Vec<&AssertedLimit> = limits
-        .iter()
-        .filter(|limit| all.iter().all(|(_, _, variant)| limit.applies_to(variant)))
-        .collect();
-    let within = all
-        .iter()
-        .copied()
-        .filter(|(_, _, variant)| exceeded(variant, limits) == 0);
-    let (whole, stalled): (Vec<_>, Vec<_>) = within.partition(|(_, _, variant)| variant.is_whole());
-    let (whole, stalled) = if whole.is_empty() {
-        (stalled, whole)
-    } else {
-        (whole, stalled)
-    };
-    let which = which(&all.iter().collect::<Vec<_>>(), &own);
-    let is_some_open = all.iter().any(|(_, _, variant)| is_open(variant, limits));
-    let (meets, meet) = if is_some_open {
+pub(in crate::report) fn of_all(
+    all: &[NamedVariant<'_, '_>],
+    limits: &[AssertedLimit],
+) -> Option<String> {
+    let all: Vec<&VariantResults<'_>> = all.iter().map(|named| named.variant).collect();
+    for limit in limits {
+        if !all.iter().all(|variant| limit.applies_to(variant)) {
+            return None;
+        }
+    }
+    let mut whole = 0;
+    let mut stalled = 0;
+    for variant in &all {
+        if exceeded(variant, limits) > 0 {
+            continue;
+        }
+        if variant.is_whole() {
+            whole += 1;
+        } else {
+            stalled += 1;
+        }
+    }
+    if whole == 0 {
+        (whole, stalled) = (stalled, whole);
+    }
+    if whole == 0 {
+        return None;
+    }
+    let which = which(&all, &limits.iter().collect::<Vec<_>>());
+    let (meets, meet) = if all.iter().any(|variant| is_open(variant, limits)) {
         ("is shown to meet", "are shown to meet")
     } else {
         ("meets", "meet")
     };
-    let (completes, complete) = if stalled.is_empty() {
+    let (completes, complete) = if stalled == 0 {
         ("", "")
     } else {
         ("completes and ", "complete and ")
     };
     let count = all.len();
-    (own.len() == limits.len() && !whole.is_empty()).then(|| match whole.len() {
+    Some(match whole {
         met if met == count => {
             format!("is the fastest of {count} variants, which all meet {which}")
         }
@@ -163,34 +193,46 @@ pub(in crate::report) fn of_all(all: &[Named<'_, '_>], limits: &[AssertedLimit])
 
 /// The fastest variant that is faster than `time_s` and exceeds a limit, with the limit and its value.
 pub(in crate::report) fn next_beyond(
-    all: &[Named<'_, '_>],
+    all: &[NamedVariant<'_, '_>],
     time_s: f64,
     limits: &[AssertedLimit],
 ) -> Option<String> {
-    let faster = all
-        .iter()
-        .filter_map(|named| Some((named.2.ready_time().filter(|ready| *ready < time_s)?, named)));
-    let beyond = faster.filter(|(_, (_, _, variant))| fails(variant, limits));
-    // The slowest of these is the next step.
-    let (ready, (_, label, variant)) = beyond.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let broken = limits.iter().find_map(|limit| {
-        let verdict = limit
-            .judge(variant)
-            .filter(|verdict| !verdict.holds && !verdict.is_undecided())?;
-        Some(format!("{} ({})", limit.limit, limit.value(verdict)))
-    })?;
+    // The slowest of the faster ones is the next step.
+    let mut next: Option<NamedVariant<'_, '_>> = None;
+    let mut next_s = f64::NEG_INFINITY;
+    for named in all {
+        let Some(ready_s) = named.variant.ready_time() else {
+            continue;
+        };
+        if ready_s < time_s && ready_s >= next_s && fails(named.variant, limits) {
+            next = Some(*named);
+            next_s = ready_s;
+        }
+    }
+    let NamedVariant { label, variant, .. } = next?;
+    let broken = limits.iter().find_map(|limit| broken(limit, variant))?;
     Some(format!(
         "The next faster, `{label}`, completes after {}, but exceeds {broken}.",
-        time(ready)
+        time(next_s)
     ))
 }
 
+/// A limit with the value of a variant that exceeds it. `None`: it is met, or the runs are too few to tell.
+fn broken(limit: &AssertedLimit, variant: &VariantResults<'_>) -> Option<String> {
+    let verdict = limit.judge(variant)?;
+    if verdict.holds || verdict.is_undecided() {
+        return None;
+    }
+    Some(format!("{} ({})", limit.limit, limit.value(verdict)))
+}
+
 /// Where only some variants have a limit, they are named.
-fn some_have_limits(bound: &[&Named<'_, '_>], meeting: &[bool], met: usize) -> String {
+fn some_have_limits(bound: &[BoundVariant<'_, '_>]) -> String {
     let named = |meets: bool| {
-        let names = bound.iter().zip(meeting).filter(|(_, own)| **own == meets);
-        some_of(&quoted(names.map(|((_, label, _), _)| *label)))
+        let names = bound.iter().filter(|bound| bound.meets() == meets);
+        some_of(&quoted(names.map(|bound| bound.label)))
     };
+    let met = bound.iter().filter(|bound| bound.meets()).count();
     let count = bound.len();
     match met {
         0 => format!(
@@ -235,10 +277,14 @@ mod tests {
         .publish(&home.path().join("results"));
         let results = Results::read(&home.path().join("results")).expect("readable");
         let variants = results.variants();
-        let all: Vec<Named<'_, '_>> = variants
+        let all: Vec<NamedVariant<'_, '_>> = variants
             .iter()
             .enumerate()
-            .map(|(at, variant)| (at, variant.name(), variant))
+            .map(|(at, variant)| NamedVariant {
+                at,
+                label: variant.name(),
+                variant,
+            })
             .collect();
         let limit = |(limit, strategy): &(&str, Option<&str>)| AssertedLimit {
             limit: Limit::parse(limit).expect("a limit"),

@@ -20,10 +20,10 @@ mod tradeoff;
 
 use std::cmp::Ordering;
 
-use self::certainty::{fastest_in_draws, in_draws, least_in_all};
-use self::groups::{Best, Named, VariantGroup};
+use self::certainty::{GroupWinner, fastest_in_draws, in_draws, least_in_all};
+use self::groups::{Best, NamedVariant, VariantGroup};
 use self::sentence::{
-    completion, differences_of, listed, may_be_too, mean_of, pulls, quoted, some_of, with_ends,
+    ShownInterval, completion, differences_of, listed, may_be_too, mean_of, pulls, quoted, some_of,
 };
 use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
@@ -59,15 +59,24 @@ struct RankedVariant<'v, 'r> {
 
 impl<'v, 'r> RankedVariant<'v, 'r> {
     /// `None`: it has no time or no peak to be ranked by.
-    fn of(&(at, label, variant): &Named<'v, 'r>) -> Option<Self> {
-        let (completion_s, peak) = (variant.ready_time()?, variant.median("peak_pulls")?);
+    fn of(named: &NamedVariant<'v, 'r>) -> Option<Self> {
         Some(Self {
-            at,
-            label,
-            variant,
-            completion_s,
-            peak,
+            at: named.at,
+            label: named.label,
+            variant: named.variant,
+            completion_s: named.variant.ready_time()?,
+            peak: named.variant.median("peak_pulls")?,
         })
+    }
+
+    /// The order of completion times, then of peaks.
+    fn by_time(a: &&Self, b: &&Self) -> Ordering {
+        in_turn([a.completion_s, a.peak], [b.completion_s, b.peak])
+    }
+
+    /// The order of peaks, then of completion times.
+    fn by_peak(a: &&Self, b: &&Self) -> Ordering {
+        in_turn([a.peak, a.completion_s], [b.peak, b.completion_s])
     }
 }
 
@@ -81,248 +90,319 @@ pub(in crate::report) fn answer(
     let mut answer = PageAnswer::default();
     let mut comparisons: Vec<Comparison<'_, '_>> = Vec::new();
     for group in groups {
-        let all: Vec<Named<'_, '_>> = group
-            .members
-            .iter()
-            .zip(&group.labels)
-            .map(|(&at, label)| (at, label.as_str(), &variants[at]))
-            .collect();
+        let mut all: Vec<NamedVariant<'_, '_>> = Vec::new();
+        for (&at, label) in group.members.iter().zip(&group.labels) {
+            all.push(NamedVariant {
+                at,
+                label,
+                variant: &variants[at],
+            });
+        }
         let mut sentences = Vec::new();
-        let (best, winners, rivals) = if all.iter().any(|(_, _, variant)| variant.exposed()) {
-            let (best, fewest) = exposure::sentences(&all, seed, &mut sentences);
-            // Before the last sentence, which lists the variants that complete.
-            let last = sentences.len().saturating_sub(1);
-            sentences.splice(last..last, limits::sentence(&all, limits));
-            (best, fewest, all)
+        let (best, comparison) = if all.iter().any(|named| named.variant.exposed()) {
+            of_exposure(all, limits, seed, &mut sentences)
         } else {
-            let best = fastest_and_lowest(&all, limits, seed, &mut sentences);
-            let fastest = all.iter().find(|(at, ..)| best.fastest == Some(*at));
-            (
-                best,
-                fastest.map(|(_, label, _)| *label).into_iter().collect(),
-                own_and_bounds(&all).0,
-            )
+            of_completion(&all, limits, seed, &mut sentences)
         };
-        answer
-            .parts
-            .push((group.title.clone(), sentences.join(" ")));
+        let title = group.title.clone();
+        answer.parts.push((title, sentences.join(" ")));
         answer.best.push(best);
-        comparisons.push(Comparison { winners, rivals });
+        comparisons.push(comparison);
     }
     if groups.len() > 1 {
-        let exposing = answer
-            .best
-            .iter()
-            .filter(|best| best.most_exposed.is_some())
-            .count();
-        answer.lead = match exposing {
-            0 => lead(
-                variants,
-                groups,
-                &comparisons,
-                ["completes first", "complete first"],
-            ),
-            all if all == groups.len() => {
-                let does = ["exposes the fewest clusters", "expose the fewest clusters"];
-                lead(variants, groups, &comparisons, does)
-            }
-            // The comparisons answer different questions.
-            _ => String::new(),
-        };
+        answer.lead = lead_of_all(variants, groups, &comparisons, &answer.best);
     }
     answer
+}
+
+/// The answer of a group in which a defective revision was rolled out.
+fn of_exposure<'v, 'r>(
+    all: Vec<NamedVariant<'v, 'r>>,
+    limits: &[AssertedLimit],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> (Best, Comparison<'v, 'r>) {
+    let (best, winners) = exposure::sentences(&all, seed, sentences);
+    // Before the last sentence, which lists the variants that complete.
+    let last = sentences.len().saturating_sub(1);
+    sentences.splice(last..last, limits::sentence(&all, limits));
+    let rivals = all;
+    (best, Comparison { winners, rivals })
+}
+
+/// The answer of any other group.
+fn of_completion<'v, 'r>(
+    all: &[NamedVariant<'v, 'r>],
+    limits: &[AssertedLimit],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> (Best, Comparison<'v, 'r>) {
+    let best = fastest_and_lowest(all, limits, seed, sentences);
+    let mut winners = Vec::new();
+    for named in all {
+        if best.fastest == Some(named.at) {
+            winners.push(named.label);
+        }
+    }
+    let rivals = Sides::of(all).own;
+    (best, Comparison { winners, rivals })
+}
+
+/// The sentence for all groups. Empty where the groups answer different questions.
+fn lead_of_all(
+    variants: &[VariantResults<'_>],
+    groups: &[VariantGroup],
+    comparisons: &[Comparison<'_, '_>],
+    best: &[Best],
+) -> String {
+    let exposing = best
+        .iter()
+        .filter(|best| best.most_exposed.is_some())
+        .count();
+    if exposing == 0 {
+        let does = ["completes first", "complete first"];
+        lead(variants, groups, comparisons, does)
+    } else if exposing == groups.len() {
+        let does = ["exposes the fewest clusters", "expose the fewest clusters"];
+        lead(variants, groups, comparisons, does)
+    } else {
+        String::new()
+    }
 }
 
 /// The labels of the best variants of a group, and the variants that they are compared with.
 struct Comparison<'v, 'r> {
     winners: Vec<&'v str>,
-    rivals: Vec<Named<'v, 'r>>,
+    rivals: Vec<NamedVariant<'v, 'r>>,
+}
+
+impl<'v, 'r> Comparison<'v, 'r> {
+    /// The variant with this label among the variants that are compared.
+    fn rivals_of(&self, label: &str) -> Option<GroupWinner<'v, 'r>> {
+        let winner = self.rivals.iter().find(|rival| rival.label == label)?;
+        Some(GroupWinner {
+            winner: winner.variant,
+            rivals: self.rivals.iter().map(|rival| rival.variant).collect(),
+        })
+    }
+
+    /// Whether it distinguishes its variants.
+    fn is_decided(&self) -> bool {
+        self.winners.len() != self.rivals.len()
+    }
 }
 
 /// The sentence for all groups: the variants that are best in all, or the settings that it depends on. Empty where no
 /// comparison distinguishes its variants.
-fn lead<'v, 'r>(
+fn lead(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
-    comparisons: &[Comparison<'v, 'r>],
+    comparisons: &[Comparison<'_, '_>],
     does: [&str; 2],
 ) -> String {
-    if comparisons
-        .iter()
-        .all(|group| group.winners.len() == group.rivals.len())
-    {
+    if !comparisons.iter().any(Comparison::is_decided) {
         return String::new();
     }
-    let is_best = |label: &&&str| {
+    let mut best = comparisons[0].winners.clone();
+    best.retain(|label| {
         comparisons
             .iter()
             .all(|group| group.winners.contains(label))
-    };
-    let best: Vec<&str> = comparisons[0]
-        .winners
-        .iter()
-        .filter(is_best)
-        .copied()
-        .collect();
-    if let Some(first) = best.first() {
-        let all = if groups.len() == 2 {
-            "both".to_owned()
-        } else {
-            format!("all {}", groups.len())
-        };
-        let in_group = |group: &Comparison<'v, 'r>| {
-            let (_, _, found) = group.rivals.iter().find(|(_, label, _)| label == first)?;
-            Some((
-                *found,
-                group.rivals.iter().map(|(_, _, rival)| *rival).collect(),
-            ))
-        };
-        let bests: Option<Vec<_>> = comparisons.iter().map(in_group).collect();
-        let drawn = match bests.map(|bests| least_in_all(&bests, does[0].starts_with("exposes"))) {
-            Some((holding, draws)) if draws > 0 && best.len() == 1 => {
-                format!(", and in all of them in {holding} of {draws} draws of the constants")
-            }
-            _ => String::new(),
-        };
-        let does = does[usize::from(best.len() > 1)];
+    });
+    let Some(first) = best.first() else {
         return format!(
-            "{} {does} in {all} comparisons{drawn}.",
-            some_of(&quoted(best))
+            "The variant that {} depends on {}.",
+            does[0],
+            listed(&deciding_settings(variants, groups))
         );
+    };
+    let all = if groups.len() == 2 {
+        "both".to_owned()
+    } else {
+        format!("all {}", groups.len())
+    };
+    let drawn = if best.len() == 1 {
+        let is_exposure = does[0].starts_with("exposes");
+        best_in_draws(first, comparisons, is_exposure)
+    } else {
+        String::new()
+    };
+    let does = does[usize::from(best.len() > 1)];
+    format!(
+        "{} {does} in {all} comparisons{drawn}.",
+        some_of(&quoted(best))
+    )
+}
+
+/// In how many draws of the constants a variant is the best in all comparisons. Empty without draws.
+fn best_in_draws(label: &str, comparisons: &[Comparison<'_, '_>], is_exposure: bool) -> String {
+    let mut winners: Vec<GroupWinner<'_, '_>> = Vec::new();
+    for comparison in comparisons {
+        let Some(winner) = comparison.rivals_of(label) else {
+            return String::new();
+        };
+        winners.push(winner);
     }
+    let (holding, draws) = least_in_all(&winners, is_exposure);
+    if draws == 0 {
+        return String::new();
+    }
+    format!(", and in all of them in {holding} of {draws} draws of the constants")
+}
+
+/// The settings with several values that distinguish the groups.
+fn deciding_settings(variants: &[VariantResults<'_>], groups: &[VariantGroup]) -> Vec<String> {
     let settings: Vec<&[Setting]> = groups
         .iter()
         .map(|group| variants[group.members[0]].info.settings.as_slice())
         .collect();
-    let names: Vec<String> = distinct(&settings)
-        .into_iter()
-        .filter(|(name, values)| {
-            values.len() > 1
-                && groups
-                    .iter()
-                    .any(|group| group.title.contains(&format!("{name}=")))
-        })
-        .map(|(name, _)| name)
-        .collect();
-    format!(
-        "The variant that {} depends on {}.",
-        does[0],
-        listed(&names)
-    )
+    let mut names = Vec::new();
+    for (name, values) in distinct(&settings) {
+        let key = format!("{name}=");
+        let mut titles = groups.iter().map(|group| &group.title);
+        if values.len() > 1 && titles.any(|title| title.contains(&key)) {
+            names.push(name);
+        }
+    }
+    names
 }
 
-/// The user's own strategies, which the question is about, and the bounds; the bounds alone take their place.
-fn own_and_bounds<'v, 'r>(all: &[Named<'v, 'r>]) -> (Vec<Named<'v, 'r>>, Vec<Named<'v, 'r>>) {
-    let (bounds, own): (Vec<_>, Vec<_>) = all
-        .iter()
-        .copied()
-        .partition(|(_, _, variant)| variant.info.is_bound);
-    if own.is_empty() {
-        (bounds, own)
-    } else {
-        (own, bounds)
+/// The variants of a group by what they are to its question.
+struct Sides<'v, 'r> {
+    /// The user's own strategies, which the question is about; the bounds alone take their place.
+    own: Vec<NamedVariant<'v, 'r>>,
+    bounds: Vec<NamedVariant<'v, 'r>>,
+}
+
+impl<'v, 'r> Sides<'v, 'r> {
+    /// Divides the variants.
+    fn of(all: &[NamedVariant<'v, 'r>]) -> Self {
+        let (bounds, own): (Vec<_>, Vec<_>) = all
+            .iter()
+            .copied()
+            .partition(|named| named.variant.info.is_bound);
+        if own.is_empty() {
+            Self {
+                own: bounds,
+                bounds: own,
+            }
+        } else {
+            Self { own, bounds }
+        }
     }
 }
 
+/// Variants that may be ranked: those that meet the limits, or all where none does; of these, those whose runs all
+/// completed, or all where there are none.
+fn rankable<'v, 'r>(
+    own: &[NamedVariant<'v, 'r>],
+    limits: &[AssertedLimit],
+) -> Vec<RankedVariant<'v, 'r>> {
+    let meets = |named: &NamedVariant<'_, '_>| exceeded(named.variant, limits) == 0;
+    let mut eligible = own.to_vec();
+    if own.iter().any(meets) {
+        eligible.retain(meets);
+    }
+    let mut ranked: Vec<RankedVariant<'_, '_>> =
+        eligible.iter().filter_map(RankedVariant::of).collect();
+    if ranked.iter().any(|ranked| ranked.variant.is_whole()) {
+        ranked.retain(|ranked| ranked.variant.is_whole());
+    }
+    ranked
+}
+
+/// The ranked variant with this place among all variants.
+fn ranked_at<'a, 'v, 'r>(
+    ranked: &'a [RankedVariant<'v, 'r>],
+    at: Option<usize>,
+) -> Option<&'a RankedVariant<'v, 'r>> {
+    ranked.iter().find(|ranked| Some(ranked.at) == at)
+}
+
+/// The sentences of a group without a defective revision.
 fn fastest_and_lowest(
-    all: &[Named<'_, '_>],
+    all: &[NamedVariant<'_, '_>],
     limits: &[AssertedLimit],
     seed: u64,
     sentences: &mut Vec<String>,
 ) -> Best {
-    let (own, bounds) = own_and_bounds(all);
-    let meeting: Vec<bool> = own
-        .iter()
-        .map(|(_, _, variant)| exceeded(variant, limits) == 0)
-        .collect();
+    let Sides { own, bounds } = Sides::of(all);
+    let ranked = rankable(&own, limits);
     let is_limited = limits
         .iter()
-        .any(|limit| own.iter().any(|(_, _, variant)| limit.applies_to(variant)));
-    let some_meet = meeting.contains(&true);
-    let eligible = own
-        .iter()
-        .zip(&meeting)
-        .filter(|(_, meets)| **meets || !some_meet);
-    let eligible: Vec<_> = eligible
-        .filter_map(|(named, _)| RankedVariant::of(named))
-        .collect();
-    let any_whole = eligible.iter().any(|ranked| ranked.variant.is_whole());
-    let ranked: Vec<RankedVariant<'_, '_>> = eligible
-        .into_iter()
-        .filter(|ranked| ranked.variant.is_whole() || !any_whole)
-        .collect();
-    let at = |place: Option<usize>| ranked.iter().find(|ranked| Some(ranked.at) == place);
-    let of_all = limits::of_all(&own, limits).filter(|_| is_limited && own.len() > 1);
-    let best = match own.len() {
-        _ if of_all.is_some() => {
-            // The setting that meets the limits leads.
-            let is_fastest = of_all.unwrap_or_default();
-            let words = [format!("{is_fastest}: complete"), format!(" {is_fastest}")];
-            let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
-            if let Some(fastest) = at(best.fastest) {
-                let meets = |run: &RunRow| {
-                    limits
-                        .iter()
-                        .all(|limit| limit.holds_in(fastest.variant, run))
-                };
-                let applying = limits
-                    .iter()
-                    .filter(|limit| limit.applies_to(fastest.variant));
-                let applying: Vec<&Limit> = applying.map(|limit| &limit.limit).collect();
-                let which = of_single_runs(&applying, "the limits");
-                let claim = format!("`{}` meets {which}", fastest.label);
-                sentences.extend(limits::next_beyond(&own, fastest.completion_s, limits));
-                sentences.extend(in_draws(fastest.variant, &claim, meets));
-            }
-            best
-        }
-        _ if !is_limited && tradeoff::is_sweep(&ranked) => {
-            let chosen = tradeoff::sentences(&ranked, sentences);
-            let best = compared(
-                &ranked,
-                ["completes first,", " is first"],
-                seed,
-                &mut Vec::new(),
-            );
-            Best {
-                compromise: chosen.map(|at| ranked[at].at),
-                ..best
-            }
-        }
-        several => {
-            sentences.extend(limits::sentence(&own, limits));
-            let words = if several == 1 {
-                ["completes", ""]
-            } else {
-                ["completes first,", " is first"]
-            };
-            let best = compared(&ranked, words, seed, sentences);
-            sentences
-                .extend(at(best.fastest).and_then(|fastest| fastest_in_draws(fastest, &ranked)));
-            best
-        }
+        .any(|limit| own.iter().any(|named| limit.applies_to(named.variant)));
+    let is_sweep = !is_limited && tradeoff::is_sweep(&ranked);
+    let of_all = if is_limited && own.len() > 1 {
+        limits::of_all(&own, limits)
+    } else {
+        None
     };
-    let led = best
-        .compromise
-        .filter(|_| !is_limited && tradeoff::is_sweep(&ranked))
-        .or(best.fastest);
-    sentences.extend(at(led).and_then(|led| path::sentence(led.label, led.variant)));
-    let reach = |named: &[Named<'_, '_>]| {
-        let missing = named
-            .iter()
-            .map(|(_, _, variant)| variant.reach())
-            .find(|reach| !reach.is_whole());
-        missing.map(|reach| format!("{}.", reach.missing()))
+    let best = if let Some(is_fastest) = of_all {
+        // The setting that meets the limits leads.
+        let words = [format!("{is_fastest}: complete"), format!(" {is_fastest}")];
+        let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
+        if let Some(fastest) = ranked_at(&ranked, best.fastest) {
+            sentences.extend(limits::next_beyond(&own, fastest.completion_s, limits));
+            sentences.extend(meeting_in_draws(fastest, limits));
+        }
+        best
+    } else if is_sweep {
+        let compromise = tradeoff::sentences(&ranked, sentences);
+        let words = ["completes first,", " is first"];
+        let best = compared(&ranked, words, seed, &mut Vec::new());
+        Best { compromise, ..best }
+    } else {
+        sentences.extend(limits::sentence(&own, limits));
+        let words = if own.len() == 1 {
+            ["completes", ""]
+        } else {
+            ["completes first,", " is first"]
+        };
+        let best = compared(&ranked, words, seed, sentences);
+        if let Some(fastest) = ranked_at(&ranked, best.fastest) {
+            sentences.extend(fastest_in_draws(fastest, &ranked));
+        }
+        best
     };
+    let led = match best.compromise {
+        Some(compromise) if is_sweep => Some(compromise),
+        _ => best.fastest,
+    };
+    if let Some(led) = ranked_at(&ranked, led) {
+        sentences.extend(path::sentence(led.label, led.variant));
+    }
     // Where none of the user's own strategies completes, this is the answer.
     let is_first = best.fastest.is_none();
     if is_first {
         sentences.extend(unfinished(&own));
-        sentences.extend(reach(&own));
+        sentences.extend(missing(&own));
     }
     sentences.extend(tradeoff::bounds(&bounds, &own));
     sentences.extend(unfinished(if is_first { &bounds } else { all }));
     best
+}
+
+/// The number of draws of the constants in which the fastest variant meets the limits that apply to it.
+fn meeting_in_draws(fastest: &RankedVariant<'_, '_>, limits: &[AssertedLimit]) -> Option<String> {
+    let RankedVariant { label, variant, .. } = fastest;
+    let mut applying: Vec<&Limit> = Vec::new();
+    for limit in limits {
+        if limit.applies_to(variant) {
+            applying.push(&limit.limit);
+        }
+    }
+    let which = of_single_runs(&applying, "the limits");
+    let claim = format!("`{label}` meets {which}");
+    in_draws(variant, &claim, |run| {
+        limits.iter().all(|limit| limit.holds_in(variant, run))
+    })
+}
+
+/// The clusters that cannot be updated, of the first variant that has some.
+fn missing(named: &[NamedVariant<'_, '_>]) -> Option<String> {
+    let mut reaches = named.iter().map(|named| named.variant.reach());
+    let reach = reaches.find(|reach| !reach.is_whole())?;
+    Some(format!("{}.", reach.missing()))
 }
 
 /// The fastest, the lowest peak and the compromise between them.
@@ -332,44 +412,16 @@ fn compared(
     seed: u64,
     sentences: &mut Vec<String>,
 ) -> Best {
-    let order = |by: fn(&RankedVariant<'_, '_>) -> [f64; 2]| {
-        move |a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>| in_turn(by(a), by(b))
-    };
-    let by_time = order(|ranked| [ranked.completion_s, ranked.peak]);
-    let by_peak = order(|ranked| [ranked.peak, ranked.completion_s]);
-    let Some(fastest) = ranked.iter().min_by(by_time) else {
+    let Some(fastest) = ranked.iter().min_by(RankedVariant::by_time) else {
         return Best::default();
     };
-    let (label, reach) = (fastest.label, fastest.variant.reach());
-    let (time_taken, peak) = (
-        completion(fastest.variant, fastest.completion_s),
-        pulls(fastest.peak),
-    );
-    sentences.push(if reach.is_whole() {
-        format!("`{label}` {completes} after {time_taken}, with a peak of {peak}.")
-    } else {
-        let (ready, missing) = (reach.of_all(), reach.missing());
-        let target = target_of([fastest.variant.info]);
-        format!(
-            "`{label}`{is_first}: {ready} {target}s are ready after {time_taken}, with a peak of {peak}. {missing}."
-        )
-    });
-    let release = fastest
-        .variant
-        .runs
-        .iter()
-        .map(|run| run.release_s)
-        .fold(0.0, f64::max);
-    if release > 0.0 {
-        sentences.push(format!(
-            "The time counts from the release, {} after the pre-pull began.",
-            time(release)
-        ));
-    }
+    sentences.push(completes_first(fastest, [completes, is_first]));
+    sentences.extend(after_release(fastest));
     sentences.extend(ahead(fastest, ranked));
     sentences.extend(equally_fast(fastest, ranked, seed));
     sentences.extend(unswept(fastest, ranked, seed));
-    let lowest = ranked.iter().min_by(by_peak).expect("there is a fastest");
+    let lowest = ranked.iter().min_by(RankedVariant::by_peak);
+    let lowest = lowest.expect("there is a fastest");
     let mut best = Best {
         fastest: Some(fastest.at),
         lowest: Some(lowest.at),
@@ -391,12 +443,7 @@ fn compared(
         lowest.label,
         pulls(lowest.peak)
     ));
-    let compromise = ranked
-        .iter()
-        .filter(|ranked| ranked.completion_s <= 2.0 * fastest.completion_s)
-        .min_by(by_peak)
-        .filter(|ranked| ranked.at != fastest.at && ranked.at != lowest.at);
-    if let Some(compromise) = compromise.filter(|ranked| ranked.peak < fastest.peak) {
+    if let Some(compromise) = compromise(fastest, lowest, ranked) {
         sentences.push(format!(
             "Within twice the fastest time, `{}` has the lowest peak: {}, complete after {}.",
             compromise.label,
@@ -406,6 +453,50 @@ fn compared(
         best.compromise = Some(compromise.at);
     }
     best
+}
+
+/// The first sentence, about the fastest variant.
+fn completes_first(fastest: &RankedVariant<'_, '_>, [completes, is_first]: [&str; 2]) -> String {
+    let label = fastest.label;
+    let reach = fastest.variant.reach();
+    let time_taken = completion(fastest.variant, fastest.completion_s);
+    let peak = pulls(fastest.peak);
+    if reach.is_whole() {
+        return format!("`{label}` {completes} after {time_taken}, with a peak of {peak}.");
+    }
+    let ready = reach.of_all();
+    let missing = reach.missing();
+    let target = target_of([fastest.variant.info]);
+    format!(
+        "`{label}`{is_first}: {ready} {target}s are ready after {time_taken}, with a peak of {peak}. {missing}."
+    )
+}
+
+/// Since when the time of a variant with a pre-pull counts.
+fn after_release(fastest: &RankedVariant<'_, '_>) -> Option<String> {
+    let releases = fastest.variant.runs.iter().map(|run| run.release_s);
+    let release = releases.fold(0.0, f64::max);
+    if release <= 0.0 {
+        return None;
+    }
+    Some(format!(
+        "The time counts from the release, {} after the pre-pull began.",
+        time(release)
+    ))
+}
+
+/// The variant with the lowest peak within twice the fastest time. `None` where it is the fastest or the lowest.
+fn compromise<'a, 'v, 'r>(
+    fastest: &RankedVariant<'_, '_>,
+    lowest: &RankedVariant<'_, '_>,
+    ranked: &'a [RankedVariant<'v, 'r>],
+) -> Option<&'a RankedVariant<'v, 'r>> {
+    let within = ranked
+        .iter()
+        .filter(|ranked| ranked.completion_s <= 2.0 * fastest.completion_s);
+    let found = within.min_by(RankedVariant::by_peak)?;
+    let is_other = found.at != fastest.at && found.at != lowest.at;
+    (is_other && found.peak < fastest.peak).then_some(found)
 }
 
 /// The strategy that comes first, where settings of another one are swept: people know theirs, and ask what to change.
@@ -431,8 +522,9 @@ fn unswept(
 fn cost(fastest: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u64) -> String {
     match mean_of(&differences(fastest, other), seed) {
         Some(between) => {
-            let (difference, low, high) = with_ends(between.estimate, between.low, between.high);
-            format!("takes {difference} longer (paired difference, 95% CI {low}–{high})")
+            let shown = ShownInterval::of_time(between.estimate, between.low, between.high);
+            let ShownInterval { middle, low, high } = shown;
+            format!("takes {middle} longer (paired difference, 95% CI {low}–{high})")
         }
         None => format!("completes after {}", time(other.completion_s)),
     }
@@ -456,29 +548,39 @@ fn equally_fast(
         .collect();
     let (_, contenders) = contenders(&runs, |run| run.reachable_ready_s, seed);
     let has_times = contenders.iter().all(Option::is_some);
-    let may_be_first = |place: usize| match contenders[place] {
-        Some(contender) if has_times => contender.may_be_best,
-        _ => may_be_ahead(place, ranked),
-    };
-    let ties =
-        (0..ranked.len()).filter(|&place| ranked[place].at != fastest.at && may_be_first(place));
-    may_be_too(
-        &quoted(ties.map(|place| ranked[place].label)),
-        "may be as fast",
-        ranked.len(),
-    )
+    let mut ties = Vec::new();
+    for (place, other) in ranked.iter().enumerate() {
+        if other.at == fastest.at {
+            continue;
+        }
+        let may_be_first = match contenders[place] {
+            Some(contender) if has_times => contender.may_be_best,
+            _ => may_be_ahead(place, ranked),
+        };
+        if may_be_first {
+            ties.push(other.label);
+        }
+    }
+    may_be_too(&quoted(ties), "may be as fast", ranked.len())
 }
 
 /// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it
 /// in more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
 fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
-    let others = || (0..ranked.len()).filter(|other| *other != place);
-    let level = 1.0 - 2.0 * ERROR / others().count() as f64;
-    others().all(|other| {
-        let differences = differences(&ranked[place], &ranked[other]);
-        differences.len() > 1
-            && share_below_at(&differences, level).is_some_and(|share| share.low <= 0.5)
-    })
+    let others = ranked.len() - 1;
+    let level = 1.0 - 2.0 * ERROR / others as f64;
+    for (other, rival) in ranked.iter().enumerate() {
+        if other == place {
+            continue;
+        }
+        let differences = differences(&ranked[place], rival);
+        let share = share_below_at(&differences, level);
+        let is_behind = share.is_none_or(|share| share.low > 0.5);
+        if differences.len() <= 1 || is_behind {
+            return false;
+        }
+    }
+    true
 }
 
 /// `It is faster than `b`, the next, in 19 of 20 pairs of runs with equal random numbers (95% CI of the share:
@@ -487,14 +589,12 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
     let others = ranked.iter().filter(|other| other.at != fastest.at);
     let next = others.min_by(|a, b| a.completion_s.total_cmp(&b.completion_s))?;
     let ahead: Vec<f64> = differences(next, fastest);
-    let share = share_below(&ahead).filter(|_| ahead.len() > 1)?;
-    let count = |order: Ordering| {
-        ahead
-            .iter()
-            .filter(|by| by.partial_cmp(&&0.0) == Some(order))
-            .count()
-    };
-    let equal = match count(Ordering::Equal) {
+    if ahead.len() < 2 {
+        return None;
+    }
+    let share = share_below(&ahead)?;
+    let faster = ahead.iter().filter(|by| **by < 0.0).count();
+    let equal = match ahead.iter().filter(|by| **by == 0.0).count() {
         0 => String::new(),
         ties => format!(", and as fast in {ties}"),
     };
@@ -502,31 +602,34 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
         "It is faster than `{}`, the next, in {} of {} pairs of runs with equal random numbers{equal} (95% CI of the \
          share: {}).",
         next.label,
-        count(Ordering::Less),
+        faster,
         ahead.len(),
         percents(share)
     ))
 }
 
 /// Number of variants that do not complete, with the reasons, equal ones once. `None` when all do.
-fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
-    let reasons = grouped(
-        all.iter()
-            .filter_map(|(_, label, variant)| Some((ends(variant)?, *label))),
-    );
-    let missing: usize = reasons.iter().map(|(_, labels)| labels.len()).sum();
-    let of = |(reason, labels): &(String, Vec<&str>)| {
+fn unfinished(all: &[NamedVariant<'_, '_>]) -> Option<String> {
+    let mut ended = Vec::new();
+    for named in all {
+        if let Some(reason) = ends(named.variant) {
+            ended.push((reason, named.label));
+        }
+    }
+    let missing = ended.len();
+    let reasons = grouped(ended);
+    let mut texts: Vec<String> = Vec::new();
+    for (reason, labels) in &reasons {
         let each = if labels.len() > 1 { "each " } else { "" };
-        format!(
-            "{} ({each}{reason})",
-            some_of(&quoted(labels.iter().copied()))
-        )
-    };
-    let some = some_of(&reasons.iter().map(of).collect::<Vec<_>>());
+        let names = some_of(&quoted(labels.iter().copied()));
+        texts.push(format!("{names} ({each}{reason})"));
+    }
+    let some = some_of(&texts);
     match (missing, all) {
         (0, _) => None,
-        (1, [(_, label, variant)]) if variant.finished() == 0 => {
-            Some(format!("`{label}` never completes: {}.", reasons[0].0))
+        (1, [only]) if only.variant.finished() == 0 => {
+            let (reason, _) = &reasons[0];
+            Some(format!("`{}` never completes: {reason}.", only.label))
         }
         (1, [_]) => Some(format!("Not every run completes: {some}.")),
         (missing, all) if missing == all.len() => {
@@ -545,26 +648,27 @@ fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
 
 /// `13 of 20 runs stalled, blocked by maxUnavailable, and 7 by maxUnavailablePartitions`. `None`: all runs completed.
 fn ends(variant: &VariantResults<'_>) -> Option<String> {
-    let ends = variant.ends();
     let runs = variant.runs.len();
     let mut last = "";
-    let each = ends.iter().enumerate().map(|(at, group)| {
+    let mut texts: Vec<String> = Vec::new();
+    for group in variant.ends() {
         let run = group[0];
         let end = ended(run.outcome);
-        let of = if at == 0 {
+        let is_first = texts.is_empty();
+        let of = if is_first {
             format!(" of {}", counted(runs, "run"))
         } else {
             String::new()
         };
         let is_rule = !run.held_detail.is_empty();
-        let is_same = at > 0 && end == last && is_rule;
+        let is_same = !is_first && end == last && is_rule;
         last = end;
-        match (is_same, is_rule) {
-            (true, _) => format!("{} by {}", group.len(), run.held_by),
-            (false, true) => format!("{}{of} {end}, blocked by {}", group.len(), run.held_by),
-            (false, false) => format!("{}{of} {end}", group.len()),
-        }
-    });
-    let each: Vec<String> = each.collect();
-    (!each.is_empty()).then(|| listed(&each))
+        let count = group.len();
+        texts.push(match (is_same, is_rule) {
+            (true, _) => format!("{count} by {}", run.held_by),
+            (false, true) => format!("{count}{of} {end}, blocked by {}", run.held_by),
+            (false, false) => format!("{count}{of} {end}"),
+        });
+    }
+    (!texts.is_empty()).then(|| listed(&texts))
 }

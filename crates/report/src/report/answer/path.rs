@@ -1,7 +1,5 @@
 //! Where the time goes, in one sentence: the parts of the critical path of the run with the median time.
 
-use itertools::Itertools;
-
 use super::sentence::listed;
 use crate::report::data::VariantResults;
 use crate::report::format::time;
@@ -70,29 +68,41 @@ const NAMED: f64 = 0.05;
 
 /// The run with the median time, the lower of two. `None`: half of the runs or more did not complete.
 pub(in crate::report) fn median_run<'r>(variant: &VariantResults<'r>) -> Option<&'r RunRow> {
-    let time = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
-    let mut runs = variant
-        .runs
-        .iter()
-        .copied()
-        .sorted_by(|a, b| time(a).total_cmp(&time(b)));
-    runs.nth((variant.runs.len().max(1) - 1) / 2)
-        .filter(|run| run.path_rule_s.is_some())
+    let mut runs = variant.runs.clone();
+    runs.sort_by(|a, b| completion_s(a).total_cmp(&completion_s(b)));
+    let middle = *runs.get((runs.len().max(1) - 1) / 2)?;
+    middle.path_rule_s.is_some().then_some(middle)
+}
+
+/// The time of a run; infinite where it did not complete.
+fn completion_s(run: &RunRow) -> f64 {
+    run.reachable_ready_s.unwrap_or(f64::INFINITY)
+}
+
+/// A part of the critical path that is long enough to be named.
+struct LongPart {
+    took_s: f64,
+    words: &'static str,
 }
 
 /// `On the critical path of the median run, 40.0 of 51.0 min wait for people, …`.
 pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<String> {
     let run = median_run(variant)?;
     let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
-    let words = |part: &PathPart| part.texts(std::iter::once(run)).0;
-    let parts = PARTS
+    let mut parts: Vec<LongPart> = Vec::new();
+    for part in &PARTS {
+        let Some(took_s) = (part.of)(run) else {
+            continue;
+        };
+        if took_s >= NAMED * all {
+            let (words, _) = part.texts(std::iter::once(run));
+            parts.push(LongPart { took_s, words });
+        }
+    }
+    parts.sort_by(|a, b| b.took_s.total_cmp(&a.took_s));
+    let named: Vec<String> = parts
         .iter()
-        .filter_map(|part| Some(((part.of)(run)?, words(part))));
-    let named = parts
-        .filter(|(part, _)| *part >= NAMED * all)
-        .sorted_by(|a, b| b.0.total_cmp(&a.0));
-    let named: Vec<String> = named
-        .map(|(part, words)| format!("{} {words}", time(part)))
+        .map(|part| format!("{} {}", time(part.took_s), part.words))
         .collect();
     (!named.is_empty()).then(|| {
         format!(

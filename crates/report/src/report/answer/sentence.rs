@@ -41,29 +41,43 @@ pub(in crate::report) fn pulls(peak: f64) -> String {
 
 /// `12.3 min (median of 20 runs, 95% CI 11.9–12.8)`.
 pub(in crate::report) fn completion(variant: &VariantResults<'_>, completion_s: f64) -> String {
-    let (runs, finished) = (variant.runs.len(), variant.finished());
-    let of = match (runs - finished, runs) {
+    let runs = variant.runs.len();
+    let of = match (runs - variant.finished(), runs) {
         (0, 1) => return format!("{} (1 run)", time(completion_s)),
         (0, runs) => format!("median of {runs} runs"),
         (missing, runs) => format!("median of {runs} runs, {missing} of them unfinished"),
     };
-    match variant
-        .median_interval(READY_TIME)
-        .filter(|(low, high)| low < high)
-    {
-        Some((low, high)) => {
-            let (middle, low, high) = with_ends(completion_s, low, high);
+    match variant.median_interval(READY_TIME) {
+        Some((low, high)) if low < high => {
+            let shown = ShownInterval::of_time(completion_s, low, high);
+            let ShownInterval { middle, low, high } = shown;
             format!("{middle} ({of}, 95% CI {low}–{high})")
         }
-        None => format!("{} ({of})", time(completion_s)),
+        _ => format!("{} ({of})", time(completion_s)),
     }
 }
 
-/// A time with its unit and the ends of its interval, with enough decimals to distinguish the ends.
-pub(in crate::report) fn with_ends(middle: f64, low: f64, high: f64) -> (String, String, String) {
-    let unit = TimeUnit::for_span(middle.abs());
-    let [middle, low, high] = apart([middle, low, high].map(|time| time / unit.seconds));
-    (format!("{middle} {}", unit.short), low, high)
+/// An interval in words.
+#[derive(Debug, PartialEq)]
+pub(in crate::report) struct ShownInterval {
+    /// The value in the middle, with its unit.
+    pub(in crate::report) middle: String,
+    /// The ends, without the unit.
+    pub(in crate::report) low: String,
+    pub(in crate::report) high: String,
+}
+
+impl ShownInterval {
+    /// The interval of a time, with enough decimals to distinguish the ends.
+    pub(in crate::report) fn of_time(middle: f64, low: f64, high: f64) -> Self {
+        let unit = TimeUnit::for_span(middle.abs());
+        let [middle, low, high] = apart([middle, low, high].map(|time| time / unit.seconds));
+        Self {
+            middle: format!("{middle} {}", unit.short),
+            low,
+            high,
+        }
+    }
 }
 
 /// By how much a measure of `other` exceeds that of `base`, in each replicate in which both have it.
@@ -72,16 +86,19 @@ pub(in crate::report) fn differences_of(
     other: &VariantResults<'_>,
     of: impl Fn(&RunRow) -> Option<f64>,
 ) -> Vec<f64> {
-    let others: BTreeMap<u32, f64> = other
-        .runs
-        .iter()
-        .filter_map(|run| Some((run.replicate, of(run)?)))
-        .collect();
-    paired_differences(
-        base.runs
-            .iter()
-            .filter_map(|run| Some((of(run)?, *others.get(&run.replicate)?))),
-    )
+    let mut others: BTreeMap<u32, f64> = BTreeMap::new();
+    for run in &other.runs {
+        if let Some(value) = of(run) {
+            others.insert(run.replicate, value);
+        }
+    }
+    let mut pairs = Vec::new();
+    for run in &base.runs {
+        if let (Some(value), Some(other)) = (of(run), others.get(&run.replicate)) {
+            pairs.push((value, *other));
+        }
+    }
+    paired_differences(pairs)
 }
 
 /// The mean of differences with its interval. `None` for fewer than two, and where one is infinite.
@@ -113,8 +130,13 @@ mod tests {
 
     #[test]
     fn a_time_has_enough_decimals_to_show_its_interval() {
-        let shown = |middle: f64, half: f64| with_ends(middle, middle - half, middle + half);
-        let words = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
+        let shown =
+            |middle: f64, half: f64| ShownInterval::of_time(middle, middle - half, middle + half);
+        let words = |middle: &str, low: &str, high: &str| ShownInterval {
+            middle: middle.to_owned(),
+            low: low.to_owned(),
+            high: high.to_owned(),
+        };
         assert_eq!(shown(600.0, 60.0), words("10.0 min", "9.0", "11.0"));
         // A minute either way of 22.3 h shows with one decimal more.
         assert_eq!(shown(80_280.0, 60.0), words("22.30 h", "22.28", "22.32"));

@@ -6,11 +6,9 @@
 
 use std::cmp::Ordering;
 
-use itertools::Itertools;
-
 use super::RankedVariant;
 use super::certainty::in_draws;
-use super::groups::Named;
+use super::groups::NamedVariant;
 use super::sentence::{completion, listed, pulls};
 use crate::report::data::target_of;
 use crate::report::format::{RateUnit, count, time};
@@ -25,101 +23,115 @@ const STEPS_MAX: usize = 8;
 
 /// Whether the variants are settings of one strategy.
 pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
-    let strategy = |ranked: &RankedVariant<'_, '_>| ranked.variant.info.strategy.clone();
-    ranked.len() > 1
-        && ranked
-            .iter()
-            .all(|other| strategy(other) == strategy(&ranked[0]))
-        && ranked
-            .iter()
-            .all(|other| !other.variant.info.setting.is_empty())
+    let Some(first) = ranked.first() else {
+        return false;
+    };
+    let mut infos = ranked.iter().map(|ranked| ranked.variant.info);
+    let strategy = &first.variant.info.strategy;
+    ranked.len() > 1 && infos.all(|info| info.strategy == *strategy && !info.setting.is_empty())
 }
 
-/// The sentences; the place of the setting that the first one names.
+/// A registry's link, and what fills it.
+struct RegistryLink {
+    bytes_per_s: f64,
+}
+
+impl RegistryLink {
+    /// Whether a busiest minute at this rate, and this share of time at capacity, leave room.
+    fn has_room(&self, minute: f64, busy_share: f64) -> bool {
+        minute < FULL * self.bytes_per_s && busy_share < LONG
+    }
+
+    /// Whether a run leaves room.
+    fn has_room_in(&self, run: &RunRow) -> bool {
+        self.has_room(run.egress_peak_60s_bytes_per_s, run.egress_busy_share)
+    }
+
+    /// Whether a setting leaves room, at its medians.
+    fn has_room_with(&self, ranked: &RankedVariant<'_, '_>) -> bool {
+        let busy_share = ranked.variant.median("egress_busy_share");
+        self.has_room(busiest_minute(ranked), busy_share.unwrap_or(1.0))
+    }
+}
+
+/// The rate of the busiest minute of a setting.
+fn busiest_minute(ranked: &RankedVariant<'_, '_>) -> f64 {
+    let median = ranked.variant.median("egress_peak_60s_bytes_per_s");
+    median.unwrap_or(f64::INFINITY)
+}
+
+/// The order of completion times.
+fn by_time(a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>) -> Ordering {
+    a.completion_s.total_cmp(&b.completion_s)
+}
+
+/// The order of peaks; among equal ones, the slower comes first.
+fn by_peak(a: &RankedVariant<'_, '_>, b: &RankedVariant<'_, '_>) -> Ordering {
+    let by_peak = a.peak.total_cmp(&b.peak);
+    by_peak.then(b.completion_s.total_cmp(&a.completion_s))
+}
+
+/// The sentences; the setting that the first one names, by its place in the list of all variants.
 pub(super) fn sentences(
     ranked: &[RankedVariant<'_, '_>],
     sentences: &mut Vec<String>,
 ) -> Option<usize> {
-    let mut order: Vec<usize> = (0..ranked.len()).collect();
-    order.sort_by(|&a, &b| {
-        let (a, b) = (&ranked[a], &ranked[b]);
-        a.peak
-            .total_cmp(&b.peak)
-            .then(b.completion_s.total_cmp(&a.completion_s))
-    });
-    let by_time = |a: &&usize, b: &&usize| {
-        ranked[**a]
-            .completion_s
-            .total_cmp(&ranked[**b].completion_s)
-    };
-    let fastest = *order.iter().min_by(by_time)?;
-    let Some(link) = ranked[fastest].variant.info.registry_egress_bytes_per_s else {
-        sentences.extend(steps(ranked, &order));
+    let mut order: Vec<&RankedVariant<'_, '_>> = ranked.iter().collect();
+    order.sort_by(|a, b| by_peak(a, b));
+    let fastest = order.iter().copied().min_by(by_time)?;
+    let Some(bytes_per_s) = fastest.variant.info.registry_egress_bytes_per_s else {
+        sentences.extend(steps(&order));
         return None;
     };
-    let has_room = |run: &RunRow| {
-        run.egress_peak_60s_bytes_per_s < FULL * link && run.egress_busy_share < LONG
-    };
-    let minute = |at: usize| {
-        ranked[at]
-            .variant
-            .median("egress_peak_60s_bytes_per_s")
-            .unwrap_or(f64::INFINITY)
-    };
-    let busy = |at: usize| {
-        ranked[at]
-            .variant
-            .median("egress_busy_share")
-            .unwrap_or(1.0)
-    };
-    let roomy: Vec<usize> = order
-        .iter()
-        .copied()
-        .filter(|&at| minute(at) < FULL * link && busy(at) < LONG)
-        .collect();
-    let unit = RateUnit::for_max(link);
-    let link_text = unit.text(link);
-    let chosen = roomy.iter().min_by(by_time).copied();
+    let link = RegistryLink { bytes_per_s };
+    let mut roomy = order.clone();
+    roomy.retain(|ranked| link.has_room_with(ranked));
+    let unit = RateUnit::for_max(bytes_per_s);
+    let link_text = unit.text(bytes_per_s);
+    let chosen = roomy.iter().copied().min_by(by_time);
     sentences.push(match chosen {
-        Some(at) if roomy.len() < order.len() => {
-            let (runs, all) = (&ranked[at].variant.runs, ranked[at].variant.runs.len());
+        Some(chosen) if roomy.len() < order.len() => {
+            let runs = &chosen.variant.runs;
             format!(
                 "`{}` is the fastest setting that leaves room on the registry's {link_text} link: its busiest minute \
-                 takes {} (room in {} of {all} runs). {}, with a peak of {}.{}",
-                ranked[at].label,
-                unit.text(minute(at)),
-                runs.iter().filter(|run| has_room(run)).count(),
-                completes(&ranked[at], "It completes"),
-                pulls(ranked[at].peak),
-                ranked[at].variant.reach().note()
+                 takes {} (room in {} of {} runs). {}, with a peak of {}.{}",
+                chosen.label,
+                unit.text(busiest_minute(chosen)),
+                runs.iter().filter(|run| link.has_room_in(run)).count(),
+                runs.len(),
+                completes(chosen, "It completes"),
+                pulls(chosen.peak),
+                chosen.variant.reach().note()
             )
         }
-        Some(at) => format!(
-            "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. `{}` \
-             is the fastest: {}.{}",
-            unit.text(order.iter().map(|&at| minute(at)).fold(0.0, f64::max)),
-            ranked[at].label,
-            completes(&ranked[at], "it completes"),
-            ranked[at].variant.reach().note()
-        ),
+        Some(chosen) => {
+            let minutes = order.iter().map(|ranked| busiest_minute(ranked));
+            format!(
+                "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. \
+                 `{}` is the fastest: {}.{}",
+                unit.text(minutes.fold(0.0, f64::max)),
+                chosen.label,
+                completes(chosen, "it completes"),
+                chosen.variant.reach().note()
+            )
+        }
         None => format!(
             "Every setting fills the registry's {link_text} link for a minute, or for half of its time.{}",
-            ranked[fastest].variant.reach().note()
+            fastest.variant.reach().note()
         ),
     });
-    sentences.extend(
-        chosen.and_then(|at| in_draws(ranked[at].variant, "it leaves room on the link", has_room)),
-    );
-    sentences.extend(steps(ranked, &order));
-    chosen
+    if let Some(chosen) = chosen {
+        let claim = "it leaves room on the link";
+        sentences.extend(in_draws(chosen.variant, claim, |run| link.has_room_in(run)));
+    }
+    sentences.extend(steps(&order));
+    chosen.map(|chosen| chosen.at)
 }
 
 /// `It completes after 24.3 min (…)`; `296 of 299 clusters are ready after …` where some cannot be updated.
 fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
-    let (reach, took) = (
-        ranked.variant.reach(),
-        completion(ranked.variant, ranked.completion_s),
-    );
+    let reach = ranked.variant.reach();
+    let took = completion(ranked.variant, ranked.completion_s);
     if reach.is_whole() {
         format!("{it} after {took}")
     } else {
@@ -132,66 +144,76 @@ fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
 }
 
 /// The savings and the costs of each step of the setting, from the lowest peak upwards.
-fn steps(ranked: &[RankedVariant<'_, '_>], order: &[usize]) -> Option<String> {
-    let (first, rest) = order.split_first()?;
-    let shown = &rest[..rest.len().min(STEPS_MAX)];
-    let step = |(place, &at): (usize, &usize)| {
-        let before = &ranked[order[place]];
-        let (now, label) = (&ranked[at], ranked[at].label);
-        let saved = before.completion_s - now.completion_s;
-        let peak = count(now.peak);
-        match saved.partial_cmp(&0.0) {
-            Some(Ordering::Greater) => format!("`{label}` saves {} (peak {peak})", time(saved)),
-            Some(Ordering::Less) => {
-                format!("`{label}` takes {} longer (peak {peak})", time(-saved))
-            }
-            _ => format!("`{label}` saves nothing (peak {peak})"),
-        }
-    };
-    let start = &ranked[*first];
-    let mut listed_steps: Vec<String> = shown.iter().enumerate().map(step).collect();
-    if rest.len() > shown.len() {
-        listed_steps.push(format!("{} more settings", rest.len() - shown.len()));
+fn steps(order: &[&RankedVariant<'_, '_>]) -> Option<String> {
+    let (start, rest) = order.split_first()?;
+    let shown = rest.len().min(STEPS_MAX);
+    let mut steps: Vec<String> = Vec::new();
+    for pair in order.windows(2).take(shown) {
+        steps.push(step(pair[0], pair[1]));
+    }
+    if rest.len() > shown {
+        steps.push(format!("{} more settings", rest.len() - shown));
     }
     Some(format!(
         "Step by step, `{}` takes {} with a peak of {}; {}.",
         start.label,
         time(start.completion_s),
         pulls(start.peak),
-        listed(&listed_steps)
+        listed(&steps)
     ))
 }
 
+/// What a setting saves or costs against the one before it.
+fn step(before: &RankedVariant<'_, '_>, now: &RankedVariant<'_, '_>) -> String {
+    let label = now.label;
+    let saved = before.completion_s - now.completion_s;
+    let peak = count(now.peak);
+    match saved.partial_cmp(&0.0) {
+        Some(Ordering::Greater) => format!("`{label}` saves {} (peak {peak})", time(saved)),
+        Some(Ordering::Less) => format!("`{label}` takes {} longer (peak {peak})", time(-saved)),
+        _ => format!("`{label}` saves nothing (peak {peak})"),
+    }
+}
+
 /// The bounds of what any pacing can do, after the user's own strategies, and whose constants they have.
-pub(super) fn bounds(bounds: &[Named<'_, '_>], own: &[Named<'_, '_>]) -> Option<String> {
-    let (_, _, first) = bounds.first()?;
-    let bound = |(_, label, variant): &Named<'_, '_>| {
-        let peak = variant
-            .median("peak_pulls")
-            .map_or_else(String::new, |peak| format!(" (peak {})", count(peak)));
-        match variant.ready_time() {
-            Some(ready) => format!("`{label}` completes after {}{peak}", time(ready)),
-            None => format!("`{label}` does not complete{peak}"),
+pub(super) fn bounds(
+    bounds: &[NamedVariant<'_, '_>],
+    own: &[NamedVariant<'_, '_>],
+) -> Option<String> {
+    let product = &bounds.first()?.variant.info.product;
+    let mut others: Vec<String> = Vec::new();
+    for named in own {
+        let other = &named.variant.info.product;
+        if other != product && !other.is_empty() {
+            others.push(other.clone());
         }
-    };
-    let product = &first.info.product;
-    let others = own.iter().map(|(_, _, variant)| &variant.info.product);
-    let others = others
-        .filter(|other| *other != product && !other.is_empty())
-        .dedup()
-        .cloned();
-    let others = listed(&others.collect::<Vec<String>>());
+    }
+    others.dedup();
     let differing = if others.is_empty() {
-        others
+        String::new()
     } else {
-        format!("; those of {others} differ")
+        format!("; those of {} differ", listed(&others))
     };
     let whose = match product.as_str() {
         "" => String::new(),
         product => format!(" They have the agents and the control loop of {product}{differing}."),
     };
+    let bounds: Vec<String> = bounds.iter().map(bound).collect();
     Some(format!(
         "Bounds of what pacing can do: {}.{whose}",
-        listed(&bounds.iter().map(bound).collect::<Vec<String>>())
+        listed(&bounds)
     ))
+}
+
+/// `` `all` completes after 4.2 min (peak 1,200) ``.
+fn bound(named: &NamedVariant<'_, '_>) -> String {
+    let NamedVariant { label, variant, .. } = named;
+    let peak = match variant.median("peak_pulls") {
+        Some(peak) => format!(" (peak {})", count(peak)),
+        None => String::new(),
+    };
+    match variant.ready_time() {
+        Some(ready) => format!("`{label}` completes after {}{peak}", time(ready)),
+        None => format!("`{label}` does not complete{peak}"),
+    }
 }
