@@ -9,9 +9,9 @@ use super::format::{count, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
-    ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange,
-    ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo,
-    compared, grouped, read_draws, read_uncertainty,
+    ClusterRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError,
+    RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, compared,
+    grouped, read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -112,37 +112,35 @@ impl Results {
 
     /// `; line: replicate 3`, of what shows the displayed run; empty without one.
     pub(super) fn replicate_of(&self, what: &str) -> String {
-        self.displayed().map_or_else(String::new, |run| {
-            format!("; {what}: replicate {}", run.replicate)
-        })
+        match self.displayed() {
+            Some(run) => format!("; {what}: replicate {}", run.replicate),
+            None => String::new(),
+        }
     }
 
     /// The run that curves and fleets show. `None` without one.
     pub(super) fn displayed(&self) -> Option<DisplayedRun> {
         let clusters = &self.tables.clusters;
-        let replicate = clusters.first()?.0.replicate;
+        let (first, _) = clusters.first()?;
         let variants = grouped(
             clusters
                 .iter()
                 .map(|(key, row)| (key.variant.as_str(), row)),
         );
-        let range = |of: fn(&ClusterRow) -> bool| {
-            let counts = variants
-                .iter()
-                .map(|(_, rows)| rows.iter().filter(|row| of(row)).count() as u64);
-            counts.minmax().into_option().unwrap_or_default()
-        };
+        let mut all: Vec<u64> = Vec::new();
+        let mut offline: Vec<u64> = Vec::new();
+        let mut defective: Vec<u64> = Vec::new();
+        for (_, rows) in &variants {
+            all.push(rows.len() as u64);
+            offline.push(rows.iter().filter(|row| row.offline).count() as u64);
+            defective.push(rows.iter().filter(|row| row.defective).count() as u64);
+        }
         Some(DisplayedRun {
-            replicate,
+            replicate: first.replicate,
             target: target_of(&self.provenance.variants).to_owned(),
-            clusters: variants
-                .iter()
-                .map(|(_, rows)| rows.len() as u64)
-                .minmax()
-                .into_option()
-                .unwrap_or_default(),
-            offline: range(|row| row.offline),
-            defective: range(|row| row.defective),
+            clusters: least_and_most(&all),
+            offline: least_and_most(&offline),
+            defective: least_and_most(&defective),
         })
     }
 
@@ -154,15 +152,16 @@ impl Results {
         measure: &str,
         best: &str,
     ) -> Option<String> {
-        let is_own = |row: &&ComparisonRow| row.variant == variant.name() && row.measure == measure;
         let row = self
             .tables
             .comparison
             .iter()
-            .find(is_own)
-            .filter(|row| row.may_be_best)?;
-        let alone = row.behind_high.is_some_and(|high| high < 0.0);
-        Some(if alone {
+            .find(|row| row.variant == variant.name() && row.measure == measure)?;
+        if !row.may_be_best {
+            return None;
+        }
+        let is_alone = row.behind_high.is_some_and(|high| high < 0.0);
+        Some(if is_alone {
             best.to_owned()
         } else {
             format!("may be {best}")
@@ -171,34 +170,15 @@ impl Results {
 
     /// The variants that have runs, in the experiment's order.
     pub(super) fn variants<'r>(&'r self) -> Vec<VariantResults<'r>> {
-        let Tables {
-            runs,
-            summary,
-            timeline,
-            clusters,
-            ..
-        } = &self.tables;
-        let replicate = clusters.first().map(|(key, _)| key.replicate);
-        let runs = by_variant(runs.iter().map(|run| (run.variant.as_str(), run)));
-        let draws = by_variant(self.draws.iter().map(|run| (run.variant.as_str(), run)));
-        let timeline = by_variant(timeline.iter().map(|row| (row.variant.as_str(), row)));
-        let clusters = by_variant(
-            clusters
-                .iter()
-                .map(|(key, row)| (key.variant.as_str(), row)),
-        );
-        let summary = by_variant(summary.iter().map(|row| (row.variant.as_str(), row)));
-        let uncertain = self.uncertainty.iter();
-        let uncertain = by_variant(uncertain.map(|row| (row.variant.as_str(), row)));
-        let settings: Vec<&[Setting]> = self
-            .provenance
-            .variants
-            .iter()
-            .map(|variant| variant.settings.as_slice())
-            .collect();
-        let product = |info: &'r VariantInfo| (info.product.as_str(), info.is_bound);
-        let products: Vec<(&str, bool)> = self.provenance.variants.iter().map(product).collect();
-        let styles = CurveStyle::of(&compared(&settings), &products);
+        let tables = &self.tables;
+        let replicate = tables.clusters.first().map(|(key, _)| key.replicate);
+        let runs = by_variant(&tables.runs, |run| &run.variant);
+        let draws = by_variant(&self.draws, |run| &run.variant);
+        let timeline = by_variant(&tables.timeline, |row| &row.variant);
+        let clusters = by_variant(&tables.clusters, |(key, _)| &key.variant);
+        let summary = by_variant(&tables.summary, |row| &row.variant);
+        let uncertain = by_variant(&self.uncertainty, |row| &row.variant);
+        let styles = self.styles();
         let mut variants = Vec::new();
         for (index, info) in self.provenance.variants.iter().enumerate() {
             let name = info.variant.as_str();
@@ -214,7 +194,10 @@ impl Results {
                 runs: runs.clone(),
                 draws: rows_of(&draws, name),
                 timeline: rows_of(&timeline, name),
-                clusters: rows_of(&clusters, name),
+                clusters: rows_of(&clusters, name)
+                    .into_iter()
+                    .map(|(_, row)| row)
+                    .collect(),
                 summary: rows_of(&summary, name),
                 uncertain: rows_of(&uncertain, name),
             });
@@ -223,11 +206,39 @@ impl Results {
     }
 }
 
+impl Results {
+    /// The style of each variant of the experiment.
+    fn styles(&self) -> Vec<CurveStyle> {
+        let mut settings: Vec<&[Setting]> = Vec::new();
+        let mut products: Vec<(&str, bool)> = Vec::new();
+        for info in &self.provenance.variants {
+            settings.push(&info.settings);
+            products.push((&info.product, info.is_bound));
+        }
+        CurveStyle::of(&compared(&settings), &products)
+    }
+}
+
+/// The least and the greatest of some numbers; zeros without any.
+fn least_and_most(numbers: &[u64]) -> (u64, u64) {
+    let least = numbers.iter().min();
+    let most = numbers.iter().max();
+    (
+        least.copied().unwrap_or_default(),
+        most.copied().unwrap_or_default(),
+    )
+}
+
 /// The rows of a table by the variants that they belong to.
 type RowsByVariant<'r, Row> = HashMap<&'r str, Vec<&'r Row>>;
 
-fn by_variant<'r, Row>(rows: impl Iterator<Item = (&'r str, &'r Row)>) -> RowsByVariant<'r, Row> {
-    grouped(rows).into_iter().collect()
+/// Arranges the rows of a table, each variant's in the order of the table.
+fn by_variant<Row>(rows: &[Row], variant: fn(&Row) -> &String) -> RowsByVariant<'_, Row> {
+    let mut found: RowsByVariant<'_, Row> = HashMap::new();
+    for row in rows {
+        found.entry(variant(row)).or_default().push(row);
+    }
+    found
 }
 
 /// The rows of one variant, in the order of the table; none where the table does not have it.
@@ -273,10 +284,14 @@ impl ReachRange {
             (self.agentless, "without agent"),
             (self.offline, "offline"),
         ];
-        let some = obstacles.iter().filter(|((_, high), _)| *high > 0);
-        let reasons = some
-            .map(|(range, reason)| format!("{} {reason}", range_of(*range)))
-            .join(", ");
+        let mut reasons: Vec<String> = Vec::new();
+        for (range, reason) in obstacles {
+            let (_, most) = range;
+            if most > 0 {
+                reasons.push(format!("{} {reason}", range_of(range)));
+            }
+        }
+        let reasons = reasons.join(", ");
         format!("{} cannot be updated: {reasons}", range_of(self.missing))
     }
 
@@ -397,24 +412,35 @@ impl<'r> VariantResults<'r> {
     /// A run with the most frequent end of unfinished ones: outcome and rule that blocked it. `None` when all runs
     /// finished.
     pub(super) fn unfinished(&self) -> Option<&'r RunRow> {
-        let unfinished = self.runs.iter().filter(|run| !run.is_done());
-        let ends =
-            grouped(unfinished.map(|&run| ((run.outcome, &run.held_by, &run.held_detail), run)));
-        // `max_by_key` returns the last of equals, hence the reversed order.
-        ends.into_iter()
-            .rev()
-            .max_by_key(|(_, runs)| runs.len())
-            .map(|(_, runs)| runs[0])
+        let mut keyed = Vec::new();
+        for run in self.unfinished_runs() {
+            keyed.push(((run.outcome, &run.held_by, &run.held_detail), run));
+        }
+        let ends = grouped(keyed);
+        let most = ends.iter().map(|(_, runs)| runs.len()).max()?;
+        let (_, runs) = ends.iter().find(|(_, runs)| runs.len() == most)?;
+        Some(runs[0])
     }
 
     /// The unfinished runs by outcome and rule that blocked them, the most frequent first.
     pub(super) fn ends(&self) -> Vec<Vec<&'r RunRow>> {
-        let unfinished = self.runs.iter().filter(|run| !run.is_done());
-        let ends = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by), run)));
-        ends.into_iter()
-            .map(|(_, runs)| runs)
-            .sorted_by_key(|runs| std::cmp::Reverse(runs.len()))
-            .collect()
+        let mut keyed = Vec::new();
+        for run in self.unfinished_runs() {
+            keyed.push(((run.outcome, &run.held_by), run));
+        }
+        let mut ends: Vec<Vec<&RunRow>> = Vec::new();
+        for (_, runs) in grouped(keyed) {
+            ends.push(runs);
+        }
+        ends.sort_by_key(|runs| std::cmp::Reverse(runs.len()));
+        ends
+    }
+
+    /// The runs that did not finish.
+    fn unfinished_runs(&self) -> Vec<&'r RunRow> {
+        let mut runs = self.runs.clone();
+        runs.retain(|run| !run.is_done());
+        runs
     }
 
     /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.
@@ -424,32 +450,37 @@ impl<'r> VariantResults<'r> {
         value: fn(&TimelineRow) -> f64,
         band: fn(&TimelineRow) -> (f64, f64),
     ) -> f64 {
-        let last = self
-            .timeline
-            .iter()
-            .rposition(|row| value(row) > 0.0 || band(row).1 > 0.0)
-            .unwrap_or(0);
-        self.timeline
-            .get(last)
-            .map_or(0.0, |row| row.t_s + row.bin_s)
+        let last = self.timeline.iter().rposition(|row| {
+            let (_, upper) = band(row);
+            value(row) > 0.0 || upper > 0.0
+        });
+        match self.timeline.get(last.unwrap_or(0)) {
+            Some(row) => row.t_s + row.bin_s,
+            None => 0.0,
+        }
     }
 }
 
 /// The paths of settings that `resolved.yaml` marks as guesses, each once.
 pub(super) fn guesses_of(resolved: &str) -> Vec<String> {
-    let lines = resolved
-        .lines()
-        .filter(|line| line.ends_with(": guess") && !line.starts_with('#'));
-    lines
-        .filter_map(|line| Some(line.trim_start().split_once(": ")?.0.to_owned()))
-        .unique()
-        .collect()
+    let mut paths: Vec<String> = Vec::new();
+    for line in resolved.lines() {
+        if !line.ends_with(": guess") || line.starts_with('#') {
+            continue;
+        }
+        if let Some((path, _)) = line.trim_start().split_once(": ")
+            && !paths.iter().any(|known| known == path)
+        {
+            paths.push(path.to_owned());
+        }
+    }
+    paths
 }
 
 /// The 95% interval of a median; its upper end may be infinite. `None` with too few runs.
 pub(super) fn median_interval(row: &SummaryRow) -> Option<(f64, f64)> {
-    row.median_ci95_low
-        .map(|low| (low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
+    let low = row.median_ci95_low?;
+    Some((low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
 }
 
 /// The word for an entry of the fleet, which is a cluster or an instance.
@@ -475,28 +506,26 @@ pub(super) fn links<'v, 'r: 'v>(
 /// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range. `297 of 301 clusters reachable`
 /// where some cannot be updated.
 pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
-    let of = |numbers: &mut dyn Iterator<Item = u64>, what: &str| {
-        let (low, high) = numbers.minmax().into_option().unwrap_or_default();
-        format!(
-            "{} {what}{}",
-            range_of((low, high)),
-            if high == 1 { "" } else { "s" }
-        )
-    };
-    let all: Vec<&RunRow> = variants
-        .iter()
-        .flat_map(|variant| variant.runs.iter().copied())
-        .collect();
+    let mut all: Vec<&RunRow> = Vec::new();
+    let mut runs: Vec<u64> = Vec::new();
+    for variant in variants {
+        all.extend(&variant.runs);
+        runs.push(variant.runs.len() as u64);
+    }
     let reach = ReachRange::of(&all);
     let target = target_of(variants.iter().map(|variant| variant.info));
     let clusters = if reach.is_whole() {
-        of(&mut all.iter().map(|run| run.targets), target)
+        let targets: Vec<u64> = all.iter().map(|run| run.targets).collect();
+        range_with_noun(&targets, target)
     } else {
         format!("{} {target}s reachable", reach.of_all())
     };
-    let runs = of(
-        &mut variants.iter().map(|variant| variant.runs.len() as u64),
-        "run",
-    );
-    format!("{clusters}, {runs}")
+    format!("{clusters}, {}", range_with_noun(&runs, "run"))
+}
+
+/// `1 run`, `3–7 runs`.
+fn range_with_noun(numbers: &[u64], noun: &str) -> String {
+    let (low, high) = least_and_most(numbers);
+    let s = if high == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", range_of((low, high)))
 }

@@ -44,17 +44,47 @@ impl Head<'_> {
     }
 }
 
-/// A variant's name and a value of it.
-type NamedValue = (String, f64);
+/// The extremes of a measure's medians, with the names of their variants.
+struct Extremes {
+    least: String,
+    low: f64,
+    greatest: String,
+    high: f64,
+}
 
-/// The least and the greatest of a measure's medians, with the names of their variants. `None` without a median.
-fn extremes<'r>(
-    variants: &[VariantResults<'r>],
-    of: impl Fn(&VariantResults<'r>) -> Option<f64>,
-) -> Option<(NamedValue, NamedValue)> {
-    let named = names::in_short(variants).into_iter().zip(variants);
-    let values = named.filter_map(|(name, variant)| Some((name, of(variant)?)));
-    values.minmax_by(|a, b| a.1.total_cmp(&b.1)).into_option()
+impl Extremes {
+    /// Of equals, the first is the least and the last the greatest. `None` without a median.
+    fn of<'r>(
+        variants: &[VariantResults<'r>],
+        value: impl Fn(&VariantResults<'r>) -> Option<f64>,
+    ) -> Option<Self> {
+        let mut found: Option<Self> = None;
+        for (name, variant) in names::in_short(variants).into_iter().zip(variants) {
+            let Some(value) = value(variant) else {
+                continue;
+            };
+            match &mut found {
+                None => {
+                    found = Some(Self {
+                        least: name.clone(),
+                        low: value,
+                        greatest: name,
+                        high: value,
+                    });
+                }
+                Some(found) if value.total_cmp(&found.low).is_lt() => {
+                    found.least = name;
+                    found.low = value;
+                }
+                Some(found) if value.total_cmp(&found.high).is_ge() => {
+                    found.greatest = name;
+                    found.high = value;
+                }
+                Some(_) => {}
+            }
+        }
+        found
+    }
 }
 
 /// The name of a variant, or the number of variants whose value reads the same.
@@ -64,27 +94,31 @@ fn alone_or_several(
     variants: &[VariantResults<'_>],
     text: impl Fn(&VariantResults<'_>) -> Option<String>,
 ) -> String {
-    match variants
+    let alike = variants
         .iter()
-        .filter(|variant| text(variant).as_deref() == Some(value))
-        .count()
-    {
+        .filter(|variant| text(variant).as_deref() == Some(value));
+    match alike.count() {
         0 | 1 => name,
         several => format!("{several} variants"),
     }
 }
 
+/// The number of variants without a median time.
+fn count_unfinished(variants: &[VariantResults<'_>]) -> usize {
+    variants
+        .iter()
+        .filter(|variant| variant.ready_time().is_none())
+        .count()
+}
+
+/// Whether two medians hardly differ.
 fn alike(low: f64, high: f64) -> bool {
     high <= ALIKE * low
 }
 
 /// `; most runs of 2 of 6 variants do not finish`: those without a median time.
 fn unfinished(variants: &[VariantResults<'_>]) -> String {
-    match variants
-        .iter()
-        .filter(|variant| variant.ready_time().is_none())
-        .count()
-    {
+    match count_unfinished(variants) {
         0 => String::new(),
         some => format!(
             "; most runs of {some} of {} variants do not finish",
@@ -96,47 +130,53 @@ fn unfinished(variants: &[VariantResults<'_>]) -> String {
 /// Completion times.
 pub(super) fn completion(variants: &[VariantResults<'_>]) -> Vec<String> {
     let rest = unfinished(variants);
-    let Some(((first, low), (last, high))) = extremes(variants, VariantResults::ready_time) else {
+    let Some(times) = Extremes::of(variants, VariantResults::ready_time) else {
         return if variants.is_empty() {
             Vec::new()
         } else {
             vec!["No variant finishes in most of its runs".to_owned()]
         };
     };
-    let (from, to) = (time(low), time(high));
-    let finished: Vec<_> = variants
-        .iter()
-        .filter(|variant| variant.ready_time().is_some())
-        .collect();
-    match variants {
-        [_] => vec![format!(
+    let from = time(times.low);
+    let to = time(times.high);
+    if variants.len() == 1 {
+        return vec![format!(
             "All clusters that can be updated are ready after {from}"
-        )],
-        _ if alike(low, high) => vec![format!(
-            "Every variant that finishes is ready after about {from}{rest}"
-        )],
-        _ => vec![
-            format!("{first} is ready after {from}, {last} after {to}{rest}"),
-            format!("Completion takes between {from} and {to}{rest}"),
-            format!(
-                "{} of {} variants finish, after {from} to {to}",
-                finished.len(),
-                variants.len()
-            ),
-        ],
+        )];
     }
+    if alike(times.low, times.high) {
+        return vec![format!(
+            "Every variant that finishes is ready after about {from}{rest}"
+        )];
+    }
+    let Extremes {
+        least: first,
+        greatest: last,
+        ..
+    } = times;
+    vec![
+        format!("{first} is ready after {from}, {last} after {to}{rest}"),
+        format!("Completion takes between {from} and {to}{rest}"),
+        format!(
+            "{} of {} variants finish, after {from} to {to}",
+            variants.len() - count_unfinished(variants),
+            variants.len()
+        ),
+    ]
 }
 
 /// Peaks of concurrent pulls.
 pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let Some(((least, low), (most, high))) =
-        extremes(variants, |variant| variant.median("peak_pulls"))
-    else {
+    let peak = |variant: &VariantResults<'_>| variant.median("peak_pulls");
+    let Some(peaks) = Extremes::of(variants, peak) else {
         return Vec::new();
     };
-    let (from, to) = (count(low), count(high));
-    let least = alone_or_several(least, &from, variants, |variant| {
-        variant.median("peak_pulls").map(count)
+    let Extremes { low, high, .. } = peaks;
+    let most = peaks.greatest;
+    let from = count(low);
+    let to = count(high);
+    let least = alone_or_several(peaks.least, &from, variants, |variant| {
+        peak(variant).map(count)
     });
     match variants {
         _ if high <= 0.0 => vec!["No variant pulls an image".to_owned()],
@@ -161,23 +201,27 @@ pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
 /// Peaks of the registry's egress, against its link where it has one.
 pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     let peak = |variant: &VariantResults<'_>| variant.median("egress_peak_1s_bytes_per_s");
-    let Some(((least, low), (most, high))) = extremes(variants, peak) else {
+    let Some(peaks) = Extremes::of(variants, peak) else {
         return Vec::new();
     };
+    let Extremes { low, high, .. } = peaks;
+    let most = peaks.greatest;
     let unit = RateUnit::for_max(high);
-    let (from, to) = (unit.text(low), unit.text(high));
-    let least = alone_or_several(least, &from, variants, |variant| {
+    let from = unit.text(low);
+    let to = unit.text(high);
+    let least = alone_or_several(peaks.least, &from, variants, |variant| {
         peak(variant).map(|peak| unit.text(peak))
     });
-    let linked: Vec<(f64, f64)> = variants
-        .iter()
-        .filter_map(|variant| Some((variant.info.registry_egress_bytes_per_s?, peak(variant)?)))
-        .collect();
-    let capacities: Vec<f64> = linked.iter().map(|(link, _)| *link).dedup().collect();
-    let full = linked
-        .iter()
-        .filter(|(link, peak)| *peak >= FULL * link)
-        .count();
+    let mut capacities: Vec<f64> = Vec::new();
+    let mut full = 0;
+    for variant in variants {
+        if let (Some(link), Some(peak)) = (variant.info.registry_egress_bytes_per_s, peak(variant))
+        {
+            capacities.push(link);
+            full += usize::from(peak >= FULL * link);
+        }
+    }
+    capacities.dedup();
     let link = match capacities.as_slice() {
         [only] => format!("the {} link", rate(*only)),
         _ if full == variants.len() => "its link".to_owned(),
@@ -208,24 +252,29 @@ pub(super) fn times(
     what: &str,
     times: &[Option<f64>],
 ) -> Vec<String> {
-    let of = |variant: &VariantResults<'_>| {
-        *times.get(
-            variants
-                .iter()
-                .position(|other| other.index == variant.index)?,
-        )?
+    let time_of = |variant: &VariantResults<'_>| {
+        let at = variants
+            .iter()
+            .position(|other| other.index == variant.index)?;
+        *times.get(at)?
     };
-    let Some(((first, low), (last, high))) = extremes(variants, of) else {
+    let Some(found) = Extremes::of(variants, time_of) else {
         return Vec::new();
     };
     let never = match times.iter().filter(|time| time.is_none()).count() {
         0 => String::new(),
         some => format!(", and never in {some} of {} variants", variants.len()),
     };
-    let (from, to) = (time(low), time(high));
-    if variants.len() == 1 || alike(low, high) {
+    let from = time(found.low);
+    let to = time(found.high);
+    if variants.len() == 1 || alike(found.low, found.high) {
         return vec![format!("{what} {from}{never}")];
     }
+    let Extremes {
+        least: first,
+        greatest: last,
+        ..
+    } = found;
     vec![
         format!("{what} {from} ({first}) to {to} ({last}){never}"),
         format!("{what} {from} to {to}{never}"),
@@ -236,11 +285,15 @@ pub(super) fn times(
 pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
     let most =
         |variant: &VariantResults<'_>| variant.displayed.map(|run| run.peak_not_ready as f64);
-    let Some(((least, low), (greatest, high))) = extremes(variants, most) else {
+    let Some(found) = Extremes::of(variants, most) else {
         return Vec::new();
     };
-    let (from, to) = (count(low), count(high));
-    let least = alone_or_several(least, &from, variants, |variant| most(variant).map(count));
+    let greatest = found.greatest;
+    let from = count(found.low);
+    let to = count(found.high);
+    let least = alone_or_several(found.least, &from, variants, |variant| {
+        most(variant).map(count)
+    });
     if variants.len() == 1 || from == to {
         let clusters = if to == "1" {
             "cluster is"
@@ -259,124 +312,163 @@ pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
+/// A variant that finishes, with what it trades.
+struct Traded {
+    name: String,
+    time_s: f64,
+    peak: f64,
+}
+
 /// Time against peak: the fastest variant and the one with the lowest peak.
 pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let finished: Vec<VariantResults<'_>> = variants
-        .iter()
-        .filter(|variant| variant.ready_time().is_some())
-        .cloned()
-        .collect();
-    let [time_of, peak_of] = [READY_TIME, "peak_pulls"].map(|measure| {
-        move |variant: &VariantResults<'_>| variant.median(measure).unwrap_or(f64::INFINITY)
-    });
-    let by = |first: &dyn Fn(&VariantResults<'_>) -> f64,
-              second: &dyn Fn(&VariantResults<'_>) -> f64| {
-        let key = |at: &usize| [first(&finished[*at]), second(&finished[*at])];
-        (0..finished.len()).min_by(|a, b| in_turn(key(a), key(b)))
-    };
-    let Some((fast, low)) = by(&time_of, &peak_of).zip(by(&peak_of, &time_of)) else {
-        return completion(variants);
-    };
+    let mut finished: Vec<Traded> = Vec::new();
+    for (name, variant) in names::in_short(variants).into_iter().zip(variants) {
+        if let Some(time_s) = variant.median(READY_TIME) {
+            finished.push(Traded {
+                name,
+                time_s,
+                peak: variant.median("peak_pulls").unwrap_or(f64::INFINITY),
+            });
+        }
+    }
     if finished.len() < 2 {
         return completion(variants);
     }
-    let names = names::in_short(variants);
-    let name = |at: usize| {
-        let place = variants
-            .iter()
-            .position(|variant| variant.index == finished[at].index);
-        place.map_or("", |place| names[place].as_str())
+    let places = 0..finished.len();
+    let by_time = |at: &usize| [finished[*at].time_s, finished[*at].peak];
+    let by_peak = |at: &usize| [finished[*at].peak, finished[*at].time_s];
+    let fast = places
+        .clone()
+        .min_by(|a, b| in_turn(by_time(a), by_time(b)));
+    let low = places.min_by(|a, b| in_turn(by_peak(a), by_peak(b)));
+    let (Some(fast), Some(low)) = (fast, low) else {
+        return completion(variants);
     };
-    let (quick, slow) = (
-        time(time_of(&finished[fast])),
-        time(time_of(&finished[low])),
-    );
-    let (high_peak, low_peak) = (
-        count(peak_of(&finished[fast])),
-        count(peak_of(&finished[low])),
-    );
+    let quick = time(finished[fast].time_s);
     if fast == low {
         return vec![format!(
             "{} has both the shortest time, {quick}, and the lowest peak",
-            name(fast)
+            finished[fast].name
         )];
     }
+    let slow = time(finished[low].time_s);
+    let high_peak = count(finished[fast].peak);
+    let low_peak = count(finished[low].peak);
     vec![
         format!(
             "{} takes {quick} and {high_peak} pulls at once, {} {slow} and {low_peak}",
-            name(fast),
-            name(low)
+            finished[fast].name, finished[low].name
         ),
         format!("{high_peak} pulls at once take {quick}, {low_peak} take {slow}"),
     ]
 }
 
+/// The greatest factor by which a measure changes along one of the lines. `None`: no line has two values of it, or they
+/// may be 0.
+fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: &str) -> Option<f64> {
+    let mut greatest: Option<f64> = None;
+    for line in lines {
+        let mut values: Vec<f64> = line
+            .iter()
+            .filter_map(|variant| variant.median(measure))
+            .collect();
+        values.sort_by(f64::total_cmp);
+        let [low, .., high] = values[..] else {
+            continue;
+        };
+        if low > 0.0 {
+            let factor = high / low;
+            greatest = Some(greatest.map_or(factor, |before| before.max(factor)));
+        }
+    }
+    greatest
+}
+
+/// `up to 3-fold`, `by 20%`: a factor along one of several lines, or of the only one. `None` where it is hardly above 1.
+fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
+    if factor < 1.1 {
+        return None;
+    }
+    let most = if several_lines { "up to " } else { "" };
+    if factor < 1.995 {
+        let by = if several_lines { "" } else { "by " };
+        let percent = number(((factor - 1.0) * 100.0).round());
+        return Some(format!("{most}{by}{percent}%"));
+    }
+    let rounded = if factor < 10.0 {
+        (factor * 10.0).round() / 10.0
+    } else {
+        factor.round()
+    };
+    Some(format!("{most}{}-fold", number(rounded)))
+}
+
+/// A quantity, and by how much it changes. `None`: hardly.
+struct QuantityChange {
+    what: &'static str,
+    by: Option<String>,
+}
+
+impl QuantityChange {
+    /// The change in words.
+    fn by(&self) -> &str {
+        self.by.as_deref().unwrap_or("hardly")
+    }
+}
+
 /// The effect of a setting: by which factors it moves completion and peak along one line at most.
 pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<String> {
-    // Of lines with two values or more; others change nothing.
-    let factor = |measure: &str| {
-        let along = |line: &Vec<&VariantResults<'_>>| {
-            let values = line.iter().filter_map(|variant| variant.median(measure));
-            match values.minmax_by(f64::total_cmp) {
-                itertools::MinMaxResult::MinMax(low, high) => (low > 0.0).then(|| high / low),
-                _ => None,
-            }
-        };
-        lines.iter().filter_map(along).reduce(f64::max)
+    let several = lines.len() > 1;
+    let time_factor = greatest_factor(lines, READY_TIME);
+    let peak_factor = greatest_factor(lines, "peak_pulls");
+    let time = QuantityChange {
+        what: "completion",
+        by: time_factor.and_then(|factor| factor_in_words(factor, several)),
     };
-    let (most, by) = if lines.len() > 1 {
-        ("up to ", "")
-    } else {
-        ("", "by ")
+    let peak = QuantityChange {
+        what: "the peak of pulls",
+        by: peak_factor.and_then(|factor| factor_in_words(factor, several)),
     };
-    let said = |factor: f64| match factor {
-        factor if factor < 1.1 => None,
-        factor if factor < 1.995 => {
-            Some(format!("{by}{}%", number(((factor - 1.0) * 100.0).round())))
-        }
-        factor => Some(format!(
-            "{}-fold",
-            number(if factor < 10.0 {
-                (factor * 10.0).round() / 10.0
-            } else {
-                factor.round()
-            })
-        )),
-    };
-    let [time_factor, peak_factor] = [READY_TIME, "peak_pulls"].map(factor);
-    let [of_time, of_peak] = [time_factor, peak_factor].map(|factor| factor.and_then(said));
     // Words begin a sentence in capitals; the name of a setting is written as it is.
-    let subject = match subject.split_once(' ') {
-        Some(_) => capitalised(subject),
-        None => subject.to_owned(),
+    let subject = if subject.contains(' ') {
+        capitalised(subject)
+    } else {
+        subject.to_owned()
     };
     if time_factor.is_none() && lines.iter().any(|line| line.len() > 1) {
-        let by = of_peak.map_or_else(|| "hardly".to_owned(), |by| format!("{most}{by}"));
+        let by = peak.by();
         return vec![
             format!("{subject} changes the peak of pulls {by}; completion cannot be compared"),
             format!("The peak of pulls changes {by}; completion cannot be compared"),
         ];
     }
-    let mut changes = [("completion", of_time), ("the peak of pulls", of_peak)];
-    if changes.iter().all(|(_, by)| by.is_none()) {
+    if time.by.is_none() && peak.by.is_none() {
         return vec![format!(
             "{subject} hardly changes completion and the peak of pulls"
         )];
     }
     // What changes comes first.
-    changes.sort_by_key(|(_, by)| by.is_none());
-    let [(first, one), (second, other)] = changes.map(|(what, by)| {
-        (
-            what,
-            by.map_or_else(|| "hardly".to_owned(), |by| format!("{most}{by}")),
-        )
-    });
+    let [first, second] = if time.by.is_none() {
+        [peak, time]
+    } else {
+        [time, peak]
+    };
+    let one = first.by();
+    let other = second.by();
     vec![
-        format!("{subject} changes {first} {one}, and {second} {other}"),
-        format!("{} changes {one}, {second} {other}", capitalised(first)),
+        format!(
+            "{subject} changes {} {one}, and {} {other}",
+            first.what, second.what
+        ),
+        format!(
+            "{} changes {one}, {} {other}",
+            capitalised(first.what),
+            second.what
+        ),
     ]
 }
 
+/// A text whose first letter is a capital.
 fn capitalised(text: &str) -> String {
     text[..1].to_uppercase() + &text[1..]
 }
@@ -384,21 +476,22 @@ fn capitalised(text: &str) -> String {
 /// Clusters that received a defective revision.
 pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     let exposed = |variant: &VariantResults<'_>| variant.median("exposed_targets");
-    let Some(((least, low), (most, high))) = extremes(variants, exposed) else {
+    let Some(found) = Extremes::of(variants, exposed) else {
         return Vec::new();
     };
+    let Extremes { low, high, .. } = found;
+    let least = found.least;
+    let most = found.greatest;
     let fewest = variants
         .iter()
         .filter(|variant| exposed(variant).is_some_and(|value| value <= low))
         .count();
-    let (from, to) = (
-        if low > 0.0 {
-            count(low)
-        } else {
-            "no".to_owned()
-        },
-        count(high),
-    );
+    let from = if low > 0.0 {
+        count(low)
+    } else {
+        "no".to_owned()
+    };
+    let to = count(high);
     let clusters = if count(low) == "1" {
         "cluster"
     } else {
@@ -429,28 +522,27 @@ pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
+/// `3`, or `3 to 5`: the least and the greatest of these numbers. `None` without one.
+fn from_to(numbers: impl Iterator<Item = usize>) -> Option<String> {
+    let (low, high) = numbers.minmax().into_option()?;
+    Some(if low == high {
+        low.to_string()
+    } else {
+        format!("{low} to {high}")
+    })
+}
+
 /// Pareto-optimal settings of each world: how many of how many.
 pub(super) fn front(optimal: &[(usize, usize)]) -> Vec<String> {
-    let some = optimal.iter().filter(|(best, _)| *best > 0);
-    let Some((low, high)) = some.clone().map(|(best, _)| *best).minmax().into_option() else {
-        return Vec::new();
-    };
-    let Some((few, many)) = some.clone().map(|(_, all)| *all).minmax().into_option() else {
+    let some = optimal.iter().copied().filter(|(best, _)| *best > 0);
+    let best = from_to(some.clone().map(|(best, _)| best));
+    let of = from_to(some.clone().map(|(_, all)| all));
+    let (Some(best), Some(of)) = (best, of) else {
         return Vec::new();
     };
     let none = match optimal.len() - some.count() {
         0 => String::new(),
         none => format!("; in {none} of {} no setting finishes", optimal.len()),
-    };
-    let of = if few == many {
-        many.to_string()
-    } else {
-        format!("{few} to {many}")
-    };
-    let best = if low == high {
-        low.to_string()
-    } else {
-        format!("{low} to {high}")
     };
     match optimal.len() {
         1 => vec![format!("{best} of {of} settings are Pareto-optimal")],
