@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 use itertools::Itertools;
 
 use super::answer::PageAnswer;
+use super::answer::groups::Best;
 use super::answer::sentence::some_of;
 use super::data::{Results, VariantResults};
-use crate::results::{ConstantRange, DecisionEnd, DecisionRecord, SensitivityRecord};
+use crate::results::{
+    ConstantRange, DecisionEnd, DecisionRecord, DrawnConstant, SensitivityRecord,
+};
 use fleetsim_units::stats::t_quantile;
 
 /// Most names in one sentence.
@@ -31,8 +34,40 @@ pub(super) fn sentences(
     if guesses.is_empty() {
         return String::new();
     }
+    let count = guesses_in_force(results);
+    let chosen = answer.best.first().and_then(decided_by);
+    let Some(variant) = chosen.and_then(|at| variants.get(at)) else {
+        return format!("{count} {DRAW_CONSTANTS}");
+    };
+    if variant.draws.is_empty() {
+        return format!("{count} {DRAW_CONSTANTS}");
+    }
+    let name = variant.name();
+    let mattering = mattering(results, variant);
+    if mattering.is_empty() {
+        return format!("{count} No single constant decides the completion of `{name}`.");
+    }
+    let mut names: Vec<String> = Vec::new();
+    for constant in mattering.iter().take(NAMED) {
+        names.push(constant.in_words(guesses));
+    }
+    format!(
+        "{count} Over {} draws of the constants, the completion of `{name}` follows {}. Your own values for these narrow \
+         the total interval.",
+        variant.draws.len(),
+        names.join(", ")
+    )
+}
+
+/// How to learn which guesses matter.
+const DRAW_CONSTANTS: &str = "`fleetsim sensitivity` says which of them matter, and `uncertainty: constants` in the \
+                              experiment gives intervals that include them.";
+
+/// The number of guesses in force with some of their names, and the defaults of the experiment.
+fn guesses_in_force(results: &Results) -> String {
     // A setting of several places, such as the sites of each kind, counts once.
-    let names: Vec<String> = guesses
+    let names: Vec<String> = results
+        .guesses
         .iter()
         .map(|guess| format!("`{}`", anywhere(guess)))
         .unique()
@@ -42,80 +77,35 @@ pub(super) fn sentences(
     } else {
         ("s", "are guesses")
     };
-    let count = format!(
+    let mut sentences = vec![format!(
         "{} setting{s} in force {those} without a source: {}.",
         names.len(),
         some_of(&names)
-    );
-    let count = std::iter::once(count);
-    let count = count
-        .chain(results.provenance.defaults.iter().cloned())
-        .join(" ");
-    let best = answer.best.first();
-    let at = best.and_then(|best| {
-        best.compromise
-            .or(best.fastest)
-            .or_else(|| best.least_exposed.first().copied())
-    });
-    let Some(variant) = at
-        .and_then(|at| variants.get(at))
-        .filter(|variant| !variant.draws.is_empty())
-    else {
-        return format!(
-            "{count} `fleetsim sensitivity` says which of them matter, and `uncertainty: constants` in the experiment \
-             gives intervals that include them."
-        );
-    };
-    let mattering = mattering(results, variant);
-    if mattering.is_empty() {
-        return format!(
-            "{count} No single constant decides the completion of `{}`.",
-            variant.name()
-        );
-    }
-    let names = mattering.iter().take(NAMED).map(|(name, correlation)| {
-        let is_guess = guesses
-            .iter()
-            .any(|guess| anywhere(guess) == anywhere(name));
-        let guess = if is_guess { ", a guess" } else { "" };
-        format!("`{name}`{guess} (rank correlation {correlation:.2})")
-    });
-    format!(
-        "{count} Over {} draws of the constants, the completion of `{}` follows {}. Your own values for these narrow the \
-         total interval.",
-        variant.draws.len(),
-        variant.name(),
-        names.collect::<Vec<String>>().join(", ")
-    )
+    )];
+    sentences.extend(results.provenance.defaults.iter().cloned());
+    sentences.join(" ")
+}
+
+/// The variant that a group's answer leads to.
+fn decided_by(best: &Best) -> Option<usize> {
+    best.compromise
+        .or(best.fastest)
+        .or_else(|| best.least_exposed.first().copied())
 }
 
 /// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
-    let ends = record
-        .decisions
-        .iter()
-        .flat_map(|decision| decision.ends.iter().map(move |end| (decision, end)));
-    let sentence = |(decision, end): (&DecisionRecord, &DecisionEnd)| {
-        let (question, there) = (&decision.decision, &end.answer);
-        let what = match decision.answer.as_str() {
-            "holds" | "is exceeded" => format!("{question} {there}"),
-            answer => format!("`{there}` has the {question}, not `{answer}`"),
-        };
-        format!(
-            "`{}` is a guess and decides here: at {}, {what}.",
-            end.constant, end.end
-        )
-    };
-    let mut sentences: Vec<String> = ends
-        .filter(|(_, end)| end.changes.is_some())
-        .map(sentence)
-        .collect();
+    let mut sentences: Vec<String> = Vec::new();
+    for decision in &record.decisions {
+        for end in &decision.ends {
+            if end.changes.is_some() {
+                sentences.push(deciding(decision, end));
+            }
+        }
+    }
     if sentences.is_empty() && !record.constants.is_empty() {
-        let range = |range: &ConstantRange| {
-            format!("`{}` from {} to {}", range.constant, range.low, range.high)
-        };
-        let ranges = record.constants.iter().map(range).join(" and ");
+        let ranges = record.constants.iter().map(range_in_words).join(" and ");
         sentences.push(format!(
             "The answer stays the same for {ranges}, which nobody stated (one run each)."
         ));
@@ -123,43 +113,89 @@ pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     sentences
 }
 
+/// What a constant decides at an end of its range.
+fn deciding(decision: &DecisionRecord, end: &DecisionEnd) -> String {
+    let question = &decision.decision;
+    let there = &end.answer;
+    let what = match decision.answer.as_str() {
+        "holds" | "is exceeded" => format!("{question} {there}"),
+        answer => format!("`{there}` has the {question}, not `{answer}`"),
+    };
+    format!(
+        "`{}` is a guess and decides here: at {}, {what}.",
+        end.constant, end.end
+    )
+}
+
+/// A constant with its range.
+fn range_in_words(range: &ConstantRange) -> String {
+    format!("`{}` from {} to {}", range.constant, range.low, range.high)
+}
+
 /// A path with `*` for each index, as constants have it.
 fn anywhere(path: &str) -> String {
-    path.split('[')
-        .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
-        .join("[*]")
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('[') {
+        parts.push(match part.split_once(']') {
+            Some((_, rest)) => rest,
+            None => part,
+        });
+    }
+    parts.join("[*]")
+}
+
+/// A constant whose drawn values the completion follows.
+struct MatteringConstant {
+    name: String,
+    correlation: f64,
+}
+
+impl MatteringConstant {
+    /// `` `node.unpack`, a guess (rank correlation 0.71) ``.
+    fn in_words(&self, guesses: &[String]) -> String {
+        let Self { name, correlation } = self;
+        let mut paths = guesses.iter().map(|guess| anywhere(guess));
+        let own = anywhere(name);
+        let guess = if paths.any(|path| path == own) {
+            ", a guess"
+        } else {
+            ""
+        };
+        format!("`{name}`{guess} (rank correlation {correlation:.2})")
+    }
 }
 
 /// The constants whose drawn values the completion follows, the most important first.
-fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<(String, f64)> {
-    let time: BTreeMap<u32, f64> = variant
-        .draws
-        .iter()
-        .map(|run| {
-            (
-                run.replicate,
-                run.reachable_ready_s.unwrap_or(f64::INFINITY),
-            )
-        })
-        .collect();
-    let constants = results
-        .constants
-        .iter()
-        .map(|drawn| (drawn.constant.as_str(), drawn))
-        .into_group_map();
+fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringConstant> {
+    let mut times: BTreeMap<u32, f64> = BTreeMap::new();
+    for run in &variant.draws {
+        let time = run.reachable_ready_s.unwrap_or(f64::INFINITY);
+        times.insert(run.replicate, time);
+    }
+    let mut constants: BTreeMap<&str, Vec<&DrawnConstant>> = BTreeMap::new();
+    for drawn in &results.constants {
+        constants.entry(&drawn.constant).or_default().push(drawn);
+    }
     let matters = least_correlation(variant.draws.len(), constants.len());
-    let found = constants.into_iter().filter_map(|(name, drawn)| {
+    let mut found: Vec<MatteringConstant> = Vec::new();
+    for (name, drawn) in constants {
+        let mut pairs: Vec<(f64, f64)> = Vec::new();
         // Values of groups or products move together: one of a draw stands for all.
-        let own = drawn.iter().unique_by(|drawn| drawn.draw);
-        let pairs: Vec<(f64, f64)> = own
-            .filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?)))
-            .collect();
-        Some((name.to_owned(), spearman(&pairs)?))
-            .filter(|(_, correlation)| correlation.abs() >= matters)
-    });
+        for drawn in drawn.iter().unique_by(|drawn| drawn.draw) {
+            if let Some(time) = times.get(&drawn.draw) {
+                pairs.push((drawn.drawn, *time));
+            }
+        }
+        if let Some(correlation) = spearman(&pairs)
+            && correlation.abs() >= matters
+        {
+            let name = name.to_owned();
+            found.push(MatteringConstant { name, correlation });
+        }
+    }
+    // Stable: of equals, the first by name comes first.
+    found.sort_by(|a, b| b.correlation.abs().total_cmp(&a.correlation.abs()));
     found
-        .sorted_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)))
-        .collect()
 }
 
 /// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a
@@ -172,37 +208,40 @@ fn least_correlation(draws: usize, constants: usize) -> f64 {
 
 /// The rank correlation of pairs; equal values have their mean rank. `None` where one side is constant.
 fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
-    let ranks = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
-        let rank = |own: &(f64, f64)| {
-            let below = pairs.iter().filter(|other| of(other) < of(own)).count() as f64;
-            let equal = pairs
-                .iter()
-                .filter(|other| of(other).total_cmp(&of(own)).is_eq())
-                .count() as f64;
-            below + (equal - 1.0) / 2.0
-        };
-        pairs.iter().map(rank).collect()
-    };
-    let (x, y) = (ranks(|pair| pair.0), ranks(|pair| pair.1));
-    let middle = (pairs.len() as f64 - 1.0) / 2.0;
-    let product = |a: &[f64], b: &[f64]| {
-        a.iter()
-            .zip(b)
-            .map(|(a, b)| (a - middle) * (b - middle))
-            .sum::<f64>()
-    };
-    let scale = (product(&x, &x) * product(&y, &y)).sqrt();
-    (scale > 0.0).then(|| product(&x, &y) / scale)
+    let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let x = ranks(&x);
+    let y = ranks(&y);
+    let scale = (covariation(&x, &x) * covariation(&y, &y)).sqrt();
+    (scale > 0.0).then(|| covariation(&x, &y) / scale)
+}
+
+/// The rank of each value, from 0; equal values have their mean rank.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut ranks = Vec::new();
+    for own in values {
+        let below = values.iter().filter(|other| *other < own).count();
+        let equal = values
+            .iter()
+            .filter(|other| other.total_cmp(own).is_eq())
+            .count();
+        ranks.push(below as f64 + (equal as f64 - 1.0) / 2.0);
+    }
+    ranks
+}
+
+/// The sum of the products of two lists of ranks, counted from their mean.
+fn covariation(a: &[f64], b: &[f64]) -> f64 {
+    let mean = (a.len() as f64 - 1.0) / 2.0;
+    a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::groups::Best;
     use super::super::data::guesses_of;
     use super::super::synthetic::{Fleet, Wave, six_settings};
     use super::super::tests::readable_quietly;
     use super::*;
-    use crate::results::{DrawnConstant, RunRow};
+    use crate::results::RunRow;
 
     const RESOLVED: &str = "# A default is measured or a guess; others are limits.\neverywhere:\n  node.nic: 10 Gbit/s  # \
                             default: guess\n  fleet[0].rtt: 30 ms  # default: guess\n  seed: 1  # line 2\nstrategies:\n  \

@@ -25,12 +25,13 @@ pub(super) fn front(
     width: usize,
 ) -> String {
     let tried = question.candidates.len();
-    let on_front = || placed(question).filter(|(_, place)| place.is_optimal);
+    let mut on_front = placed(question);
+    on_front.retain(|placed| placed.place.is_optimal);
     let exposure = exposure_words(&tuned.exposure);
     let head = format!(
         "Front: {} of {} tried settings, which no other beats in time, {} and exposure ({exposure}) together, from the \
          same {} of each.",
-        on_front().count(),
+        on_front.len(),
         count(tried as f64),
         load_name(plan),
         counted(tuned.runs_each, "run"),
@@ -46,63 +47,95 @@ fn exposure_words(measure: &str) -> &'static str {
     }
 }
 
-/// The settings that finished.
-fn placed(question: &Question) -> impl Iterator<Item = (&Candidate, FrontPlace)> {
-    let place = |candidate: &FrontPlace| candidate.time.map(|_| *candidate);
-    question
-        .candidates
-        .iter()
-        .filter_map(move |candidate| Some((candidate, candidate.front.as_ref().and_then(place)?)))
+/// A setting that finished, with its values.
+#[derive(Clone, Copy)]
+struct PlacedSetting<'q> {
+    candidate: &'q Candidate,
+    place: FrontPlace,
+    time_s: f64,
 }
 
+impl PlacedSetting<'_> {
+    /// Whether it is chosen, or as it stands.
+    fn is_marked(&self) -> bool {
+        self.place.is_present || is_best(self.candidate)
+    }
+
+    /// Whether it is as good as values of another setting in all respects, where values within 1% are equal.
+    fn is_at_most(&self, time_s: f64, place: &FrontPlace) -> bool {
+        is_at_most(self.time_s, time_s)
+            && is_at_most(self.place.load, place.load)
+            && is_at_most(self.place.exposure, place.exposure)
+    }
+}
+
+/// The settings that finished.
+fn placed(question: &Question) -> Vec<PlacedSetting<'_>> {
+    let mut settings = Vec::new();
+    for candidate in &question.candidates {
+        if let Some(place) = candidate.front
+            && let Some(time_s) = place.time
+        {
+            settings.push(PlacedSetting {
+                candidate,
+                place,
+                time_s,
+            });
+        }
+    }
+    settings
+}
+
+/// Evenly chosen settings of those on the front, with the first and the last, and all that are marked.
+fn chosen<'q>(all: &[PlacedSetting<'q>]) -> Vec<PlacedSetting<'q>> {
+    let row_of = |at: usize| at * (ROWS - 1) / all.len().saturating_sub(1).max(1);
+    let mut rows = Vec::new();
+    for (at, setting) in all.iter().enumerate() {
+        let is_kept = at == 0 || all.len() <= ROWS || row_of(at) > row_of(at - 1);
+        if is_kept || setting.is_marked() {
+            rows.push(*setting);
+        }
+    }
+    rows
+}
+
+/// The table of the front, the fastest setting first.
 fn table(plan: &PlanRecord, question: &Question) -> String {
-    let by_time = |(_, place): &(&Candidate, FrontPlace)| place.time.map(f64::to_bits);
-    let all: Vec<(&Candidate, FrontPlace)> = placed(question)
-        .filter(|(candidate, place)| place.is_optimal || place.is_present || is_best(candidate))
-        .sorted_by_key(by_time)
-        .collect();
-    // Evenly chosen, with the first and the last.
-    let place = |at: usize| at * (ROWS - 1) / all.len().saturating_sub(1).max(1);
-    let kept = |at: usize| at == 0 || all.len() <= ROWS || place(at) > place(at - 1);
-    let rows: Vec<(&Candidate, FrontPlace)> = all
-        .iter()
-        .enumerate()
-        .filter(|(at, (candidate, place))| kept(*at) || place.is_present || is_best(candidate))
-        .map(|(_, row)| *row)
-        .collect();
-    let candidates: Vec<&Candidate> = rows.iter().map(|(candidate, _)| *candidate).collect();
-    let verdict = |candidate: &Candidate, place: &FrontPlace| {
-        let verdict = verdict(plan, question, candidate);
-        if place.is_present {
+    let mut all = placed(question);
+    all.retain(|setting| setting.place.is_optimal || setting.is_marked());
+    all.sort_by_key(|setting| setting.time_s.to_bits());
+    let rows = chosen(&all);
+    let candidates: Vec<&Candidate> = rows.iter().map(|row| row.candidate).collect();
+    let verdict_of = |row: &PlacedSetting<'_>| {
+        let verdict = verdict(plan, question, row.candidate);
+        if row.place.is_present {
             format!("present, {verdict}")
         } else {
             verdict
         }
     };
     let values = [
-        column("", &rows, |(candidate, place)| verdict(candidate, place)),
-        column("time", &rows, |(_, place)| {
-            place.time.map(time).unwrap_or_default()
+        column("", &rows, verdict_of),
+        column("time", &rows, |row| time(row.time_s)),
+        column(load_name(plan), &rows, |row| {
+            load_text(plan, question, row.place.load)
         }),
-        column(load_name(plan), &rows, |(_, place)| {
-            load_text(plan, question, place.load)
-        }),
-        column("exposure", &rows, |(_, place)| count(place.exposure)),
+        column("exposure", &rows, |row| count(row.place.exposure)),
     ];
-    let paths: Vec<&str> = rows
-        .iter()
-        .flat_map(|(of, _)| &of.settings)
-        .map(|s| s.name.as_str())
-        .unique()
-        .collect();
+    let mut paths: Vec<&str> = Vec::new();
+    for setting in candidates.iter().flat_map(|candidate| &candidate.settings) {
+        if !paths.contains(&setting.name.as_str()) {
+            paths.push(&setting.name);
+        }
+    }
     let heads = headings(&paths);
     let mut columns = named_columns(
         &candidates,
         question.answers.len() > 1,
         room_beside(&values),
-        &|path| {
-            let at = paths.iter().position(|other| *other == path);
-            at.map_or_else(|| path.to_owned(), |at| heads[at].clone())
+        &|path| match paths.iter().position(|other| *other == path) {
+            Some(at) => heads[at].clone(),
+            None => path.to_owned(),
         },
     );
     let first = columns.len();
@@ -117,6 +150,7 @@ fn table(plan: &PlanRecord, question: &Question) -> String {
     text
 }
 
+/// Whether a plan chose a candidate.
 fn is_best(candidate: &Candidate) -> bool {
     candidate.standing == CandidateStatus::Best
 }
@@ -141,102 +175,128 @@ fn short(path: &str) -> &str {
 /// The headings of settings with these paths: the entry of a list alone, such as a partition or a step, where one
 /// setting of each is searched. Further entries of a list have their numbers: `partitions[0]`, `[1]`, `[2]`.
 pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
-    let entry = |path: &str| {
-        let path = short(path);
-        let end = path.rfind("].").map(|end| end + 1)?;
-        let start = path[..end].rfind('.').map_or(0, |dot| dot + 1);
-        Some(path[start..end].to_owned())
-    };
-    let heading = |path: &&str| {
-        let alike = paths
-            .iter()
-            .filter(|other| entry(other) == entry(path))
-            .count();
-        entry(path)
-            .filter(|_| alike == 1)
-            .unwrap_or_else(|| short(path).to_owned())
-    };
-    let headings: Vec<String> = paths.iter().map(heading).collect();
-    let list = |heading: &str| Some(heading.strip_suffix(']')?.rsplit_once('[')?.0.to_owned());
-    let of_known = |at: usize| {
-        let own = list(&headings[at])
-            .filter(|_| at > 0 && list(&headings[at]) == list(&headings[at - 1]));
-        own.map_or_else(
-            || headings[at].clone(),
-            |own| headings[at][own.len()..].to_owned(),
-        )
-    };
-    (0..headings.len()).map(of_known).collect()
+    let entries: Vec<Option<&str>> = paths.iter().map(|path| entry_of(path)).collect();
+    let mut headings: Vec<&str> = Vec::new();
+    for (path, entry) in paths.iter().zip(&entries) {
+        let alike = entries.iter().filter(|other| *other == entry).count();
+        headings.push(match entry {
+            Some(entry) if alike == 1 => entry,
+            _ => short(path),
+        });
+    }
+    let mut texts: Vec<String> = Vec::new();
+    for (at, heading) in headings.iter().enumerate() {
+        let list = list_of(heading);
+        let is_further = at > 0 && list == list_of(headings[at - 1]);
+        texts.push(match list {
+            Some(list) if is_further => heading[list.len()..].to_owned(),
+            _ => (*heading).to_owned(),
+        });
+    }
+    texts
+}
+
+/// The entry of a list that a path leads to: `partitions[0]`. `None`: it leads to none.
+fn entry_of(path: &str) -> Option<&str> {
+    let path = short(path);
+    let end = path.rfind("].")? + 1;
+    let start = path[..end].rfind('.').map_or(0, |dot| dot + 1);
+    Some(&path[start..end])
+}
+
+/// The name of the list of an entry: `partitions` of `partitions[0]`. `None`: it is no entry.
+fn list_of(heading: &str) -> Option<&str> {
+    let (list, _) = heading.strip_suffix(']')?.rsplit_once('[')?;
+    Some(list)
 }
 
 /// The distance of each present setting from the front.
 fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
-    let own = question
-        .candidates
-        .iter()
-        .filter_map(|candidate| Some((candidate, candidate.front?)));
-    let sentence = |(candidate, place): (&Candidate, FrontPlace)| {
-        let whose = format!("The present setting of {}", candidate.strategy);
-        let Some(took) = place.time else {
-            return format!("{whose} does not finish in every run.\n");
+    let mut text = String::new();
+    for candidate in &question.candidates {
+        let Some(place) = candidate.front else {
+            continue;
         };
-        if place.is_optimal {
-            return format!("{whose} is on the front.\n");
+        if place.is_present {
+            text.push_str(&present_setting(plan, question, candidate, place, width));
         }
-        let better: Vec<(&Candidate, FrontPlace)> = placed(question)
-            .filter(|(_, other)| {
-                other.is_optimal && is_at_most(other.time.unwrap_or(f64::INFINITY), took)
-            })
-            .filter(|(_, other)| {
-                is_at_most(other.load, place.load) && is_at_most(other.exposure, place.exposure)
-            })
-            .collect();
-        let most = |of: &dyn Fn(&FrontPlace) -> f64, own: f64| {
-            let saves = |other: &FrontPlace| {
-                if own > 0.0 {
-                    1.0 - of(other) / own
-                } else {
-                    0.0
-                }
-            };
-            let found = better
-                .iter()
-                .max_by(|(_, a), (_, b)| saves(a).total_cmp(&saves(b)))?;
-            let share = saves(&found.1);
-            (share >= 0.01).then(|| (name(found.0), percent((share * 100.0).round() / 100.0)))
-        };
-        let saved = [
-            (
-                most(&|other| other.time.unwrap_or(f64::INFINITY), took),
-                "time".to_owned(),
-            ),
-            (
-                most(&|other| other.load, place.load),
-                load_name(plan).to_owned(),
-            ),
-            (
-                most(&|other| other.exposure, place.exposure),
-                "exposure".to_owned(),
-            ),
-        ];
-        let lines: Vec<String> = saved
-            .into_iter()
-            .filter_map(|(found, what)| {
-                found.map(|(name, share)| format!("- {share} less {what}: {name}."))
-            })
-            .collect();
-        let head = match lines.is_empty() {
-            true => format!("{whose} is as good as a setting on the front."),
-            false => format!("{whose} is not on the front. Without more time, load or exposure:"),
-        };
-        std::iter::once(head)
-            .chain(lines)
-            .map(|line| wrapped(&line, width, "    "))
-            .collect()
+    }
+    text
+}
+
+/// The distance of a present setting from the front.
+fn present_setting(
+    plan: &PlanRecord,
+    question: &Question,
+    candidate: &Candidate,
+    place: FrontPlace,
+    width: usize,
+) -> String {
+    let whose = format!("The present setting of {}", candidate.strategy);
+    let Some(took) = place.time else {
+        return format!("{whose} does not finish in every run.\n");
     };
-    own.filter(|(_, place)| place.is_present)
-        .map(sentence)
-        .collect()
+    if place.is_optimal {
+        return format!("{whose} is on the front.\n");
+    }
+    let mut better = placed(question);
+    better.retain(|other| other.place.is_optimal && other.is_at_most(took, &place));
+    let savings = [
+        Saving::of(&better, "time", took, |other| other.time_s),
+        Saving::of(&better, load_name(plan), place.load, |other| {
+            other.place.load
+        }),
+        Saving::of(&better, "exposure", place.exposure, |other| {
+            other.place.exposure
+        }),
+    ];
+    let mut lines: Vec<String> = Vec::new();
+    for Saving { what, share, name } in savings.into_iter().flatten() {
+        lines.push(format!("- {share} less {what}: {name}."));
+    }
+    let head = if lines.is_empty() {
+        format!("{whose} is as good as a setting on the front.")
+    } else {
+        format!("{whose} is not on the front. Without more time, load or exposure:")
+    };
+    let mut text = wrapped(&head, width, "    ");
+    for line in lines {
+        text.push_str(&wrapped(&line, width, "    "));
+    }
+    text
+}
+
+/// The most that a setting on the front saves of a quantity.
+struct Saving<'p> {
+    what: &'p str,
+    share: String,
+    /// The setting that saves it.
+    name: String,
+}
+
+impl<'p> Saving<'p> {
+    /// The greatest saving against `own`; of equals, the last. `None` for less than 1%.
+    fn of(
+        better: &[PlacedSetting<'_>],
+        what: &'p str,
+        own: f64,
+        value: fn(&PlacedSetting<'_>) -> f64,
+    ) -> Option<Self> {
+        let share = |other: &PlacedSetting<'_>| {
+            if own > 0.0 {
+                1.0 - value(other) / own
+            } else {
+                0.0
+            }
+        };
+        let found = better.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+        let share = share(found);
+        (share >= 0.01).then(|| Self {
+            what,
+            share: percent((share * 100.0).round() / 100.0),
+            name: name(found.candidate),
+        })
+    }
 }
 
 /// At most as large, where values within 1% are equal.

@@ -40,31 +40,29 @@ impl TextColumn {
             .iter()
             .map(|variant| format!("{}/{}", variant.finished(), variant.runs.len()))
             .collect();
-        let is_shared = counts.len() > 1 && counts.windows(2).all(|pair| pair[0] == pair[1]);
-        let text = || format!("{} runs complete", counts[0]);
+        let is_shared = counts.len() > 1 && counts.iter().all_equal();
         let shared = is_shared.then(|| SharedPhrase {
-            text: text(),
+            text: format!("{} runs complete", counts[0]),
             is_of_every_run: true,
         });
         if variants.iter().all(VariantResults::is_whole) {
-            let cells = counts.into_iter().map(|count| vec![count]).collect();
-            return Self::aligned("done", ["", "done"].map(str::to_owned), cells, 0, shared);
+            let cells: Vec<Vec<String>> = counts.into_iter().map(|count| vec![count]).collect();
+            let heading = ["", "done"].map(str::to_owned);
+            return Self::aligned("done", heading, &cells, 0, shared);
         }
-        let cells = counts.into_iter().zip(variants).map(|(count, variant)| {
-            let interval = variant
-                .finishing_share()
-                .map_or_else(String::new, |share| format!("[{}]", percents(share)));
-            vec![count, String::new(), interval]
-        });
-        Self::aligned(
-            "done",
-            ["done", "[95% CI]"].map(str::to_owned),
-            cells.collect(),
-            0,
-            shared,
-        )
+        let mut cells = Vec::new();
+        for (count, variant) in counts.into_iter().zip(variants) {
+            let interval = match variant.finishing_share() {
+                Some(share) => format!("[{}]", percents(share)),
+                None => String::new(),
+            };
+            cells.push(vec![count, String::new(), interval]);
+        }
+        let heading = ["done", "[95% CI]"].map(str::to_owned);
+        Self::aligned("done", heading, &cells, 0, shared)
     }
 
+    /// A measure of each variant.
     fn of(filled: &FilledColumn<'_>, variants: usize) -> Self {
         let column = filled.column;
         let missing = if column.measure == READY_TIME {
@@ -72,15 +70,17 @@ impl TextColumn {
         } else {
             "–"
         };
-        let cells = (0..variants).map(|at| match filled.cell(at) {
-            None => vec![missing.to_owned()],
-            Some(cell) => [
-                cell.number,
-                cell.unit.to_owned(),
-                cell.range.unwrap_or_default(),
-            ]
-            .into(),
-        });
+        let mut cells: Vec<Vec<String>> = Vec::new();
+        for at in 0..variants {
+            cells.push(match filled.cell(at) {
+                None => vec![missing.to_owned()],
+                Some(cell) => vec![
+                    cell.number,
+                    cell.unit.to_owned(),
+                    cell.range.unwrap_or_default(),
+                ],
+            });
+        }
         let unit = filled.heading_unit();
         // Two words without a unit go on two lines, so that the column is narrow.
         let heading = match (unit.is_empty(), column.heading.split_once(' ')) {
@@ -93,48 +93,25 @@ impl TextColumn {
         } else {
             None
         };
-        Self::aligned(
-            column.heading,
-            heading,
-            cells.collect(),
-            column.rank,
-            shared,
-        )
+        Self::aligned(column.heading, heading, &cells, column.rank, shared)
     }
 
     /// Aligns the parts of the cells below each other: numbers at the right, units and ranges at the left.
     fn aligned(
         name: &'static str,
         heading: [String; 2],
-        cells: Vec<Vec<String>>,
+        cells: &[Vec<String>],
         rank: u32,
         shared: Option<SharedPhrase>,
     ) -> Self {
-        let parts_at = |at: usize| {
-            cells
-                .iter()
-                .filter(|parts| parts.len() > 1)
-                .filter_map(move |parts| parts.get(at))
-        };
-        let widths = [0, 1, 2].map(|at| parts_at(at).map(|part| letters(part)).max().unwrap_or(0));
-        let text = |parts: Vec<String>| match parts.as_slice() {
-            [number, others @ ..] if !others.is_empty() => {
-                let mut text = format!("{number:>width$}", width = widths[0]);
-                for (part, &width) in others
-                    .iter()
-                    .zip(&widths[1..])
-                    .filter(|(_, width)| **width > 0)
-                {
-                    text.push_str(&format!(" {part:<width$}"));
-                }
-                text
+        let mut widths = [0; 3];
+        for parts in cells.iter().filter(|parts| parts.len() > 1) {
+            for (width, part) in widths.iter_mut().zip(parts) {
+                *width = letters(part).max(*width);
             }
-            _ => parts.concat(),
-        };
-        let texts: Vec<String> = heading
-            .into_iter()
-            .chain(cells.into_iter().map(text))
-            .collect();
+        }
+        let mut texts: Vec<String> = heading.into();
+        texts.extend(cells.iter().map(|parts| aligned_cell(parts, widths)));
         let width = texts.iter().map(|text| letters(text)).max().unwrap_or(0);
         Self {
             name,
@@ -144,9 +121,28 @@ impl TextColumn {
         }
     }
 
+    /// The width of all its lines.
     fn width(&self) -> usize {
         letters(&self.lines[0])
     }
+}
+
+/// The parts of a cell in their widths: the number at the right, the others at the left, those without width left out.
+/// A cell of one part is as it is.
+fn aligned_cell(parts: &[String], widths: [usize; 3]) -> String {
+    let [number, others @ ..] = parts else {
+        return String::new();
+    };
+    if others.is_empty() {
+        return number.clone();
+    }
+    let mut text = format!("{number:>width$}", width = widths[0]);
+    for (part, &width) in others.iter().zip(&widths[1..]) {
+        if width > 0 {
+            text.push_str(&format!(" {part:<width$}"));
+        }
+    }
+    text
 }
 
 /// The answer and the comparison table as plain text, no line wider than `width` characters where possible. To that
@@ -158,11 +154,9 @@ pub fn table(results: &Results, width: usize) -> String {
     let variants = results.variants();
     let filled = FilledColumn::all(&variants);
     let mut columns = vec![TextColumn::done(&variants)];
-    columns.extend(
-        filled
-            .iter()
-            .map(|column| TextColumn::of(column, variants.len())),
-    );
+    for column in &filled {
+        columns.push(TextColumn::of(column, variants.len()));
+    }
     let mut names = Names::of(&variants);
     let Fitted { shared, left_out } = fit(&mut names, &mut columns, width);
     let groups = groups::groups(&variants);
@@ -174,11 +168,10 @@ pub fn table(results: &Results, width: usize) -> String {
     );
     let mut text = answered(&found, width);
     for (line, mut row) in names.lines().into_iter().enumerate() {
-        row.extend(
-            columns
-                .iter()
-                .flat_map(|column| ["  ", &column.lines[line]]),
-        );
+        for column in &columns {
+            row.push_str("  ");
+            row.push_str(&column.lines[line]);
+        }
         if !row.trim().is_empty() {
             text.push_str(row.trim_end());
             text.push('\n');
@@ -186,24 +179,7 @@ pub fn table(results: &Results, width: usize) -> String {
     }
     text.push('\n');
     text.push_str(&paragraph(&identical(&shared), width));
-    let mut notes = "Medians with p5–p95 across runs. Pulls include unpacking.".to_owned();
-    if variants.iter().any(|variant| !variant.is_whole()) {
-        notes.push_str(" An unfinished run is later than every finished one.");
-    }
-    if variants.iter().any(|variant| !variant.reach().is_whole()) {
-        let target = target_of(&results.provenance.variants);
-        notes.push_str(&format!(
-            " A run is complete when all reachable {target}s are ready."
-        ));
-    }
-    notes.extend(names.note().map(|note| format!(" {note}.")));
-    if let Some(run) = results.displayed() {
-        notes.push_str(&format!(
-            " Charts show replicate {} of every variant: {}.",
-            run.replicate,
-            run.conditions()
-        ));
-    }
+    let mut notes = notes_of(results, &variants, &names);
     if !left_out.is_empty() {
         notes.push_str(&format!(
             " Left out for lack of room: {}; see summary.csv.",
@@ -221,6 +197,31 @@ pub fn table(results: &Results, width: usize) -> String {
         text.push_str(&format!("Reproduce: {}\n", results.provenance.command));
     }
     text
+}
+
+/// How to read the table.
+fn notes_of(results: &Results, variants: &[VariantResults<'_>], names: &Names) -> String {
+    let mut notes = "Medians with p5–p95 across runs. Pulls include unpacking.".to_owned();
+    if variants.iter().any(|variant| !variant.is_whole()) {
+        notes.push_str(" An unfinished run is later than every finished one.");
+    }
+    if variants.iter().any(|variant| !variant.reach().is_whole()) {
+        let target = target_of(&results.provenance.variants);
+        notes.push_str(&format!(
+            " A run is complete when all reachable {target}s are ready."
+        ));
+    }
+    if let Some(note) = names.note() {
+        notes.push_str(&format!(" {note}."));
+    }
+    if let Some(run) = results.displayed() {
+        notes.push_str(&format!(
+            " Charts show replicate {} of every variant: {}.",
+            run.replicate,
+            run.conditions()
+        ));
+    }
+    notes
 }
 
 /// The answer, as the page has it, and an empty line. Of many comparisons, the sentence for all of them.
@@ -256,20 +257,8 @@ struct Fitted {
 
 /// Shortens names and leaves out columns until a line fits.
 fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Fitted {
-    let total = |names: &Names, columns: &[TextColumn]| {
-        names.width()
-            + columns
-                .iter()
-                .map(|column| 2 + column.width())
-                .sum::<usize>()
-    };
-    let least_important = |columns: &[TextColumn], may: fn(&TextColumn) -> bool| {
-        (0..columns.len())
-            .filter(|&at| may(&columns[at]))
-            .max_by_key(|&at| columns[at].rank)
-    };
     let mut fitted = Fitted::default();
-    while total(names, columns) > width {
+    while line_width(names, columns) > width {
         if let Some(at) = least_important(columns, |column| column.shared.is_some()) {
             fitted.shared.extend(columns.remove(at).shared);
         } else if names.shorten() {
@@ -283,58 +272,70 @@ fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Fitted
     fitted
 }
 
+/// The width of a line with these names and columns.
+fn line_width(names: &Names, columns: &[TextColumn]) -> usize {
+    let columns = columns.iter().map(|column| 2 + column.width());
+    names.width() + columns.sum::<usize>()
+}
+
+/// The least important of the columns that may go.
+fn least_important(columns: &[TextColumn], may_go: fn(&TextColumn) -> bool) -> Option<usize> {
+    (0..columns.len())
+        .filter(|&at| may_go(&columns[at]))
+        .max_by_key(|&at| columns[at].rank)
+}
+
 /// `4 of 20 runs stalled, blocked by maxUnavailable`, or with several ends `6 of 20 runs are incomplete: 4 stalled, …`.
 fn ends(variant: &VariantResults<'_>) -> Option<String> {
-    let ends = variant.ends();
-    let end = |runs: &Vec<&RunRow>| {
-        let run = runs[0];
-        let held = if runs
-            .iter()
-            .all(|other| other.held_detail == run.held_detail)
-        {
-            run.held()
-        } else {
-            run.held_by.clone()
-        };
-        let rule = if held.is_empty() {
-            String::new()
-        } else {
-            format!(", blocked by {held}")
-        };
-        format!("{}{rule}", ended(run.outcome))
-    };
     let missing = variant.runs.len() - variant.finished();
     let runs = counted(variant.runs.len(), "run");
-    match ends.as_slice() {
+    match variant.ends().as_slice() {
         [] => None,
-        [all] => Some(format!("{missing} of {runs} {}", end(all))),
+        [all] => Some(format!("{missing} of {runs} {}", end_in_words(all))),
         several => {
             let each = several
                 .iter()
-                .map(|runs| format!("{} {}", runs.len(), end(runs)))
+                .map(|runs| format!("{} {}", runs.len(), end_in_words(runs)))
                 .join("; ");
             Some(format!("{missing} of {runs} did not complete: {each}"))
         }
     }
 }
 
+/// How these runs ended, with the detail of the rule that blocks them where it is the same.
+fn end_in_words(runs: &[&RunRow]) -> String {
+    let run = runs[0];
+    let mut details = runs.iter().map(|run| &run.held_detail);
+    let held = if details.all_equal() {
+        run.held()
+    } else {
+        run.held_by.clone()
+    };
+    let rule = if held.is_empty() {
+        String::new()
+    } else {
+        format!(", blocked by {held}")
+    };
+    format!("{}{rule}", ended(run.outcome))
+}
+
 /// A line for each variant with unfinished runs: how many, and why.
 fn unfinished(variants: &[VariantResults<'_>], width: usize) -> String {
-    let line =
-        |variant: &VariantResults<'_>| Some(format!("{}: {}.", variant.name(), ends(variant)?));
-    let lines: Vec<String> = variants.iter().filter_map(line).collect();
-    let mut text: String = lines
-        .iter()
-        .take(UNFINISHED_MAX)
-        .map(|line| wrapped(line, width, "  "))
-        .collect();
-    if let Some(more) = lines
-        .len()
-        .checked_sub(UNFINISHED_MAX)
-        .filter(|&more| more > 0)
-    {
-        let line = format!("{more} more variants have unfinished runs; see `held_by` in runs.csv.");
-        text.push_str(&wrapped(&line, width, "  "));
+    let mut lines: Vec<String> = Vec::new();
+    for variant in variants {
+        if let Some(ends) = ends(variant) {
+            lines.push(format!("{}: {ends}.", variant.name()));
+        }
     }
-    text
+    let more = lines.len().saturating_sub(UNFINISHED_MAX);
+    lines.truncate(UNFINISHED_MAX);
+    if more > 0 {
+        lines.push(format!(
+            "{more} more variants have unfinished runs; see `held_by` in runs.csv."
+        ));
+    }
+    lines
+        .iter()
+        .map(|line| wrapped(line, width, "  "))
+        .collect()
 }
