@@ -41,8 +41,11 @@ impl Scale {
         above: f64,
         (from, to): (f64, f64),
     ) -> Self {
-        let from_zero = || Self::from_zero(span(values).1 * above, from, to);
-        Self::logarithmic(values, factor, room, from, to).unwrap_or_else(from_zero)
+        if let Some(scale) = Self::logarithmic(values, factor, room, from, to) {
+            return scale;
+        }
+        let (_, high) = span(values);
+        Self::from_zero(high * above, from, to)
     }
 
     /// A scale from zero to the last of these ticks.
@@ -77,22 +80,24 @@ impl Scale {
 
     /// Position of `value`; an infinite one lies at the end.
     pub(super) fn at(&self, value: f64) -> f64 {
-        let value = value.min(self.high);
-        let at = |value: f64| {
-            if self.log {
-                libm::log(value.max(self.low))
-            } else {
-                value
-            }
+        let low = self.measured(self.low);
+        let value = self.measured(value.min(self.high));
+        let share = (value - low) / (self.measured(self.high) - low);
+        let share = if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            0.0
         };
-        let share = (at(value) - at(self.low)) / (at(self.high) - at(self.low));
-        self.from
-            + (self.to - self.from)
-                * if share.is_finite() {
-                    share.clamp(0.0, 1.0)
-                } else {
-                    0.0
-                }
+        self.from + (self.to - self.from) * share
+    }
+
+    /// A value, or its logarithm on a logarithmic scale.
+    fn measured(&self, value: f64) -> f64 {
+        if self.log {
+            libm::log(value.max(self.low))
+        } else {
+            value
+        }
     }
 }
 
@@ -100,22 +105,21 @@ impl Scale {
 fn nice_step(span: f64, most: usize) -> f64 {
     let rough = span / most.max(1) as f64;
     let power = libm::pow(10.0, libm::log10(rough).floor());
-    [1.0, 2.0, 2.5, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|&step| step >= rough * (1.0 - 1e-9))
-        .unwrap_or(10.0 * power)
+    for factor in [1.0, 2.0, 2.5, 5.0, 10.0] {
+        let step = factor * power;
+        if step >= rough * (1.0 - 1e-9) {
+            return step;
+        }
+    }
+    10.0 * power
 }
 
 /// Ticks of values in a unit of this size, with their labels, as ticks of values in the recorded unit.
-pub(super) fn scaled(ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
+pub(super) fn scaled(mut ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
+    for tick in &mut ticks {
+        tick.value *= unit;
+    }
     ticks
-        .into_iter()
-        .map(|tick| AxisTick {
-            value: tick.value * unit,
-            ..tick
-        })
-        .collect()
 }
 
 /// Ticks at these percentages, of a scale of shares.
@@ -131,41 +135,35 @@ pub(super) fn percent_ticks<const N: usize>(percents: [u32; N]) -> Vec<AxisTick>
 /// Ticks of rates from zero to the first one that is not below `max`, with the unit of their labels.
 pub(super) fn rate_ticks(max: f64, most: usize) -> (Vec<AxisTick>, RateUnit) {
     let unit = RateUnit::for_max(max);
-    (
-        scaled(
-            ticks_from_zero(max / unit.bytes_per_s, most, false),
-            unit.bytes_per_s,
-        ),
-        unit,
-    )
+    let ticks = ticks_from_zero(max / unit.bytes_per_s, most, false);
+    (scaled(ticks, unit.bytes_per_s), unit)
 }
 
 /// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values
 /// are.
 pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTick> {
     if max <= 0.0 {
-        return vec![
-            AxisTick {
-                value: 0.0,
-                label: "0".to_owned(),
-            },
-            AxisTick {
-                value: 1.0,
-                label: "1".to_owned(),
-            },
-        ];
+        return every(1.0, 1, 1.0);
     }
     let mut step = nice_step(max, most);
     if whole {
         step = step.max(1.0).ceil();
     }
     let count = (max / step - 1e-9).ceil() as usize;
-    (0..=count)
-        .map(|at| AxisTick {
-            value: at as f64 * step,
-            label: number(at as f64 * step),
-        })
-        .collect()
+    every(step, count, 1.0)
+}
+
+/// A tick at zero and at each of `count` steps, labelled in a unit of this size.
+fn every(step: f64, count: usize, unit: f64) -> Vec<AxisTick> {
+    let mut ticks = Vec::new();
+    for at in 0..=count {
+        let value = at as f64 * step;
+        ticks.push(AxisTick {
+            value,
+            label: number(value / unit),
+        });
+    }
+    ticks
 }
 
 /// Steps that divide units of time as clocks do: the seconds of a unit, and how many of it.
@@ -179,34 +177,35 @@ const TIME_STEPS: [(f64, &[f64]); 4] = [
 /// Ticks of a linear time axis from zero that ends at `span_s`, and the unit of their labels.
 pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) {
     let unit = TimeUnit::for_span(span_s);
-    let rough = span_s / most.max(1) as f64;
-    let mut steps = TIME_STEPS
-        .into_iter()
-        .flat_map(|(unit, steps)| steps.iter().map(move |step| step * unit));
-    let of_clocks = if rough <= 1.0 {
-        None
-    } else {
-        steps.find(|&step| step >= rough)
-    };
-    let step = of_clocks.unwrap_or_else(|| nice_step(span_s, most));
+    let mut step = clock_step(span_s, most);
     // A step that is a fraction of the unit, such as 20 min on an axis of hours, has no short labels: take the unit.
     let fraction = step / unit.seconds;
-    let step = if fraction < 1.0 && ((1.0 / fraction) - (1.0 / fraction).round()).abs() > 1e-9 {
-        unit.seconds
-    } else {
-        step
-    };
-    let step = if (step - unit.seconds / 3.0).abs() < 1e-9 {
-        unit.seconds / 2.0
-    } else {
-        step
-    };
+    if fraction < 1.0 && ((1.0 / fraction) - (1.0 / fraction).round()).abs() > 1e-9 {
+        step = unit.seconds;
+    }
+    if (step - unit.seconds / 3.0).abs() < 1e-9 {
+        step = unit.seconds / 2.0;
+    }
     let count = (span_s / step + 1e-9).floor() as usize;
-    let tick = |at: usize| AxisTick {
-        value: at as f64 * step,
-        label: number(at as f64 * step / unit.seconds),
-    };
-    ((0..=count).map(tick).collect(), unit)
+    (every(step, count, unit.seconds), unit)
+}
+
+/// The shortest step of clocks that cuts a span into at most `most` parts; a nice number of seconds where such steps are
+/// too short, or shorter than a second.
+fn clock_step(span_s: f64, most: usize) -> f64 {
+    let rough = span_s / most.max(1) as f64;
+    if rough <= 1.0 {
+        return nice_step(span_s, most);
+    }
+    for (unit, counts) in TIME_STEPS {
+        for count in counts {
+            let step = count * unit;
+            if step >= rough {
+                return step;
+            }
+        }
+    }
+    nice_step(span_s, most)
 }
 
 /// Places of a logarithmic time axis, the rounder ones first.
@@ -222,16 +221,15 @@ const LOG_TIMES: [&[&str]; 3] = [
 
 /// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
 fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
-    let tick = |label: &&str| {
-        let value = SimDuration::parse(label)
-            .expect("a time with its unit")
-            .as_secs_f64();
-        AxisTick {
-            value,
+    let mut candidates = Vec::new();
+    for label in LOG_TIMES.into_iter().flatten() {
+        let time = SimDuration::parse(label).expect("a time with its unit");
+        candidates.push(AxisTick {
+            value: time.as_secs_f64(),
             label: (*label).to_owned(),
-        }
-    };
-    with_room(LOG_TIMES.iter().copied().flatten().map(tick), scale, apart)
+        });
+    }
+    with_room(candidates, scale, apart)
 }
 
 /// Ticks of a time axis, and their unit: `None` for a logarithmic one, whose ticks are `apart` pixels from each other
@@ -252,10 +250,11 @@ pub(super) fn ticks_of_time(
     (linear, log): (&str, &str),
 ) -> (Vec<AxisTick>, String) {
     let (ticks, unit) = ticks_and_unit(scale, apart, most);
-    (
-        ticks,
-        unit.map_or_else(|| log.to_owned(), |unit| linear.replace("{}", unit.long)),
-    )
+    let title = match unit {
+        Some(unit) => linear.replace("{}", unit.long),
+        None => log.to_owned(),
+    };
+    (ticks, title)
 }
 
 /// The ticks of a time axis of a small panel: the last label of a linear one carries the unit.
@@ -269,35 +268,26 @@ pub(super) fn ticks_of_short_time(scale: &Scale, apart: f64, most: usize) -> Vec
 
 /// Ticks of a logarithmic axis of counts: powers of ten, with multiples of 3, 2 and 5 where there is room.
 pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
-    let values = [1.0, 3.0, 2.0, 5.0]
-        .into_iter()
-        .flat_map(|factor| (-3..13).map(move |power| factor * libm::pow(10.0, f64::from(power))));
-    with_room(
-        values.map(|value| AxisTick {
-            value,
-            label: number(value),
-        }),
-        scale,
-        apart,
-    )
+    let mut candidates = Vec::new();
+    for factor in [1.0, 3.0, 2.0, 5.0] {
+        for power in -3..13 {
+            let value = factor * libm::pow(10.0, f64::from(power));
+            let label = number(value);
+            candidates.push(AxisTick { value, label });
+        }
+    }
+    with_room(candidates, scale, apart)
 }
 
 /// Those ticks on the axis that leave `apart` pixels to the ones before them, in the order of their values.
-fn with_room(
-    candidates: impl Iterator<Item = AxisTick>,
-    scale: &Scale,
-    apart: f64,
-) -> Vec<AxisTick> {
+fn with_room(candidates: Vec<AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let mut ticks: Vec<AxisTick> = Vec::new();
     for tick in candidates {
         let on_axis =
             tick.value >= scale.low * (1.0 - 1e-9) && tick.value <= scale.high * (1.0 + 1e-9);
         let place = scale.at(tick.value);
-        if on_axis
-            && ticks
-                .iter()
-                .all(|other| (scale.at(other.value) - place).abs() >= apart)
-        {
+        let is_apart = |other: &AxisTick| (scale.at(other.value) - place).abs() >= apart;
+        if on_axis && ticks.iter().all(is_apart) {
             ticks.push(tick);
         }
     }
@@ -336,12 +326,16 @@ pub(super) fn staircase(
     x: &Scale,
     y: &Scale,
 ) -> Vec<(f64, f64)> {
-    let mut before = 0.0;
-    points
-        .flat_map(|(at, value)| {
-            [std::mem::replace(&mut before, value), value].map(|y_at| (x.at(at), y.at(y_at)))
-        })
-        .collect()
+    let mut before = y.at(0.0);
+    let mut corners = Vec::new();
+    for (at, value) in points {
+        let at = x.at(at);
+        let after = y.at(value);
+        corners.push((at, before));
+        corners.push((at, after));
+        before = after;
+    }
+    corners
 }
 
 /// The least and the greatest; zeros without values.
@@ -355,21 +349,26 @@ pub(super) fn span(values: &[f64]) -> (f64, f64) {
 /// last one in it. Plain thinning would lose peaks. `points` are in pixels and run to the right.
 pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     let mut thin: Vec<(f64, f64)> = Vec::new();
-    let column = |point: &(f64, f64)| (point.0 * per_px).floor() as i64;
-    for group in points.chunk_by(|a, b| column(a) == column(b)) {
+    for group in points.chunk_by(|a, b| pixel(a, per_px) == pixel(b, per_px)) {
         if group.len() <= 4 {
             thin.extend_from_slice(group);
             continue;
         }
-        let extremes = group
-            .iter()
-            .position_minmax_by(|a, b| a.1.total_cmp(&b.1))
-            .into_option();
+        let heights = group.iter().map(|(_, y)| *y);
+        let extremes = heights.position_minmax_by(f64::total_cmp).into_option();
         let (lowest, highest) = extremes.expect("a group is not empty");
-        let kept = [0, lowest.min(highest), lowest.max(highest), group.len() - 1];
-        thin.extend(kept.into_iter().dedup().map(|at| group[at]));
+        let mut kept = vec![0, lowest.min(highest), lowest.max(highest), group.len() - 1];
+        kept.dedup();
+        for at in kept {
+            thin.push(group[at]);
+        }
     }
     thin
+}
+
+/// The pixel that a point is in.
+fn pixel((x, _): &(f64, f64), per_px: f64) -> i64 {
+    (x * per_px).floor() as i64
 }
 
 /// A curve that swings too often for a line: its highest, lowest and mean place in columns of pixels.
@@ -387,23 +386,32 @@ const SWING: f64 = 0.25;
 /// A line with more turns than this in a column of the curve's width, on average, is ink without a shape.
 const TURNS: f64 = 1.5;
 
-/// The level parts of a curve of steps, cut to a column: height and width.
-fn levels(points: &[(f64, f64)], from: f64, to: f64) -> Vec<(f64, f64)> {
-    let widths = points
-        .windows(2)
-        .map(|pair| (pair[0].1, pair[1].0.min(to) - pair[0].0.max(from)));
-    widths.filter(|(_, width)| *width > 0.0).collect()
+/// A level part of a curve of steps.
+struct LevelPart {
+    y: f64,
+    width: f64,
+}
+
+/// The level parts of a curve of steps, cut to a column.
+fn levels(points: &[(f64, f64)], from: f64, to: f64) -> Vec<LevelPart> {
+    let mut levels = Vec::new();
+    for pair in points.windows(2) {
+        let [(start, y), (end, _)] = [pair[0], pair[1]];
+        let width = end.min(to) - start.max(from);
+        if width > 0.0 {
+            levels.push(LevelPart { y, width });
+        }
+    }
+    levels
 }
 
 /// The envelope of a step line that runs to the right, in pixels. `None` where a line shows it better.
 pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
-    let (first, last) = (points.first()?, points.last()?);
-    let (top, bottom) = points
-        .iter()
-        .map(|point| point.1)
-        .minmax_by(f64::total_cmp)
-        .into_option()?;
-    let columns = ((last.0 - first.0) / COLUMN).ceil().max(1.0) as usize;
+    let (first, _) = *points.first()?;
+    let (last, _) = *points.last()?;
+    let heights = points.iter().map(|(_, y)| *y);
+    let (top, bottom) = heights.minmax_by(f64::total_cmp).into_option()?;
+    let columns = ((last - first) / COLUMN).ceil().max(1.0) as usize;
     if (turns(points, SWING * (bottom - top)) as f64) <= TURNS * columns as f64 {
         return None;
     }
@@ -413,22 +421,20 @@ pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
         mean: Vec::new(),
     };
     for column in 0..columns {
-        let (from, to) = (
-            first.0 + COLUMN * column as f64,
-            first.0 + COLUMN * (column + 1) as f64,
-        );
+        let from = first + COLUMN * column as f64;
+        let to = first + COLUMN * (column + 1) as f64;
         let levels = levels(points, from, to);
-        let width: f64 = levels.iter().map(|(_, width)| width).sum();
-        let Some((high, low)) = levels
-            .iter()
-            .map(|(y, _)| *y)
-            .minmax_by(f64::total_cmp)
-            .into_option()
-        else {
+        let heights = levels.iter().map(|level| level.y);
+        let Some((high, low)) = heights.minmax_by(f64::total_cmp).into_option() else {
             continue;
         };
-        let mean = levels.iter().map(|(y, width)| y * width).sum::<f64>() / width;
-        let end = to.min(last.0);
+        let width: f64 = levels.iter().map(|level| level.width).sum();
+        let mean = levels
+            .iter()
+            .map(|level| level.y * level.width)
+            .sum::<f64>()
+            / width;
+        let end = to.min(last);
         for (edge, y) in [(&mut envelope.upper, high), (&mut envelope.lower, low)] {
             edge.extend([(from, y), (end, y)]);
         }
@@ -441,7 +447,8 @@ pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
 fn turns(points: &[(f64, f64)], least: f64) -> usize {
     let mut turns = 0;
     // The end of the current swing, and its direction.
-    let (mut end, mut up) = (points[0].1, None);
+    let (_, mut end) = points[0];
+    let mut up = None;
     for &(_, y) in points {
         let away = y - end;
         match up {

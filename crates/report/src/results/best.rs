@@ -68,33 +68,36 @@ pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<Comparis
         .collect();
     let mut rows = Vec::new();
     for group in compared(&settings).iter().filter(|group| group.len() > 1) {
-        let runs = |at: &usize| {
-            variants[*at]
-                .runs
-                .iter()
-                .map(|run| &run.run)
-                .collect::<Vec<&RunRow>>()
-        };
-        let runs: Vec<Vec<&RunRow>> = group.iter().map(runs).collect();
+        let mut runs: Vec<Vec<&RunRow>> = Vec::new();
+        for &at in group {
+            runs.push(variants[at].runs.iter().map(|run| &run.run).collect());
+        }
         for name in COMPARED {
             let measure = MEASURES
                 .iter()
                 .find(|measure| measure.name == name)
                 .expect("a column of the table");
             let (pairs, found) = contenders(&runs, measure.of, seed);
-            rows.extend(group.iter().zip(found).map(|(&at, found)| ComparisonRow {
-                variant: variants[at].variant.clone(),
-                strategy: variants[at].strategy.clone(),
-                setting: variants[at].setting.clone(),
-                measure: measure.name.to_owned(),
-                unit: measure.unit.to_owned(),
-                compared: group.len() as u64,
-                pairs: pairs as u64,
-                may_be_best: found.is_some_and(|found| found.may_be_best),
-                behind: found.map(|found| found.behind.estimate),
-                behind_low: found.map(|found| found.behind.low),
-                behind_high: found.map(|found| found.behind.high),
-            }));
+            for (&at, found) in group.iter().zip(found) {
+                let variant = variants[at];
+                let mut row = ComparisonRow {
+                    variant: variant.variant.clone(),
+                    strategy: variant.strategy.clone(),
+                    setting: variant.setting.clone(),
+                    measure: measure.name.to_owned(),
+                    unit: measure.unit.to_owned(),
+                    compared: group.len() as u64,
+                    pairs: pairs as u64,
+                    ..ComparisonRow::default()
+                };
+                if let Some(found) = found {
+                    row.may_be_best = found.may_be_best;
+                    row.behind = Some(found.behind.estimate);
+                    row.behind_low = Some(found.behind.low);
+                    row.behind_high = Some(found.behind.high);
+                }
+                rows.push(row);
+            }
         }
     }
     rows

@@ -153,65 +153,35 @@ impl Limit {
 
     /// Reads what follows `P(`.
     fn parse_chance(rest: &str) -> Result<Self, MeasureError> {
-        let error = |message: String| MeasureError {
-            message,
-            help: "write e.g. `P(bad_release_exposure <= 20%) >= 95%`".to_owned(),
+        let Some((inner, demand)) = rest.rsplit_once(')') else {
+            return Err(invalid_chance("`P(` has no `)`".to_owned()));
         };
-        let (inner, demand) = rest
-            .rsplit_once(')')
-            .ok_or_else(|| error("`P(` has no `)`".to_owned()))?;
         let limit = Self::parse_limit(inner)?;
         if limit.over != Statistic::Every {
-            return Err(error(format!("`{limit}` is not a limit on single runs")));
+            return Err(invalid_chance(format!(
+                "`{limit}` is not a limit on single runs"
+            )));
         }
         let (demand, confidence) = match demand.split_once(" with ") {
-            Some((demand, text)) => {
-                let share = text
-                    .trim()
-                    .strip_suffix("confidence")
-                    .and_then(|text| Share::parse(text.trim()).ok());
-                let share = share
-                    .map(Share::get)
-                    .filter(|share| (0.5..1.0).contains(share));
-                let invalid = || {
-                    error(format!(
-                        "invalid confidence `{}`: use 50% to below 100%",
-                        text.trim()
-                    ))
-                };
-                (demand.trim(), share.ok_or_else(invalid)?)
-            }
+            Some((demand, text)) => (demand.trim(), parse_confidence(text)?),
             None => (demand.trim(), CONFIDENCE),
         };
-        let at = demand
-            .find(|c: char| !"<>=!".contains(c))
-            .unwrap_or(demand.len());
-        let (operator, value) = (&demand[..at], demand[at..].trim());
-        let share = Share::parse(value)
-            .map_err(|problem| error(problem.to_string()))?
-            .get();
+        let (operator, value) = split_operator(demand);
+        let share = match Share::parse(value) {
+            Ok(share) => share.get(),
+            Err(problem) => return Err(invalid_chance(problem.to_string())),
+        };
         let (allowed, at_least) = match operator {
             ">=" => (limit.allowed, share),
-            "<=" => {
-                let is_rest = |allowed: &[Ordering]| {
-                    [Less, Equal, Greater]
-                        .iter()
-                        .all(|order| allowed.contains(order) != limit.allows(*order))
-                };
-                let rest = COMPARISONS.iter().find(|(_, allowed)| is_rest(allowed));
-                (
-                    rest.expect("every comparison has an opposite").1,
-                    1.0 - share,
-                )
-            }
+            "<=" => (opposite(limit.allowed), 1.0 - share),
             _ => {
-                return Err(error(format!(
+                return Err(invalid_chance(format!(
                     "a share of all runs is compared with >= or <=, not `{operator}`"
                 )));
             }
         };
         if at_least <= 0.0 || at_least >= 1.0 {
-            return Err(error(format!(
+            return Err(invalid_chance(format!(
                 "a share of all runs must be between 0% and 100%, not {value}"
             )));
         }
@@ -232,36 +202,28 @@ impl Limit {
         })
     }
 
+    /// Reads a limit on single runs or on a statistic.
     fn parse_limit(written: &str) -> Result<Self, MeasureError> {
-        let error = |message: String, help: &str| MeasureError {
-            message,
-            help: help.to_owned(),
+        let Some(at) = written.find(['<', '>', '=', '!']) else {
+            return Err(MeasureError {
+                message: format!("`{written}` has no comparison"),
+                help: "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`"
+                    .to_owned(),
+            });
         };
-        let at = written.find(['<', '>', '=', '!']).ok_or_else(|| {
-            let help = "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`";
-            error(format!("`{written}` has no comparison"), help)
-        })?;
-        let (name, rest) = (written[..at].trim(), &written[at..]);
-        let (operator, value) = rest.split_at(
-            rest.find(|c: char| !"<>=!".contains(c))
-                .unwrap_or(rest.len()),
-        );
-        let value = value.trim();
-        let (_, allowed) = COMPARISONS
-            .iter()
-            .find(|(known, _)| *known == operator)
-            .ok_or_else(|| {
-                error(
-                    format!("invalid comparison `{operator}`"),
-                    "use <, <=, >, >=, == or !=",
-                )
-            })?;
+        let name = written[..at].trim();
+        let (operator, value) = split_operator(&written[at..]);
+        let comparison = COMPARISONS.iter().find(|(known, _)| *known == operator);
+        let Some((_, allowed)) = comparison else {
+            return Err(MeasureError {
+                message: format!("invalid comparison `{operator}`"),
+                help: "use <, <=, >, >=, == or !=".to_owned(),
+            });
+        };
         let (measure, over) = find(name)?;
-        let bound = Bound::parse(value, measure).map_err(|message| {
-            error(
-                message,
-                &format!("`{name}` is in {}", unit_in_words(measure)),
-            )
+        let bound = Bound::parse(value, measure).map_err(|message| MeasureError {
+            message,
+            help: format!("`{name}` is in {}", unit_in_words(measure)),
         })?;
         let text = format!("{name} {operator} {value}");
         Ok(Self {
@@ -286,47 +248,41 @@ impl Limit {
     /// Without runs.
     #[must_use]
     pub fn judge(&self, runs: &[impl Borrow<RunRow>]) -> Verdict {
-        let bound = |at: usize| self.bound.of(runs[at].borrow());
-        let values = runs
-            .iter()
-            .map(|run| (self.measure.of)(run.borrow()).unwrap_or(f64::INFINITY));
-        let values: Vec<f64> = values.collect();
-        let beyond: Vec<usize> = (0..runs.len())
-            .filter(|&at| !self.holds(values[at], bound(at)))
-            .collect();
-        let bound = bound(0);
-        let share = self
-            .chance
-            .map(|chance| chance.judge(runs.len() - beyond.len(), runs.len()));
-        let (holds, value) = match self.over {
-            Statistic::Every => {
-                let worst = |at: &usize, other: &usize| {
-                    let distance = |at: usize| (values[at] - bound).abs();
-                    distance(*at)
-                        .total_cmp(&distance(*other))
-                        .then(other.cmp(at))
-                };
-                let shown = beyond
-                    .iter()
-                    .copied()
-                    .max_by(worst)
-                    .unwrap_or_else(|| self.nearest(&values));
-                (beyond.is_empty(), values[shown])
+        let mut values: Vec<f64> = Vec::new();
+        let mut beyond: Vec<f64> = Vec::new();
+        for run in runs {
+            let run = run.borrow();
+            let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
+            values.push(value);
+            if !self.holds(value, self.bound.of(run)) {
+                beyond.push(value);
             }
+        }
+        let bound = self.bound.of(runs[0].borrow());
+        let (holds, value) = match self.over {
+            Statistic::Every => match furthest_from(bound, &beyond) {
+                Some(worst) => (false, worst),
+                None => (true, self.nearest(&values)),
+            },
             statistic => {
                 let value = statistic.of(&values);
                 (self.holds(value, bound), value)
             }
         };
-        let holds = self
-            .chance
-            .zip(share)
-            .map_or(holds, |(chance, found)| found.share.low >= chance.at_least);
+        let Some(chance) = self.chance else {
+            return Verdict {
+                holds,
+                value,
+                runs_beyond: beyond.len(),
+                share: None,
+            };
+        };
+        let found = chance.judge(runs.len() - beyond.len(), runs.len());
         Verdict {
-            holds,
+            holds: found.share.low >= chance.at_least,
             value,
             runs_beyond: beyond.len(),
-            share,
+            share: Some(found),
         }
     }
 
@@ -400,19 +356,19 @@ impl Limit {
         self.measure.unit != "s" && !PROGRESS.contains(&self.measure.name)
     }
 
-    /// Among runs that all meet the limit, the one closest to it.
-    fn nearest(&self, values: &[f64]) -> usize {
-        let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
-        let all = 0..values.len();
+    /// Among values that all meet the limit, the one closest to it.
+    fn nearest(&self, values: &[f64]) -> f64 {
         let is_lower = self.allows(Greater) && !self.allows(Less);
-        if is_lower {
-            all.min_by(order)
+        let values = values.iter().copied();
+        let nearest = if is_lower {
+            values.min_by(f64::total_cmp)
         } else {
-            all.max_by(order)
-        }
-        .unwrap_or(0)
+            values.max_by(f64::total_cmp)
+        };
+        nearest.expect("a limit is compared with runs")
     }
 
+    /// Whether a value may stand so to the bound.
     fn allows(&self, order: Ordering) -> bool {
         self.allowed.contains(&order)
     }
@@ -425,42 +381,107 @@ impl Limit {
     }
 }
 
+/// The value that is furthest from a bound, the first of equals. `None` without values.
+fn furthest_from(bound: f64, values: &[f64]) -> Option<f64> {
+    let mut furthest: Option<f64> = None;
+    for &value in values {
+        let is_further = match furthest {
+            Some(found) => (value - bound).abs().total_cmp(&(found - bound).abs()) == Greater,
+            None => true,
+        };
+        if is_further {
+            furthest = Some(value);
+        }
+    }
+    furthest
+}
+
+/// An error of a limit on a share of all runs.
+fn invalid_chance(message: String) -> MeasureError {
+    MeasureError {
+        message,
+        help: "write e.g. `P(bad_release_exposure <= 20%) >= 95%`".to_owned(),
+    }
+}
+
+/// Reads `99% confidence`.
+fn parse_confidence(text: &str) -> Result<f64, MeasureError> {
+    let share = text.trim().strip_suffix("confidence");
+    let share = share.and_then(|share| Share::parse(share.trim()).ok());
+    match share.map(Share::get) {
+        Some(confidence) if (0.5..1.0).contains(&confidence) => Ok(confidence),
+        _ => Err(invalid_chance(format!(
+            "invalid confidence `{}`: use 50% to below 100%",
+            text.trim()
+        ))),
+    }
+}
+
+/// Splits an operator from the value after it.
+fn split_operator(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| !"<>=!".contains(letter));
+    let (operator, value) = text.split_at(end.unwrap_or(text.len()));
+    (operator, value.trim())
+}
+
+/// The comparison that holds where the other one does not.
+fn opposite(allowed: &[Ordering]) -> &'static [Ordering] {
+    for (_, other) in COMPARISONS {
+        let orders = [Less, Equal, Greater];
+        if orders
+            .iter()
+            .all(|order| other.contains(order) != allowed.contains(order))
+        {
+            return other;
+        }
+    }
+    unreachable!("every comparison has an opposite")
+}
+
 impl Chance {
     /// The verdict on the limit when so many of these runs meet it.
     fn judge(self, meeting: usize, runs: usize) -> ShareVerdict {
-        // Each end of the interval has the confidence, so the two together have less.
-        let level = 2.0 * self.confidence - 1.0;
-        let interval = |meeting: usize, runs: usize| {
-            // At a confidence of 50% the interval is hardly more than the share.
-            stats::share_interval(meeting as f64, runs, level.max(1e-9))
-                .expect("a limit is compared with runs")
-        };
-        let share = interval(meeting, runs);
+        let share = self.interval(meeting, runs);
         let is_undecided = share.low < self.at_least && share.high >= self.at_least;
-        let is_enough = |more: &usize| interval(meeting + more, runs + more).low >= self.at_least;
-        // Doubling, then halving, finds the number.
-        let enough = || {
-            std::iter::successors(Some(1_usize), |more| Some(2 * more))
-                .take(20)
-                .find(is_enough)
+        let runs_needed = if is_undecided {
+            self.runs_needed(meeting, runs)
+        } else {
+            None
         };
-        let runs_needed = is_undecided.then(enough).flatten().map(|upper| {
-            let (mut low, mut high) = (upper / 2, upper);
-            while low + 1 < high {
-                let middle = usize::midpoint(low, high);
-                if is_enough(&middle) {
-                    high = middle;
-                } else {
-                    low = middle;
-                }
-            }
-            runs + high
-        });
         ShareVerdict {
             share,
             is_undecided,
             runs_needed,
         }
+    }
+
+    /// The interval of the share of all runs when this number of runs meet the limit. Each end of the interval has the
+    /// confidence, so the two together have less.
+    fn interval(self, meeting: usize, runs: usize) -> Interval {
+        // At a confidence of 50% the interval is hardly more than the share.
+        let level = (2.0 * self.confidence - 1.0).max(1e-9);
+        stats::share_interval(meeting as f64, runs, level).expect("a limit is compared with runs")
+    }
+
+    /// The number of runs that would show that the limit holds if all further ones meet it. `None`: more than a million.
+    fn runs_needed(self, meeting: usize, runs: usize) -> Option<usize> {
+        let is_enough =
+            |more: usize| self.interval(meeting + more, runs + more).low >= self.at_least;
+        // Doubling, then halving, finds the number.
+        let upper = (0..20)
+            .map(|power| 1 << power)
+            .find(|&more| is_enough(more))?;
+        let mut low = upper / 2;
+        let mut high = upper;
+        while low + 1 < high {
+            let middle = usize::midpoint(low, high);
+            if is_enough(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(runs + high)
     }
 }
 

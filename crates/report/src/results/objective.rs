@@ -50,14 +50,17 @@ impl Objective {
     /// The measure of one run; infinite when the run does not have it. 0 for a setting.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> f64 {
-        self.measure()
-            .map_or(0.0, |measure| (measure.of)(run).unwrap_or(f64::INFINITY))
+        match self.measure() {
+            Some(measure) => (measure.of)(run).unwrap_or(f64::INFINITY),
+            None => 0.0,
+        }
     }
 
     /// The measure. `None` for a setting.
     #[must_use]
     pub fn measure(&self) -> Option<&'static Measure> {
-        self.measure.map(|(measure, _)| measure)
+        let (measure, _) = self.measure?;
+        Some(measure)
     }
 
     /// Whether it is a duration.
@@ -75,8 +78,10 @@ impl Objective {
     /// Statistic over the values of the runs; never [`Statistic::Every`].
     #[must_use]
     pub fn over(&self) -> Statistic {
-        self.measure
-            .map_or(Statistic::Quantile(0.5), |(_, over)| over)
+        match self.measure {
+            Some((_, over)) => over,
+            None => Statistic::Quantile(0.5),
+        }
     }
 
     /// Whether it is this setting.
@@ -97,7 +102,8 @@ impl Objective {
     /// The kind of quantity that a value of the setting is. `None`: it has no order.
     #[must_use]
     pub fn kind_of(value: &str) -> Option<&'static str> {
-        quantity(value).map(|(kind, _)| kind)
+        let (kind, _) = quantity(value)?;
+        Some(kind)
     }
 }
 
@@ -105,39 +111,25 @@ impl Objective {
 #[must_use]
 pub fn quantity(text: &str) -> Option<(&'static str, f64)> {
     let text = text.trim();
-    let plain = || {
-        text.parse::<f64>()
-            .ok()
-            .filter(|number| number.is_finite())
-            .map(|number| ("number", number))
-    };
-    let share = || Share::parse(text).ok().map(|share| ("share", share.get()));
-    let rate = || {
-        BytesPerSec::parse(text)
-            .ok()
-            .map(|rate| ("rate", rate.get()))
-    };
-    let frequency = || {
-        PerSecond::parse(text)
-            .ok()
-            .map(|frequency| ("frequency", frequency.get()))
-    };
-    let time = || {
-        SimDuration::parse(text)
-            .ok()
-            .map(|time| ("time", time.as_secs_f64()))
-    };
-    let size = || {
-        Bytes::parse(text)
-            .ok()
-            .map(|size| ("size", size.get() as f64))
-    };
-    plain()
-        .or_else(share)
-        .or_else(rate)
-        .or_else(frequency)
-        .or_else(time)
-        .or_else(size)
+    if let Ok(number) = text.parse::<f64>()
+        && number.is_finite()
+    {
+        return Some(("number", number));
+    }
+    if let Ok(share) = Share::parse(text) {
+        return Some(("share", share.get()));
+    }
+    if let Ok(rate) = BytesPerSec::parse(text) {
+        return Some(("rate", rate.get()));
+    }
+    if let Ok(frequency) = PerSecond::parse(text) {
+        return Some(("frequency", frequency.get()));
+    }
+    if let Ok(time) = SimDuration::parse(text) {
+        return Some(("time", time.as_secs_f64()));
+    }
+    let size = Bytes::parse(text).ok()?;
+    Some(("size", size.get() as f64))
 }
 
 impl fmt::Display for Objective {

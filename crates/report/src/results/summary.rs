@@ -111,16 +111,17 @@ pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> 
             references[at] = group[0];
         }
     }
-    let rows = |at: usize| -> Vec<SummaryRow> {
+    let mut rows = Vec::new();
+    for (at, variant) in variants.iter().enumerate() {
         let reference = variants[references[at]];
         let base = (references[at] != at).then_some(reference);
-        let row = |measure| SummaryRow {
-            reference: reference.variant.clone(),
-            ..of_measure(measure, variants[at], base, seed)
-        };
-        MEASURES.iter().map(row).collect()
-    };
-    (0..variants.len()).flat_map(rows).collect()
+        for measure in MEASURES {
+            let mut row = of_measure(measure, variant, base, seed);
+            row.reference.clone_from(&reference.variant);
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 /// The 95% interval of the mean of a measure over runs, as `summary.csv` has it: all intervals of one experiment are
@@ -136,14 +137,12 @@ pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
 /// Differences of pairs: of each pair, the reference's value and the variant's. Two infinite values are equal.
 #[must_use]
 pub fn paired_differences(pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<f64> {
-    let difference = |(base, own): (f64, f64)| {
-        if base.total_cmp(&own).is_eq() {
-            0.0
-        } else {
-            own - base
-        }
-    };
-    pairs.into_iter().map(difference).collect()
+    let mut differences = Vec::new();
+    for (base, own) in pairs {
+        let is_equal = base.total_cmp(&own).is_eq();
+        differences.push(if is_equal { 0.0 } else { own - base });
+    }
+    differences
 }
 
 /// The share of pairs whose difference is negative, with its exact 95% interval; equal pairs count half. `None` without
@@ -156,13 +155,76 @@ pub fn share_below(differences: &[f64]) -> Option<Interval> {
 /// As [`share_below`], with an interval of this level.
 #[must_use]
 pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
-    let halves = |difference: &f64| match difference.partial_cmp(&0.0) {
-        Some(Ordering::Less) => 2_u32,
-        Some(Ordering::Equal) => 1,
-        _ => 0,
-    };
-    let below = f64::from(differences.iter().map(halves).sum::<u32>()) / 2.0;
+    let mut halves = 0_u32;
+    for difference in differences {
+        halves += match difference.partial_cmp(&0.0) {
+            Some(Ordering::Less) => 2,
+            Some(Ordering::Equal) => 1,
+            _ => 0,
+        };
+    }
+    let below = f64::from(halves) / 2.0;
     stats::share_interval(below, differences.len(), level)
+}
+
+/// The ends of an interval; empty without one.
+#[derive(Default)]
+struct EndCells {
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl EndCells {
+    /// Both ends.
+    fn of(interval: Option<Interval>) -> Self {
+        match interval {
+            Some(interval) => Self {
+                low: Some(interval.low),
+                high: Some(interval.high),
+            },
+            None => Self::default(),
+        }
+    }
+
+    /// The ends that are finite.
+    fn finite(interval: Option<Interval>) -> Self {
+        let Self { low, high } = Self::of(interval);
+        Self {
+            low: low.filter(|low| low.is_finite()),
+            high: high.filter(|high| high.is_finite()),
+        }
+    }
+}
+
+/// A quantile of sorted values. `None` where it is infinite, or without values.
+fn finite_quantile(ordered: &[f64], p: f64) -> Option<f64> {
+    stats::quantile_of_sorted(ordered, p).filter(|quantile| quantile.is_finite())
+}
+
+/// The values, for a mean; none where one of them is infinite.
+fn for_mean(values: &[f64]) -> &[f64] {
+    if values.iter().all(|value| value.is_finite()) {
+        values
+    } else {
+        &[]
+    }
+}
+
+/// The measure of a run; infinite for a run that is later than all others.
+fn comparable(measure: &Measure, run: &RunRow) -> Option<f64> {
+    let late = measure.is_late_if_missing.then_some(f64::INFINITY);
+    (measure.of)(run).or(late)
+}
+
+/// The differences to the runs of `base` with the same replicate.
+fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: &Measure) -> Vec<f64> {
+    let mut compared = Vec::new();
+    for (base, own) in pairs(&base.runs, &own.runs) {
+        if let (Some(base), Some(own)) = (comparable(measure, base), comparable(measure, own)) {
+            compared.push((base, own));
+        }
+    }
+    paired_differences(compared)
 }
 
 /// One measure of one variant, its `reference` left empty.
@@ -173,37 +235,29 @@ fn of_measure(
     seed: u64,
 ) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
-    let known: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
+    let known = runs
+        .iter()
+        .filter(|run| (measure.of)(run).is_some())
+        .count();
     // Runs that are later than all others count.
-    let value =
-        |run: &RunRow| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
-    let values: Vec<f64> = runs.iter().filter_map(|run| value(run)).collect();
+    let values: Vec<f64> = runs
+        .iter()
+        .filter_map(|run| comparable(measure, run))
+        .collect();
     let ordered = stats::ordered(&values);
-    let finite = |value: f64| value.is_finite().then_some(value);
-    let quantile = |p| stats::quantile_of_sorted(&ordered, p).and_then(finite);
-    let of_values = stats::share_interval(known.len() as f64, runs.len(), LEVEL);
-    // Means are of finite values only.
-    let all_known = |values: &[f64]| {
-        if values.iter().all(|value| value.is_finite()) {
-            values.to_vec()
-        } else {
-            Vec::new()
-        }
+    let of_values = EndCells::of(stats::share_interval(known as f64, runs.len(), LEVEL));
+    let averaged = for_mean(&values);
+    let of_mean = EndCells::of(interval_of_mean(averaged, seed));
+    let of_median = EndCells::finite(stats::median_interval(&values, LEVEL));
+    let differences = match base {
+        Some(base) => differences_to(base, variant, measure),
+        None => Vec::new(),
     };
-    let averaged = all_known(&values);
-    let of_mean = interval_of_mean(&averaged, seed);
-    let of_median = stats::median_interval(&values, LEVEL);
-    let pairs = base
-        .into_iter()
-        .flat_map(|base| pairs(&base.runs, &variant.runs));
-    let differences =
-        paired_differences(pairs.filter_map(|(base, own)| Some((value(base)?, value(own)?))));
-    let finite_differences = all_known(&differences);
-    let difference = interval_of_mean(&finite_differences, seed);
-    let median_difference =
-        stats::quantile_of_sorted(&stats::ordered(&differences), 0.5).and_then(finite);
-    let of_median_difference = stats::median_interval(&differences, LEVEL);
+    let averaged_differences = for_mean(&differences);
+    let of_difference = EndCells::of(interval_of_mean(averaged_differences, seed));
+    let of_median_difference = EndCells::finite(stats::median_interval(&differences, LEVEL));
     let below = share_below(&differences);
+    let of_below = EndCells::of(below);
     SummaryRow {
         variant: variant.variant.clone(),
         strategy: variant.strategy.clone(),
@@ -212,31 +266,31 @@ fn of_measure(
         unit: measure.unit.to_owned(),
         runs: runs.len() as u64,
         finished: runs.iter().filter(|run| run.is_done()).count() as u64,
-        values: known.len() as u64,
-        values_ci95_low: of_values.map(|interval| interval.low),
-        values_ci95_high: of_values.map(|interval| interval.high),
-        mean: stats::mean(&averaged),
-        mean_ci95_low: of_mean.map(|interval| interval.low),
-        mean_ci95_high: of_mean.map(|interval| interval.high),
-        sd: stats::sample_sd(&averaged),
-        median: quantile(0.5),
-        p5: quantile(0.05),
-        p95: quantile(0.95),
-        min: quantile(0.0),
-        max: quantile(1.0),
-        median_ci95_low: of_median.and_then(|interval| finite(interval.low)),
-        median_ci95_high: of_median.and_then(|interval| finite(interval.high)),
+        values: known as u64,
+        values_ci95_low: of_values.low,
+        values_ci95_high: of_values.high,
+        mean: stats::mean(averaged),
+        mean_ci95_low: of_mean.low,
+        mean_ci95_high: of_mean.high,
+        sd: stats::sample_sd(averaged),
+        median: finite_quantile(&ordered, 0.5),
+        p5: finite_quantile(&ordered, 0.05),
+        p95: finite_quantile(&ordered, 0.95),
+        min: finite_quantile(&ordered, 0.0),
+        max: finite_quantile(&ordered, 1.0),
+        median_ci95_low: of_median.low,
+        median_ci95_high: of_median.high,
         reference: String::new(),
         diff_pairs: differences.len() as u64,
-        diff_mean: stats::mean(&finite_differences),
-        diff_mean_ci95_low: difference.map(|interval| interval.low),
-        diff_mean_ci95_high: difference.map(|interval| interval.high),
-        diff_median: median_difference,
-        diff_median_ci95_low: of_median_difference.and_then(|interval| finite(interval.low)),
-        diff_median_ci95_high: of_median_difference.and_then(|interval| finite(interval.high)),
+        diff_mean: stats::mean(averaged_differences),
+        diff_mean_ci95_low: of_difference.low,
+        diff_mean_ci95_high: of_difference.high,
+        diff_median: finite_quantile(&stats::ordered(&differences), 0.5),
+        diff_median_ci95_low: of_median_difference.low,
+        diff_median_ci95_high: of_median_difference.high,
         below_share: below.map(|interval| interval.estimate),
-        below_ci95_low: below.map(|interval| interval.low),
-        below_ci95_high: below.map(|interval| interval.high),
+        below_ci95_low: of_below.low,
+        below_ci95_high: of_below.high,
     }
 }
 

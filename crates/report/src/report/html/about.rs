@@ -3,7 +3,7 @@
 use itertools::Itertools;
 
 use super::markup::{escaped, isolated, plain_table, section, swatch};
-use crate::report::data::{DisplayedRun, Results, VariantResults, links, range_of};
+use crate::report::data::{Results, VariantResults, links, range_of};
 use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 use fleetsim_units::counted;
@@ -22,74 +22,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> S
         .count();
     let open = if missing <= OPEN { " open" } else { "" };
     for (variant, name) in variants.iter().zip(names) {
-        let of_outcome =
-            |run: &RunRow, outcome: RunOutcome| !run.is_done() && run.outcome == outcome;
-        let ends = |outcome: RunOutcome| {
-            variant
-                .runs
-                .iter()
-                .filter(|run| of_outcome(run, outcome))
-                .count()
-        };
-        let (stalled, late) = (ends(RunOutcome::Stalled), ends(RunOutcome::Horizon));
-        if stalled + late == 0 {
-            continue;
-        }
-        let mut counts = vec![format!("{} complete", variant.finished())];
-        counts.extend((stalled > 0).then(|| format!("<strong>{stalled} stalled</strong>")));
-        counts.extend((late > 0).then(|| format!("<strong>{late} timed out</strong>")));
-        let unfinished = variant.runs.iter().filter(|run| !run.is_done());
-        let left = unfinished
-            .map(|run| run.reachable_targets - run.targets_done)
-            .minmax();
-        let shown = range_of(left.into_option().unwrap_or_default());
-        let targets = variant
-            .runs
-            .iter()
-            .map(|run| run.reachable_targets)
-            .max()
-            .unwrap_or(0);
-        let reachable = if variant.reach().is_whole() {
-            ""
-        } else {
-            "reachable "
-        };
-        let held = held(variant);
-        let runs = counted(variant.runs.len(), "run");
-        let rules = held
-            .iter()
-            .filter(|(run, _)| !run.held_detail.is_empty())
-            .map(|(run, _)| run.held_by.as_str());
-        boxes.push_str(&format!(
-            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs}</span> <span>{}</span></summary>\n<p>Of {runs}: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
-            swatch(variant.style),
-            escaped(name),
-            stalled + late,
-            escaped(&rules.unique().join(", ")),
-            counts.join(", "),
-            count(targets as f64),
-        ));
-        if !held.is_empty() {
-            boxes.push_str("<p class=\"by\">Blocked by</p><ul>");
-            for (run, runs) in held.iter().take(HELD_SHOWN) {
-                let all = variant.runs.len();
-                let times = if *runs == all {
-                    "every run".to_owned()
-                } else {
-                    format!("{runs} of {all} runs")
-                };
-                boxes.push_str(&format!(
-                    "<li>{} <span class=\"unit\">({times})</span></li>",
-                    ruled(run)
-                ));
-            }
-            if held.len() > HELD_SHOWN {
-                let more = counted(held.len() - HELD_SHOWN, "more reason");
-                boxes.push_str(&format!("<li>{more}; see <code>runs.csv</code></li>"));
-            }
-            boxes.push_str("</ul>");
-        }
-        boxes.push_str("</details>\n");
+        boxes.push_str(&unfinished_box(variant, name, open));
     }
     if boxes.is_empty() {
         return boxes;
@@ -107,19 +40,116 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> S
     )
 }
 
-/// A run for each distinct reason that blocked one, with its number of runs; the most common first.
-fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r RunRow, usize)> {
-    let blocked = |run: &&&RunRow| !run.is_done() && !run.held_by.is_empty();
-    let reasons = grouped(
-        variant
-            .runs
-            .iter()
-            .filter(blocked)
-            .map(|run| ((&run.held_by, &run.held_detail), *run)),
+/// The number of runs that ended so without completing.
+fn count_ends(variant: &VariantResults<'_>, outcome: RunOutcome) -> usize {
+    variant
+        .runs
+        .iter()
+        .filter(|run| !run.is_done() && run.outcome == outcome)
+        .count()
+}
+
+/// The box of a variant with runs that did not complete; empty when all did.
+fn unfinished_box(variant: &VariantResults<'_>, name: &str, open: &str) -> String {
+    let stalled = count_ends(variant, RunOutcome::Stalled);
+    let late = count_ends(variant, RunOutcome::Horizon);
+    if stalled + late == 0 {
+        return String::new();
+    }
+    let mut counts = vec![format!("{} complete", variant.finished())];
+    if stalled > 0 {
+        counts.push(format!("<strong>{stalled} stalled</strong>"));
+    }
+    if late > 0 {
+        counts.push(format!("<strong>{late} timed out</strong>"));
+    }
+    let mut left: Vec<u64> = Vec::new();
+    let mut targets = 0;
+    for run in &variant.runs {
+        targets = targets.max(run.reachable_targets);
+        if !run.is_done() {
+            left.push(run.reachable_targets - run.targets_done);
+        }
+    }
+    let left = left.into_iter().minmax().into_option();
+    let shown = range_of(left.unwrap_or_default());
+    let reachable = if variant.reach().is_whole() {
+        ""
+    } else {
+        "reachable "
+    };
+    let held = held(variant);
+    let runs = counted(variant.runs.len(), "run");
+    let mut rules: Vec<&str> = Vec::new();
+    for reason in &held {
+        let run = reason.run;
+        if !run.held_detail.is_empty() && !rules.contains(&run.held_by.as_str()) {
+            rules.push(&run.held_by);
+        }
+    }
+    let mut text = format!(
+        "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs}</span> <span>{}</span></summary>\n<p>Of {runs}: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
+        swatch(variant.style),
+        escaped(name),
+        stalled + late,
+        escaped(&rules.join(", ")),
+        counts.join(", "),
+        count(targets as f64),
     );
-    let held = reasons.into_iter().map(|(_, runs)| (runs[0], runs.len()));
-    held.sorted_by_key(|(_, runs)| std::cmp::Reverse(*runs))
-        .collect()
+    if !held.is_empty() {
+        text.push_str(&held_list(&held, variant.runs.len()));
+    }
+    text.push_str("</details>\n");
+    text
+}
+
+/// The reasons that blocked runs of a variant, as a list.
+fn held_list(held: &[HeldReason<'_>], all: usize) -> String {
+    let mut text = "<p class=\"by\">Blocked by</p><ul>".to_owned();
+    for HeldReason { run, runs } in held.iter().take(HELD_SHOWN) {
+        let times = if *runs == all {
+            "every run".to_owned()
+        } else {
+            format!("{runs} of {all} runs")
+        };
+        text.push_str(&format!(
+            "<li>{} <span class=\"unit\">({times})</span></li>",
+            ruled(run)
+        ));
+    }
+    if held.len() > HELD_SHOWN {
+        let more = counted(held.len() - HELD_SHOWN, "more reason");
+        text.push_str(&format!("<li>{more}; see <code>runs.csv</code></li>"));
+    }
+    text.push_str("</ul>");
+    text
+}
+
+/// A reason that blocked runs.
+struct HeldReason<'r> {
+    /// One of the runs.
+    run: &'r RunRow,
+    /// Their number.
+    runs: usize,
+}
+
+/// A run for each distinct reason that blocked one, with its number of runs; the most common first.
+fn held<'r>(variant: &VariantResults<'r>) -> Vec<HeldReason<'r>> {
+    let mut blocked = Vec::new();
+    for run in &variant.runs {
+        if !run.is_done() && !run.held_by.is_empty() {
+            blocked.push(((&run.held_by, &run.held_detail), *run));
+        }
+    }
+    let mut held: Vec<HeldReason<'_>> = Vec::new();
+    for (_, runs) in grouped(blocked) {
+        held.push(HeldReason {
+            run: runs[0],
+            runs: runs.len(),
+        });
+    }
+    held.sort_by_key(|reason| std::cmp::Reverse(reason.runs));
+    held
 }
 
 /// The rule's name in bold, and the detail; readers look for the rule.
@@ -150,15 +180,15 @@ pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -
 
 /// For pre-pulls: where the release came later than the start, times of curves count from the start.
 pub(super) fn released(variants: &[VariantResults<'_>], names: &[String]) -> String {
-    let of = |(variant, name): (&VariantResults<'_>, &String)| {
-        let release = variant
-            .runs
-            .iter()
-            .map(|run| run.release_s)
-            .fold(0.0, f64::max);
-        (release > 0.0).then(|| format!("{} after {}", escaped(name), time(release)))
-    };
-    let notes = variants.iter().zip(names).filter_map(of).join("; ");
+    let mut notes: Vec<String> = Vec::new();
+    for (variant, name) in variants.iter().zip(names) {
+        let releases = variant.runs.iter().map(|run| run.release_s);
+        let release = releases.fold(0.0, f64::max);
+        if release > 0.0 {
+            notes.push(format!("{} after {}", escaped(name), time(release)));
+        }
+    }
+    let notes = notes.join("; ");
     if notes.is_empty() {
         return String::new();
     }
@@ -169,24 +199,20 @@ pub(super) fn released(variants: &[VariantResults<'_>], names: &[String]) -> Str
 
 /// The run that lines and squares show.
 pub(super) fn displayed(results: &Results) -> String {
-    let named = |run: DisplayedRun| {
-        let which = if results
-            .tables
-            .runs
-            .iter()
-            .any(|other| other.replicate != run.replicate)
-        {
-            ", the one closest to the medians"
-        } else {
-            ""
-        };
-        format!(
-            "Lines and squares: replicate {} of every variant{which} ({}). ",
-            run.replicate,
-            run.conditions()
-        )
+    let Some(run) = results.displayed() else {
+        return String::new();
     };
-    results.displayed().map_or_else(String::new, named)
+    let mut runs = results.tables.runs.iter();
+    let which = if runs.any(|other| other.replicate != run.replicate) {
+        ", the one closest to the medians"
+    } else {
+        ""
+    };
+    format!(
+        "Lines and squares: replicate {} of every variant{which} ({}). ",
+        run.replicate,
+        run.conditions()
+    )
 }
 
 /// A square of a fleet in words, for so many clusters each.
@@ -234,24 +260,21 @@ const TABLES_OF_DRAWS: [(&str, &str); 3] = [
 
 /// The files of the results folder as list items: tables, provenance and charts.
 pub(super) fn files(results: &Results, charts: &[String]) -> String {
-    let item =
-        |(file, text): (&str, &str)| format!("<li><a href=\"{file}\">{file}</a>: {text}</li>\n");
-    let others = [
+    let mut tables = TABLES.to_vec();
+    if !results.uncertainty.is_empty() {
+        tables.extend(TABLES_OF_DRAWS);
+    }
+    tables.extend([
         (
             "resolved.yaml",
             "every value in force, and where it comes from",
         ),
         ("provenance.json", "parameters, and checksums of all files"),
-    ];
-    let drawn = TABLES_OF_DRAWS
-        .into_iter()
-        .filter(|_| !results.uncertainty.is_empty());
-    let files: String = TABLES
-        .into_iter()
-        .chain(drawn)
-        .chain(others)
-        .map(item)
-        .collect();
+    ]);
+    let mut files = String::new();
+    for (file, text) in tables {
+        files.push_str(&format!("<li><a href=\"{file}\">{file}</a>: {text}</li>\n"));
+    }
     let charts = charts
         .iter()
         .map(|name| format!("<a href=\"charts/{name}.svg\">{name}</a>"))

@@ -33,59 +33,70 @@ pub(super) struct PageSeries {
 /// The curves of `variant`, one of `variants`. A constant end is left out.
 pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSeries {
     let rows = &variant.timeline;
-    let state = |row: &TimelineRow| {
-        (
-            row.pulls,
-            row.ready_new,
-            row.egress_bytes_per_s > 0.0,
-            row.pulls_p95 > 0.0,
-            row.egress_peak_1s_p95_bytes_per_s > 0.0,
-        )
-    };
-    let moving = rows
-        .last()
-        .and_then(|last| rows.iter().rposition(|row| state(row) != state(last)));
-    let shown = &rows[..moving.map_or(rows.len().min(1), |at| (at + 2).min(rows.len()))];
-    let most = (BINS_ALL / variants.max(1)).clamp(BINS.0, BINS.1);
+    let shown = moving_part(rows);
+    let (fewest, most) = BINS;
+    let most = (BINS_ALL / variants.max(1)).clamp(fewest, most);
     let factor = shown.len().div_ceil(most).max(1);
-    let joined: Vec<&[&TimelineRow]> = shown.chunks(factor).collect();
-    let most_in = |unit: f64, value: fn(&TimelineRow) -> f64| -> Vec<u64> {
-        let most = |rows: &&[&TimelineRow]| rows.iter().map(|row| value(row)).fold(0.0, f64::max);
-        joined
-            .iter()
-            .map(|rows| (most(rows) / unit).round() as u64)
-            .collect()
-    };
-    let spread = variant.runs.len() > 1;
-    PageSeries {
+    let bins: Vec<&[&TimelineRow]> = shown.chunks(factor).collect();
+    let mut series = PageSeries {
         bin: rows.first().map_or(1.0, |row| row.bin_s) * factor as f64,
-        pulls: most_in(1.0, |row| row.pulls as f64),
-        pulls5: if spread {
-            most_in(1.0, |row| row.pulls_p5)
-        } else {
-            Vec::new()
-        },
-        pulls95: if spread {
-            most_in(1.0, |row| row.pulls_p95)
-        } else {
-            Vec::new()
-        },
-        egress: most_in(EGRESS_UNIT, |row| row.egress_peak_1s_bytes_per_s),
-        egress5: if spread {
-            most_in(EGRESS_UNIT, |row| row.egress_peak_1s_p5_bytes_per_s)
-        } else {
-            Vec::new()
-        },
-        egress95: if spread {
-            most_in(EGRESS_UNIT, |row| row.egress_peak_1s_p95_bytes_per_s)
-        } else {
-            Vec::new()
-        },
-        ready: joined
-            .iter()
-            .map(|rows| rows.last().map_or(0, |row| row.ready_new))
-            .collect(),
+        pulls: most_in(&bins, 1.0, |row| row.pulls as f64),
+        egress: most_in(&bins, EGRESS_UNIT, |row| row.egress_peak_1s_bytes_per_s),
+        ready: bins.iter().map(|rows| ready_at_end(rows)).collect(),
+        ..PageSeries::default()
+    };
+    if variant.runs.len() > 1 {
+        series.pulls5 = most_in(&bins, 1.0, |row| row.pulls_p5);
+        series.pulls95 = most_in(&bins, 1.0, |row| row.pulls_p95);
+        series.egress5 = most_in(&bins, EGRESS_UNIT, |row| row.egress_peak_1s_p5_bytes_per_s);
+        series.egress95 = most_in(&bins, EGRESS_UNIT, |row| row.egress_peak_1s_p95_bytes_per_s);
     }
+    series
+}
+
+/// The rows up to the last change, with the one after it.
+fn moving_part<'a, 'r>(rows: &'a [&'r TimelineRow]) -> &'a [&'r TimelineRow] {
+    let Some(last) = rows.last() else {
+        return rows;
+    };
+    let shown = match rows.iter().rposition(|row| !is_same_state(row, last)) {
+        Some(at) => (at + 2).min(rows.len()),
+        None => 1,
+    };
+    &rows[..shown]
+}
+
+/// Whether two bins have the same pulls and ready targets, and both or neither have traffic.
+fn is_same_state(a: &TimelineRow, b: &TimelineRow) -> bool {
+    a.pulls == b.pulls
+        && a.ready_new == b.ready_new
+        && is_positive(a.egress_bytes_per_s) == is_positive(b.egress_bytes_per_s)
+        && is_positive(a.pulls_p95) == is_positive(b.pulls_p95)
+        && is_positive(a.egress_peak_1s_p95_bytes_per_s)
+            == is_positive(b.egress_peak_1s_p95_bytes_per_s)
+}
+
+/// Whether there is some of a quantity.
+fn is_positive(quantity: f64) -> bool {
+    quantity > 0.0
+}
+
+/// The greatest value of each bin in this unit.
+fn most_in(bins: &[&[&TimelineRow]], unit: f64, value: fn(&TimelineRow) -> f64) -> Vec<u64> {
+    let mut greatest = Vec::new();
+    for rows in bins {
+        let mut most: f64 = 0.0;
+        for row in *rows {
+            most = most.max(value(row));
+        }
+        greatest.push((most / unit).round() as u64);
+    }
+    greatest
+}
+
+/// Targets that are ready at the end of a bin.
+fn ready_at_end(rows: &[&TimelineRow]) -> u64 {
+    rows.last().map_or(0, |row| row.ready_new)
 }
 
 impl PageSeries {

@@ -10,16 +10,15 @@ mod pairs;
 mod settings;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use itertools::Itertools;
 use serde::Serialize;
 
 use super::answer::path::{PARTS, PathPart};
 use super::answer::sentence::{differences_of, mean_of};
 use super::columns::{Column, FilledColumn};
 use super::data::{Results, VariantResults};
-use crate::results::READY_TIME;
+use crate::results::{READY_TIME, RunRow};
 use fleetsim_units::stats;
 use pairs::Paired;
 pub use settings::SettingChange;
@@ -139,7 +138,7 @@ impl Review {
             settings: settings::changes(old, new),
             variants: pairs
                 .iter()
-                .map(|&(old, new)| VariantReview::of(old, new, seed))
+                .map(|(old, new)| VariantReview::of(old, new, seed))
                 .collect(),
             only_old,
             only_new,
@@ -149,13 +148,15 @@ impl Review {
     /// Whether no measure of any variant differs.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        let is_same =
-            |variant: &VariantReview| variant.measures.iter().all(|measure| measure.is_same);
-        self.variants.iter().all(is_same) && self.only_old.is_empty() && self.only_new.is_empty()
+        let mut measures = self.variants.iter().flat_map(|variant| &variant.measures);
+        self.only_old.is_empty()
+            && self.only_new.is_empty()
+            && measures.all(|measure| measure.is_same)
     }
 }
 
 impl VariantReview {
+    /// Compares a variant of both versions.
     fn of(old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
         // One version may have more runs: what it says is about those that both have.
         let both = [in_both(old, new), in_both(new, old)];
@@ -164,36 +165,56 @@ impl VariantReview {
         let measures: Vec<_> = columns
             .map(|column| MeasureReview::of(column, old, new, seed))
             .collect();
-        let part = |part: &PathPart| {
-            let differences = differences_of(old, new, part.of);
-            let mean = mean_of(&differences, seed)
-                .map(|mean| mean.estimate)
-                .or_else(|| differences.first().copied());
-            let (_, part) = part.texts(old.runs.iter().chain(&new.runs).copied());
-            mean.filter(|mean| mean.is_finite())
-                .map(|difference_s| CauseReview { part, difference_s })
-        };
-        let mut causes: Vec<CauseReview> = PARTS.iter().filter_map(part).collect();
+        let mut causes: Vec<CauseReview> = PARTS
+            .iter()
+            .filter_map(|part| CauseReview::of(part, old, new, seed))
+            .collect();
         causes.sort_by(|a, b| b.difference_s.abs().total_cmp(&a.difference_s.abs()));
         let finished = [old, new].map(|variant| variant.finished() as u64);
-        let blocks = new.unfinished().filter(|_| new.finished() < old.finished());
+        let held_by = if new.finished() < old.finished() {
+            new.unfinished().map(RunRow::held)
+        } else {
+            None
+        };
         Self {
             variant: new.name().to_owned(),
             pairs: new.runs.len() as u64,
             stages: [old, new].map(stages),
             finished,
-            held_by: blocks.map(crate::results::RunRow::held),
+            held_by,
             measures,
             causes,
         }
     }
 
+    /// A measure with this name.
     fn measure(&self, name: &str) -> Option<&MeasureReview> {
         self.measures.iter().find(|measure| measure.measure == name)
     }
 
+    /// The completion time.
     fn time(&self) -> Option<&MeasureReview> {
         self.measure(READY_TIME)
+    }
+}
+
+impl CauseReview {
+    /// The mean paired difference of a part of the critical path. `None` where it is infinite, or without a pair.
+    fn of(
+        part: &PathPart,
+        old: &VariantResults<'_>,
+        new: &VariantResults<'_>,
+        seed: u64,
+    ) -> Option<Self> {
+        let differences = differences_of(old, new, part.of);
+        let difference_s = match mean_of(&differences, seed) {
+            Some(mean) => mean.estimate,
+            None => *differences.first()?,
+        };
+        let (_, part) = part.texts(old.runs.iter().chain(&new.runs).copied());
+        difference_s
+            .is_finite()
+            .then_some(Self { part, difference_s })
     }
 }
 
@@ -211,16 +232,24 @@ fn in_both<'r>(variant: &VariantResults<'r>, other: &VariantResults<'_>) -> Vari
 
 /// Number of stages of the displayed run.
 fn stages(variant: &VariantResults<'_>) -> u64 {
-    variant
+    let stages: BTreeSet<&str> = variant
         .clusters
         .iter()
-        .map(|cluster| &cluster.stage)
-        .filter(|stage| !stage.is_empty())
-        .unique()
-        .count() as u64
+        .map(|cluster| cluster.stage.as_str())
+        .collect();
+    let nameless = usize::from(stages.contains(""));
+    (stages.len() - nameless) as u64
+}
+
+/// The median of a measure over the runs of a variant. `None` where it is infinite, or without runs.
+fn median_of(variant: &VariantResults<'_>, value: impl Fn(&RunRow) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = variant.runs.iter().filter_map(|run| value(run)).collect();
+    let median = stats::quantile_of_sorted(&stats::ordered(&values), 0.5)?;
+    median.is_finite().then_some(median)
 }
 
 impl MeasureReview {
+    /// Compares a measure of a variant.
     fn of(
         column: &'static Column,
         old: &VariantResults<'_>,
@@ -228,24 +257,20 @@ impl MeasureReview {
         seed: u64,
     ) -> Self {
         let measure = column.defined();
-        let value =
-            |run: &_| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
-        let median = |variant: &VariantResults<'_>| {
-            let values: Vec<f64> = variant.runs.iter().filter_map(|run| value(run)).collect();
-            stats::quantile_of_sorted(&stats::ordered(&values), 0.5)
-                .filter(|median| median.is_finite())
-        };
+        let late = measure.is_late_if_missing.then_some(f64::INFINITY);
+        let value = |run: &RunRow| (measure.of)(run).or(late);
         let differences = differences_of(old, new, value);
         let mean = mean_of(&differences, seed);
-        let single = (differences.len() == 1)
-            .then(|| differences[0])
-            .filter(|only| only.is_finite());
+        let single = match differences[..] {
+            [only] if only.is_finite() => Some(only),
+            _ => None,
+        };
         Self {
             measure: column.measure,
             heading: column.heading,
             unit: measure.unit,
-            old: median(old),
-            new: median(new),
+            old: median_of(old, value),
+            new: median_of(new, value),
             difference: mean.map(|mean| mean.estimate).or(single),
             low: mean.map(|mean| mean.low),
             high: mean.map(|mean| mean.high),
