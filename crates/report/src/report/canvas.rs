@@ -91,11 +91,9 @@ impl Canvas {
         if stroke.dash.is_empty() {
             self.shapes.push(Shape::Path(points, stroke));
         } else {
-            self.shapes.extend(
-                dashes(&points, stroke.dash)
-                    .into_iter()
-                    .map(|piece| Shape::Path(piece, stroke)),
-            );
+            for piece in dashes(&points, stroke.dash) {
+                self.shapes.push(Shape::Path(piece, stroke));
+            }
         }
     }
 
@@ -112,8 +110,11 @@ impl Canvas {
         }
     }
 
+    /// The points below the page's head.
     fn placed(&self, mut points: Vec<Position>) -> Vec<Position> {
-        points.iter_mut().for_each(|(_, y)| *y += self.down);
+        for (_, y) in &mut points {
+            *y += self.down;
+        }
         points
     }
 
@@ -125,11 +126,9 @@ impl Canvas {
         colour: Colour,
         opacity: f64,
     ) {
-        self.area(
-            upper.into_iter().chain(lower.into_iter().rev()).collect(),
-            colour,
-            opacity,
-        );
+        let mut outline = upper;
+        outline.extend(lower.into_iter().rev());
+        self.area(outline, colour, opacity);
     }
 
     /// Fills a rectangle between two corners.
@@ -149,18 +148,17 @@ impl Canvas {
 
     /// Fills a circle.
     pub(super) fn dot(&mut self, center: Position, radius: f64, colour: Colour, opacity: f64) {
-        self.shapes.push(Shape::Dot(
-            (center.0, center.1 + self.down),
-            radius,
-            colour,
-            opacity,
-        ));
+        let (x, y) = center;
+        let center = (x, y + self.down);
+        self.shapes
+            .push(Shape::Dot(center, radius, colour, opacity));
     }
 
     /// Writes a text.
     pub(super) fn text(&mut self, mut label: Label) {
         if !label.text.is_empty() {
-            label.at.1 += self.down;
+            let (x, y) = label.at;
+            label.at = (x, y + self.down);
             self.shapes.push(Shape::Text(label));
         }
     }
@@ -186,41 +184,40 @@ pub(super) fn grid_point(&(x, y): &Position) -> (i32, i32) {
 pub(super) fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     let mut grid: Vec<(i32, i32)> = Vec::new();
     for point in points.iter().map(grid_point) {
-        let is_between = |from: (i32, i32), via: (i32, i32)| {
-            let [before, after] = [
-                (via.0 - from.0, via.1 - from.1),
-                (point.0 - via.0, point.1 - via.1),
-            ];
-            let goes_on = |one: i32, next: i32| one.signum() == next.signum();
-            (before.0 == 0 && after.0 == 0 && goes_on(before.1, after.1))
-                || (before.1 == 0 && after.1 == 0 && goes_on(before.0, after.0))
-        };
         match *grid {
             [.., last] if last == point => continue,
-            [.., from, via] if is_between(from, via) => grid.pop(),
+            [.., from, via] if is_on_the_way(from, via, point) => grid.pop(),
             _ => None,
         };
         grid.push(point);
     }
-    if grid.len() == 1 {
-        grid.push((grid[0].0 + 1, grid[0].1));
+    if let [(x, y)] = grid[..] {
+        grid.push((x + 1, y));
     }
     grid
+}
+
+/// Whether a level or upright line goes on through a point in the same direction.
+fn is_on_the_way(from: (i32, i32), via: (i32, i32), to: (i32, i32)) -> bool {
+    let [(from_x, from_y), (via_x, via_y), (to_x, to_y)] = [from, via, to];
+    let across = [via_x - from_x, to_x - via_x];
+    let down = [via_y - from_y, to_y - via_y];
+    let goes_on = |[before, after]: [i32; 2]| before.signum() == after.signum();
+    (across == [0, 0] && goes_on(down)) || (down == [0, 0] && goes_on(across))
 }
 
 /// Cuts a line into the inked pieces of a dash pattern.
 fn dashes(points: &[Position], pattern: &[f64]) -> Vec<Vec<Position>> {
     let mut pieces = Vec::new();
     let mut piece = vec![points[0]];
-    let (mut part, mut left) = (0, pattern[0]);
+    let mut part = 0;
+    let mut left = pattern[0];
     for pair in points.windows(2) {
-        let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
+        let [(mut x, mut y), (to_x, to_y)] = [pair[0], pair[1]];
         let mut length = libm::hypot(to_x - x, to_y - y);
         while length > left {
-            (x, y) = (
-                x + (to_x - x) * left / length,
-                y + (to_y - y) * left / length,
-            );
+            x += (to_x - x) * left / length;
+            y += (to_y - y) * left / length;
             length -= left;
             if part % 2 == 0 {
                 piece.push((x, y));

@@ -22,34 +22,34 @@ impl AssertedLimit {
         if !asserted.is_empty() {
             return asserted;
         }
-        let aims = results.provenance.aims.iter();
-        aims.filter_map(|limit| {
-            Some(Self {
-                limit: Limit::parse(limit).ok()?,
-                strategy: None,
-            })
-        })
-        .collect()
+        let mut limits = Vec::new();
+        for aim in &results.provenance.aims {
+            if let Ok(limit) = Limit::parse(aim) {
+                let strategy = None;
+                limits.push(Self { limit, strategy });
+            }
+        }
+        limits
     }
 
     /// All limits of the experiment. A limit written by another build that this one cannot read is left out.
     pub(super) fn all(results: &Results) -> Vec<Self> {
-        let infos = results.provenance.limits.iter();
-        infos
-            .filter_map(|info| {
-                Some(Self {
-                    limit: Limit::parse(&info.limit).ok()?,
-                    strategy: info.strategy.clone(),
-                })
-            })
-            .collect()
+        let mut limits = Vec::new();
+        for info in &results.provenance.limits {
+            if let Ok(limit) = Limit::parse(&info.limit) {
+                let strategy = info.strategy.clone();
+                limits.push(Self { limit, strategy });
+            }
+        }
+        limits
     }
 
     /// Whether it applies to this variant.
     pub(super) fn applies_to(&self, variant: &VariantResults<'_>) -> bool {
-        self.strategy
-            .as_deref()
-            .is_none_or(|strategy| variant.info.strategy == strategy)
+        match &self.strategy {
+            Some(strategy) => variant.info.strategy == *strategy,
+            None => true,
+        }
     }
 
     /// Compares a variant's runs with the limit. `None` when the limit is for another strategy.
@@ -78,15 +78,17 @@ pub(super) struct JudgedLimit<'v, 'r> {
 impl<'v, 'r> JudgedLimit<'v, 'r> {
     /// All limits of the experiment.
     pub(super) fn all(results: &Results, variants: &'v [VariantResults<'r>]) -> Vec<Self> {
-        let judged = |asserted: AssertedLimit| {
-            let judge = |variant: &'v VariantResults<'r>| Some((variant, asserted.judge(variant)?));
-            let verdicts = variants.iter().filter_map(judge).collect();
-            Self { asserted, verdicts }
-        };
-        AssertedLimit::all(results)
-            .into_iter()
-            .map(judged)
-            .collect()
+        let mut judged = Vec::new();
+        for asserted in AssertedLimit::all(results) {
+            let mut verdicts = Vec::new();
+            for variant in variants {
+                if let Some(verdict) = asserted.judge(variant) {
+                    verdicts.push((variant, verdict));
+                }
+            }
+            judged.push(Self { asserted, verdicts });
+        }
+        judged
     }
 
     /// Whether all these variants meet it.
@@ -101,29 +103,26 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
         verdict: Verdict,
     ) -> (String, Option<String>) {
         let value = self.asserted.value(verdict);
-        let (outside, runs) = (verdict.runs_beyond, variant.runs.len());
-        let share = verdict.share.map(
-            |ShareVerdict {
-                 share, runs_needed, ..
-             }| {
-                let needed = runs_needed.map_or_else(String::new, |runs| {
-                    format!("; {runs} runs show that it holds if no further one is outside")
-                });
-                format!(
-                    "of all runs, {}–{} meet the limit{needed}",
-                    percent_down(share.low),
-                    percent_up(share.high)
-                )
-            },
-        );
+        let outside = verdict.runs_beyond;
+        let runs = counted(variant.runs.len(), "run");
         (
-            format!(
-                "{value}; {outside} of {} outside the limit",
-                counted(runs, "run")
-            ),
-            share,
+            format!("{value}; {outside} of {runs} outside the limit"),
+            verdict.share.map(share_in_words),
         )
     }
+}
+
+/// `of all runs, 75.1–99.9% meet the limit`, and how many runs would show that it holds.
+fn share_in_words(verdict: ShareVerdict) -> String {
+    let needed = match verdict.runs_needed {
+        Some(runs) => format!("; {runs} runs show that it holds if no further one is outside"),
+        None => String::new(),
+    };
+    format!(
+        "of all runs, {}–{} meet the limit{needed}",
+        percent_down(verdict.share.low),
+        percent_up(verdict.share.high)
+    )
 }
 
 /// A percentage with one decimal that is at most the share.
@@ -143,11 +142,11 @@ pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     if singles.iter().all(Option::is_none) {
         return all.to_owned();
     }
-    let texts = singles
-        .into_iter()
-        .zip(limits)
-        .map(|(single, limit)| single.unwrap_or_else(|| limit.to_string()));
-    listed(&texts.collect::<Vec<_>>())
+    let mut texts: Vec<String> = Vec::new();
+    for (single, limit) in singles.into_iter().zip(limits) {
+        texts.push(single.unwrap_or_else(|| limit.to_string()));
+    }
+    listed(&texts)
 }
 
 /// Number of limits that a variant exceeds, or for which its runs are too few to tell.
@@ -192,12 +191,8 @@ pub fn verdicts(results: &Results) -> (bool, String) {
             .any(|(_, verdict)| !verdict.holds && !verdict.is_undecided());
         let holds = mark(limit.holds(), !fails, ["holds", "UNDECIDED", "FAILS"]);
         text.push_str(&format!("\nassert {}: {holds}\n", limit.asserted.limit));
-        let width = limit
-            .verdicts
-            .iter()
-            .map(|(variant, _)| letters(variant.name()))
-            .max()
-            .unwrap_or(0);
+        let names = limit.verdicts.iter().map(|(variant, _)| variant.name());
+        let width = names.map(letters).max().unwrap_or(0);
         for &(variant, verdict) in &limit.verdicts {
             let mark = mark(
                 verdict.holds,
@@ -206,7 +201,9 @@ pub fn verdicts(results: &Results) -> (bool, String) {
             );
             let (words, why) = limit.in_words(variant, verdict);
             text.push_str(&format!("  {mark}  {:width$}  {words}\n", variant.name()));
-            text.extend(why.map(|why| format!("        {why}\n")));
+            if let Some(why) = why {
+                text.push_str(&format!("        {why}\n"));
+            }
         }
     }
     (judged.iter().all(JudgedLimit::holds), text)

@@ -71,51 +71,39 @@ impl Tables {
     /// As [`Tables::of`], with the run that curves and fleets show.
     #[must_use]
     pub fn showing(variants: &[VariantRecord], seed: u64, displayed: Option<u32>) -> Self {
-        let runs: Vec<RunRow> = variants
-            .iter()
-            .flat_map(|v| v.runs.iter().map(|run| run.run.clone()))
-            .collect();
+        let mut runs: Vec<RunRow> = Vec::new();
+        let mut registries = Vec::new();
+        for variant in variants {
+            for run in &variant.runs {
+                runs.push(run.run.clone());
+                let key = key(variant, run.run.replicate);
+                registries.extend(keyed(&key, &run.registries));
+            }
+        }
         let summary = summary(variants, seed);
         let comparison = comparisons(variants, seed);
         let mut tables = Self {
             variants: variant_table(variants),
             runs,
+            registries,
             summary,
             comparison,
             ..Self::default()
         };
-        for (variant, run) in variants
-            .iter()
-            .flat_map(|variant| variant.runs.iter().map(move |run| (variant, run)))
-        {
-            let key = key(variant, run.run.replicate);
-            tables
-                .registries
-                .extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
-        }
         let Some(displayed) = displayed else {
             return tables;
         };
         for variant in variants {
-            let Some(at) = variant
-                .runs
-                .iter()
-                .position(|run| run.run.replicate == displayed)
-            else {
+            let mut replicates = variant.runs.iter().map(|run| run.run.replicate);
+            let Some(at) = replicates.position(|replicate| replicate == displayed) else {
                 continue;
             };
             tables.timeline.extend(timeline(variant, at));
             let run = &variant.runs[at];
             let key = key(variant, displayed);
-            tables
-                .clusters
-                .extend(run.clusters.iter().map(|row| (key.clone(), row.clone())));
-            tables
-                .passes
-                .extend(run.passes.iter().map(|row| (key.clone(), *row)));
-            tables
-                .statuses
-                .extend(run.statuses.iter().map(|row| (key.clone(), row.clone())));
+            tables.clusters.extend(keyed(&key, &run.clusters));
+            tables.passes.extend(keyed(&key, &run.passes));
+            tables.statuses.extend(keyed(&key, &run.statuses));
         }
         tables
     }
@@ -152,12 +140,13 @@ impl Tables {
     /// The files with their names, in memory.
     #[must_use]
     pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let file = |(name, write): (&'static str, TableWriter)| {
+        let mut files = Vec::new();
+        for (name, write) in Self::FILES {
             let mut bytes = Vec::new();
             write(self, &mut bytes).expect("memory takes every byte");
-            (name, bytes)
-        };
-        Self::FILES.map(file).into()
+            files.push((name, bytes));
+        }
+        files
     }
 
     /// Reads the tables of a results folder.
@@ -179,6 +168,12 @@ impl Tables {
     }
 }
 
+/// Rows of a run with its key.
+fn keyed<Row: Clone>(key: &RunKey, rows: &[Row]) -> Vec<(RunKey, Row)> {
+    rows.iter().map(|row| (key.clone(), row.clone())).collect()
+}
+
+/// The key of a run.
 fn key(variant: &VariantRecord, replicate: u32) -> RunKey {
     RunKey {
         variant: variant.variant.clone(),
@@ -233,24 +228,23 @@ fn from_csv<Row: Serialize>(
     let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
     let mut reader = csv::Reader::from_reader(file);
     let wrong = |problem: String| ResultsError::Table(path.clone(), problem);
-    let header = reader
-        .headers()
-        .cloned()
-        .map_err(|error| wrong(error.to_string()))?;
-    let rows = reader.records().map(|record| {
+    let header = match reader.headers() {
+        Ok(header) => header.clone(),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    let mut rows = Vec::new();
+    for record in reader.records() {
         let record = record.map_err(|error| wrong(error.to_string()))?;
         let row = read(&record, &header).map_err(|error| wrong(in_words(&error, &header)))?;
-        match infinite(&record, &header, &row) {
-            None => Ok(row),
-            Some(column) => {
-                let line = record.position().map_or(0, csv::Position::line);
-                Err(wrong(format!(
-                    "line {line}, column `{column}`: it must be a finite number"
-                )))
-            }
+        if let Some(column) = infinite(&record, &header, &row) {
+            let line = record.position().map_or(0, csv::Position::line);
+            return Err(wrong(format!(
+                "line {line}, column `{column}`: it must be a finite number"
+            )));
         }
-    });
-    rows.collect()
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// A column of this row with a number that is not finite.
@@ -259,24 +253,25 @@ fn infinite<'h>(
     header: &'h StringRecord,
     row: &impl Serialize,
 ) -> Option<&'h str> {
-    // JSON has no such numbers, and texts stay texts.
-    fn is_null(row: &Value, column: &str) -> bool {
-        match row {
-            Value::Array(parts) => parts.iter().any(|part| is_null(part, column)),
-            row => row.get(column).is_some_and(Value::is_null),
+    let mut suspects: Vec<&str> = Vec::new();
+    for (column, cell) in header.iter().zip(record) {
+        if cell.parse::<f64>().is_ok_and(|number| !number.is_finite()) {
+            suspects.push(column);
         }
     }
-    let is_infinite = |cell: &str| cell.parse::<f64>().is_ok_and(|number| !number.is_finite());
-    let mut suspects = header
-        .iter()
-        .zip(record)
-        .filter(|(_, cell)| is_infinite(cell))
-        .map(|(column, _)| column);
-    let first = suspects.next()?;
+    if suspects.is_empty() {
+        return None;
+    }
     let row = serde_json::to_value(row).ok()?;
-    std::iter::once(first)
-        .chain(suspects)
-        .find(|column| is_null(&row, column))
+    suspects.into_iter().find(|column| is_null(&row, column))
+}
+
+/// Whether a row as JSON has no value in a column: JSON has no infinite numbers, and texts stay texts.
+fn is_null(row: &Value, column: &str) -> bool {
+    match row {
+        Value::Array(parts) => parts.iter().any(|part| is_null(part, column)),
+        row => row.get(column).is_some_and(Value::is_null),
+    }
 }
 
 /// The error of a row, with its line and the name of the column.
@@ -285,9 +280,10 @@ fn in_words(error: &csv::Error, header: &StringRecord) -> String {
         return error.to_string();
     };
     let column = err.field().and_then(|index| header.get(index as usize));
-    let column = column
-        .map(|column| format!(", column `{column}`"))
-        .unwrap_or_default();
+    let column = match column {
+        Some(column) => format!(", column `{column}`"),
+        None => String::new(),
+    };
     format!("line {}{column}: {}", at.line(), err.kind())
 }
 
@@ -317,6 +313,7 @@ fn read_records(folder: &Path, name: &str) -> Result<Vec<Vec<String>>, ResultsEr
         .map_err(|error: csv::Error| ResultsError::Table(path, error.to_string()))
 }
 
+/// A row whose fields are the columns of the table.
 pub(super) fn row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,

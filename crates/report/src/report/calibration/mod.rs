@@ -15,28 +15,31 @@ use fleetsim_units::counted;
 
 /// The charts with the names of their files.
 pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
-    let of_samples = record.samples.iter().filter(|sample| sample.count > 1);
-    let fits = of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, sheet)));
-    let rates = record
-        .rates
-        .as_ref()
-        .and_then(|rates| Some(("rates".to_owned(), rates::draw(rates, sheet)?)));
-    let prediction = record
-        .prediction
-        .iter()
-        .map(|found| ("prediction".to_owned(), prediction::draw(found, sheet)));
-    fits.chain(rates).chain(prediction).collect()
+    let mut charts = Vec::new();
+    for sample in &record.samples {
+        if sample.count > 1 {
+            charts.push((format!("fit-{}", sample.name), fit::draw(sample, sheet)));
+        }
+    }
+    if let Some(rates) = &record.rates
+        && let Some(canvas) = rates::draw(rates, sheet)
+    {
+        charts.push(("rates".to_owned(), canvas));
+    }
+    if let Some(found) = &record.prediction {
+        charts.push(("prediction".to_owned(), prediction::draw(found, sheet)));
+    }
+    charts
 }
 
 /// The calibration in words: what was read and left out, each quantity with its fits, and the settings to paste.
 #[must_use]
 pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
     let mut text = String::new();
-    let read = record
-        .sources
-        .iter()
-        .map(|source| format!("{} ({}): {}", source.file, source.kind, source.has));
-    text.extend(read.map(|source| wrapped(&source, width, "  ")));
+    for source in &record.sources {
+        let source = format!("{} ({}): {}", source.file, source.kind, source.has);
+        text.push_str(&wrapped(&source, width, "  "));
+    }
     if !record.left_out.is_empty() {
         text.push_str("\nleft out\n");
         let counts: Vec<String> = record
@@ -45,8 +48,9 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
             .map(|row| format!("  {}", count(row.count as f64)))
             .collect();
         let wide = counts.iter().map(String::len).max().unwrap_or(0);
-        let rows = counts.iter().zip(&record.left_out);
-        text.extend(rows.map(|(number, row)| format!("{number:>wide$}  {}\n", row.reason)));
+        for (number, row) in counts.iter().zip(&record.left_out) {
+            text.push_str(&format!("{number:>wide$}  {}\n", row.reason));
+        }
     }
     if !record.samples.is_empty() {
         text.push_str("\nmeasured\n");
@@ -54,13 +58,12 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
         text.push_str("\nfits\n");
         text.push_str(&fits(record));
     }
-    text.extend(record.rates.iter().map(|rates| of_rates(rates, width)));
-    text.extend(
-        record
-            .prediction
-            .iter()
-            .map(|prediction| of_prediction(prediction, width)),
-    );
+    if let Some(rates) = &record.rates {
+        text.push_str(&of_rates(rates, width));
+    }
+    if let Some(prediction) = &record.prediction {
+        text.push_str(&of_prediction(prediction, width));
+    }
     for warning in &record.warnings {
         text.push('\n');
         text.push_str(&wrapped(&format!("warning: {warning}"), width, "  "));
@@ -74,13 +77,12 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
 
 /// `1,200 pulls of 9 images on 1 node`.
 fn extent(rates: &RatesRecord) -> String {
-    let (images, nodes) = (
-        counted(rates.images.len(), "image"),
-        counted(rates.nodes, "node"),
-    );
+    let images = counted(rates.images.len(), "image");
+    let nodes = counted(rates.nodes, "node");
     format!("{} of {images} on {nodes}", counted(rates.pulls, "pull"))
 }
 
+/// The fitted rates, with their parameters.
 fn of_rates(rates: &RatesRecord, width: usize) -> String {
     let head = format!(
         "rates of {}; fitted times differ by {} (median)",
@@ -96,23 +98,27 @@ fn of_rates(rates: &RatesRecord, width: usize) -> String {
         column(&|parameter| parameter.note.clone()),
     ];
     let table = joined(&columns, 3);
-    let simulated = rates.simulated_error.zip(rates.simulated_worst.as_ref()).map(|(error, (worst, image))| {
-        let text = format!(
-            "Pulls simulated with the settings below differ from the data by {} (median); the worst, of {image}, by \
-             {:+.0}%.",
-            percent(error),
-            worst * 100.0
-        );
-        wrapped(&text, width, "  ")
-    });
     let head = wrapped(&head, width, "  ");
     format!(
         "\n{head}{table}  pull = {}\n{}",
         rates.formula,
-        simulated.unwrap_or_default()
+        simulated(rates, width).unwrap_or_default()
     )
 }
 
+/// How far simulated pulls are from the data. `None`: none were simulated.
+fn simulated(rates: &RatesRecord, width: usize) -> Option<String> {
+    let error = rates.simulated_error?;
+    let (worst, image) = rates.simulated_worst.as_ref()?;
+    let text = format!(
+        "Pulls simulated with the settings below differ from the data by {} (median); the worst, of {image}, by {:+.0}%.",
+        percent(error),
+        worst * 100.0
+    );
+    Some(wrapped(&text, width, "  "))
+}
+
+/// The prediction beside what happened.
 fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
     let error = prediction.predicted_completion_s / prediction.completion_s - 1.0;
     let sample = if prediction.is_in_sample {
@@ -120,14 +126,13 @@ fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
     } else {
         "The rates come from other events."
     };
-    let pods = prediction
-        .median_absolute_error
-        .map_or_else(String::new, |absolute| {
-            format!(
-                " From schedule to start, pods differ by {} (median).",
-                percent(absolute)
-            )
-        });
+    let pods = match prediction.median_absolute_error {
+        Some(absolute) => format!(
+            " From schedule to start, pods differ by {} (median).",
+            percent(absolute)
+        ),
+        None => String::new(),
+    };
     let text = format!(
         "prediction of {} ({}; {}): the last pod started after {} in reality, after {} in the prediction \
          (90% of runs: {} to {}), {:+.1}%.{pods} {sample}",
@@ -143,6 +148,7 @@ fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
     format!("\n{}", wrapped(&text, width, "  "))
 }
 
+/// The measured quantities.
 fn quantities(samples: &[SampleRecord]) -> String {
     text_table(
         samples,
@@ -158,50 +164,93 @@ fn quantities(samples: &[SampleRecord]) -> String {
     )
 }
 
+/// A line of the table of fits: a fit of a quantity, or the quantity alone where nothing was fitted.
+struct FitLine<'r> {
+    sample: &'r SampleRecord,
+    fit: Option<&'r FitRecord>,
+    /// Whether it is the first of its quantity.
+    is_first: bool,
+}
+
+impl FitLine<'_> {
+    /// The quantity, on its first line.
+    fn quantity(&self) -> String {
+        if self.is_first {
+            format!("  {}", self.sample.name)
+        } else {
+            String::new()
+        }
+    }
+
+    /// The distribution, with a mark where it is chosen.
+    fn distribution(&self) -> String {
+        let name = self.fit.map_or("empirical", |fit| &fit.distribution);
+        let mark = if name == self.sample.chosen { " *" } else { "" };
+        format!("{name}{mark}")
+    }
+
+    /// The distribution with its parameters.
+    fn parameters(&self) -> String {
+        match self.fit {
+            Some(fit) => fit.expression.clone(),
+            None => "-".to_owned(),
+        }
+    }
+
+    /// A statistic of the fit.
+    fn statistic(&self, of: fn(&FitRecord) -> Option<f64>) -> String {
+        match self.fit.and_then(of) {
+            Some(value) => number(value),
+            None => "-".to_owned(),
+        }
+    }
+
+    /// Whether it fits.
+    fn verdict(&self) -> String {
+        match self.fit {
+            Some(fit) => fit.verdict.clone(),
+            None if self.sample.chosen == "empirical" => "not fitted".to_owned(),
+            None => String::new(),
+        }
+    }
+}
+
+/// The lines of the table of fits.
+fn fit_lines(record: &CalibrationRecord) -> Vec<FitLine<'_>> {
+    let mut lines = Vec::new();
+    for sample in &record.samples {
+        if sample.fits.is_empty() {
+            lines.push(FitLine {
+                sample,
+                fit: None,
+                is_first: true,
+            });
+        }
+        for fit in &sample.fits {
+            lines.push(FitLine {
+                sample,
+                fit: Some(fit),
+                is_first: sample.fits[0] == *fit,
+            });
+        }
+    }
+    lines
+}
+
+/// The fits of all quantities.
 fn fits(record: &CalibrationRecord) -> String {
-    let rows: Vec<(&SampleRecord, Option<&FitRecord>)> = record
-        .samples
-        .iter()
-        .flat_map(|sample| {
-            let none = sample.fits.is_empty().then_some((sample, None));
-            sample
-                .fits
-                .iter()
-                .map(move |fit| (sample, Some(fit)))
-                .chain(none)
-        })
-        .collect();
-    let p = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     let table = text_table(
-        &rows,
+        &fit_lines(record),
         3,
         &[
-            ("  quantity", &|(sample, fit)| {
-                let is_first =
-                    fit.is_none_or(|fit| sample.fits.first().is_some_and(|first| first == fit));
-                if is_first {
-                    format!("  {}", sample.name)
-                } else {
-                    String::new()
-                }
-            }),
-            ("distribution", &|(sample, fit)| {
-                let name = fit.map_or("empirical", |fit| &fit.distribution);
-                let mark = if name == sample.chosen { " *" } else { "" };
-                format!("{name}{mark}")
-            }),
-            ("parameters", &|(_, fit)| {
-                fit.map_or_else(|| "-".to_owned(), |fit| fit.expression.clone())
-            }),
-            ("KS", &|(_, fit)| p(fit.map(|fit| fit.ks))),
-            ("p", &|(_, fit)| p(fit.and_then(|fit| fit.ks_p))),
-            ("AD", &|(_, fit)| p(fit.and_then(|fit| fit.ad))),
-            ("p", &|(_, fit)| p(fit.and_then(|fit| fit.ad_p))),
-            ("verdict", &|(sample, fit)| match fit {
-                Some(fit) => fit.verdict.clone(),
-                None if sample.chosen == "empirical" => "not fitted".to_owned(),
-                None => String::new(),
-            }),
+            ("  quantity", &FitLine::quantity),
+            ("distribution", &FitLine::distribution),
+            ("parameters", &FitLine::parameters),
+            ("KS", &|line| line.statistic(|fit| Some(fit.ks))),
+            ("p", &|line| line.statistic(|fit| fit.ks_p)),
+            ("AD", &|line| line.statistic(|fit| fit.ad)),
+            ("p", &|line| line.statistic(|fit| fit.ad_p)),
+            ("verdict", &FitLine::verdict),
         ],
     );
     let level = percent(0.05);

@@ -33,14 +33,14 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     if paths.iter().all(Option::is_none) {
         return None;
     }
-    let end = |path: &Option<&RunRow>| {
-        let time = path.map(|run| time(run.reachable_ready_s.unwrap_or_default()));
-        [
-            time.unwrap_or_else(|| "unfinished".to_owned()),
-            String::new(),
-        ]
-    };
-    let numbers = paths.iter().map(end).collect();
+    let mut numbers = Vec::new();
+    for path in &paths {
+        let end = match path {
+            Some(run) => time(run.reachable_ready_s.unwrap_or_default()),
+            None => "unfinished".to_owned(),
+        };
+        numbers.push([end, String::new()]);
+    }
     let rows = RowLayout::lay_out(
         results.sheet(),
         &variants,
@@ -68,14 +68,11 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         &ticks,
         "share of the time to completion",
     );
-    let names = PARTS
-        .iter()
-        .map(|part| part.texts(paths.iter().flatten().copied()).1);
-    legend(
-        &mut canvas,
-        (MARGIN, TOP + 2.5),
-        &names.zip(COLOURS).collect_vec(),
-    );
+    let mut key: Vec<(&str, Colour)> = Vec::new();
+    for (at, colour) in COLOURS.into_iter().enumerate() {
+        key.push((name_of(at, &paths), colour));
+    }
+    legend(&mut canvas, (MARGIN, TOP + 2.5), &key);
     for (at, path) in paths.iter().enumerate() {
         rows.write(&mut canvas, at);
         if let Some(run) = path {
@@ -85,6 +82,13 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
+/// The name of a part in charts of these runs.
+fn name_of(part: usize, paths: &[Option<&RunRow>]) -> &'static str {
+    let (_, name) = PARTS[part].texts(paths.iter().flatten().copied());
+    name
+}
+
+/// Draws the parts of a run's critical path beside each other.
 fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
     let all = run
         .reachable_ready_s
@@ -93,7 +97,8 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
     let mut from = 0.0;
     for (part, colour) in PARTS.iter().zip(COLOURS) {
         let share = (part.of)(run).unwrap_or_default() / all;
-        let (left, right) = (x.at(from), x.at((from + share).min(1.0)));
+        let left = x.at(from);
+        let right = x.at((from + share).min(1.0));
         if right > left {
             canvas.rectangle((left, middle - 10.0), (right, middle + 10.0), colour, 1.0);
         }
@@ -117,31 +122,45 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
     }
 }
 
+/// The part that takes most of the time of a run.
+struct LargestPart {
+    /// Its place in [`PARTS`].
+    part: usize,
+    share: f64,
+}
+
+impl LargestPart {
+    /// The last of equals. `None` where the run has no critical path, or took no time.
+    fn of(run: &RunRow) -> Option<Self> {
+        let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
+        let mut largest: Option<Self> = None;
+        for (at, part) in PARTS.iter().enumerate() {
+            let Some(took) = (part.of)(run) else {
+                continue;
+            };
+            let share = took / all;
+            if largest.as_ref().is_none_or(|found| share >= found.share) {
+                largest = Some(Self { part: at, share });
+            }
+        }
+        largest
+    }
+}
+
 /// The part that takes most of the time, in the variants where it takes the least and the most.
 fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<String> {
-    let share = |run: &RunRow, at: usize| {
-        Some((PARTS[at].of)(run)? / run.reachable_ready_s.filter(|all| *all > 0.0)?)
-    };
-    let largest = |run: &RunRow| {
-        (0..PARTS.len())
-            .filter_map(|at| Some((at, share(run, at)?)))
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let found: Vec<(usize, f64)> = paths
-        .iter()
-        .flatten()
-        .filter_map(|run| largest(run))
-        .collect();
-    let Some(&(part, _)) = found.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+    let mut found: Vec<LargestPart> = Vec::new();
+    for run in paths.iter().flatten() {
+        found.extend(LargestPart::of(run));
+    }
+    let greatest = found.iter().max_by(|a, b| a.share.total_cmp(&b.share));
+    let Some(&LargestPart { part, .. }) = greatest else {
         return Vec::new();
     };
-    let shares: Vec<f64> = found
-        .iter()
-        .filter(|(other, _)| *other == part)
-        .map(|(_, share)| *share)
-        .collect();
+    found.retain(|largest| largest.part == part);
+    let shares: Vec<f64> = found.iter().map(|largest| largest.share).collect();
     let (low, high) = span(&shares);
-    let name = PARTS[part].texts(paths.iter().flatten().copied()).1;
+    let name = name_of(part, paths);
     let of = |share: f64| percent((share * 100.0).round() / 100.0);
     vec![match (variants.len(), shares.len()) {
         (1, _) => format!("{} of the time goes to {name}", of(high)),

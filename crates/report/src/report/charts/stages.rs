@@ -36,6 +36,19 @@ struct StageSpan {
 }
 
 impl StageSpan {
+    /// The stage of these clusters.
+    fn of(name: &str, clusters: &[&ClusterRow]) -> Self {
+        let ready: Vec<f64> = clusters.iter().filter_map(|row| row.ready_s).collect();
+        let told = clusters.iter().filter_map(|row| row.told_s);
+        Self {
+            name: name.to_owned(),
+            clusters: clusters.len(),
+            ready: ready.len(),
+            told: told.minmax_by(f64::total_cmp).into_option(),
+            last_ready: ready.into_iter().fold(0.0, f64::max),
+        }
+    }
+
     /// When its last cluster was told or ready.
     fn end(&self) -> f64 {
         self.told.map_or(0.0, |(_, last)| last.max(self.last_ready))
@@ -46,6 +59,7 @@ impl StageSpan {
         self.told.map_or(f64::INFINITY, |(first, _)| first)
     }
 
+    /// Its name with its number of clusters.
     fn label(&self) -> String {
         let clusters = count(self.clusters as f64);
         let size = match self.ready {
@@ -60,43 +74,22 @@ impl StageSpan {
 /// The stages in the order in which they began; those that never did last, in the order of their clusters. None where
 /// there are more than anyone would read.
 fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
-    let clusters = || {
-        variant
-            .clusters
-            .iter()
-            .filter(|cluster| !cluster.stage.is_empty())
-    };
-    if clusters()
-        .map(|cluster| &cluster.stage)
-        .unique()
-        .nth(STAGES_MAX)
-        .is_some()
-    {
+    let mut named = Vec::new();
+    for cluster in &variant.clusters {
+        if !cluster.stage.is_empty() {
+            named.push((&cluster.stage, *cluster));
+        }
+    }
+    let groups = grouped(named);
+    if groups.len() > STAGES_MAX {
         return Vec::new();
     }
-    let span = |(name, clusters): (&String, Vec<&&ClusterRow>)| {
-        let ready: Vec<f64> = clusters
-            .iter()
-            .filter_map(|cluster| cluster.ready_s)
-            .collect();
-        StageSpan {
-            name: name.clone(),
-            clusters: clusters.len(),
-            ready: ready.len(),
-            told: clusters
-                .iter()
-                .filter_map(|cluster| cluster.told_s)
-                .minmax_by(f64::total_cmp)
-                .into_option(),
-            last_ready: ready.into_iter().fold(0.0, f64::max),
-        }
-    };
-    let stages = grouped(clusters().map(|cluster| (&cluster.stage, cluster)))
-        .into_iter()
-        .map(span);
+    let mut stages = Vec::new();
+    for (name, clusters) in groups {
+        stages.push(StageSpan::of(name, &clusters));
+    }
+    stages.sort_by(|a, b| a.begin().total_cmp(&b.begin()));
     stages
-        .sorted_by(|a, b| a.begin().total_cmp(&b.begin()))
-        .collect()
 }
 
 /// A variant with its stages.
@@ -105,10 +98,13 @@ type Staged<'v> = (&'v VariantResults<'v>, Vec<StageSpan>);
 /// Draws the chart. `None` where no variant has stages, or too many have them.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let all = results.variants();
-    let staged = all.iter().map(|variant| (variant, stages(variant)));
-    let variants: Vec<Staged<'_>> = staged
-        .filter(|(_, stages)| (2..=STAGES_MAX).contains(&stages.len()))
-        .collect();
+    let mut variants: Vec<Staged<'_>> = Vec::new();
+    for variant in &all {
+        let stages = stages(variant);
+        if (2..=STAGES_MAX).contains(&stages.len()) {
+            variants.push((variant, stages));
+        }
+    }
     if variants.is_empty() || variants.len() > PANELS_MAX {
         return None;
     }
@@ -132,16 +128,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
             + "; time axes differ between panels"
             + &left_out,
     };
-    let lines = |row: &[Staged<'_>]| {
-        row.iter()
-            .map(|(_, stages)| stages.len())
-            .max()
-            .unwrap_or(0)
-    };
-    let heights = variants
-        .chunks(columns)
-        .map(|row| HEADING + ROW * lines(row) as f64 + AXIS)
-        .collect_vec();
+    let heights: Vec<f64> = variants.chunks(columns).map(row_height).collect();
     let top = TOP + if sheet.is_narrow() { 42.0 } else { 26.0 };
     let mut canvas = page_of_run(results, &head, top + heights.iter().sum::<f64>() + FOOTER);
     legend(&mut canvas, (MARGIN, TOP), &KEY);
@@ -162,6 +149,13 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
+/// The height of the panels of these variants beside each other.
+fn row_height(row: &[Staged<'_>]) -> f64 {
+    let most = row.iter().map(|(_, stages)| stages.len()).max();
+    HEADING + ROW * most.unwrap_or(0) as f64 + AXIS
+}
+
+/// Draws the panel of a variant.
 fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: &[StageSpan]) {
     let width = area.right - area.left;
     let name = fitted_name(variant.name(), LABEL, Weight::Bold, width);
@@ -178,14 +172,15 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
     panel_time(canvas, area, &x);
     for (at, stage) in stages.iter().enumerate() {
         let top = area.top + ROW * at as f64;
-        let bar = (top + ROW - BAR - 2.0, top + ROW - 2.0);
+        let bar_top = top + ROW - BAR - 2.0;
+        let bar_bottom = top + ROW - 2.0;
         let label = fitted_name(&stage.label(), SMALL, Weight::Regular, width);
         let room = width - text_width(&label, SMALL, Weight::Regular);
         let first = stage.told.map_or(0.0, |(first, _)| first);
         write(
             canvas,
             &label,
-            ((x.at(first)).min(area.left + room), bar.0 - 4.0),
+            ((x.at(first)).min(area.left + room), bar_top - 4.0),
             SMALL,
             INK,
             Align::Left,
@@ -195,10 +190,11 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         };
         let mut part = |from: f64, to: f64, at: usize| {
             // A moment is seen, too.
+            let (_, colour) = KEY[at];
             canvas.rectangle(
-                (x.at(from), bar.0),
-                (x.at(to).max(x.at(from) + 1.5), bar.1),
-                KEY[at].1,
+                (x.at(from), bar_top),
+                (x.at(to).max(x.at(from) + 1.5), bar_bottom),
+                colour,
                 1.0,
             );
         };
@@ -212,12 +208,14 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
     }
 }
 
+/// Whether the second of two stages begins before the first is ready.
+fn overlaps(pair: &[StageSpan]) -> bool {
+    let [before, next] = pair else { return false };
+    next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
+}
+
 /// Whether stages overlap.
 fn finding(variants: &[Staged<'_>]) -> Vec<String> {
-    let overlaps = |pair: &[StageSpan]| {
-        let [before, next] = pair else { return false };
-        next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
-    };
     let overlapping = variants
         .iter()
         .filter(|(_, stages)| stages.windows(2).any(overlaps))

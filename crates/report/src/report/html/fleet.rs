@@ -38,56 +38,25 @@ pub(super) fn fleet(
     each: usize,
     names: &mut Vec<Vec<String>>,
 ) -> FleetData {
-    let clusters = || variant.clusters.iter().step_by(each);
-    let moments = |cluster: &ClusterRow| {
-        [
-            cluster.told_s,
-            cluster.applied_s,
-            cluster.first_pull_s,
-            cluster.last_pull_s,
-            cluster.ready_s,
-        ]
-    };
-    let longest = clusters()
-        .flat_map(|cluster| moments(cluster))
-        .flatten()
-        .fold(0.0, f64::max);
+    let clusters: Vec<&ClusterRow> = variant.clusters.iter().copied().step_by(each).collect();
+    let mut longest: f64 = 0.0;
+    for cluster in &clusters {
+        for moment in moments(cluster).into_iter().flatten() {
+            longest = longest.max(moment);
+        }
+    }
     let step = step_for(longest);
-    let own: Vec<String> = clusters().map(|cluster| cluster.cluster.clone()).collect();
-    let list = names
-        .iter()
-        .position(|other| *other == own)
-        .unwrap_or_else(|| {
-            names.push(own);
-            names.len() - 1
-        });
-    let stages: Vec<String> = clusters()
-        .map(|cluster| cluster.stage.clone())
-        .unique()
-        .collect();
-    let place = |stage: &String| {
-        stages
-            .iter()
-            .position(|known| known == stage)
-            .expect("it is one of all")
-    };
-    let runs = clusters().map(|cluster| &cluster.stage).dedup_with_count();
-    let runs = runs.map(|(length, stage)| (place(stage), length)).collect();
-    let offline = clusters().positions(|cluster| cluster.offline).collect();
-    let defective = clusters().positions(|cluster| cluster.defective).collect();
     let mut data = FleetData {
-        names: list,
+        names: place_of_names(&clusters, names),
         step,
-        offline,
-        defective,
-        stages,
-        runs,
+        offline: clusters.iter().positions(|row| row.offline).collect(),
+        defective: clusters.iter().positions(|row| row.defective).collect(),
         ..FleetData::default()
     };
     let mut promoted_before = 0;
-    for cluster in clusters() {
-        let [promoted, rest @ ..] =
-            moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
+    for cluster in clusters {
+        data.add_to_stages(&cluster.stage);
+        let [promoted, rest @ ..] = moments(cluster).map(|moment| steps(moment, step));
         data.promoted
             .push(promoted.map(|promoted| promoted - promoted_before));
         promoted_before = promoted.unwrap_or(promoted_before);
@@ -115,6 +84,47 @@ pub(super) fn fleet(
         }
     }
     data
+}
+
+/// The moments of a cluster, in their order.
+fn moments(cluster: &ClusterRow) -> [Option<f64>; 5] {
+    [
+        cluster.told_s,
+        cluster.applied_s,
+        cluster.first_pull_s,
+        cluster.last_pull_s,
+        cluster.ready_s,
+    ]
+}
+
+/// The place of the names of these clusters among the lists that are known; a new list is added.
+fn place_of_names(clusters: &[&ClusterRow], names: &mut Vec<Vec<String>>) -> usize {
+    let own: Vec<String> = clusters.iter().map(|row| row.cluster.clone()).collect();
+    if let Some(known) = names.iter().position(|other| *other == own) {
+        return known;
+    }
+    names.push(own);
+    names.len() - 1
+}
+
+impl FleetData {
+    /// Counts the next cluster in the run of its stage.
+    fn add_to_stages(&mut self, stage: &str) {
+        let known = self.stages.iter().position(|known| known == stage);
+        let place = known.unwrap_or_else(|| {
+            self.stages.push(stage.to_owned());
+            self.stages.len() - 1
+        });
+        match self.runs.last_mut() {
+            Some((last, length)) if *last == place => *length += 1,
+            _ => self.runs.push((place, 1)),
+        }
+    }
+}
+
+/// Whole steps until a moment, if it is known.
+fn steps(moment: Option<f64>, step: f64) -> Option<i64> {
+    moment.map(|seconds| steps_until(seconds, step))
 }
 
 /// Whole steps until a moment, rounded up, so that nothing is shown before it happened.

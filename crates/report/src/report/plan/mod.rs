@@ -6,8 +6,6 @@ mod table;
 
 pub(in crate::report) use front::headings;
 
-use itertools::Itertools;
-
 use super::format::{count, in_unit, percent, time};
 use super::limits::of_single_runs;
 use super::wrap::wrapped;
@@ -46,6 +44,7 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
     text
 }
 
+/// The objective and the limits.
 fn head(plan: &PlanRecord, width: usize) -> String {
     let limits: Vec<String> = plan
         .limits
@@ -86,6 +85,7 @@ fn answers(plan: &PlanRecord, question: &Question, width: usize) -> String {
     text
 }
 
+/// The candidate of a variant.
 fn candidate<'q>(question: &'q Question, variant: &str) -> Option<&'q Candidate> {
     question
         .candidates
@@ -104,13 +104,11 @@ fn name(candidate: &Candidate) -> String {
         .to_owned()
 }
 
+/// The answer of a strategy, with a mark behind its setting.
 fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mark: &str) -> String {
-    let Some((found, kept)) = answer
-        .variant
-        .as_ref()
-        .and_then(|variant| candidate(question, variant))
-        .zip(answer.kept)
-    else {
+    let chosen = answer.variant.as_ref();
+    let chosen = chosen.and_then(|variant| candidate(question, variant));
+    let (Some(found), Some(kept)) = (chosen, answer.kept) else {
         return nothing_found(plan, question, answer);
     };
     let at = found.time.map(|span| time(span.value)).unwrap_or_default();
@@ -126,21 +124,16 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
     let mut text = if answer.is_decided {
         format!("{}{mark}: {objective}.", name(found))
     } else {
-        let runs: u64 = of_strategy(question, answer)
-            .map(|candidate| candidate.runs)
-            .sum();
-        let (strategy, runs) = (&answer.strategy, counted(runs, "run"));
+        let runs = of_strategy(question, answer).map(|candidate| candidate.runs);
+        let runs = counted(runs.sum::<u64>(), "run");
+        let strategy = &answer.strategy;
         format!(
             "{strategy}: not certain after {runs}. The best estimate is {}{mark}: {objective}.",
             name(found)
         )
     };
     if !plan.limits.is_empty() {
-        let limits: Vec<Limit> = plan
-            .limits
-            .iter()
-            .filter_map(|limit| Limit::parse(limit).ok())
-            .collect();
+        let limits = limits_of(plan);
         let which = of_single_runs(&limits.iter().collect::<Vec<_>>(), "all limits");
         text.push_str(&format!(
             " It met {which} in {} of {}; with {} confidence, at least {} of all runs do.",
@@ -151,6 +144,14 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
         ));
     }
     text + &answer.reach.note() + &doubts(plan, question, answer)
+}
+
+/// The limits of a plan.
+fn limits_of(plan: &PlanRecord) -> Vec<Limit> {
+    plan.limits
+        .iter()
+        .filter_map(|limit| Limit::parse(limit).ok())
+        .collect()
 }
 
 /// The candidates of a strategy.
@@ -166,11 +167,12 @@ fn of_strategy<'q>(
 
 /// The doubts that make an answer uncertain.
 fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
-    let is_open = |candidate: &&Candidate| candidate.standing == CandidateStatus::Undecided;
-    let open: Vec<String> = of_strategy(question, answer)
-        .filter(is_open)
-        .map(name)
-        .collect();
+    let mut open: Vec<String> = Vec::new();
+    for candidate in of_strategy(question, answer) {
+        if candidate.standing == CandidateStatus::Undecided {
+            open.push(name(candidate));
+        }
+    }
     let mut doubts = Vec::new();
     if !answer.is_confirmed {
         doubts.push("its runs do not show yet that it meets all limits".to_owned());
@@ -211,43 +213,38 @@ fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer
         };
         return format!("{}{colon} {}.", name(only), failing(plan, only));
     }
-    if tried
-        .iter()
-        .all(|candidate| candidate.standing == CandidateStatus::Unfinished)
-    {
-        let rules = tried
-            .iter()
-            .map(|candidate| candidate.reason.as_str())
-            .filter(|rule| !rule.is_empty());
-        let rules = rules.sorted().dedup().join(" or ");
+    let mut standings = tried.iter().map(|candidate| candidate.standing);
+    if standings.all(|standing| standing == CandidateStatus::Unfinished) {
+        let mut rules: Vec<&str> = tried.iter().map(|tried| tried.reason.as_str()).collect();
+        rules.retain(|rule| !rule.is_empty());
+        rules.sort_unstable();
+        rules.dedup();
+        let rules = rules.join(" or ");
         return format!(
             "{}: no {setting} finishes in every run{}.",
             answer.strategy,
             blocked_by(&rules)
         );
     }
-    let closest = answer
-        .closest
-        .as_ref()
-        .and_then(|variant| candidate(question, variant));
-    let closest = closest.map(|closest| {
-        format!(
+    let closest = answer.closest.as_ref();
+    let closest = match closest.and_then(|variant| candidate(question, variant)) {
+        Some(closest) => format!(
             "; the closest, {}, {}",
             name(closest),
             failing(plan, closest)
-        )
-    });
-    let is_open = tried
-        .iter()
-        .any(|candidate| candidate.standing == CandidateStatus::Undecided);
+        ),
+        None => String::new(),
+    };
+    let mut standings = tried.iter().map(|candidate| candidate.standing);
+    let is_open = standings.any(|standing| standing == CandidateStatus::Undecided);
     let meets = if is_open { "is shown to meet" } else { "meets" };
     format!(
         "{}: no {setting} {meets} all limits{}.",
-        answer.strategy,
-        closest.unwrap_or_default()
+        answer.strategy, closest
     )
 }
 
+/// The rules that block runs, for the end of a sentence.
 fn blocked_by(rules: &str) -> String {
     if rules.is_empty() {
         String::new()
@@ -258,64 +255,71 @@ fn blocked_by(rules: &str) -> String {
 
 /// `2 of 10 runs did not finish, blocked by maxUnavailable`. `None`: all of them finished.
 fn unfinished(candidate: &Candidate) -> Option<String> {
-    let runs: u64 = candidate.unfinished.iter().map(|(_, runs)| runs).sum();
-    let rules: Vec<&str> = candidate
-        .unfinished
-        .iter()
-        .map(|(rule, _)| rule.as_str())
-        .collect();
-    let rules = rules
-        .into_iter()
-        .filter(|rule| !rule.is_empty())
-        .join(" or ");
-    (runs > 0).then(|| {
-        format!(
-            "{runs} of {} did not finish{}",
-            counted(candidate.runs, "run"),
-            blocked_by(&rules)
-        )
-    })
+    let mut unfinished: u64 = 0;
+    let mut rules: Vec<&str> = Vec::new();
+    for (rule, runs) in &candidate.unfinished {
+        unfinished += runs;
+        if !rule.is_empty() {
+            rules.push(rule);
+        }
+    }
+    if unfinished == 0 {
+        return None;
+    }
+    Some(format!(
+        "{unfinished} of {} did not finish{}",
+        counted(candidate.runs, "run"),
+        blocked_by(&rules.join(" or "))
+    ))
 }
 
 /// Why a candidate is out, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212 pulls; 3 of
 /// 10 runs exceed it)`.
 fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
-    let unfinished = unfinished(candidate);
     if candidate.standing == CandidateStatus::Unfinished {
         let rule = blocked_by(&candidate.reason);
-        return unfinished.unwrap_or_else(|| format!("did not finish in a run{rule}"));
+        return unfinished(candidate).unwrap_or_else(|| format!("did not finish in a run{rule}"));
     }
     let verb = if candidate.standing == CandidateStatus::Undecided {
         "is not shown to meet"
     } else {
         "exceeds"
     };
-    let limit = plan
+    let facts = limit_facts(plan, candidate).unwrap_or_default();
+    format!("{verb} {}{facts}", candidate.reason)
+}
+
+/// `(212 pulls; 3 of 10 runs exceed it)`, of the limit that a candidate exceeds. `None`: it is not known.
+fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
+    let at = plan
         .limits
         .iter()
-        .position(|limit| *limit == candidate.reason);
-    let facts = limit.and_then(|at| {
-        let (value, beyond) = *candidate.limits.get(at)?;
-        let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit;
-        let value = value.map_or_else(|| "never reached".to_owned(), |value| in_unit(value, unit));
-        let rest = unfinished.filter(|_| unit == "s");
-        let runs = rest
-            .unwrap_or_else(|| format!("{beyond} of {} exceed it", counted(candidate.runs, "run")));
-        Some(format!(" ({value}; {runs})"))
-    });
-    format!("{verb} {}{}", candidate.reason, facts.unwrap_or_default())
+        .position(|limit| *limit == candidate.reason)?;
+    let (value, beyond) = *candidate.limits.get(at)?;
+    let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit;
+    let value = match value {
+        Some(value) => in_unit(value, unit),
+        None => "never reached".to_owned(),
+    };
+    let runs = match unfinished(candidate) {
+        Some(unfinished) if unit == "s" => unfinished,
+        _ => format!("{beyond} of {} exceed it", counted(candidate.runs, "run")),
+    };
+    Some(format!(" ({value}; {runs})"))
 }
 
 /// Candidates with unfinished runs: the rules that blocked them, and in how many runs.
 fn losing(question: &Question, width: usize) -> String {
-    let line =
-        |candidate: &Candidate| Some(format!("{}: {}.", name(candidate), unfinished(candidate)?));
-    let lines: Vec<String> = question.candidates.iter().filter_map(line).collect();
-    let mut text: String = lines
-        .iter()
-        .take(LOSING_MAX)
-        .map(|line| wrapped(line, width, "  "))
-        .collect();
+    let mut lines: Vec<String> = Vec::new();
+    for candidate in &question.candidates {
+        if let Some(unfinished) = unfinished(candidate) {
+            lines.push(format!("{}: {unfinished}.", name(candidate)));
+        }
+    }
+    let mut text = String::new();
+    for line in lines.iter().take(LOSING_MAX) {
+        text.push_str(&wrapped(line, width, "  "));
+    }
     if lines.len() > LOSING_MAX {
         text.push_str(&format!(
             "{} more candidates have unfinished runs; see plan.json.\n",
@@ -333,15 +337,13 @@ fn percent_down(share: f64) -> String {
 /// The guarantee of the answers, and the limits of few runs.
 fn how_sure(plan: &PlanRecord, width: usize) -> String {
     let confidence = percent(plan.confidence);
-    let found = || {
-        plan.questions
-            .iter()
-            .flat_map(|question| &question.answers)
-            .filter(|a| a.variant.is_some())
-    };
+    let answers = plan.questions.iter().flat_map(|question| &question.answers);
+    let mut found: Vec<&StrategyAnswer> = answers.collect();
+    found.retain(|answer| answer.variant.is_some());
+    let decided = found.iter().filter(|answer| answer.is_decided).count();
     let mut text = String::new();
-    if found().any(|answer| answer.is_decided) {
-        let whose = if found().all(|answer| answer.is_decided) {
+    if decided > 0 {
+        let whose = if decided == found.len() {
             "each answer"
         } else {
             "each certain answer"
@@ -378,11 +380,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     };
     let columns = format!("{difference}Times and loads are estimates from few runs.");
     text.push_str(&wrapped(&columns, width, ""));
-    let demands: Vec<Statistic> = plan
-        .limits
-        .iter()
-        .filter_map(|limit| Limit::parse(limit).ok()?.demand())
-        .collect();
+    let demands: Vec<Statistic> = limits_of(plan).iter().filter_map(Limit::demand).collect();
     if demands.iter().any(|demand| *demand != Statistic::Every) {
         let rare = if demands.contains(&Statistic::Mean) {
             RARE_EVENTS
@@ -402,6 +400,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
 const RARE_EVENTS: &str =
     ", as far as events in at least 5% of the runs decide it; rarer ones may not have occurred";
 
+/// The number of runs, and how to get more certain answers.
 fn effort(plan: &PlanRecord, width: usize) -> String {
     let times = plan.exhaustive_runs as f64 / plan.runs.max(1) as f64;
     let mut text = format!(
@@ -410,20 +409,16 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
         counted(plan.replicates, "replicate"),
         counted(plan.exhaustive_runs, "run"),
     );
-    let stop = |most| {
-        format!(
+    if let Some(most) = plan.stopped_at {
+        text.push_str(&format!(
             " The search stopped at its budget of {} runs.",
             count(most as f64)
-        )
-    };
-    text.extend(plan.stopped_at.map(stop));
+        ));
+    }
     let is_open = |question: &Question| question.best.is_some() && !question.is_decided();
     if let Some(tuned) = &plan.tuned {
-        let tried: usize = plan
-            .questions
-            .iter()
-            .map(|question| question.candidates.len())
-            .sum();
+        let worlds = plan.questions.iter();
+        let tried: usize = worlds.map(|question| question.candidates.len()).sum();
         text.push_str(&format!(
             " {} of {} settings were tried; for more raise `plan.tries`.",
             count(tried as f64),
@@ -440,9 +435,14 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
              `plan.indifference` if the difference does not matter."
         ));
     }
-    text.extend(plan.exhaustive.iter().map(|found| agreement(plan, found)));
+    if let Some(found) = &plan.exhaustive {
+        text.push_str(&agreement(plan, found));
+    }
     wrapped(&text, width, "")
 }
+
+/// The words for a strategy without an answer.
+const NO_SETTING: &str = "no setting";
 
 /// The choices of the exhaustive search beside those of the plan.
 fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
@@ -458,8 +458,6 @@ fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
     );
     let found = plan.questions.iter().flat_map(|question| &question.answers);
     for (answer, (chosen, agrees)) in found.zip(&exhaustive.answers) {
-        let shown =
-            |variant: &Option<String>| variant.clone().unwrap_or_else(|| "no setting".to_owned());
         if answer.variant != *chosen {
             let how = if *agrees {
                 "equally good"
@@ -468,8 +466,8 @@ fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
             };
             text.push_str(&format!(
                 "; instead of {} it chose {} ({how})",
-                shown(&answer.variant),
-                shown(chosen)
+                answer.variant.as_deref().unwrap_or(NO_SETTING),
+                chosen.as_deref().unwrap_or(NO_SETTING)
             ));
         }
     }

@@ -13,11 +13,6 @@ const NAMES_MIN: usize = 16;
 
 /// One line for each candidate, columns aligned.
 pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
-    let slower = |candidate: &Candidate| match (plan.unit.as_str(), candidate.slower_by) {
-        (_, None) => String::new(),
-        ("s", Some(by)) => time_with_interval(by.value, by.low, by.high),
-        (unit, Some(by)) => in_unit(by.value, unit),
-    };
     let limits: Vec<Limit> = plan
         .limits
         .iter()
@@ -27,18 +22,8 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     let has_load = limits
         .iter()
         .any(|limit| limit.measure().name == plan.load.measure);
-    let (is_time, is_setting) = (plan.unit == "s", plan.unit.is_empty());
-    let value = |candidate: &Candidate| {
-        candidate
-            .value
-            .map(|span| in_unit(span.value, &plan.unit))
-            .unwrap_or_default()
-    };
-    let took = |candidate: &Candidate| {
-        candidate
-            .time
-            .map_or_else(|| "never".to_owned(), |span| time(span.value))
-    };
+    let is_time = plan.unit == "s";
+    let is_setting = plan.unit.is_empty();
     let of = |heading: &str, cell: &dyn Fn(&Candidate) -> String| {
         column(heading, &question.candidates, cell)
     };
@@ -46,11 +31,14 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         verdict(plan, question, candidate)
     })];
     if !is_time && !is_setting {
-        columns.push(of(&plan.objective, &value));
+        columns.push(of(&plan.objective, &|candidate| {
+            value_text(plan, candidate)
+        }));
     }
-    columns.push(of("time", &took));
+    columns.push(of("time", &time_text));
     if !is_setting {
-        columns.push(of(if is_time { "slower by" } else { "worse by" }, &slower));
+        let heading = if is_time { "slower by" } else { "worse by" };
+        columns.push(of(heading, &|candidate| difference_text(plan, candidate)));
     }
     for (at, limit) in limits.iter().enumerate() {
         columns.push(of(&format!("[{}]", at + 1), &|candidate| {
@@ -73,6 +61,31 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     // Names and verdicts are words, the rest are numbers.
     let words = names.len() + 1;
     joined(&[names, columns].concat(), words)
+}
+
+/// The value of the objective; empty where it has none.
+fn value_text(plan: &PlanRecord, candidate: &Candidate) -> String {
+    match candidate.value {
+        Some(span) => in_unit(span.value, &plan.unit),
+        None => String::new(),
+    }
+}
+
+/// The time until ready.
+fn time_text(candidate: &Candidate) -> String {
+    match candidate.time {
+        Some(span) => time(span.value),
+        None => "never".to_owned(),
+    }
+}
+
+/// By how much a candidate is worse than the best; empty where it is not compared.
+fn difference_text(plan: &PlanRecord, candidate: &Candidate) -> String {
+    match (plan.unit.as_str(), candidate.slower_by) {
+        (_, None) => String::new(),
+        ("s", Some(by)) => time_with_interval(by.value, by.low, by.high),
+        (unit, Some(by)) => in_unit(by.value, unit),
+    }
 }
 
 /// A load of the world in its unit.
@@ -103,24 +116,22 @@ pub(super) fn named_columns(
             candidate.strategy.clone()
         }));
     }
-    for name in candidates
-        .iter()
-        .flat_map(|candidate| &candidate.settings)
-        .map(|setting| &setting.name)
-        .unique()
-    {
-        let value = |candidate: &&Candidate| {
-            let found = candidate
-                .settings
-                .iter()
-                .find(|setting| setting.name == *name);
-            found
-                .map(|setting| setting.value.clone())
-                .unwrap_or_default()
-        };
-        columns.push(column(&heading(name), candidates, value));
+    let settings = candidates.iter().flat_map(|candidate| &candidate.settings);
+    for name in settings.map(|setting| &setting.name).unique() {
+        columns.push(column(&heading(name), candidates, |candidate| {
+            value_of(candidate, name)
+        }));
     }
     narrowed(columns, width.max(NAMES_MIN))
+}
+
+/// The value of a setting; empty where the candidate does not have it.
+fn value_of(candidate: &Candidate, name: &str) -> String {
+    let mut settings = candidate.settings.iter();
+    match settings.find(|setting| setting.name == name) {
+        Some(setting) => setting.value.clone(),
+        None => String::new(),
+    }
 }
 
 /// The width of a line that these columns leave.
@@ -128,6 +139,7 @@ pub(super) fn room_beside(columns: &[Vec<String>]) -> usize {
     WIDTH.saturating_sub(columns.iter().map(|column| 2 + widest(column)).sum())
 }
 
+/// The width of a column.
 fn widest(column: &[String]) -> usize {
     column.iter().map(|text| letters(text)).max().unwrap_or(0)
 }
@@ -140,16 +152,15 @@ fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
         if widths.iter().sum::<usize>() + 2 * widths.len() <= width || most <= 8 {
             return columns;
         }
-        for text in columns
-            .iter_mut()
-            .flatten()
-            .filter(|text| letters(text) >= most)
-        {
-            *text = shortened(text, most - 1);
+        for text in columns.iter_mut().flatten() {
+            if letters(text) >= most {
+                *text = shortened(text, most - 1);
+            }
         }
     }
 }
 
+/// The standing of a candidate in few words.
 pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candidate) -> String {
     let is_decided =
         |answer: &StrategyAnswer| answer.strategy == candidate.strategy && answer.is_decided;
@@ -158,11 +169,9 @@ pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candid
             "best so far".to_owned()
         }
         CandidateStatus::Breaks => {
-            let number = plan
-                .limits
-                .iter()
-                .position(|limit| *limit == candidate.reason)
-                .map_or(0, |at| at + 1);
+            let mut limits = plan.limits.iter();
+            let at = limits.position(|limit| *limit == candidate.reason);
+            let number = at.map_or(0, |at| at + 1);
             format!("exceeds [{number}]")
         }
         CandidateStatus::Equal if !plan.unit.is_empty() => {
@@ -181,10 +190,10 @@ fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
     if limit.to_string().starts_with("P(") {
         return format!("{}/{}", candidate.runs - beyond, candidate.runs);
     }
-    value.map_or_else(
-        || "never".to_owned(),
-        |value| in_unit(value, limit.measure().unit),
-    )
+    match value {
+        Some(value) => in_unit(value, limit.measure().unit),
+        None => "never".to_owned(),
+    }
 }
 
 /// The load's name in a column.

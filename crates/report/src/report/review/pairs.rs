@@ -2,8 +2,6 @@
 //!
 //! The same name, or else the only variant of the same strategy, or else the only variant at all.
 
-use itertools::Itertools;
-
 use crate::report::data::VariantResults;
 
 /// The variants of two versions.
@@ -22,9 +20,10 @@ pub(super) fn paired<'v, 'r>(
     olds: &'v [VariantResults<'r>],
     news: &'v [VariantResults<'r>],
 ) -> Paired<'v, 'r> {
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    let [mut old_left, mut new_left] =
-        [olds.len(), news.len()].map(|all| (0..all).collect::<Vec<usize>>());
+    // For each new variant, the old one that it continues.
+    let mut continued: Vec<Option<usize>> = vec![None; news.len()];
+    let mut old_left: Vec<usize> = (0..olds.len()).collect();
+    let mut new_left: Vec<usize> = (0..news.len()).collect();
     let rules: [Rule; 3] = [
         |old, new| old.name() == new.name(),
         |old, new| old.info.strategy == new.info.strategy,
@@ -32,41 +31,36 @@ pub(super) fn paired<'v, 'r>(
     ];
     for rule in rules {
         for new in 0..news.len() {
-            let may_precede = |old: &&usize| rule(&olds[**old], &news[new]);
-            let Some(old) = old_left
-                .iter()
-                .filter(may_precede)
-                .exactly_one()
-                .ok()
-                .copied()
-            else {
+            let mut earlier = old_left.iter().filter(|old| rule(&olds[**old], &news[new]));
+            let (Some(&old), None) = (earlier.next(), earlier.next()) else {
                 continue;
             };
-            let may_follow = |new: &&usize| rule(&olds[old], &news[**new]);
-            if new_left
-                .iter()
-                .filter(may_follow)
-                .exactly_one()
-                .is_ok_and(|only| *only == new)
-            {
-                pairs.push((old, new));
+            let mut later = new_left.iter().filter(|new| rule(&olds[old], &news[**new]));
+            let is_only = later.next() == Some(&new) && later.next().is_none();
+            if is_only {
+                continued[new] = Some(old);
                 old_left.retain(|left| *left != old);
                 new_left.retain(|left| *left != new);
             }
         }
     }
-    pairs.sort_by_key(|pair| pair.1);
-    let names = |all: &[VariantResults<'_>], left: Vec<usize>| -> Vec<String> {
-        left.into_iter()
-            .map(|at| all[at].name().to_owned())
-            .collect()
-    };
-    Paired {
-        only_old: names(olds, old_left),
-        only_new: names(news, new_left),
-        pairs: pairs
-            .into_iter()
-            .map(|(old, new)| (&olds[old], &news[new]))
-            .collect(),
+    let mut pairs = Vec::new();
+    for (new, old) in news.iter().zip(continued) {
+        if let Some(old) = old {
+            pairs.push((&olds[old], new));
+        }
     }
+    Paired {
+        pairs,
+        only_old: names_at(olds, &old_left),
+        only_new: names_at(news, &new_left),
+    }
+}
+
+/// The names of the variants at these places.
+fn names_at(variants: &[VariantResults<'_>], places: &[usize]) -> Vec<String> {
+    places
+        .iter()
+        .map(|&at| variants[at].name().to_owned())
+        .collect()
 }

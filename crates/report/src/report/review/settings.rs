@@ -34,17 +34,18 @@ pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> 
 /// The values that differ between files of one name. The experiment itself, the first file, is compared by its
 /// settings.
 fn files(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
-    let experiment = new
-        .results
-        .provenance
-        .inputs
-        .first()
-        .map(|input| &input.path);
-    let names = new.files.keys().filter(|name| Some(*name) != experiment);
-    let pairs = names.filter_map(|name| Some((name, old.files.get(name)?, &new.files[name])));
-    pairs
-        .flat_map(|(name, before, after)| file(name, before, after))
-        .collect()
+    let experiment = new.results.provenance.inputs.first();
+    let experiment = experiment.map(|input| &input.path);
+    let mut changes = Vec::new();
+    for (name, after) in &new.files {
+        if Some(name) == experiment {
+            continue;
+        }
+        if let Some(before) = old.files.get(name) {
+            changes.extend(file(name, before, after));
+        }
+    }
+    changes
 }
 
 /// The values that differ between two versions of a file, or that it differs at all.
@@ -97,15 +98,14 @@ fn leaves(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
             let dot = if path.is_empty() { "" } else { "." };
-            fields
-                .iter()
-                .for_each(|(name, value)| leaves(value, format!("{path}{dot}{name}"), found));
+            for (name, value) in fields {
+                leaves(value, format!("{path}{dot}{name}"), found);
+            }
         }
         Value::Array(items) => {
-            items
-                .iter()
-                .enumerate()
-                .for_each(|(at, value)| leaves(value, format!("{path}[{at}]"), found));
+            for (at, value) in items.iter().enumerate() {
+                leaves(value, format!("{path}[{at}]"), found);
+            }
         }
         Value::String(text) => _ = found.insert(path, text.clone()),
         other => _ = found.insert(path, other.to_string()),
@@ -119,16 +119,16 @@ fn differing(
     after: &BTreeMap<String, String>,
 ) -> Vec<SettingChange> {
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let [old, new] = [before, after].map(|side| move |key: &String| side.get(key).cloned());
-    let entry = |key: &String| SettingChange {
-        setting: format!("{of}{key}"),
-        old: old(key),
-        new: new(key),
-    };
-    keys.into_iter()
-        .map(entry)
-        .filter(|change| change.old != change.new)
-        .collect()
+    let mut changes = Vec::new();
+    for key in keys {
+        let old = before.get(key).cloned();
+        let new = after.get(key).cloned();
+        if old != new {
+            let setting = format!("{of}{key}");
+            changes.push(SettingChange { setting, old, new });
+        }
+    }
+    changes
 }
 
 /// The settings of a `resolved.yaml` by their paths, without their origins. Those of a product's agents and controller
@@ -140,11 +140,8 @@ fn settings(resolved: &str) -> BTreeMap<String, String> {
         let Some((path, value)) = line.trim_start().split_once(':') else {
             continue;
         };
-        let value = value
-            .rsplit_once("  # ")
-            .map_or(value, |(value, _)| value)
-            .trim()
-            .trim_matches('"');
+        let (value, _) = value.rsplit_once("  # ").unwrap_or((value, ""));
+        let value = value.trim().trim_matches('"');
         if value.is_empty() && !line.starts_with("   ") {
             strategy = Some(path.trim_matches('"'));
             continue;
@@ -152,10 +149,11 @@ fn settings(resolved: &str) -> BTreeMap<String, String> {
         if NAMES.contains(&path) || strategy.is_some() && settings.contains_key(path) {
             continue;
         }
-        let place = strategy
-            .filter(|_| !path.starts_with("strategies."))
-            .map(|name| format!("{name}: "));
-        settings.insert(place.unwrap_or_default() + path, value.to_owned());
+        let place = match strategy {
+            Some(name) if !path.starts_with("strategies.") => format!("{name}: {path}"),
+            _ => path.to_owned(),
+        };
+        settings.insert(place, value.to_owned());
     }
     settings
 }

@@ -3,8 +3,6 @@
 //! Both begin with the change of the completion time and its cause. Measures that do not differ share one line, and
 //! nothing but numbers depends on the run, so that two reviews of the same change are the same text.
 
-use itertools::Itertools;
-
 use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview};
 use crate::report::answer::sentence::listed;
 use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
@@ -30,9 +28,10 @@ impl MeasureReview {
 
     /// Whether the interval of the difference shows a change.
     fn is_clear(&self) -> bool {
-        self.low
-            .zip(self.high)
-            .is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+        let (Some(low), Some(high)) = (self.low, self.high) else {
+            return false;
+        };
+        low > 0.0 || high < 0.0
     }
 
     /// `−10.2 min [−10.5 to −9.9]`; empty when it is not known.
@@ -40,23 +39,15 @@ impl MeasureReview {
         let Some(difference) = self.difference else {
             return String::new();
         };
-        let sign = |text: String| match text.strip_prefix('-') {
-            Some(size) if size.chars().any(|digit| ('1'..='9').contains(&digit)) => {
-                format!("−{size}")
-            }
-            Some(size) => size.to_owned(),
-            None if text.chars().any(|digit| ('1'..='9').contains(&digit)) => format!("+{text}"),
-            None => text,
-        };
         let size = with_unit(difference.abs(), self.unit);
-        let text = sign(if difference < 0.0 {
+        let text = with_sign(if difference < 0.0 {
             format!("-{size}")
         } else {
             size
         });
         match self.low.zip(self.high) {
             Some((low, high)) if low < high => {
-                let [_, low, high] = in_one_unit([difference, low, high], self.unit).map(sign);
+                let [_, low, high] = in_one_unit([difference, low, high], self.unit).map(with_sign);
                 if low == high {
                     text
                 } else {
@@ -65,6 +56,17 @@ impl MeasureReview {
             }
             _ => text,
         }
+    }
+}
+
+/// A number with its sign; without one where it reads as 0.
+fn with_sign(text: String) -> String {
+    let is_zero = !text.chars().any(|letter| ('1'..='9').contains(&letter));
+    match text.strip_prefix('-') {
+        Some(size) if is_zero => size.to_owned(),
+        Some(size) => format!("−{size}"),
+        None if is_zero => text,
+        None => format!("+{text}"),
     }
 }
 
@@ -121,25 +123,14 @@ impl VariantReview {
     /// Sentences on the cause of the change; empty where the time does not change.
     fn cause(&self) -> String {
         let mut sentences = Vec::new();
-        let total = self
-            .time()
-            .and_then(|time| time.difference)
-            .unwrap_or(0.0)
-            .abs();
-        let named = |cause: &&CauseReview| total > 0.0 && cause.difference_s.abs() >= NAMED * total;
-        let part = |cause: &CauseReview| {
-            let direction = if cause.difference_s < 0.0 {
-                "less"
-            } else {
-                "more"
-            };
-            format!(
-                "{} {direction} {}",
-                in_unit(cause.difference_s.abs(), "s"),
-                cause.part
-            )
-        };
-        let parts: Vec<String> = self.causes.iter().filter(named).map(part).collect();
+        let difference = self.time().and_then(|time| time.difference);
+        let total = difference.unwrap_or(0.0).abs();
+        let mut parts: Vec<String> = Vec::new();
+        for cause in &self.causes {
+            if total > 0.0 && cause.difference_s.abs() >= NAMED * total {
+                parts.push(cause.in_words());
+            }
+        }
         if !parts.is_empty() {
             sentences.push(format!("On the critical path: {}.", listed(&parts)));
         }
@@ -159,74 +150,94 @@ impl VariantReview {
 
     /// The rows of its table, and the line on measures that do not differ.
     fn rows(&self) -> (Vec<[String; 4]>, String) {
-        let (same, other): (Vec<&MeasureReview>, Vec<_>) =
-            self.measures.iter().partition(|measure| measure.is_same);
-        let row = |measure: &MeasureReview| {
-            let difference = match measure.change() {
-                text if measure.is_clear() || measure.low.is_none() => text,
-                text => format!("{text} (within chance)"),
-            };
-            [
-                measure.heading.to_owned(),
-                measure.value(measure.old),
-                measure.value(measure.new),
-                difference,
-            ]
-        };
-        let unchanged = same
-            .iter()
-            .map(|measure| format!("{} {}", measure.heading, measure.value(measure.new)));
-        let unchanged = if same.is_empty() {
+        let mut rows = Vec::new();
+        let mut unchanged = Vec::new();
+        for measure in &self.measures {
+            if measure.is_same {
+                unchanged.push(format!(
+                    "{} {}",
+                    measure.heading,
+                    measure.value(measure.new)
+                ));
+            } else {
+                rows.push(measure.row());
+            }
+        }
+        let unchanged = if unchanged.is_empty() {
             String::new()
         } else {
-            format!("Unchanged: {}.", unchanged.format(", "))
+            format!("Unchanged: {}.", unchanged.join(", "))
         };
-        (other.into_iter().map(row).collect(), unchanged)
+        (rows, unchanged)
+    }
+}
+
+impl MeasureReview {
+    /// Its row in a table: its heading, both values and the difference.
+    fn row(&self) -> [String; 4] {
+        let difference = match self.change() {
+            text if self.is_clear() || self.low.is_none() => text,
+            text => format!("{text} (within chance)"),
+        };
+        [
+            self.heading.to_owned(),
+            self.value(self.old),
+            self.value(self.new),
+            difference,
+        ]
+    }
+}
+
+impl CauseReview {
+    /// `10.2 min less wait for people`.
+    fn in_words(&self) -> String {
+        let direction = if self.difference_s < 0.0 {
+            "less"
+        } else {
+            "more"
+        };
+        let size = in_unit(self.difference_s.abs(), "s");
+        format!("{size} {direction} {}", self.part)
+    }
+}
+
+impl SettingChange {
+    /// `fleet[0].clusters: 100 → 200`.
+    fn in_words(&self) -> String {
+        let old = self.old.as_deref().unwrap_or("(none)");
+        let new = self.new.as_deref().unwrap_or("(none)");
+        format!("{}: {old} → {new}", self.setting)
     }
 }
 
 impl Review {
     /// The settings that differ, one in a line.
     fn setting_lines(&self) -> Vec<String> {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(none)".to_owned());
-        let line = |change: &SettingChange| {
-            format!(
-                "{}: {} → {}",
-                change.setting,
-                value(&change.old),
-                value(&change.new)
-            )
-        };
-        let mut lines: Vec<String> = self.settings.iter().take(SETTINGS_MAX).map(line).collect();
-        let more = self
-            .settings
-            .len()
-            .checked_sub(SETTINGS_MAX)
-            .filter(|more| *more > 0);
-        lines.extend(more.map(|more| format!("{more} more settings")));
+        let shown = self.settings.iter().take(SETTINGS_MAX);
+        let mut lines: Vec<String> = shown.map(SettingChange::in_words).collect();
+        let more = self.settings.len().saturating_sub(SETTINGS_MAX);
+        if more > 0 {
+            lines.push(format!("{more} more settings"));
+        }
         lines
     }
 
     /// Sentences on variants that only one version has; empty without any.
     fn one_sided(&self) -> String {
-        let of = |words: &str, names: &[String]| match names {
-            [] => None,
-            names => Some(format!("{words}: {}.", names.join(", "))),
-        };
-        of("Only before", &self.only_old)
-            .into_iter()
-            .chain(of("Only after", &self.only_new))
-            .join(" ")
+        let mut sentences = Vec::new();
+        if !self.only_old.is_empty() {
+            sentences.push(format!("Only before: {}.", self.only_old.join(", ")));
+        }
+        if !self.only_new.is_empty() {
+            sentences.push(format!("Only after: {}.", self.only_new.join(", ")));
+        }
+        sentences.join(" ")
     }
 
     /// `20 replicates with the same random numbers`.
     fn basis(&self) -> String {
-        let pairs = self
-            .variants
-            .iter()
-            .map(|variant| variant.pairs)
-            .min()
-            .unwrap_or(0);
+        let pairs = self.variants.iter().map(|variant| variant.pairs);
+        let pairs = pairs.min().unwrap_or(0);
         format!(
             "Medians over {} with the same random numbers (seed {}); differences are means of pairs with their 95% \
              interval.",
@@ -251,11 +262,9 @@ pub fn review_text(review: &Review, width: usize) -> String {
         if !rows.is_empty() {
             let heads = ["", "before", "after", "difference [95% CI]"];
             let columns = [0, 1, 2, 3].map(|at| column(heads[at], &rows, |row| row[at].clone()));
-            text.extend(
-                side_by_side(&columns, 1)
-                    .iter()
-                    .map(|line| format!("  {}\n", line.trim_end())),
-            );
+            for line in side_by_side(&columns, 1) {
+                text.push_str(&format!("  {}\n", line.trim_end()));
+            }
         }
         if !unchanged.is_empty() {
             text.push_str(&format!(
@@ -273,12 +282,10 @@ pub fn review_text(review: &Review, width: usize) -> String {
         lines if lines.is_empty() => text.push_str("No setting differs.\n"),
         lines => {
             text.push_str("Settings that differ:\n");
-            lines.iter().for_each(|line| {
-                text.push_str(&format!(
-                    "  {}",
-                    wrapped(line, width.saturating_sub(2), "    ")
-                ));
-            });
+            for line in lines {
+                let line = wrapped(&line, width.saturating_sub(2), "    ");
+                text.push_str(&format!("  {line}"));
+            }
         }
     }
     text.push_str(&wrapped(&review.basis(), width, ""));
@@ -316,12 +323,12 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
         }
         if !rows.is_empty() {
             text.push_str("\n| | before | after | difference [95% CI] |\n|---|---:|---:|---:|\n");
-            rows.iter().for_each(|row| {
+            for row in rows {
                 text.push_str(&format!(
                     "| {} |\n",
-                    row.iter().map(|cell| cell_of(cell)).format(" | ")
+                    row.map(|cell| cell_of(&cell)).join(" | ")
                 ));
-            });
+            }
         }
         if !unchanged.is_empty() {
             text.push_str(&format!("\n{unchanged}\n"));
@@ -340,9 +347,9 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
         several => format!("{several} settings differ"),
     };
     text.push_str(&format!("\n<details><summary>{summary}</summary>\n\n"));
-    lines
-        .iter()
-        .for_each(|line| text.push_str(&format!("- {}\n", code(line))));
+    for line in lines {
+        text.push_str(&format!("- {}\n", code(&line)));
+    }
     text.push_str(&format!("\n{}\n\n</details>\n", review.basis()));
     text
 }

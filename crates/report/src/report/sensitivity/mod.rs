@@ -33,18 +33,16 @@ pub(super) fn charts(record: &SensitivityRecord, sheet: Sheet<'_>) -> Vec<(Strin
     let mut charts = Vec::new();
     for (measure, _) in &record.measures {
         let panels = panels(record, measure, PANELS);
-        let (tornado, morris) = (
-            tornado::draw(record, sheet, &panels),
-            screening::draw(record, sheet, &panels),
-        );
-        let drawn = [("tornado", tornado), ("morris", morris)];
-        charts.extend(
-            drawn
-                .into_iter()
-                .filter_map(|(kind, canvas)| Some((format!("{kind}-{measure}"), canvas?))),
-        );
+        if let Some(canvas) = tornado::draw(record, sheet, &panels) {
+            charts.push((format!("tornado-{measure}"), canvas));
+        }
+        if let Some(canvas) = screening::draw(record, sheet, &panels) {
+            charts.push((format!("morris-{measure}"), canvas));
+        }
     }
-    charts.extend(decisions::draw(record, sheet).map(|canvas| ("decisions".to_owned(), canvas)));
+    if let Some(canvas) = decisions::draw(record, sheet) {
+        charts.push(("decisions".to_owned(), canvas));
+    }
     charts
 }
 
@@ -54,25 +52,45 @@ struct Panel<'r> {
     rows: Vec<&'r EffectRow>,
 }
 
+impl Panel<'_> {
+    /// The largest effect, relative to the measure's value.
+    fn relative_effect(&self) -> f64 {
+        let row = self.rows[0];
+        let value = row.at_value.map_or(1.0, |value| value.abs().max(1e-9));
+        row.swing() / value
+    }
+
+    /// Its table below a heading.
+    fn in_words(&self) -> String {
+        let EffectRow {
+            measure,
+            unit,
+            at_value,
+            ..
+        } = self.rows[0];
+        format!(
+            "\n{measure} of {}: {}\n{}",
+            self.variant,
+            value(*at_value, unit),
+            table(self, unit)
+        )
+    }
+}
+
 /// The variants on whose measure constants have the largest effects, relative to its value.
 fn panels<'r>(record: &'r SensitivityRecord, measure: &str, most: usize) -> Vec<Panel<'r>> {
-    let of_measure = record
-        .effects
-        .iter()
-        .filter(|row| row.measure == measure && row.swing() > 0.0);
-    let of_variants = grouped(of_measure.map(|row| (row.variant.as_str(), row)));
-    let mut panels: Vec<Panel<'r>> = of_variants
-        .into_iter()
-        .map(|(variant, rows)| Panel { variant, rows })
-        .collect();
-    for panel in &mut panels {
-        panel.rows.sort_by(|a, b| b.swing().total_cmp(&a.swing()));
+    let mut effects = Vec::new();
+    for row in &record.effects {
+        if row.measure == measure && row.swing() > 0.0 {
+            effects.push((row.variant.as_str(), row));
+        }
     }
-    let relative = |panel: &Panel<'_>| {
-        let row = panel.rows[0];
-        row.swing() / row.at_value.map_or(1.0, |value| value.abs().max(1e-9))
-    };
-    panels.sort_by(|a, b| relative(b).total_cmp(&relative(a)));
+    let mut panels: Vec<Panel<'r>> = Vec::new();
+    for (variant, mut rows) in grouped(effects) {
+        rows.sort_by(|a, b| b.swing().total_cmp(&a.swing()));
+        panels.push(Panel { variant, rows });
+    }
+    panels.sort_by(|a, b| b.relative_effect().total_cmp(&a.relative_effect()));
     panels.truncate(most);
     panels
 }
@@ -104,12 +122,12 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
         text.push_str(&decided(decision, width));
     }
     text.push_str(&tables(record));
-    let without: Vec<&str> = record
-        .constants
-        .iter()
-        .filter(|constant| !constant.has_effect)
-        .map(|c| c.constant.as_str())
-        .collect();
+    let mut without: Vec<&str> = Vec::new();
+    for constant in &record.constants {
+        if !constant.has_effect {
+            without.push(&constant.constant);
+        }
+    }
     if !without.is_empty() {
         text.push('\n');
         text.push_str(&wrapped(
@@ -125,25 +143,13 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
 
 /// The constants that move each measure most, by variant.
 fn tables(record: &SensitivityRecord) -> String {
-    let panels = record
-        .measures
-        .iter()
-        .flat_map(|(measure, _)| panels(record, measure, VARIANTS));
-    let text = |panel: Panel<'_>| {
-        let EffectRow {
-            measure,
-            unit,
-            at_value,
-            ..
-        } = panel.rows[0];
-        format!(
-            "\n{measure} of {}: {}\n{}",
-            panel.variant,
-            value(*at_value, unit),
-            table(&panel, unit)
-        )
-    };
-    panels.map(text).collect()
+    let mut text = String::new();
+    for (measure, _) in &record.measures {
+        for panel in panels(record, measure, VARIANTS) {
+            text.push_str(&panel.in_words());
+        }
+    }
+    text
 }
 
 /// Number of variants that were analysed.
@@ -178,6 +184,7 @@ fn budget(record: &SensitivityRecord) -> u64 {
         + u64::from(FEWEST_TRAJECTORIES) * trajectory_runs(record)
 }
 
+/// The number of runs, and how constants were screened.
 fn effort(record: &SensitivityRecord, width: usize) -> String {
     let screened = match record.trajectories {
         0 => "no screening, as the budget allows no trajectory".to_owned(),
@@ -205,31 +212,31 @@ fn effort(record: &SensitivityRecord, width: usize) -> String {
 
 /// The ends of ranges at which a decision has another answer, the closest change first.
 fn changes(decision: &DecisionRecord) -> Vec<&DecisionEnd> {
-    let changed = decision.ends.iter().filter(|end| end.changes.is_some());
-    changed
-        .sorted_by(|a, b| share(a).total_cmp(&share(b)))
-        .collect()
+    let mut changes: Vec<&DecisionEnd> = decision.ends.iter().collect();
+    changes.retain(|end| end.changes.is_some());
+    changes.sort_by(|a, b| share(a).total_cmp(&share(b)));
+    changes
 }
 
+/// The share of the range at which the answer changes; infinite where it does not.
 fn share(end: &DecisionEnd) -> f64 {
-    end.changes
-        .as_ref()
-        .map_or(f64::INFINITY, |(share, _)| *share)
+    match &end.changes {
+        Some((share, _)) => *share,
+        None => f64::INFINITY,
+    }
 }
 
 /// `agent.apply > 12 s`.
 fn condition(end: &DecisionEnd) -> String {
-    let at = end
-        .changes
-        .as_ref()
-        .map_or(end.end.as_str(), |(_, at)| at.as_str());
-    format!(
-        "{} {} {at}",
-        end.constant,
-        if end.is_high { ">" } else { "<" }
-    )
+    let at = match &end.changes {
+        Some((_, at)) => at,
+        None => &end.end,
+    };
+    let sign = if end.is_high { ">" } else { "<" };
+    format!("{} {sign} {at}", end.constant)
 }
 
+/// A decision with what changes it.
 fn decided(decision: &DecisionRecord, width: usize) -> String {
     let mut text = wrapped(
         &format!("{}: {}", decision.decision, decision.answer),
@@ -252,6 +259,7 @@ fn decided(decision: &DecisionRecord, width: usize) -> String {
     text
 }
 
+/// The constants with the largest effects.
 fn table(panel: &Panel<'_>, unit: &str) -> String {
     text_table(
         &panel.rows[..panel.rows.len().min(ROWS)],
