@@ -190,8 +190,8 @@ pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) 
     (every(step, count, unit.seconds), unit)
 }
 
-/// The shortest step of clocks that cuts a span into at most `most` parts; a nice number of seconds where such steps are
-/// too short, or shorter than a second.
+/// The shortest step of clocks that cuts a span into at most `most` parts; a nice number of seconds where such steps
+/// are too short, or shorter than a second.
 fn clock_step(span_s: f64, most: usize) -> f64 {
     let rough = span_s / most.max(1) as f64;
     if rough <= 1.0 {

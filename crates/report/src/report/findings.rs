@@ -363,8 +363,8 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// The greatest factor by which a measure changes along one of the lines. `None`: no line has two values of it, or they
-/// may be 0.
+/// The greatest factor by which a measure changes along one of the lines. `None`: no line has two values of it, or
+/// they may be 0.
 fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: &str) -> Option<f64> {
     let mut greatest: Option<f64> = None;
     for line in lines {
@@ -384,7 +384,8 @@ fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: &str) -> Option<
     greatest
 }
 
-/// `up to 3-fold`, `by 20%`: a factor along one of several lines, or of the only one. `None` where it is hardly above 1.
+/// `up to 3-fold`, `by 20%`: a factor along one of several lines, or of the only one. `None` where it is hardly above
+/// 1.
 fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
     if factor < 1.1 {
         return None;

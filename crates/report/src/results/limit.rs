@@ -455,15 +455,16 @@ impl Chance {
         }
     }
 
-    /// The interval of the share of all runs when this number of runs meet the limit. Each end of the interval has the
-    /// confidence, so the two together have less.
+    /// The interval of the share of all runs when this number of runs meet the limit. Each end of the interval has
+    /// the confidence, so the two together have less.
     fn interval(self, meeting: usize, runs: usize) -> Interval {
         // At a confidence of 50% the interval is hardly more than the share.
         let level = (2.0 * self.confidence - 1.0).max(1e-9);
         stats::share_interval(meeting as f64, runs, level).expect("a limit is compared with runs")
     }
 
-    /// The number of runs that would show that the limit holds if all further ones meet it. `None`: more than a million.
+    /// The number of runs that would show that the limit holds if all further ones meet it. `None`: more than a
+    /// million.
     fn runs_needed(self, meeting: usize, runs: usize) -> Option<usize> {
         let is_enough =
             |more: usize| self.interval(meeting + more, runs + more).low >= self.at_least;

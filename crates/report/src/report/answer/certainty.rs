@@ -89,8 +89,8 @@ impl GroupWinner<'_, '_> {
     }
 }
 
-/// The number of draws in which the winner of each group has the least of a measure in all of its group, and the number
-/// of all draws.
+/// The number of draws in which the winner of each group has the least of a measure in all of its group, and the
+/// number of all draws.
 pub(super) fn least_in_all(groups: &[GroupWinner<'_, '_>], is_exposure: bool) -> (usize, usize) {
     let of = if is_exposure { exposed } else { ready };
     let draws = &groups[0].winner.draws;

@@ -78,7 +78,8 @@ fn of_one(only: &BoundVariant<'_, '_>, own: &[&AssertedLimit]) -> String {
     format!("`{}` {verb} the limit{s} {}.", only.label, listed(&limits))
 }
 
-/// The number of variants that meet the limits, or the one that does. For `open` variants, the runs are too few to tell.
+/// The number of variants that meet the limits, or the one that does. For `open` variants, the runs are too few to
+/// tell.
 fn of_several(bound: &[BoundVariant<'_, '_>], own: &[&AssertedLimit], open: usize) -> String {
     let variants: Vec<&VariantResults<'_>> = bound.iter().map(|bound| bound.variant).collect();
     let which = which(&variants, own);

@@ -319,7 +319,8 @@ fn sides<'s>(axes: &'s [SweepAxis<'s>], variants: &[VariantResults<'_>]) -> Opti
     })
 }
 
-/// The two swept paths with the most pairs of values, of which a variant has one; among equals the first of the sweep.
+/// The two swept paths with the most pairs of values, of which a variant has one; among equals the first of the
+/// sweep.
 fn best_pair<'s>(
     axes: &'s [SweepAxis<'s>],
     variants: &[VariantResults<'_>],
@@ -632,7 +633,8 @@ struct CellText {
 }
 
 impl CellText {
-    /// The text in the first of these sizes that fits into `width`, or else its brief form. `None` where neither fits.
+    /// The text in the first of these sizes that fits into `width`, or else its brief form. `None` where neither
+    /// fits.
     fn fitting(line: &str, sizes: &[f64], width: f64) -> Option<Self> {
         let brief = line.replace(" of ", "/").replace(" runs", "");
         for text in [line, &brief] {

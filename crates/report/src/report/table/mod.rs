@@ -127,8 +127,8 @@ impl TextColumn {
     }
 }
 
-/// The parts of a cell in their widths: the number at the right, the others at the left, those without width left out.
-/// A cell of one part is as it is.
+/// The parts of a cell in their widths: the number at the right, the others at the left, those without width left
+/// out. A cell of one part is as it is.
 fn aligned_cell(parts: &[String], widths: [usize; 3]) -> String {
     let [number, others @ ..] = parts else {
         return String::new();
