@@ -15,11 +15,11 @@ pub(super) fn escaped(text: &str) -> String {
         ('"', "&quot;"),
         ('\'', "&#39;"),
     ];
-    escapes
-        .iter()
-        .fold(printable(text).into_owned(), |text, (letter, escape)| {
-            text.replace(*letter, escape)
-        })
+    let mut escaped = printable(text).into_owned();
+    for (letter, escape) in escapes {
+        escaped = escaped.replace(letter, escape);
+    }
+    escaped
 }
 
 /// The weight of a text.
@@ -31,7 +31,8 @@ pub(super) enum Weight {
 
 /// The width of `text` in logical pixels, with kerning.
 pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
-    lay_out(text, size, weight).1
+    let (_, width) = lay_out(text, size, weight);
+    width
 }
 
 /// The width of the widest text; 0 without one.
@@ -44,7 +45,8 @@ pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weig
 
 /// The glyphs of `text` with the distance of each from the left end, and the whole width.
 pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
-    let (font, scale) = (face(weight), glyph_scale(size, weight));
+    let font = face(weight);
+    let scale = glyph_scale(size, weight);
     let mut at = 0.0;
     let mut glyphs: Vec<(GlyphId, f64)> = Vec::with_capacity(text.len());
     for letter in text.chars() {

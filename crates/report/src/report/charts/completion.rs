@@ -16,19 +16,13 @@ const COLUMNS_MAX: [f64; 2] = [0.45, 0.24];
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
-    let note = |variant| {
-        let standing = results
-            .standing(variant, READY_TIME, "the fastest")
-            .unwrap_or_default();
-        [standing, unfinished_note(variant)]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .join("; ")
-    };
-    let numbers = variants
-        .iter()
-        .map(|variant| [headline(variant), note(variant)])
-        .collect();
+    let mut numbers = Vec::new();
+    for variant in &variants {
+        let standing = results.standing(variant, READY_TIME, "the fastest");
+        let mut notes = vec![standing.unwrap_or_default(), unfinished_note(variant)];
+        notes.retain(|note| !note.is_empty());
+        numbers.push([headline(variant), notes.join("; ")]);
+    }
     let row = if variants.len() > MANY { ROW_MANY } else { ROW };
     let rows = RowLayout::lay_out(
         results.sheet(),
@@ -66,15 +60,16 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     for (row, variant) in variants.iter().enumerate() {
         let middle = rows.middle(row);
         rows.write(&mut canvas, row);
-        let completions = variant.runs.iter().filter_map(|run| run.reachable_ready_s);
-        dots(
-            &mut canvas,
-            variant,
-            READY_TIME,
-            completions,
-            &x,
-            (middle, 11.0),
-        );
+        let runs = RunDots {
+            measure: READY_TIME,
+            values: variant
+                .runs
+                .iter()
+                .filter_map(|run| run.reachable_ready_s)
+                .collect(),
+            below: 11.0,
+        };
+        dots(&mut canvas, variant, &runs, &x, middle);
         if variant.ready_time().is_none() && variant.finished() == 0 {
             let held = variant.unfinished().map_or_else(String::new, RunRow::held);
             let reason = fitted(&held, SMALL, Weight::Regular, area.right - area.left - 8.0);
@@ -98,22 +93,29 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     canvas
 }
 
-/// Draws the values of single runs `below` the middle of a row, and there their median with its interval.
+/// The values of single runs of a variant.
+pub(super) struct RunDots {
+    pub(super) measure: &'static str,
+    pub(super) values: Vec<f64>,
+    /// Their distance below the middle of the row.
+    pub(super) below: f64,
+}
+
+/// Draws the values of single runs below the middle of a row, and there their median with its interval.
 pub(super) fn dots(
     canvas: &mut Canvas,
     variant: &VariantResults<'_>,
-    measure: &str,
-    runs: impl Iterator<Item = f64>,
+    runs: &RunDots,
     x: &Scale,
-    (middle, below): (f64, f64),
+    middle: f64,
 ) {
     let colour = variant.style.colour();
-    for run in runs {
-        canvas.dot((x.at(run), middle + below), 2.2, colour, 0.5);
+    for &value in &runs.values {
+        canvas.dot((x.at(value), middle + runs.below), 2.2, colour, 0.5);
     }
     // An interval without a median within the axis would be a stub at its end.
-    if let Some(median) = variant.median(measure) {
-        if let Some((low, high)) = variant.median_interval(measure) {
+    if let Some(median) = variant.median(runs.measure) {
+        if let Some((low, high)) = variant.median_interval(runs.measure) {
             canvas.line(
                 (x.at(low), middle),
                 (x.at(high), middle),
@@ -125,6 +127,7 @@ pub(super) fn dots(
     }
 }
 
+/// The time with its interval, or how its runs ended.
 fn headline(variant: &VariantResults<'_>) -> String {
     variant
         .ready_text()

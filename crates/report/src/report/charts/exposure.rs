@@ -3,7 +3,7 @@
 //! One row for each variant, the least exposed first: every run, the median and its interval, and when the last
 //! cluster was exposed in the displayed run.
 
-use super::completion::dots;
+use super::completion::{RunDots, dots};
 use super::curves::{self, Axes, Curve, rising};
 use super::rows::RowLayout;
 use crate::report::prelude::*;
@@ -31,23 +31,13 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         COLUMNS_MAX,
     );
     let area = rows.area;
-    let exposed: Vec<f64> = results
-        .tables
-        .runs
-        .iter()
-        .map(|run| run.exposed_targets as f64)
-        .collect();
-    let (x, ticks) = scale(
-        &exposed,
-        results
-            .tables
-            .runs
-            .iter()
-            .map(|run| run.targets)
-            .max()
-            .unwrap_or(1),
-        area,
-    );
+    let mut exposed: Vec<f64> = Vec::new();
+    let mut targets = 1;
+    for run in &results.tables.runs {
+        exposed.push(run.exposed_targets as f64);
+        targets = targets.max(run.targets);
+    }
+    let (x, ticks) = scale(&exposed, targets, area);
     let subtitle = format!(
         "{}; dot: median, line: its 95% CI, small dots: single runs",
         extent(&variants)
@@ -75,15 +65,16 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
             dash: &[1.5, 3.0],
         };
         canvas.line((area.left, middle), (x.at(median(variant)), middle), stroke);
-        let exposed = variant.runs.iter().map(|run| run.exposed_targets as f64);
-        dots(
-            &mut canvas,
-            variant,
-            "exposed_targets",
-            exposed,
-            &x,
-            (middle, 14.0),
-        );
+        let runs = RunDots {
+            measure: "exposed_targets",
+            values: variant
+                .runs
+                .iter()
+                .map(|run| run.exposed_targets as f64)
+                .collect(),
+            below: 14.0,
+        };
+        dots(&mut canvas, variant, &runs, &x, middle);
     }
     Some(canvas)
 }
@@ -93,23 +84,15 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
 pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let exposed: Vec<Vec<f64>> = variants.iter().map(exposed_times).collect();
-    let all: Vec<f64> = exposed
-        .iter()
-        .flatten()
-        .copied()
-        .filter(|time| *time > 0.0)
-        .collect();
-    let most = exposed
-        .iter()
-        .map(Vec::len)
-        .max()
-        .filter(|most| *most > 0)?;
+    let mut all: Vec<f64> = exposed.iter().flatten().copied().collect();
+    all.retain(|time| *time > 0.0);
+    let mut counts: Vec<f64> = exposed.iter().map(|times| times.len() as f64).collect();
+    counts.retain(|count| *count > 0.0);
+    let most = exposed.iter().map(Vec::len).max()?;
+    if most == 0 {
+        return None;
+    }
     let x = time_scale(&all, 0.0, 1.0);
-    let counts: Vec<f64> = exposed
-        .iter()
-        .map(|times| times.len() as f64)
-        .filter(|count| *count > 0.0)
-        .collect();
     let (y, y_ticks) = count_scale(&counts, ([1.4, 1.25], 24.0), (most as f64, 5), (0.0, 190.0));
     let last: Vec<Option<f64>> = exposed.iter().map(|times| times.last().copied()).collect();
     let titles = (
@@ -133,17 +116,19 @@ pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
         y_ticks,
         reference: None,
     };
-    let curve = |times: &Vec<f64>| Curve {
-        points: rising(times, (!times.is_empty()).then_some(x.high)),
-        end: times.last().map(|&last| (last, times.len() as f64)),
-        detail: format!("{} exposed", count(times.len() as f64)),
-        order: times.len() as f64,
-    };
-    Some(curves::draw(
-        results,
-        &axes,
-        &exposed.iter().map(curve).collect::<Vec<_>>(),
-    ))
+    let curves: Vec<Curve> = exposed.iter().map(|times| curve(times, x.high)).collect();
+    Some(curves::draw(results, &axes, &curves))
+}
+
+/// The curve of the clusters that are exposed at these times, until `end`.
+fn curve(times: &[f64], end: f64) -> Curve {
+    let exposed = times.len() as f64;
+    Curve {
+        points: rising(times, (!times.is_empty()).then_some(end)),
+        end: times.last().map(|&last| (last, exposed)),
+        detail: format!("{} exposed", count(exposed)),
+        order: exposed,
+    }
 }
 
 /// When each cluster where the revision is defective was promoted to it, sorted.
@@ -172,6 +157,7 @@ fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
     )
 }
 
+/// The median number of exposed clusters.
 fn median(variant: &VariantResults<'_>) -> f64 {
     variant.median("exposed_targets").unwrap_or(0.0)
 }

@@ -114,16 +114,10 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
         results.provenance.seed,
     );
     let filters = filters(&variants);
-    let first_group = || {
-        groups
-            .first()
-            .map(|group| group.members.clone())
-            .unwrap_or_default()
-    };
-    let shown = if variants.len() > SHOWN_AT_ONCE {
-        first_group()
-    } else {
-        (0..variants.len()).collect()
+    let shown = match groups.first() {
+        _ if variants.len() <= SHOWN_AT_ONCE => (0..variants.len()).collect(),
+        Some(first) => first.members.clone(),
+        None => Vec::new(),
     };
     let fleets = fleets(&variants, &answer);
     let all = PageData::of(results, &variants, &labels, fleets);
@@ -191,46 +185,19 @@ impl<'r> PageData<'r> {
         let mut names = Vec::new();
         let clusters: usize = variants.iter().map(|variant| variant.clusters.len()).sum();
         let each = clusters.div_ceil(SQUARES_MAX).max(1);
-        let data = |(variant, label): (&'r VariantResults<'r>, &'r String)| {
-            let settings = variant
-                .info
-                .settings
-                .iter()
-                .map(|setting| (setting.name.as_str(), setting.value.as_str()));
+        let mut data = Vec::new();
+        for (variant, label) in variants.iter().zip(labels) {
             let series = series::series(variant, variants.len());
-            VariantData {
-                label,
-                name: variant.name(),
-                colours: [
-                    variant.style.colour().css(),
-                    variant.style.colour_on_dark().css(),
-                ],
-                dash: variant.style.dash(),
-                settings: std::iter::once(("strategy", variant.info.strategy.as_str()))
-                    .chain(settings)
-                    .collect(),
-                link: variant.info.registry_egress_bytes_per_s,
-                targets: variant
-                    .runs
-                    .iter()
-                    .map(|run| run.targets)
-                    .max()
-                    .unwrap_or(0),
-                runs: variant.runs.len(),
-                end: series.end(),
-                series,
-                fleet: fleet::fleet(variant, each, &mut names),
-            }
-        };
-        let greatest = results
-            .tables
-            .runs
-            .iter()
+            let fleet = fleet::fleet(variant, each, &mut names);
+            data.push(VariantData::of(variant, label, series, fleet));
+        }
+        let rates = results.tables.runs.iter();
+        let greatest = rates
             .map(|run| run.egress_peak_1s_bytes_per_s)
             .fold(0.0, f64::max);
         let rate = RateUnit::for_max(greatest);
         Self {
-            variants: variants.iter().zip(labels).map(data).collect(),
+            variants: data,
             names,
             each,
             filters: Vec::new(),
@@ -243,6 +210,38 @@ impl<'r> PageData<'r> {
                 .iter()
                 .map(|&(name, light, dark)| (name, light.css(), dark.css()))
                 .collect(),
+        }
+    }
+}
+
+impl<'r> VariantData<'r> {
+    /// The data of a variant with its curves and its fleet.
+    fn of(
+        variant: &'r VariantResults<'r>,
+        label: &'r str,
+        series: PageSeries,
+        fleet: FleetData,
+    ) -> Self {
+        let mut settings = vec![("strategy", variant.info.strategy.as_str())];
+        for setting in &variant.info.settings {
+            settings.push((&setting.name, &setting.value));
+        }
+        let targets = variant.runs.iter().map(|run| run.targets);
+        Self {
+            label,
+            name: variant.name(),
+            colours: [
+                variant.style.colour().css(),
+                variant.style.colour_on_dark().css(),
+            ],
+            dash: variant.style.dash(),
+            settings,
+            link: variant.info.registry_egress_bytes_per_s,
+            targets: targets.max().unwrap_or(0),
+            runs: variant.runs.len(),
+            end: series.end(),
+            series,
+            fleet,
         }
     }
 }
@@ -285,14 +284,10 @@ fn filters(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
 /// fastest variant beside one that stalls, or beside the compromise or the one with the lowest peak.
 fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let best = answer.best.first().cloned().unwrap_or_default();
-    if let Some(fleets) = best
-        .least_exposed
-        .first()
-        .copied()
-        .zip(best.most_exposed)
-        .filter(|(least, most)| least != most)
+    if let (Some(&least), Some(most)) = (best.least_exposed.first(), best.most_exposed)
+        && least != most
     {
-        return fleets.into();
+        return [least, most];
     }
     let stalls = variants
         .iter()

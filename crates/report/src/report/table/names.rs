@@ -29,6 +29,7 @@ struct NameColumn {
 }
 
 impl Names {
+    /// The columns of these variants.
     pub(super) fn of(variants: &[VariantResults<'_>]) -> Self {
         let axes = SweepAxis::all(variants);
         let strategies: BTreeSet<&str> = variants
@@ -47,13 +48,16 @@ impl Names {
             });
         }
         for axis in &axes {
-            let text = |variant| {
-                axis.value_of(variant)
-                    .map_or_else(String::new, |at| axis.values[at].text.to_owned())
-            };
+            let mut texts = Vec::new();
+            for variant in variants {
+                texts.push(match axis.value_of(variant) {
+                    Some(at) => axis.values[at].text.to_owned(),
+                    None => String::new(),
+                });
+            }
             columns.push(NameColumn {
                 heading: axis.name.to_owned(),
-                texts: variants.iter().map(text).collect(),
+                texts,
             });
         }
         let settings = Self {
@@ -104,9 +108,9 @@ impl Names {
                 "All variant names begin with `{}`",
                 texts[0][..self.start].trim_end()
             ));
-            texts
-                .iter_mut()
-                .for_each(|text| *text = format!("…{}", &text[self.start..]));
+            for text in texts {
+                *text = format!("…{}", &text[self.start..]);
+            }
         }
         self.most = (TEXT_MAX..TEXT_LONGEST)
             .find(|&most| self.are_distinct(most))
@@ -114,41 +118,37 @@ impl Names {
         true
     }
 
+    /// Whether all rows differ where texts are at most so wide.
     fn are_distinct(&self, most: usize) -> bool {
         let rows = self.columns.first().map_or(0, |column| column.texts.len());
-        let row = |at: usize| {
-            self.columns
-                .iter()
-                .map(|column| shortened(&column.texts[at], most))
-                .collect::<Vec<_>>()
-        };
-        (0..rows).map(row).collect::<BTreeSet<_>>().len() == rows
+        let mut distinct: BTreeSet<Vec<String>> = BTreeSet::new();
+        for at in 0..rows {
+            let texts = self.columns.iter().map(|column| &column.texts[at]);
+            distinct.insert(texts.map(|text| shortened(text, most)).collect());
+        }
+        distinct.len() == rows
     }
 
+    /// What the names leave out.
     pub(super) fn note(&self) -> Option<String> {
         self.shared.clone()
     }
 
+    /// The width of all lines.
     pub(super) fn width(&self) -> usize {
         letters(&self.lines()[0])
     }
 
     /// The two lines of the heading, then one for each variant, all of one width.
     pub(super) fn lines(&self) -> Vec<String> {
-        let column = |column: &NameColumn| {
-            let texts = column.texts.iter().map(|text| shortened(text, self.most));
-            [String::new(), column.heading.clone()]
-                .into_iter()
-                .chain(texts)
-                .collect()
-        };
-        side_by_side(
-            &self
-                .columns
-                .iter()
-                .map(column)
-                .collect::<Vec<Vec<String>>>(),
-            self.columns.len(),
-        )
+        let mut columns: Vec<Vec<String>> = Vec::new();
+        for column in &self.columns {
+            let mut lines = vec![String::new(), column.heading.clone()];
+            for text in &column.texts {
+                lines.push(shortened(text, self.most));
+            }
+            columns.push(lines);
+        }
+        side_by_side(&columns, self.columns.len())
     }
 }
