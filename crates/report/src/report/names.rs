@@ -88,7 +88,7 @@ pub(super) fn column(
 
 /// The first of these names that all fit, in the first size in which they do; otherwise the middle of the last is cut.
 fn fitting(
-    lengths: Vec<Vec<String>>,
+    mut lengths: Vec<Vec<String>>,
     sizes: &[f64],
     weight: Weight,
     width: f64,
@@ -100,8 +100,8 @@ fn fitting(
     }
     let size = sizes[sizes.len() - 1];
     let mut cut = Vec::new();
-    for name in lengths.last().into_iter().flatten() {
-        cut.push(fitted_name(name, size, weight, width));
+    for name in lengths.pop().unwrap_or_default() {
+        cut.push(fitted_name(&name, size, weight, width));
     }
     (cut, size)
 }
