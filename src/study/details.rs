@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use serde::{Deserialize, Serialize};
+
 use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
 
 /// Most bytes of details that a study keeps.
@@ -35,8 +37,40 @@ struct Kept {
 #[derive(Debug)]
 enum KeptDetail {
     /// As they are: no other run can be the displayed one.
-    Plain(Box<(Vec<ClusterRow>, Vec<PassRow>, Vec<StatusRow>)>),
+    Plain(Box<RunDetails>),
+    /// Encoded, to need less memory.
     Compact(Vec<u8>),
+}
+
+/// The parts of a record that only a displayed run has.
+#[derive(Debug, Deserialize, Serialize)]
+struct RunDetails {
+    clusters: Vec<ClusterRow>,
+    passes: Vec<PassRow>,
+    statuses: Vec<StatusRow>,
+}
+
+impl RunDetails {
+    /// Takes the details out of a record.
+    fn take(run: &mut RunRecord) -> Self {
+        Self {
+            clusters: std::mem::take(&mut run.clusters),
+            passes: std::mem::take(&mut run.passes),
+            statuses: std::mem::take(&mut run.statuses),
+        }
+    }
+
+    /// Encodes the details.
+    fn compact(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("plain rows are always encoded")
+    }
+
+    /// Puts the details into a record.
+    fn put_into(self, run: &mut RunRecord) {
+        run.clusters = self.clusters;
+        run.passes = self.passes;
+        run.statuses = self.statuses;
+    }
 }
 
 impl Details {
@@ -56,41 +90,31 @@ impl Details {
     /// Takes the details out of a record and keeps them, if there is room. `is_only`: no other run of its variant
     /// exists.
     pub(super) fn keep(&self, id: RunId, run: &mut RunRecord, is_only: bool) {
-        let details = (
-            std::mem::take(&mut run.clusters),
-            std::mem::take(&mut run.passes),
-            std::mem::take(&mut run.statuses),
-        );
+        let details = RunDetails::take(run);
         if !self.has_room() {
             return;
         }
-        let (detail, bytes) = if is_only {
-            (KeptDetail::Plain(Box::new(details)), 0)
+        let detail = if is_only {
+            KeptDetail::Plain(Box::new(details))
         } else {
-            let compact = postcard::to_stdvec(&details).expect("plain rows are always encoded");
-            let bytes = compact.len();
-            (KeptDetail::Compact(compact), bytes)
+            KeptDetail::Compact(details.compact())
         };
         let mut kept = self.kept.lock().expect("no holder panics");
-        kept.bytes += bytes;
+        if let KeptDetail::Compact(bytes) = &detail {
+            kept.bytes += bytes.len();
+        }
         kept.runs.insert(id, detail);
     }
 
     /// Keeps the details that a saved run has: there are no others, so there is always room.
     pub(super) fn put_back(&self, id: RunId, run: &mut RunRecord) {
-        let details = (
-            std::mem::take(&mut run.clusters),
-            std::mem::take(&mut run.passes),
-            std::mem::take(&mut run.statuses),
-        );
-        if !details.0.is_empty() {
-            let compact = postcard::to_stdvec(&details).expect("plain rows are always encoded");
-            self.kept
-                .lock()
-                .expect("no holder panics")
-                .runs
-                .insert(id, KeptDetail::Compact(compact));
+        let details = RunDetails::take(run);
+        if details.clusters.is_empty() {
+            return;
         }
+        let detail = KeptDetail::Compact(details.compact());
+        let mut kept = self.kept.lock().expect("no holder panics");
+        kept.runs.insert(id, detail);
     }
 
     /// Puts the details of a run back into its record. False: they were not kept.
@@ -98,12 +122,13 @@ impl Details {
         let Some(detail) = self.kept.lock().expect("no holder panics").runs.remove(&id) else {
             return false;
         };
-        (run.clusters, run.passes, run.statuses) = match detail {
+        let details: RunDetails = match detail {
             KeptDetail::Plain(details) => *details,
             KeptDetail::Compact(bytes) => {
                 postcard::from_bytes(&bytes).expect("they were encoded here")
             }
         };
+        details.put_into(run);
         true
     }
 }

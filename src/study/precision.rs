@@ -38,22 +38,22 @@ pub struct MeasurePrecision {
 /// The precision of these runs in each requested measure. `seed` is the experiment's.
 #[must_use]
 pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<MeasurePrecision> {
-    let target = target(precision);
-    let judged = |&measure: &&'static Measure| {
-        let values: Vec<f64> = runs
-            .iter()
-            .filter_map(|run| (measure.of)(&run.run))
-            .collect();
+    let mut judged = Vec::new();
+    for &measure in &precision.of {
+        let mut values = Vec::new();
+        for run in runs {
+            values.extend((measure.of)(&run.run));
+        }
         let half_width = relative_half_width(interval_of_mean(&values, seed));
-        let is_precise = values.is_empty() || half_width.is_some_and(|half| half <= target);
-        MeasurePrecision {
+        let meets_target = half_width.is_some_and(|half| half <= target(precision));
+        judged.push(MeasurePrecision {
             measure,
             values: values.len(),
             half_width,
-            is_precise,
-        }
-    };
-    precision.of.iter().map(judged).collect()
+            is_precise: values.is_empty() || meets_target,
+        });
+    }
+    judged
 }
 
 /// The greatest half width that meets the request.
@@ -91,16 +91,17 @@ impl Looks {
     ) -> Option<u32> {
         let judged = judge(precision, runs, seed);
         let is_met = judged.iter().all(|judged| judged.is_precise);
-        let ratio = |judged: &MeasurePrecision| {
-            judged
-                .half_width
-                .map_or(f64::INFINITY, |half| half / target(precision))
-        };
-        let worst = judged
-            .iter()
-            .filter(|judged| judged.values > 0)
-            .map(ratio)
-            .fold(0.0, f64::max);
+        let mut worst: f64 = 0.0;
+        for of_measure in &judged {
+            if of_measure.values == 0 {
+                continue;
+            }
+            let over_target = match of_measure.half_width {
+                Some(half) => half / target(precision),
+                None => f64::INFINITY,
+            };
+            worst = worst.max(over_target);
+        }
         self.next(runs.len() as u32, is_met, worst, precision.max)
     }
 

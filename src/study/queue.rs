@@ -15,40 +15,70 @@ pub(crate) fn in_order<T: Send>(
     jobs: usize,
     job: impl Fn(usize) -> Result<T, StudyError> + Sync,
 ) -> Result<Vec<T>, StudyError> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Result<Vec<Option<T>>, StudyError>> =
-        Mutex::new(Ok((0..jobs).map(|_| None).collect()));
+    let queue = JobQueue {
+        jobs,
+        next: AtomicUsize::new(0),
+        done: Mutex::new(Ok((0..jobs).map(|_| None).collect())),
+    };
     rayon::broadcast(|_| {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= jobs {
-                break;
-            }
-            let result = job(at);
-            let mut done = done.lock().expect("no holder panics");
-            match result {
-                Ok(result) => _ = done.as_mut().map(|done| done[at] = Some(result)),
-                // What makes one run fail does not concern the others.
-                Err(StudyError::Runs(mut more)) => match done.as_mut() {
-                    Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Runs(more)),
-                    Err(StudyError::Runs(errors)) => errors.append(&mut more),
-                    Err(_) => {}
-                },
-                Err(StudyError::OtherShards) if done.is_err() => {}
-                Err(error @ StudyError::OtherShards) => *done = Err(error),
-                Err(error) => {
-                    // No further job starts.
-                    next.store(jobs, Ordering::Relaxed);
-                    *done = Err(error);
-                }
+        while let Some(number) = queue.take() {
+            match job(number) {
+                Ok(result) => queue.finish(number, result),
+                Err(error) => queue.fail(error),
             }
         }
     });
-    let done = done.into_inner().expect("no holder panics")?;
+    let done = queue.done.into_inner().expect("no holder panics")?;
     Ok(done
         .into_iter()
         .map(|result| result.expect("every job was done, none failed"))
         .collect())
+}
+
+/// Jobs that are done in the order of their numbers.
+struct JobQueue<T> {
+    /// The number of jobs.
+    jobs: usize,
+    /// The job that starts next.
+    next: AtomicUsize,
+    /// The results so far, or why there are none.
+    done: Mutex<Result<Vec<Option<T>>, StudyError>>,
+}
+
+impl<T> JobQueue<T> {
+    /// The number of the next job. `None`: no further job starts.
+    fn take(&self) -> Option<usize> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        (number < self.jobs).then_some(number)
+    }
+
+    /// Keeps the result of a job, unless another one failed.
+    fn finish(&self, number: usize, result: T) {
+        let mut done = self.done.lock().expect("no holder panics");
+        if let Ok(results) = done.as_mut() {
+            results[number] = Some(result);
+        }
+    }
+
+    /// Keeps the error of a job. Failed runs outweigh those of other shards, and any other error outweighs both.
+    fn fail(&self, error: StudyError) {
+        let mut done = self.done.lock().expect("no holder panics");
+        match error {
+            // What makes one run fail does not concern the others.
+            StudyError::Runs(mut more) => match done.as_mut() {
+                Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Runs(more)),
+                Err(StudyError::Runs(failures)) => failures.append(&mut more),
+                Err(_) => {}
+            },
+            StudyError::OtherShards if done.is_err() => {}
+            StudyError::OtherShards => *done = Err(StudyError::OtherShards),
+            error => {
+                // No further job starts.
+                self.next.store(self.jobs, Ordering::Relaxed);
+                *done = Err(error);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
