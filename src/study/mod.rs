@@ -12,6 +12,7 @@
 
 mod batches;
 mod details;
+mod measured;
 mod memory;
 pub mod plan;
 mod precision;
@@ -68,13 +69,21 @@ impl From<RunFailure> for StudyError {
     }
 }
 
-/// The row of a run that the journal keeps under `id`: a saved one, or a new simulation without its details.
+/// The entry of a run in a journal.
+#[derive(Clone, Copy)]
+struct JournalEntry<'j> {
+    journal: &'j Journal,
+    id: RunId,
+}
+
+/// The row of a run that the journal keeps in this entry: a saved one, or a new simulation without its details.
 fn row_of(
     experiment: &Experiment,
     variant: usize,
     replicate: u32,
-    (journal, id): (&Journal, RunId),
+    entry: JournalEntry<'_>,
 ) -> Result<RunRow, StudyError> {
+    let JournalEntry { journal, id } = entry;
     let variant = &experiment.variants[variant];
     if let Some(run) = saved_run(journal, id, variant, replicate) {
         return Ok(run.run);
@@ -83,7 +92,9 @@ fn row_of(
         return Err(StudyError::OtherShards);
     }
     let mut run = sim::run(variant, experiment.seed, replicate)?;
-    (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
+    run.series = Vec::new();
+    run.clusters = Vec::new();
+    run.passes = Vec::new();
     journal.keep(id, &run)?;
     Ok(run.run)
 }
@@ -103,7 +114,8 @@ fn saved_run(journal: &Journal, id: RunId, variant: &Variant, replicate: u32) ->
 /// The results of parts that do not depend on each other. Where runs of other shards are missing, all parts are
 /// computed before that is reported.
 fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>, StudyError> {
-    let (mut results, mut is_whole) = (Vec::new(), true);
+    let mut results = Vec::new();
+    let mut is_whole = true;
     for part in parts {
         match part {
             Err(StudyError::OtherShards) => is_whole = false,
@@ -117,6 +129,7 @@ fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>
     }
 }
 
+/// A line of an error for further failed runs; empty without any.
 fn more(runs: usize) -> String {
     if runs == 0 {
         String::new()
@@ -169,10 +182,7 @@ pub fn simulate(
     watch: &impl StudyObserver,
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let variants = experiment.variants.len();
-    let most = experiment
-        .precision
-        .as_ref()
-        .map_or(experiment.replicates, |precision| precision.max);
+    let most = most_replicates(experiment);
     let mut study = Study {
         experiment,
         journal,
@@ -203,24 +213,34 @@ pub fn simulate_plainly(
     ended: impl Fn() + Sync,
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let per_variant = replicates as usize;
-    let runs = in_order(experiment.variants.len() * per_variant, |job| {
-        let (variant, replicate) = (
-            &experiment.variants[job / per_variant],
-            (job % per_variant) as u32,
-        );
-        let mut run = match replicate {
-            0 => sim::run_in_detail(variant, experiment.seed, 0)?,
-            _ => sim::run(variant, experiment.seed, replicate)?,
-        };
-        (run.series, run.passes, run.statuses) = (Vec::new(), Vec::new(), Vec::new());
+    let mut runs = in_order(experiment.variants.len() * per_variant, |job| {
+        let variant = &experiment.variants[job / per_variant];
+        let run = run_plainly(variant, experiment.seed, (job % per_variant) as u32)?;
         ended();
         Ok(run)
-    })?;
-    let mut runs = runs.into_iter();
-    let own_runs = |variant| record(variant, runs.by_ref().take(per_variant).collect());
-    Ok(experiment.variants.iter().map(own_runs).collect())
+    })?
+    .into_iter();
+    let mut records = Vec::new();
+    for variant in &experiment.variants {
+        records.push(record(variant, runs.by_ref().take(per_variant).collect()));
+    }
+    Ok(records)
 }
 
+/// A run without its series, with the rows of clusters only if it is the first of its variant.
+fn run_plainly(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunFailure> {
+    let mut run = if replicate == 0 {
+        sim::run_in_detail(variant, seed, replicate)?
+    } else {
+        sim::run(variant, seed, replicate)?
+    };
+    run.series = Vec::new();
+    run.passes = Vec::new();
+    run.statuses = Vec::new();
+    Ok(run)
+}
+
+/// The record of a variant with these runs.
 fn record(variant: &Variant, runs: Vec<RunRecord>) -> VariantRecord {
     VariantRecord {
         variant: variant.label.clone(),
@@ -235,14 +255,30 @@ fn record(variant: &Variant, runs: Vec<RunRecord>) -> VariantRecord {
 #[must_use]
 pub fn run_counts(experiment: &Experiment) -> (u64, u64) {
     let variants = experiment.variants.len() as u64;
-    let most = experiment
-        .precision
-        .as_ref()
-        .map_or(experiment.replicates, |precision| precision.max);
-    (
-        variants * u64::from(experiment.replicates),
-        variants * u64::from(most),
-    )
+    let least = variants * u64::from(experiment.replicates);
+    let most = variants * u64::from(most_replicates(experiment));
+    (least, most)
+}
+
+/// The largest number of runs that a variant may need.
+fn most_replicates(experiment: &Experiment) -> u32 {
+    match &experiment.precision {
+        Some(precision) => precision.max,
+        None => experiment.replicates,
+    }
+}
+
+/// A run of a round. A saved one is at hand.
+struct RoundRun {
+    id: RunId,
+    run: Option<RunRecord>,
+}
+
+impl RoundRun {
+    /// The number of its variant.
+    const fn variant(&self) -> usize {
+        Job::Run(self.id).variant()
+    }
 }
 
 /// A study in progress.
@@ -258,51 +294,65 @@ struct Study<'s, W> {
 }
 
 impl<W: StudyObserver> Study<'_, W> {
+    /// The number of runs that each variant has.
     fn counts(&self) -> Vec<u32> {
         self.runs.iter().map(|runs| runs.len() as u32).collect()
     }
 
     /// Simulates runs until each variant has the wanted number.
     fn extend(&mut self, wanted: &[u32]) -> Result<(), StudyError> {
-        let ids = (0_u32..)
-            .zip(&self.runs)
-            .zip(wanted)
-            .flat_map(|((variant, runs), &wanted)| {
-                (runs.len() as u32..wanted).map(move |replicate| (variant, replicate))
-            });
-        let mut found: Vec<(RunId, Option<RunRecord>)> =
-            ids.map(|id| (id, self.saved(id))).collect();
-        let mut missing: Vec<usize> = (0..found.len())
-            .filter(|&at| found[at].1.is_none())
-            .collect();
-        self.announce(&found, wanted);
-        missing.sort_by_key(|&at| Reverse(self.cost(found[at].0.0 as usize)));
-        let simulated = in_order(missing.len(), |job| self.run(found[missing[job]].0))?;
+        let mut round = self.round(wanted);
+        self.announce(&round, wanted);
+        let mut missing: Vec<usize> = (0..round.len()).collect();
+        missing.retain(|&at| round[at].run.is_none());
+        missing.sort_by_key(|&at| Reverse(self.cost(round[at].variant())));
+        let simulated = in_order(missing.len(), |job| self.run(round[missing[job]].id))?;
         for (at, run) in missing.into_iter().zip(simulated) {
-            found[at].1 = Some(run);
+            round[at].run = Some(run);
         }
-        for ((variant, _), run) in found {
-            self.runs[variant as usize].push(run.expect("it was taken or simulated"));
+        for of_round in round {
+            let variant = of_round.variant();
+            let run = of_round.run.expect("it was taken or simulated");
+            self.runs[variant].push(run);
         }
         Ok(())
     }
 
+    /// The runs that variants lack of the wanted numbers, by variant and replicate.
+    fn round(&self, wanted: &[u32]) -> Vec<RoundRun> {
+        let mut round = Vec::new();
+        for (variant, &wanted) in wanted.iter().enumerate() {
+            for replicate in self.runs[variant].len() as u32..wanted {
+                let id = (variant as u32, replicate);
+                round.push(RoundRun {
+                    id,
+                    run: self.saved(id),
+                });
+            }
+        }
+        round
+    }
+
     /// A saved run. Details that it has are kept.
     fn saved(&self, id: RunId) -> Option<RunRecord> {
-        let variant = &self.experiment.variants[id.0 as usize];
-        let mut run = saved_run(self.journal, id, variant, id.1)?;
+        let (variant, replicate) = id;
+        let variant = &self.experiment.variants[variant as usize];
+        let mut run = saved_run(self.journal, id, variant, replicate)?;
         self.details.put_back(id, &mut run);
         Some(run)
     }
 
     /// Reports that a round begins with these runs, of which some are saved.
-    fn announce(&self, found: &[(RunId, Option<RunRecord>)], wanted: &[u32]) {
-        let (mut at_hand, mut wanted) = (self.counts(), wanted.to_vec());
-        for ((variant, replicate), run) in found {
-            let is_saved = run.is_some();
-            at_hand[*variant as usize] += u32::from(is_saved);
-            wanted[*variant as usize] -=
-                u32::from(!is_saved && !self.journal.owns((*variant, *replicate)));
+    fn announce(&self, round: &[RoundRun], wanted: &[u32]) {
+        let mut at_hand = self.counts();
+        let mut wanted = wanted.to_vec();
+        for of_round in round {
+            let variant = of_round.variant();
+            if of_round.run.is_some() {
+                at_hand[variant] += 1;
+            } else if !self.journal.owns(of_round.id) {
+                wanted[variant] -= 1;
+            }
         }
         let firsts: Vec<&RunRecord> = self.runs.iter().filter_map(|runs| runs.first()).collect();
         let again: Vec<bool> = (0..self.runs.len())
@@ -323,20 +373,19 @@ impl<W: StudyObserver> Study<'_, W> {
         }
     }
 
+    /// Simulates a run, and saves it.
     fn run(&self, id: RunId) -> Result<RunRecord, StudyError> {
         if !self.journal.owns(id) {
             return Err(StudyError::OtherShards);
         }
         self.watch.begins(Job::Run(id));
-        let (variant, seed) = (
-            &self.experiment.variants[id.0 as usize],
-            self.experiment.seed,
-        );
-        let has_details = self.keeps_details(id.0 as usize);
+        let (variant, replicate) = id;
+        let has_details = self.keeps_details(variant as usize);
+        let variant = &self.experiment.variants[variant as usize];
         let mut run = if has_details {
-            sim::run_in_detail(variant, seed, id.1)?
+            sim::run_in_detail(variant, self.experiment.seed, replicate)?
         } else {
-            sim::run(variant, seed, id.1)?
+            sim::run(variant, self.experiment.seed, replicate)?
         };
         let is_saved_whole = has_details && self.journal.shard().is_some();
         if is_saved_whole {
@@ -357,26 +406,25 @@ impl<W: StudyObserver> Study<'_, W> {
     /// Whether details of a further run of this variant are kept. A shard saves them, so that merging needs no
     /// simulation.
     fn keeps_details(&self, variant: usize) -> bool {
-        let has_room =
-            self.details.has_room() || self.details.is_wanted && self.journal.shard().is_some();
-        self.experiment.variants[variant]
-            .scenario
-            .strategy
-            .command()
-            .is_none()
-            && has_room
+        let is_saved = self.details.is_wanted && self.journal.shard().is_some();
+        let scenario = &self.experiment.variants[variant].scenario;
+        let has_process = scenario.strategy.command().is_some();
+        !has_process && (is_saved || self.details.has_room())
     }
 
+    /// Simulates further rounds until each variant has enough runs.
     fn extend_until_precise(&mut self, precision: &Precision) -> Result<(), StudyError> {
+        let seed = self.experiment.seed;
         let mut looks: Vec<Option<Looks>> = vec![Some(Looks::default()); self.runs.len()];
         loop {
             let mut wanted = self.counts();
-            for (at, variant) in looks.iter_mut().enumerate() {
-                let more =
-                    |looks: &mut Looks| looks.look(precision, &self.runs[at], self.experiment.seed);
-                match variant.as_mut().and_then(more) {
-                    Some(more) => wanted[at] = more,
-                    None => *variant = None,
+            for (variant, open) in looks.iter_mut().enumerate() {
+                let Some(of_variant) = open else {
+                    continue;
+                };
+                match of_variant.look(precision, &self.runs[variant], seed) {
+                    Some(more) => wanted[variant] = more,
+                    None => *open = None,
                 }
             }
             if looks.iter().all(Option::is_none) {
@@ -387,41 +435,30 @@ impl<W: StudyObserver> Study<'_, W> {
     }
 
     /// The records of all variants, each with the details of its displayed run.
-    fn finish(self) -> Result<Vec<VariantRecord>, StudyError> {
-        let mut order: Vec<usize> = (0..self.runs.len())
-            .filter(|&at| !self.runs[at].is_empty())
-            .collect();
+    fn finish(mut self) -> Result<Vec<VariantRecord>, StudyError> {
+        let mut order: Vec<usize> = (0..self.runs.len()).collect();
+        order.retain(|&at| !self.runs[at].is_empty());
         order.sort_by_key(|&at| Reverse(self.cost(at)));
-        let (experiment, kept) = (self.experiment, self.details);
-        let described = experiment.variants.iter().zip(self.runs);
-        let mut variants: Vec<VariantRecord> = described
-            .map(|(variant, runs)| record(variant, runs))
-            .collect();
-        let Some(displayed) = displayed_replicate(&variants) else {
-            return Ok(variants);
+        let mut records = Vec::new();
+        for (variant, runs) in self.experiment.variants.iter().zip(self.runs.drain(..)) {
+            records.push(record(variant, runs));
+        }
+        let Some(displayed) = displayed_replicate(&records) else {
+            return Ok(records);
         };
-        order.retain(|&at| {
-            !kept.restore(
-                (at as u32, displayed),
-                &mut variants[at].runs[displayed as usize],
-            )
-        });
-        let details = in_order(order.len(), |job| {
-            let at = order[job];
-            if !self.journal.owns((at as u32, displayed)) {
-                return Err(StudyError::OtherShards);
+        let mut without_details = Vec::new();
+        for at in order {
+            let run = &mut records[at].runs[displayed as usize];
+            if !self.details.restore((at as u32, displayed), run) {
+                without_details.push(at);
             }
-            self.watch.begins(Job::Detail(at as u32));
-            let run = sim::run_in_detail(&experiment.variants[at], experiment.seed, displayed)?;
-            if self.journal.shard().is_some() {
-                self.journal.keep((at as u32, displayed), &run)?;
-            }
-            self.watch.ended(Job::Detail(at as u32));
-            Ok(run)
+        }
+        let details = in_order(without_details.len(), |job| {
+            self.run_again(without_details[job], displayed)
         })?;
-        for (at, run) in order.into_iter().zip(details) {
+        for (at, run) in without_details.into_iter().zip(details) {
             // Runs are in the order of their replicates, from 0.
-            let kept = &mut variants[at].runs[displayed as usize];
+            let kept = &mut records[at].runs[displayed as usize];
             // Only a process can make a difference.
             if run.run != kept.run {
                 return Err(StudyError::Different {
@@ -431,6 +468,22 @@ impl<W: StudyObserver> Study<'_, W> {
             }
             *kept = run;
         }
-        Ok(variants)
+        Ok(records)
+    }
+
+    /// Simulates the displayed run of a variant again, for its details.
+    fn run_again(&self, variant: usize, displayed: u32) -> Result<RunRecord, StudyError> {
+        let id = (variant as u32, displayed);
+        if !self.journal.owns(id) {
+            return Err(StudyError::OtherShards);
+        }
+        self.watch.begins(Job::Detail(variant as u32));
+        let described = &self.experiment.variants[variant];
+        let run = sim::run_in_detail(described, self.experiment.seed, displayed)?;
+        if self.journal.shard().is_some() {
+            self.journal.keep(id, &run)?;
+        }
+        self.watch.ended(Job::Detail(variant as u32));
+        Ok(run)
     }
 }

@@ -1,8 +1,10 @@
 //! Runs whose constants are unknown: each replicate draws all of them, the same for all variants.
 
+use std::ops::Range;
+
 use super::batches::experiments_at_once;
 use super::queue::in_order;
-use super::{StudyError, row_of, whole};
+use super::{JournalEntry, StudyError, row_of, whole};
 use crate::results::{DrawnConstant, Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::sim;
@@ -22,11 +24,15 @@ pub struct DrawnRuns {
 /// Number of runs of [`drawn_runs`].
 #[must_use]
 pub fn drawn_count(experiment: &Experiment) -> u64 {
-    let draws = experiment
-        .uncertainty
-        .as_ref()
-        .map_or(0, |uncertainty| uncertainty.draws);
-    u64::from(draws) * experiment.variants.len() as u64
+    u64::from(draws(experiment)) * experiment.variants.len() as u64
+}
+
+/// Number of draws of the constants; 0 when the experiment keeps them.
+fn draws(experiment: &Experiment) -> u32 {
+    match &experiment.uncertainty {
+        Some(uncertainty) => uncertainty.draws,
+        None => 0,
+    }
 }
 
 /// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n has the random
@@ -41,82 +47,120 @@ pub fn drawn_runs(
     run_done: impl Fn() + Sync,
 ) -> Result<DrawnRuns, StudyError> {
     let base = varied.base();
-    let draws = base
-        .uncertainty
-        .as_ref()
-        .map_or(0, |uncertainty| uncertainty.draws);
+    let draws = draws(base);
+    let together = experiments_at_once(base, BATCH) as u32;
+    let mut batches = Vec::new();
+    let mut first = 0;
+    while first < draws {
+        let after = draws.min(first + together);
+        batches.push(DrawBatch::new(varied, first..after));
+        first = after;
+    }
+    let simulated = batches
+        .iter()
+        .map(|batch| batch.simulate(varied, journal, &run_done));
+    let simulated = whole(simulated)?;
     let variants = base.variants.len();
     let mut drawn = DrawnRuns {
         runs: vec![Vec::new(); variants],
         constants: Vec::new(),
     };
-    let together = experiments_at_once(base, BATCH) as u32;
-    let simulate = |first: u32| {
-        let batch: Vec<u32> = (first..draws.min(first + together)).collect();
-        let levels: Vec<Vec<(usize, Level)>> =
-            batch.iter().map(|&draw| levels(varied, draw)).collect();
-        let experiments = in_order(batch.len(), |job| Ok(varied.at(&levels[job])?))?;
-        let rows = in_order(batch.len() * variants, |job| {
-            let (at, variant) = (job / variants, job % variants);
-            // The numbers below are those of the runs with the constants' own values.
-            let id = ((variants + variant) as u32, batch[at]);
-            let row = row_of(&experiments[at], variant, batch[at], (journal, id))?;
-            run_done();
-            Ok(row)
-        })?;
-        let of_draw = |(&draw, levels): (&u32, &Vec<_>)| -> Vec<DrawnConstant> {
-            levels
-                .iter()
-                .flat_map(|level| values(varied, draw, level))
-                .collect()
-        };
-        Ok((
-            rows,
-            batch
-                .iter()
-                .zip(&levels)
-                .flat_map(of_draw)
-                .collect::<Vec<_>>(),
-        ))
-    };
-    for (rows, constants) in whole((0..draws).step_by(together as usize).map(simulate))? {
+    for (batch, rows) in batches.iter().zip(simulated) {
         for (job, row) in rows.into_iter().enumerate() {
             drawn.runs[job % variants].push(row);
         }
-        drawn.constants.extend(constants);
+        for draw in &batch.draws {
+            drawn.constants.extend(draw.values(varied));
+        }
     }
     Ok(drawn)
 }
 
-fn levels(varied: &VariedExperiment, draw: u32) -> Vec<(usize, Level)> {
-    let names: Vec<&str> = varied
-        .constants()
-        .iter()
-        .map(|constant| constant.name)
-        .collect();
-    let shares = sim::draw_shares(&names, varied.base().seed, draw);
-    shares
-        .into_iter()
-        .map(Level::Quantile)
-        .enumerate()
-        .collect()
+/// One draw of all constants.
+struct ConstantsDraw {
+    /// Its number, which is also that of its replicate.
+    number: u32,
+    /// The level of each constant.
+    levels: Vec<(usize, Level)>,
 }
 
-fn values(
-    varied: &VariedExperiment,
-    draw: u32,
-    (at, level): &(usize, Level),
-) -> Vec<DrawnConstant> {
-    let constant = &varied.constants()[*at];
-    let value = |value: &crate::scenario::VariedValue| DrawnConstant {
-        draw,
-        constant: constant.own_name.clone(),
-        product: value.product.unwrap_or_default().to_owned(),
-        value: value.value,
-        drawn: value.at(*level),
-        unit: value.constant.unit().to_owned(),
-    };
-    constant.values.iter().map(value).collect()
+impl ConstantsDraw {
+    /// The draw with this number.
+    fn new(varied: &VariedExperiment, number: u32) -> Self {
+        let constants = varied.constants().iter();
+        let names: Vec<&str> = constants.map(|constant| constant.name).collect();
+        let shares = sim::draw_shares(&names, varied.base().seed, number);
+        Self {
+            number,
+            levels: shares
+                .into_iter()
+                .map(Level::Quantile)
+                .enumerate()
+                .collect(),
+        }
+    }
+
+    /// The drawn values, as the results show them.
+    fn values(&self, varied: &VariedExperiment) -> Vec<DrawnConstant> {
+        let mut drawn = Vec::new();
+        for &(constant, level) in &self.levels {
+            let constant = &varied.constants()[constant];
+            for value in &constant.values {
+                drawn.push(DrawnConstant {
+                    draw: self.number,
+                    constant: constant.own_name.clone(),
+                    product: value.product.unwrap_or_default().to_owned(),
+                    value: value.value,
+                    drawn: value.at(level),
+                    unit: value.constant.unit().to_owned(),
+                });
+            }
+        }
+        drawn
+    }
+}
+
+/// Draws whose experiments are in memory together.
+struct DrawBatch {
+    draws: Vec<ConstantsDraw>,
+}
+
+impl DrawBatch {
+    /// The draws with these numbers.
+    fn new(varied: &VariedExperiment, numbers: Range<u32>) -> Self {
+        Self {
+            draws: numbers
+                .map(|number| ConstantsDraw::new(varied, number))
+                .collect(),
+        }
+    }
+
+    /// The rows of all runs: draw by draw, each with all variants.
+    fn simulate(
+        &self,
+        varied: &VariedExperiment,
+        journal: &Journal,
+        run_done: &(impl Fn() + Sync),
+    ) -> Result<Vec<RunRow>, StudyError> {
+        let variants = varied.base().variants.len();
+        let experiments = in_order(
+            self.draws.len(),
+            |at| Ok(varied.at(&self.draws[at].levels)?),
+        )?;
+        in_order(self.draws.len() * variants, |job| {
+            let at = job / variants;
+            let variant = job % variants;
+            let draw = self.draws[at].number;
+            let entry = JournalEntry {
+                journal,
+                // The numbers below are those of the runs with the constants' own values.
+                id: ((variants + variant) as u32, draw),
+            };
+            let row = row_of(&experiments[at], variant, draw, entry)?;
+            run_done();
+            Ok(row)
+        })
+    }
 }
 
 #[cfg(test)]

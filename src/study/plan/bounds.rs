@@ -4,7 +4,7 @@
 //!   binomial distribution (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties make it smaller.
 //! - A bound that is computed again after every few runs is wrong more often than a single one. So bounds are computed
 //!   at fixed numbers of runs ([`looks`]), and the first j looks may together use j / (j + 1) of the probability of
-//!   error. A look uses what the ranks really need, and leaves the rest to later looks.
+//!   error ([`ErrorBudget`]). A look uses what the ranks really need, and leaves the rest to later looks.
 //! - For paired runs, McNemar's exact test compares how often only one of both is below a threshold (McNemar,
 //!   Psychometrika 12, 1947). It removes the noise that both share. The threshold is the unknown quantile, so the test
 //!   must succeed for every value of its confidence interval.
@@ -33,64 +33,124 @@ pub(super) fn look_from(runs: usize) -> usize {
         .expect("looks have no end")
 }
 
+/// A lower and an upper confidence bound; infinite where there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    /// The lower bound.
+    pub(super) low: f64,
+    /// The upper bound.
+    pub(super) high: f64,
+}
+
+impl Bounds {
+    /// No bound on either side.
+    pub(super) const NONE: Self = Self {
+        low: f64::NEG_INFINITY,
+        high: f64::INFINITY,
+    };
+
+    /// True if both sides have a bound, and they enclose a value.
+    fn is_interval(self) -> bool {
+        self.low <= self.high && self.low.is_finite() && self.high.is_finite()
+    }
+}
+
+/// The probability of error that all looks at a growing sample share.
+#[derive(Clone, Copy, Debug)]
+struct ErrorBudget {
+    /// The error of all looks together.
+    total: f64,
+    /// What earlier looks have spent of it.
+    spent: f64,
+}
+
+impl ErrorBudget {
+    /// A budget of which nothing is spent.
+    const fn new(total: f64) -> Self {
+        Self { total, spent: 0.0 }
+    }
+
+    /// The error that look number `look` (from 1) may spend. The first j looks together have j / (j + 1) of the total.
+    fn available(&self, look: usize) -> f64 {
+        self.total * look as f64 / (look as f64 + 1.0) - self.spent
+    }
+}
+
+/// The ranks that bound a quantile at one look.
+#[derive(Clone, Debug)]
+struct LookRanks {
+    /// The number of runs of the look.
+    runs: usize,
+    /// The rank (from 0) of the lower bound among the sorted values, if there is one.
+    lower: Option<usize>,
+    /// The rank of the upper bound.
+    upper: Option<usize>,
+}
+
 /// The ranks that bound the `p`-quantile at each look.
 #[derive(Clone, Debug)]
 pub(super) struct QuantileRanks {
-    /// Number of runs, and the places of the lower and of the upper bound among the sorted values.
-    looks: Vec<(usize, Option<usize>, Option<usize>)>,
+    /// In the order of the looks.
+    looks: Vec<LookRanks>,
 }
 
 impl QuantileRanks {
     /// Ranks for up to `most` runs. Over all looks, the lower bounds are wrong with probability at most `low_error`,
     /// and the upper bounds with `high_error`.
     pub(super) fn new(p: f64, low_error: f64, high_error: f64, most: usize) -> Self {
-        let (mut low_spent, mut high_spent) = (0.0, 0.0);
-        let look = |(look, runs): (usize, usize)| {
-            let below = place_above(runs, 1.0 - p, (low_error, &mut low_spent), look)
-                .map(|place| runs - 1 - place);
-            (
+        let mut low_budget = ErrorBudget::new(low_error);
+        let mut high_budget = ErrorBudget::new(high_error);
+        let mut looks = Vec::new();
+        for (look, runs) in (1..).zip(looks_to(most)) {
+            // A lower bound is an upper bound of the values in reverse order.
+            let from_the_end = upper_rank(runs, 1.0 - p, &mut low_budget, look);
+            looks.push(LookRanks {
                 runs,
-                below,
-                place_above(runs, p, (high_error, &mut high_spent), look),
-            )
-        };
-        Self {
-            looks: (1..).zip(looks_to(most)).map(look).collect(),
+                lower: from_the_end.map(|rank| runs - 1 - rank),
+                upper: upper_rank(runs, p, &mut high_budget, look),
+            });
         }
+        Self { looks }
     }
 
-    /// The bounds from the values of the first runs; infinite where there is none.
-    pub(super) fn bounds(&self, values: &[f64]) -> (f64, f64) {
-        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
-        for &(runs, below, above) in self.looks.iter().filter(|(runs, ..)| *runs <= values.len()) {
-            let mut sorted = values[..runs].to_vec();
+    /// The bounds from the values of the first runs.
+    pub(super) fn bounds(&self, values: &[f64]) -> Bounds {
+        let mut bounds = Bounds::NONE;
+        for look in &self.looks {
+            if look.runs > values.len() {
+                break;
+            }
+            let mut sorted = values[..look.runs].to_vec();
             sorted.sort_by(f64::total_cmp);
-            low = below.map_or(low, |place| low.max(sorted[place]));
-            high = above.map_or(high, |place| high.min(sorted[place]));
+            if let Some(rank) = look.lower {
+                bounds.low = bounds.low.max(sorted[rank]);
+            }
+            if let Some(rank) = look.upper {
+                bounds.high = bounds.high.min(sorted[rank]);
+            }
         }
-        (low, high)
+        bounds
     }
 
-    /// The first look that has an upper bound. `None`: none of them has.
+    /// The number of runs of the first look that has an upper bound. `None`: no look has one.
     pub(super) fn first_upper(&self) -> Option<usize> {
-        self.looks
-            .iter()
-            .find(|(_, _, above)| above.is_some())
-            .map(|(runs, ..)| *runs)
+        let first = self.looks.iter().find(|look| look.upper.is_some())?;
+        Some(first.runs)
     }
 }
 
-/// The least place (from 0) of `runs` sorted values that is an upper bound of the `p`-quantile, as the error allows
-/// that looks share, of which earlier ones have `spent` a part. `look` counts from 1.
-fn place_above(runs: usize, p: f64, (error, spent): (f64, &mut f64), look: usize) -> Option<usize> {
-    let available = error * look as f64 / (look as f64 + 1.0) - *spent;
-    // The value at a place is below the quantile only if more than `place` values are.
-    let places: Vec<usize> = (0..runs).collect();
-    let place = places.partition_point(|place| at_least(place + 1, runs, p) > available);
-    (place < runs).then(|| {
-        *spent += at_least(place + 1, runs, p);
-        place
-    })
+/// The smallest rank (from 0) of `runs` sorted values that bounds the `p`-quantile from above with the error that look
+/// number `look` (from 1) may spend. It takes this error out of the budget.
+fn upper_rank(runs: usize, p: f64, budget: &mut ErrorBudget, look: usize) -> Option<usize> {
+    let available = budget.available(look);
+    // The value of a rank is below the quantile only if more than `rank` values are.
+    let ranks: Vec<usize> = (0..runs).collect();
+    let rank = ranks.partition_point(|rank| at_least(rank + 1, runs, p) > available);
+    if rank == runs {
+        return None;
+    }
+    budget.spent += at_least(rank + 1, runs, p);
+    Some(rank)
 }
 
 /// The ranks for [`is_greater_in_pairs`]: half of its error is for the interval of the quantile, a quarter at each end.
@@ -106,52 +166,81 @@ pub(super) fn is_greater_in_pairs(
     ranks: &QuantileRanks,
     error: f64,
 ) -> bool {
-    let looks = ranks
-        .looks
-        .iter()
-        .map(|(runs, ..)| *runs)
-        .take_while(|runs| *runs <= base.len());
-    (1_u32..).zip(looks).any(|(look, runs)| {
-        let (low, high) = ranks.bounds(&base[..runs]);
-        let test = error / 2.0 / (f64::from(look) * (f64::from(look) + 1.0));
-        (low <= high) && high.is_finite() && low.is_finite() && {
-            let (base, other) = (&base[..runs], &other[..runs]);
-            thresholds(base, other, low, high)
-                .into_iter()
-                .all(|threshold| mcnemar(base, other, threshold) <= test)
+    for (look, at_look) in (1_u32..).zip(&ranks.looks) {
+        let runs = at_look.runs;
+        if runs > base.len() {
+            break;
         }
-    })
+        let error_of_look = error / 2.0 / (f64::from(look) * (f64::from(look) + 1.0));
+        let interval = ranks.bounds(&base[..runs]);
+        if is_greater_within(&base[..runs], &other[..runs], interval, error_of_look) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether McNemar's test succeeds with this error for every threshold of the interval of `base`'s quantile.
+fn is_greater_within(base: &[f64], other: &[f64], interval: Bounds, error: f64) -> bool {
+    if !interval.is_interval() {
+        return false;
+    }
+    thresholds(base, other, interval)
+        .into_iter()
+        .all(|threshold| mcnemar(base, other, threshold) <= error)
+}
+
+/// A threshold of McNemar's test.
+#[derive(Clone, Copy, Debug)]
+struct Threshold {
+    /// The value that both are compared with.
+    value: f64,
+    /// The threshold is just above the value.
+    is_above: bool,
 }
 
 /// The thresholds in an interval at which the counts of [`mcnemar`] change. Between two values, the counts are those
-/// just above the lower one, which the second part of a threshold stands for.
-fn thresholds(base: &[f64], other: &[f64], low: f64, high: f64) -> Vec<(f64, bool)> {
-    let inside = base
-        .iter()
-        .chain(other)
-        .copied()
-        .filter(|value| (low..=high).contains(value));
-    let mut values = sorted(&inside.chain([low, high]).collect::<Vec<f64>>());
+/// just above the lower one.
+fn thresholds(base: &[f64], other: &[f64], interval: Bounds) -> Vec<Threshold> {
+    let Bounds { low, high } = interval;
+    let mut values = Vec::new();
+    for &value in base.iter().chain(other) {
+        if (low..=high).contains(&value) {
+            values.push(value);
+        }
+    }
+    values.push(low);
+    values.push(high);
+    let mut values = sorted(&values);
     values.dedup();
-    let above = values
-        .iter()
-        .filter(|value| **value < high)
-        .map(|value| (*value, true));
-    values
-        .iter()
-        .map(|value| (*value, false))
-        .chain(above)
-        .collect()
+    let mut thresholds = Vec::new();
+    for &value in &values {
+        thresholds.push(Threshold {
+            value,
+            is_above: false,
+        });
+    }
+    for value in values {
+        if value < high {
+            thresholds.push(Threshold {
+                value,
+                is_above: true,
+            });
+        }
+    }
+    thresholds
 }
 
-/// The probability of so many pairs with only `base` below a threshold, if `other` is below it at least as often.
-/// `base` counts as below when it is less, `other` when it is at most the threshold: so that the test is valid for
-/// distributions with atoms.
-fn mcnemar(base: &[f64], other: &[f64], (threshold, is_above): (f64, bool)) -> f64 {
-    let (mut only_base, mut only_other) = (0, 0);
-    for (base, other) in base.iter().zip(other) {
-        let base_below = *base < threshold || (is_above && *base <= threshold);
-        match (base_below, *other <= threshold) {
+/// The probability of this many pairs or more with only `base` below a threshold, if `other` is below it at least as
+/// often. `base` counts as below when it is less, `other` when it is at most the threshold: so that the test is valid
+/// for distributions with atoms.
+fn mcnemar(base: &[f64], other: &[f64], threshold: Threshold) -> f64 {
+    let mut only_base = 0;
+    let mut only_other = 0;
+    for (&base, &other) in base.iter().zip(other) {
+        let base_below = base < threshold.value || (threshold.is_above && base <= threshold.value);
+        let other_below = other <= threshold.value;
+        match (base_below, other_below) {
             (true, false) => only_base += 1,
             (false, true) => only_other += 1,
             _ => {}
@@ -168,29 +257,36 @@ pub(super) fn at_least(k: usize, n: usize, p: f64) -> f64 {
     if p <= 0.0 || k > n {
         return 0.0;
     }
-    let ln_choose = |i: usize| {
-        let ln_factorial = |x: usize| libm::lgamma(x as f64 + 1.0);
-        ln_factorial(n) - ln_factorial(i) - ln_factorial(n - i)
+    let tail: f64 = (k..=n).map(|i| exactly(i, n, p)).sum();
+    tail.min(1.0)
+}
+
+/// The probability that exactly `k` of `n` independent trials succeed, each with probability `p` above 0.
+fn exactly(k: usize, n: usize, p: f64) -> f64 {
+    let ln_choose = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
+    // The logarithm of 1 - p is infinite for p = 1, where no trial fails.
+    let ln_failures = if k == n {
+        0.0
+    } else {
+        (n - k) as f64 * libm::log1p(-p)
     };
-    let term = |i: usize| {
-        let others = if i == n {
-            0.0
-        } else {
-            (n - i) as f64 * libm::log1p(-p)
-        };
-        libm::exp(ln_choose(i) + i as f64 * libm::log(p) + others)
-    };
-    (k..=n).map(term).sum::<f64>().min(1.0)
+    libm::exp(ln_choose + k as f64 * libm::log(p) + ln_failures)
+}
+
+/// The logarithm of n!.
+fn ln_factorial(n: usize) -> f64 {
+    libm::lgamma(n as f64 + 1.0)
 }
 
 /// Lower confidence bound of a share, given `kept` of `n` runs: the share for which `kept` or more have probability
-/// `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). With `kept = n`
-/// it is the n-th root of `error`, from which comes the rule of three.
+/// `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). With `kept = n` it is the n-th root of `error`, from
+/// which the rule of three follows.
 pub(super) fn share_at_least(kept: usize, n: usize, error: f64) -> f64 {
     if kept == 0 {
         return 0.0;
     }
-    bisected((0.0, 1.0), 60, |middle| at_least(kept, n, middle) >= error).0
+    let (share, _) = bisected((0.0, 1.0), 60, |share| at_least(kept, n, share) >= error);
+    share
 }
 
 #[cfg(test)]
@@ -216,16 +312,16 @@ mod tests {
     #[test]
     fn looks_never_use_more_than_the_whole_error() {
         for (p, error) in [(0.5, 0.05), (0.95, 0.01), (0.99, 0.05)] {
-            let mut spent = 0.0;
+            let mut budget = ErrorBudget::new(error);
             let mut last = None;
             for (look, runs) in (1..).zip(looks().take(14)) {
-                let place = place_above(runs, p, (error, &mut spent), look);
-                assert!(spent <= error, "{p}: {spent} of {error}");
+                let rank = upper_rank(runs, p, &mut budget, look);
+                assert!(budget.spent <= error, "{p}: {} of {error}", budget.spent);
                 assert!(
-                    place.is_some() || last.is_none(),
+                    rank.is_some() || last.is_none(),
                     "{p}: a bound at {runs} runs, as before"
                 );
-                last = place.or(last);
+                last = rank.or(last);
             }
             assert!(last.is_some() || p > 0.98, "{p}");
         }
@@ -233,9 +329,9 @@ mod tests {
 
     #[test]
     fn a_bound_of_the_95th_percentile_needs_59_runs_in_a_single_look() {
-        let place = |runs: usize| place_above(runs, 0.95, (0.1, &mut 0.0), 1);
+        let rank = |runs: usize| upper_rank(runs, 0.95, &mut ErrorBudget::new(0.1), 1);
         assert_eq!(
-            (place(58), place(59)),
+            (rank(58), rank(59)),
             (None, Some(58)),
             "0.95^59 = 0.0485 and 0.95^58 = 0.0510"
         );
@@ -243,13 +339,12 @@ mod tests {
         let ranks = QuantileRanks::new(0.5, 0.002, 0.002, 10);
         assert_eq!(
             ranks.bounds(&[5.0, 1.0, 4.0, 2.0, 9.0, 3.0, 8.0, 6.0, 7.0, 10.0]),
-            (1.0, 10.0)
+            Bounds {
+                low: 1.0,
+                high: 10.0
+            }
         );
-        assert_eq!(
-            ranks.bounds(&[5.0; 9]),
-            (f64::NEG_INFINITY, f64::INFINITY),
-            "nine runs have none"
-        );
+        assert_eq!(ranks.bounds(&[5.0; 9]), Bounds::NONE, "nine runs have none");
     }
 
     #[test]
@@ -265,7 +360,7 @@ mod tests {
         assert!(!is_greater_in_pairs(&other, &base, &paired, 0.05));
         let ranks = QuantileRanks::new(0.5, 0.025, 0.025, 109);
         assert!(
-            ranks.bounds(&other).0 < ranks.bounds(&base).1,
+            ranks.bounds(&other).low < ranks.bounds(&base).high,
             "without pairs they overlap"
         );
     }

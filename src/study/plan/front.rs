@@ -6,29 +6,30 @@
 //!
 //! Left out: how certain it is that a setting is on the front. It rests on [`FIRST_RUNS`] runs.
 
-use super::{Heat, Plan};
-use crate::results::{Candidate, FrontPlace, LoadAxis, Measure, RunRow, Statistic};
+use super::{PlannedExperiment, StrategyRace};
+use crate::results::{Candidate, FrontPlace, LoadAxis, Measure, RunRow};
 use crate::scenario::FIRST_RUNS;
+use crate::study::measured::{MeasuredStatistic, named};
 
 /// The measures of the front.
 #[derive(Clone, Copy)]
 pub(super) struct FrontMeasures {
-    time: (&'static Measure, Statistic),
+    time: MeasuredStatistic,
     load: &'static Measure,
+    /// The measure of the targets that are at risk.
     pub(super) exposure: &'static Measure,
 }
 
 impl FrontMeasures {
     /// The time and the load of the plan, and as exposure the targets that receive a defective release. Without a
     /// defect, the clusters that are not ready at the same time.
-    pub(super) fn of(time: (&'static Measure, Statistic), load: &LoadAxis, heats: &[Heat]) -> Self {
-        let mut runs = heats.iter().flat_map(|heat| &heat.runs).flatten();
+    pub(super) fn of(time: MeasuredStatistic, load: &LoadAxis, races: &[StrategyRace]) -> Self {
+        let mut runs = races.iter().flat_map(|race| &race.runs).flatten();
         let exposure = if runs.any(|row| row.exposed_targets > 0) {
             "exposed_targets"
         } else {
             "peak_not_ready"
         };
-        let named = |name: &str| Measure::named(name).expect("a measure of the table");
         Self {
             time,
             load: named(&load.measure),
@@ -37,68 +38,77 @@ impl FrontMeasures {
     }
 
     /// The place of a setting, before it is compared with the others. `is_present`: it is the setting as it stands.
-    pub(super) fn place(self, plan: &Plan, rows: &[RunRow], is_present: bool) -> FrontPlace {
+    pub(super) fn place(
+        self,
+        task: PlannedExperiment<'_>,
+        rows: &[RunRow],
+        is_present: bool,
+    ) -> FrontPlace {
         let rows = &rows[..rows.len().min(FIRST_RUNS)];
-        let median = |measure: &Measure, over: Statistic| {
-            let values: Vec<f64> = rows
-                .iter()
-                .map(|row| (measure.of)(row).unwrap_or(f64::INFINITY))
-                .collect();
-            over.of(&values)
-        };
-        let (time, over) = self.time;
-        let is_done = rows.iter().all(|row| super::value(plan, row).is_finite());
+        let is_done = rows.iter().all(|row| task.value(row).is_finite());
+        let time = self.time.of(rows);
         FrontPlace {
-            time: Some(median(time, over)).filter(|time| is_done && time.is_finite()),
-            load: median(self.load, Statistic::Quantile(0.5)),
-            exposure: median(self.exposure, Statistic::Quantile(0.5)),
+            time: (is_done && time.is_finite()).then_some(time),
+            load: MeasuredStatistic::median(self.load).of(rows),
+            exposure: MeasuredStatistic::median(self.exposure).of(rows),
             is_optimal: false,
             is_present,
         }
     }
 }
 
+/// The three measures of a setting in steps of about 1%: time, load and exposure.
+pub(super) type FrontSteps = [i64; 3];
+
 /// Marks the candidates of a world that are on its front.
 pub(super) fn mark(candidates: &mut [Candidate]) {
-    let steps: Vec<Option<[i64; 3]>> = candidates
-        .iter()
-        .map(|candidate| candidate.front.as_ref().and_then(steps))
-        .collect();
-    for (candidate, is_optimal) in candidates.iter_mut().zip(optimal(&steps)) {
+    let mut points = Vec::new();
+    for candidate in &*candidates {
+        points.push(candidate.front.as_ref().and_then(steps));
+    }
+    for (candidate, is_optimal) in candidates.iter_mut().zip(optimal(&points)) {
         if let Some(front) = &mut candidate.front {
             front.is_optimal = is_optimal;
         }
     }
 }
 
-/// The three measures in steps of about 1%. `None`: some run did not finish.
-pub(super) fn steps(place: &FrontPlace) -> Option<[i64; 3]> {
-    let step = |value: f64| (100.0 * libm::log(value.max(1e-3))).round() as i64;
+/// The measures of a setting in steps. `None`: some run did not finish.
+pub(super) fn steps(place: &FrontPlace) -> Option<FrontSteps> {
     Some([step(place.time?), step(place.load), step(place.exposure)])
+}
+
+/// The number of the step of about 1% that a value is in.
+fn step(value: f64) -> i64 {
+    (100.0 * libm::log(value.max(1e-3))).round() as i64
 }
 
 /// Whether each point is on the front: no other is at most as large in all measures and smaller in one. Of equal points
 /// only the first is.
-pub(super) fn optimal(points: &[Option<[i64; 3]>]) -> Vec<bool> {
-    let mut order: Vec<(usize, [i64; 3])> = points
-        .iter()
-        .enumerate()
-        .filter_map(|(at, point)| Some((at, (*point)?)))
-        .collect();
+pub(super) fn optimal(points: &[Option<FrontSteps>]) -> Vec<bool> {
+    let mut order: Vec<(FrontSteps, usize)> = Vec::new();
+    for (at, point) in points.iter().enumerate() {
+        if let Some(point) = point {
+            order.push((*point, at));
+        }
+    }
     // Whatever dominates a point comes before it.
-    order.sort_by_key(|(at, point)| (*point, *at));
-    let mut front: Vec<[i64; 3]> = Vec::new();
+    order.sort_unstable();
+    let mut front: Vec<FrontSteps> = Vec::new();
     let mut is_optimal = vec![false; points.len()];
-    for (at, point) in order {
-        if !front
-            .iter()
-            .any(|better| better.iter().zip(&point).all(|(a, b)| a <= b))
-        {
+    for (point, at) in order {
+        let is_dominated = front.iter().any(|other| is_at_most(other, &point));
+        if !is_dominated {
             front.push(point);
             is_optimal[at] = true;
         }
     }
     is_optimal
+}
+
+/// Whether a point is at most as large as another one in all measures.
+fn is_at_most(point: &FrontSteps, other: &FrontSteps) -> bool {
+    point.iter().zip(other).all(|(a, b)| a <= b)
 }
 
 #[cfg(test)]

@@ -34,67 +34,86 @@ pub(super) fn is_above_zero(values: &[f64], scale: f64, error: f64) -> bool {
 
 /// True if the pairs show that the mean of `other` is greater, as [`is_above_zero`].
 pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], error: f64) -> bool {
-    let differences: Vec<f64> = base
-        .iter()
-        .zip(other)
-        .map(|(base, other)| other - base)
-        .collect();
-    is_above_zero(&differences, base[0], error)
+    is_above_zero(&differences(base, other), base[0], error)
+}
+
+/// By how much each value of `other` is greater than its pair in `base`.
+pub(super) fn differences(base: &[f64], other: &[f64]) -> Vec<f64> {
+    let mut differences = Vec::new();
+    for (base, other) in base.iter().zip(other) {
+        differences.push(other - base);
+    }
+    differences
 }
 
 /// Lower bound of the mean of values that are never negative.
 pub(super) fn lower(values: &[f64], error: f64) -> f64 {
-    let bets = |m: f64| {
-        let of = |fraction: &f64| sum_ln(values, |value| fraction * (value / m - 1.0));
-        log_mean(&FRACTIONS.iter().map(of).collect::<Vec<f64>>())
-    };
-    let greatest = values.iter().copied().fold(0.0, f64::max);
-    bisected((0.0, greatest), 40, |middle| {
-        !(middle > 0.0 && bets(middle) >= -libm::log(error))
-    })
-    .0
+    let (bound, _) = bisected((0.0, greatest(values)), 40, |mean| {
+        !is_lower_bound(values, mean, error)
+    });
+    bound
+}
+
+/// Whether values that are never negative show that their mean is at least this one.
+fn is_lower_bound(values: &[f64], mean: f64, error: f64) -> bool {
+    if mean <= 0.0 {
+        return false;
+    }
+    let mut capital = Vec::new();
+    for fraction in FRACTIONS {
+        capital.push(sum_ln(values, |value| fraction * (value / mean - 1.0)));
+    }
+    log_mean(&capital) >= -libm::log(error)
 }
 
 /// Upper bound of the mean. Infinite before [`runs_to_see`].
 pub(super) fn upper(values: &[f64], error: f64) -> f64 {
-    let greatest = values.iter().copied().fold(0.0, f64::max);
+    let greatest = greatest(values);
     if values.len() < runs_to_see(error / 2.0) || !greatest.is_finite() {
         return f64::INFINITY;
     }
-    let is_bound = |m: f64| {
-        is_above_zero(
-            &values.iter().map(|value| m - value).collect::<Vec<f64>>(),
-            values[0],
-            error,
-        )
-    };
-    let (mut low, mut high) = (0.0, greatest.max(f64::MIN_POSITIVE));
-    while !is_bound(high) {
+    let mut low = 0.0;
+    let mut high = greatest.max(f64::MIN_POSITIVE);
+    while !is_upper_bound(values, high, error) {
         low = high;
         high *= 2.0;
         if !high.is_finite() {
             return high;
         }
     }
-    bisected((low, high), 40, is_bound).1
+    let (_, bound) = bisected((low, high), 40, |mean| is_upper_bound(values, mean, error));
+    bound
+}
+
+/// Whether the values show that their mean is at most this one.
+fn is_upper_bound(values: &[f64], mean: f64, error: f64) -> bool {
+    let room: Vec<f64> = values.iter().map(|value| mean - value).collect();
+    is_above_zero(&room, values[0], error)
+}
+
+/// The greatest of values that are never negative.
+fn greatest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
 }
 
 /// Logarithm of the capital from all values but the first, which chose the scale.
 fn capital(values: &[f64], scale: f64) -> f64 {
     let scale = if scale.abs() > 0.0 { scale.abs() } else { 1.0 };
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let grown = |exponent: i32| {
+    let mut capital = Vec::new();
+    for exponent in EXPONENTS {
         let bet = libm::ldexp(1.0 / scale, exponent);
         let is_allowed = bet * least > -1.0;
-        if is_allowed {
+        capital.push(if is_allowed {
             sum_ln(&values[1..], |value| bet * value)
         } else {
             f64::NEG_INFINITY
-        }
-    };
-    log_mean(&EXPONENTS.map(grown).collect::<Vec<f64>>())
+        });
+    }
+    log_mean(&capital)
 }
 
+/// The logarithm of the capital that a bet wins with these values. `of`: by what share it grows with a value.
 fn sum_ln(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     values.iter().map(|value| libm::log1p(of(*value))).sum()
 }

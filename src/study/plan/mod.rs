@@ -7,6 +7,7 @@
 
 mod answer;
 mod bounds;
+mod exhaustive;
 mod front;
 mod means;
 mod overall;
@@ -15,15 +16,14 @@ mod race;
 mod tests;
 mod tuner;
 
-use itertools::Itertools;
-
 use super::queue::in_order;
-use super::{StudyError, row_of};
-use crate::results::{Journal, Limit, PlanRecord, RunRow, Setting, Statistic, TunedPlan, grouped};
+use super::{JournalEntry, StudyError, row_of};
+use crate::results::{Journal, PlanRecord, RunRow, Setting, Statistic, TunedPlan, grouped};
 use crate::scenario::{Experiment, FIRST_RUNS, Plan, Variant};
 use crate::stats::in_turn;
+use answer::PlanAnswers;
 
-pub use race::{Race, RaceRules, Sample};
+pub use race::{Race, RaceRules, RunsForBounds, RunsWanted, Sample};
 pub use tuner::Tuner;
 
 /// The result of a search.
@@ -35,89 +35,331 @@ pub struct SearchResult {
     pub runs: Vec<RunRow>,
 }
 
-/// One race: a strategy in a world.
-struct Heat {
+/// An experiment whose variants are the candidates of a plan.
+#[derive(Clone, Copy)]
+struct PlannedExperiment<'s> {
+    experiment: &'s Experiment,
+    plan: &'s Plan,
+}
+
+impl<'s> PlannedExperiment<'s> {
+    /// The variant with this number.
+    fn variant(self, number: usize) -> &'s Variant {
+        &self.experiment.variants[number]
+    }
+
+    /// Whether candidates of one race differ in this setting.
+    fn is_searched(self, setting: &Setting) -> bool {
+        setting.is_of_strategy() || self.plan.objective.is_setting(setting)
+    }
+
+    /// The searched settings of a variant.
+    fn searched_settings(self, variant: usize) -> Vec<&'s Setting> {
+        let settings = self.variant(variant).settings.iter();
+        settings
+            .filter(|setting| self.is_searched(setting))
+            .collect()
+    }
+
+    /// The value of a run for the race; infinite for a run that did not finish. If the objective is not a duration, an
+    /// unfinished run counts only if some limit bounds a duration.
+    fn value(self, run: &RunRow) -> f64 {
+        let objective = &self.plan.objective;
+        if objective.is_time() || run.is_done() || self.has_time_limit() {
+            objective.of(run)
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// Whether some limit bounds a duration.
+    fn has_time_limit(self) -> bool {
+        let mut limits = self.plan.limits.iter();
+        limits.any(|limit| limit.measure().unit == "s")
+    }
+
+    /// The statistic of the objective over runs.
+    fn objective_of(self, runs: &[RunRow]) -> f64 {
+        let mut values = Vec::new();
+        for run in runs {
+            values.push(self.value(run));
+        }
+        self.plan.objective.over().of(&values)
+    }
+
+    /// The objective of each run, also of those that did not finish.
+    fn objectives<'r>(self, runs: impl IntoIterator<Item = &'r RunRow>) -> Vec<f64> {
+        let mut values = Vec::new();
+        for run in runs {
+            values.push(self.plan.objective.of(run));
+        }
+        values
+    }
+
+    /// A run as a race sees it.
+    fn sample(self, run: &RunRow) -> Sample {
+        let mut excess = Vec::new();
+        for limit in &self.plan.limits {
+            excess.push(limit.excess(run));
+        }
+        Sample {
+            value: self.value(run),
+            excess,
+        }
+    }
+
+    /// The race of a variant. A setting that is the objective distinguishes candidates, not worlds.
+    fn race_of(self, variant: &Variant) -> RaceKey {
+        let world = Setting::of_world(&variant.settings)
+            .filter(|setting| !self.plan.objective.is_setting(setting));
+        RaceKey {
+            world: Setting::in_short(world),
+            strategy: variant.strategy.clone(),
+        }
+    }
+
+    /// The variants of each race, in the order of the experiment.
+    fn variants_by_race(self) -> Vec<(RaceKey, Vec<usize>)> {
+        let mut variants = Vec::new();
+        for (number, variant) in self.experiment.variants.iter().enumerate() {
+            variants.push((self.race_of(variant), number));
+        }
+        grouped(variants)
+    }
+
+    /// The rules of a race between this many candidates.
+    fn rules(self, candidates: usize) -> RaceRules {
+        let plan = self.plan;
+        let mut demands = Vec::new();
+        for limit in &plan.limits {
+            demands.push(limit.demand().expect("checked when the plan was read"));
+        }
+        let mut rules = RaceRules {
+            demands,
+            objective: plan.objective.over(),
+            confidence: plan.confidence,
+            indifference: plan.indifference,
+            confirm: plan.confirm as usize,
+            most: 0,
+            most_compared: 0,
+        };
+        let needed = rules.runs_for_bounds(candidates);
+        rules.most = self.most_runs(needed.objective.max(needed.limits));
+        rules.most_compared = self.most_runs(needed.objective);
+        rules
+    }
+
+    /// The greatest number of runs per candidate, if bounds need this many.
+    fn most_runs(self, needed: usize) -> usize {
+        match self.plan.most {
+            Some(most) => most as usize,
+            None => needed.max(self.experiment.replicates.max(self.plan.confirm) as usize),
+        }
+    }
+
+    /// Candidate variants and the tuner that picks among them. If the current setting is also a point of the grid, the
+    /// duplicate is dropped.
+    fn tuning(self, mut variants: Vec<usize>, tries: usize) -> Tuning {
+        let present = self.present_setting(&variants);
+        let duplicate = present.and_then(|present| self.duplicate_of(present, &variants[1..]));
+        variants.retain(|&variant| Some(variant) != duplicate);
+        let mut settings = Vec::new();
+        for &variant in &variants {
+            // The current setting takes the point of its duplicate.
+            let at_point = match duplicate {
+                Some(duplicate) if Some(variant) == present => duplicate,
+                _ => variant,
+            };
+            settings.push(self.searched_settings(at_point));
+        }
+        Tuning {
+            tuner: Tuner::new(&settings, present.map(|_| 0), tries),
+            variants,
+        }
+    }
+
+    /// The variant of a race with several whose settings are those of the experiment, without any searched one: the
+    /// first.
+    fn present_setting(self, variants: &[usize]) -> Option<usize> {
+        let &first = variants.first()?;
+        let is_present = variants.len() > 1 && self.searched_settings(first).is_empty();
+        is_present.then_some(first)
+    }
+
+    /// The first of these variants whose strategy is the same as that of another variant.
+    fn duplicate_of(self, variant: usize, others: &[usize]) -> Option<usize> {
+        others
+            .iter()
+            .copied()
+            .find(|&other| self.is_same_strategy(variant, other))
+    }
+
+    /// Whether two variants have the same strategy with the same settings. Strategies of different products have no
+    /// common type to compare, but each shows all of its settings.
+    fn is_same_strategy(self, one: usize, other: usize) -> bool {
+        let one = &self.variant(one).scenario.strategy;
+        let other = &self.variant(other).scenario.strategy;
+        format!("{one:?}") == format!("{other:?}")
+    }
+}
+
+/// What distinguishes the races of an experiment.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct RaceKey {
+    /// The settings of the world in short.
     world: String,
+    /// The strategy's name.
     strategy: String,
+}
+
+/// The choice of a race's candidates within a number of tries.
+struct Tuning {
+    /// All variants that may become candidates.
+    variants: Vec<usize>,
+    /// Picks among them.
+    tuner: Tuner,
+}
+
+impl Tuning {
+    /// The rank of a variant among all that may become candidates.
+    fn rank_of(&self, variant: usize) -> usize {
+        self.variants
+            .iter()
+            .position(|known| *known == variant)
+            .expect("it is one of all")
+    }
+}
+
+/// One race: a strategy in a world.
+struct StrategyRace {
+    key: RaceKey,
     /// The candidates of the race: numbers of the experiment's variants.
     variants: Vec<usize>,
-    /// All that may become candidates, and which of them do. `None`: all are.
-    tuner: Option<(Vec<usize>, Tuner)>,
+    /// Chooses the candidates. `None`: all variants of the race are.
+    tuning: Option<Tuning>,
     race: Race,
+    /// Of each candidate, in the order of replicates.
     runs: Vec<Vec<RunRow>>,
     /// The last round in which each candidate ran.
     rounds: Vec<u32>,
 }
 
-impl Heat {
-    /// Lets further settings take part, up to its tries. Returns them with their number of runs.
-    fn tune(&mut self, experiment: &Experiment, plan: &Plan) -> Vec<(usize, usize)> {
-        let Some((all, mut tuner)) = self.tuner.take() else {
-            return Vec::new();
+impl StrategyRace {
+    /// A race between these variants, or within a number of tries between those that a tuner picks.
+    fn new(key: RaceKey, variants: Vec<usize>, task: PlannedExperiment<'_>) -> Self {
+        let is_tuned = task.plan.tries.is_some();
+        let mut race = Self {
+            key,
+            variants: Vec::new(),
+            tuning: None,
+            race: Race::new(variants.len(), is_tuned, task.rules(variants.len())),
+            runs: Vec::new(),
+            rounds: Vec::new(),
         };
-        let place = |variant: usize| {
-            all.iter()
-                .position(|known| *known == variant)
-                .expect("it is one of all")
-        };
-        let leading: Vec<usize> = self
-            .leading(plan)
-            .into_iter()
-            .map(|at| place(self.variants[at]))
-            .collect();
-        let from = self.variants.len();
-        for at in tuner.next(&leading) {
-            self.add(all[at], experiment, plan);
+        if let Some(tries) = task.plan.tries {
+            race.tuning = Some(task.tuning(variants, tries));
+            return race;
         }
-        self.tuner = Some((all, tuner));
-        let runs = rules(experiment, plan, 1).most.min(FIRST_RUNS);
-        (from..self.variants.len())
-            .map(|candidate| (candidate, runs))
-            .collect()
+        for variant in variants {
+            race.enter(variant, task);
+        }
+        race
     }
 
-    fn add(&mut self, variant: usize, experiment: &Experiment, plan: &Plan) {
-        self.race
-            .enter(plan.objective.rank(&experiment.variants[variant].settings));
+    /// Lets further settings take part, up to its tries. Returns the runs that they need.
+    fn tune(&mut self, task: PlannedExperiment<'_>) -> Vec<RunsWanted> {
+        let Some(mut tuning) = self.tuning.take() else {
+            return Vec::new();
+        };
+        let mut leading = Vec::new();
+        for candidate in self.leading(task) {
+            leading.push(tuning.rank_of(self.variants[candidate]));
+        }
+        let up_to = task.rules(1).most.min(FIRST_RUNS);
+        let mut wanted = Vec::new();
+        for rank in tuning.tuner.next(&leading) {
+            let candidate = self.variants.len();
+            self.enter(tuning.variants[rank], task);
+            wanted.push(RunsWanted { candidate, up_to });
+        }
+        self.tuning = Some(tuning);
+        wanted
+    }
+
+    /// Makes a variant a candidate.
+    fn enter(&mut self, variant: usize, task: PlannedExperiment<'_>) {
+        let settings = &task.variant(variant).settings;
+        self.race.enter(task.plan.objective.rank(settings));
         self.variants.push(variant);
         self.runs.push(Vec::new());
         self.rounds.push(0);
     }
 
+    /// Makes all variants of the race candidates that a tuner did not pick.
+    fn enter_rest(&mut self, task: PlannedExperiment<'_>) {
+        let all = match &self.tuning {
+            Some(tuning) => tuning.variants.clone(),
+            None => return,
+        };
+        for variant in all {
+            if !self.variants.contains(&variant) {
+                self.enter(variant, task);
+            }
+        }
+    }
+
+    /// Adds the run that a race requested.
+    fn record(&mut self, candidate: usize, run: RunRow, round: u32, sample: Sample) {
+        self.race.add(candidate, sample);
+        self.runs[candidate].push(run);
+        self.rounds[candidate] = round;
+    }
+
     /// The candidates whose neighbours may be better: the best that meets the limits, or exceeds them least, and those
     /// on the front.
-    fn leading(&self, plan: &Plan) -> Vec<usize> {
+    fn leading(&self, task: PlannedExperiment<'_>) -> Vec<usize> {
+        let optimal = self.on_front(task);
+        let scales = answer::scales(task.plan);
+        let mut order = Vec::new();
+        for (candidate, rows) in self.runs.iter().enumerate() {
+            let rank = [excess(task.plan, &scales, rows), task.objective_of(rows)];
+            order.push((candidate, rank));
+        }
+        order.sort_by(|(_, a), (_, b)| in_turn(*a, *b));
+        let mut leading = Vec::new();
+        for (candidate, _) in order {
+            let is_best = leading.is_empty();
+            if is_best || optimal[candidate] {
+                leading.push(candidate);
+            }
+        }
+        leading
+    }
+
+    /// Whether each candidate is on the front of this race.
+    fn on_front(&self, task: PlannedExperiment<'_>) -> Vec<bool> {
         let measures = front::FrontMeasures::of(
-            answer::time_of(plan),
-            &answer::load_axis(plan),
+            answer::time_of(task.plan),
+            &answer::load_axis(task.plan),
             std::slice::from_ref(self),
         );
-        let places = self
-            .runs
-            .iter()
-            .map(|rows| front::steps(&measures.place(plan, rows, false)));
-        let optimal = front::optimal(&places.collect::<Vec<_>>());
-        let scales = answer::scales(plan);
-        let beyond = |rows: &[RunRow]| -> f64 {
-            let excess = |(limit, scale): (&Limit, &f64)| {
-                let over = limit.demand().unwrap_or(Statistic::Every);
-                (over.of(&rows.iter().map(|row| limit.excess(row)).collect::<Vec<_>>()) / scale)
-                    .max(0.0)
-            };
-            plan.limits.iter().zip(&scales).map(excess).sum()
-        };
-        let value = |rows: &[RunRow]| {
-            plan.objective
-                .over()
-                .of(&rows.iter().map(|row| value(plan, row)).collect::<Vec<_>>())
-        };
-        let order = |at: &usize| [beyond(&self.runs[*at]), value(&self.runs[*at])];
-        let sorted: Vec<usize> = (0..self.runs.len())
-            .sorted_by(|a, b| in_turn(order(a), order(b)))
-            .collect();
-        let front = sorted.iter().copied().skip(1).filter(|at| optimal[*at]);
-        sorted.first().copied().into_iter().chain(front).collect()
+        let mut points = Vec::new();
+        for rows in &self.runs {
+            points.push(front::steps(&measures.place(task, rows, false)));
+        }
+        front::optimal(&points)
     }
+}
+
+/// By how much runs exceed the limits: the sum of the excesses as shares of the limits' scales.
+fn excess(plan: &Plan, scales: &[f64], rows: &[RunRow]) -> f64 {
+    let mut shares = Vec::new();
+    for (limit, scale) in plan.limits.iter().zip(scales) {
+        let values: Vec<f64> = rows.iter().map(|row| limit.excess(row)).collect();
+        let excess = limit.demand().unwrap_or(Statistic::Every).of(&values);
+        shares.push((excess / scale).max(0.0));
+    }
+    shares.into_iter().sum()
 }
 
 /// Searches the settings of an experiment whose variants are the candidates, on the current rayon pool.
@@ -135,17 +377,15 @@ pub fn search(
     journal: &Journal,
     run_done: impl Fn(u64) + Sync,
 ) -> Result<SearchResult, StudyError> {
-    let run = |variant: usize, replicate: u32| -> Result<RunRow, StudyError> {
-        let row = row_of(
-            experiment,
-            variant,
-            replicate,
-            (journal, (variant as u32, replicate)),
-        )?;
+    search_among(experiment, plan, exhaustive, |variant, replicate| {
+        let entry = JournalEntry {
+            journal,
+            id: (variant as u32, replicate),
+        };
+        let row = row_of(experiment, variant, replicate, entry)?;
         run_done(row.events);
         Ok(row)
-    };
-    search_among(experiment, plan, exhaustive, run)
+    })
 }
 
 /// As [`search`], with runs from any source: `run` returns the run of a variant's number and a replicate.
@@ -158,261 +398,216 @@ pub fn search_among(
     exhaustive: bool,
     run: impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync,
 ) -> Result<SearchResult, StudyError> {
-    let mut heats = heats(experiment, plan);
-    let (mut spent, mut stopped_at) = (0_u64, None);
-    for round in 1.. {
-        // Heat, candidate, variant, replicate.
-        let mut jobs: Vec<(usize, usize, (usize, u32))> = Vec::new();
-        let tuned: Vec<Vec<(usize, usize)>> = heats
-            .iter_mut()
-            .map(|heat| heat.tune(experiment, plan))
-            .collect();
-        let is_tuning = tuned.iter().any(|new| !new.is_empty());
-        for (heat, (of, tuned)) in heats.iter().zip(tuned).enumerate() {
-            for (candidate, up_to) in if is_tuning { tuned } else { of.race.next() } {
-                let new = of.race.runs(candidate)..up_to;
-                jobs.extend(new.map(|replicate| {
-                    (heat, candidate, (of.variants[candidate], replicate as u32))
-                }));
-            }
-        }
-        if jobs.is_empty() {
-            break;
-        }
-        let left = plan
-            .runs
-            .map_or(u64::MAX, |most| most.saturating_sub(spent));
-        if jobs.len() as u64 > left {
-            jobs.truncate(left as usize);
-            stopped_at = plan.runs;
-        }
-        let rows = in_order(jobs.len(), |job| run(jobs[job].2.0, jobs[job].2.1))?;
-        spent += rows.len() as u64;
-        for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
-            let heat = &mut heats[*heat];
-            let excess = plan.limits.iter().map(|limit| limit.excess(&row)).collect();
-            heat.race.add(
-                *candidate,
-                Sample {
-                    value: value(plan, &row),
-                    excess,
-                },
-            );
-            heat.runs[*candidate].push(row);
-            heat.rounds[*candidate] = round;
-        }
-        if stopped_at.is_some() {
-            break;
-        }
-    }
-    let load = answer::load_axis(plan);
-    let measures = plan
-        .tries
-        .map(|_| front::FrontMeasures::of(answer::time_of(plan), &load, &heats));
-    let questions = answer::questions(&heats, experiment, plan, (&load, measures));
-    let runs = heats
-        .iter()
-        .flat_map(|heat| &heat.runs)
-        .flatten()
-        .cloned()
-        .collect();
-    let most = experiment.replicates as usize;
-    let mut record = PlanRecord {
-        schema_version: PlanRecord::SCHEMA_VERSION,
-        objective: plan.objective.to_string(),
-        unit: plan
-            .objective
-            .measure()
-            .map_or("", |measure| measure.unit)
-            .to_owned(),
-        is_maximised: plan.objective.is_maximised(),
-        limits: plan.limits.iter().map(ToString::to_string).collect(),
-        confidence: plan.confidence,
-        indifference: plan.indifference,
-        confirm: plan.confirm,
-        replicates: experiment.replicates,
-        runs: spent,
-        exhaustive_runs: (experiment.variants.len() * most) as u64,
-        stopped_at,
-        load,
-        questions,
-        tuned: plan.tries.zip(measures).map(|(tries, measures)| TunedPlan {
-            tries: tries as u64,
-            settings: experiment.variants.len() as u64,
-            runs_each: FIRST_RUNS as u64,
-            exposure: measures.exposure.name.to_owned(),
-        }),
-        exhaustive: None,
-    };
+    let mut search = SettingSearch::new(PlannedExperiment { experiment, plan });
+    search.run_races(&run)?;
+    let mut record = search.record();
+    let runs = search.runs();
     if exhaustive {
-        for heat in &mut heats {
-            let all = heat
-                .tuner
-                .as_ref()
-                .map_or_else(Vec::new, |(all, _)| all.clone());
-            for variant in all {
-                if !heat.variants.contains(&variant) {
-                    heat.add(variant, experiment, plan);
-                }
-            }
-        }
-        let mut jobs: Vec<(usize, usize, (usize, u32))> = Vec::new();
-        for (heat, of) in heats.iter().enumerate() {
-            for (candidate, &variant) in of.variants.iter().enumerate() {
-                let missing = of.runs[candidate].len()..most;
-                jobs.extend(
-                    missing.map(|replicate| (heat, candidate, (variant, replicate as u32))),
-                );
-            }
-        }
-        let rows = in_order(jobs.len(), |job| run(jobs[job].2.0, jobs[job].2.1))?;
-        for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
-            heats[*heat].runs[*candidate].push(row);
-        }
-        record.exhaustive = Some(answer::exhaustive(&heats, experiment, plan, &record));
+        search.complete(&run)?;
+        let found = exhaustive::exhaustive(&search.races, search.task, &record);
+        record.exhaustive = Some(found);
     }
     Ok(SearchResult { plan: record, runs })
+}
+
+/// One run that a race requests.
+#[derive(Clone, Copy, Debug)]
+struct RaceJob {
+    /// The number of the race.
+    race: usize,
+    /// The candidate's number in the race.
+    candidate: usize,
+    /// Its variant's number in the experiment.
+    variant: usize,
+    replicate: u32,
+}
+
+/// Simulates jobs in parallel. Returns their runs in the same order.
+fn simulated(
+    jobs: &[RaceJob],
+    run: &(impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync),
+) -> Result<Vec<RunRow>, StudyError> {
+    in_order(jobs.len(), |number| {
+        run(jobs[number].variant, jobs[number].replicate)
+    })
+}
+
+/// A search in progress.
+struct SettingSearch<'s> {
+    task: PlannedExperiment<'s>,
+    /// In the order of the experiment.
+    races: Vec<StrategyRace>,
+    /// Number of runs so far.
+    spent: u64,
+    /// The budget of runs, if the search stopped because of it.
+    stopped_at: Option<u64>,
+}
+
+impl<'s> SettingSearch<'s> {
+    /// A search before its first run.
+    fn new(task: PlannedExperiment<'s>) -> Self {
+        let mut races = Vec::new();
+        for (key, variants) in task.variants_by_race() {
+            races.push(StrategyRace::new(key, variants, task));
+        }
+        Self {
+            task,
+            races,
+            spent: 0,
+            stopped_at: None,
+        }
+    }
+
+    /// Simulates rounds until no race requests a run, or the budget is spent.
+    fn run_races(
+        &mut self,
+        run: &(impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync),
+    ) -> Result<(), StudyError> {
+        for round in 1.. {
+            let mut jobs = self.requested();
+            if jobs.is_empty() {
+                break;
+            }
+            self.cut_to_budget(&mut jobs);
+            let rows = simulated(&jobs, run)?;
+            self.spent += rows.len() as u64;
+            for (job, row) in jobs.iter().zip(rows) {
+                let sample = self.task.sample(&row);
+                self.races[job.race].record(job.candidate, row, round, sample);
+            }
+            if self.stopped_at.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs that all races request for the next round. While some race takes new candidates in, only these run.
+    fn requested(&mut self) -> Vec<RaceJob> {
+        let mut tuned = Vec::new();
+        for race in &mut self.races {
+            tuned.push(race.tune(self.task));
+        }
+        let is_tuning = tuned.iter().any(|wanted| !wanted.is_empty());
+        let mut jobs = Vec::new();
+        for (number, tuned) in tuned.into_iter().enumerate() {
+            let race = &self.races[number].race;
+            let wanted = if is_tuning { tuned } else { race.next() };
+            for RunsWanted { candidate, up_to } in wanted {
+                self.push_jobs(&mut jobs, number, candidate, up_to);
+            }
+        }
+        jobs
+    }
+
+    /// Adds jobs for the replicates that a candidate does not have, up to a number of them.
+    fn push_jobs(&self, jobs: &mut Vec<RaceJob>, race: usize, candidate: usize, up_to: usize) {
+        let of_race = &self.races[race];
+        for replicate in of_race.runs[candidate].len()..up_to {
+            jobs.push(RaceJob {
+                race,
+                candidate,
+                variant: of_race.variants[candidate],
+                replicate: replicate as u32,
+            });
+        }
+    }
+
+    /// Drops the jobs that the budget does not allow. The search then stops after the others.
+    fn cut_to_budget(&mut self, jobs: &mut Vec<RaceJob>) {
+        let Some(budget) = self.task.plan.runs else {
+            return;
+        };
+        let left = budget.saturating_sub(self.spent);
+        if jobs.len() as u64 > left {
+            jobs.truncate(left as usize);
+            self.stopped_at = Some(budget);
+        }
+    }
+
+    /// Simulates all replicates of all variants that the search left out.
+    fn complete(
+        &mut self,
+        run: &(impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync),
+    ) -> Result<(), StudyError> {
+        let replicates = self.task.experiment.replicates as usize;
+        let mut jobs = Vec::new();
+        for number in 0..self.races.len() {
+            self.races[number].enter_rest(self.task);
+            for candidate in 0..self.races[number].variants.len() {
+                self.push_jobs(&mut jobs, number, candidate, replicates);
+            }
+        }
+        let rows = simulated(&jobs, run)?;
+        for (job, row) in jobs.iter().zip(rows) {
+            self.races[job.race].runs[job.candidate].push(row);
+        }
+        Ok(())
+    }
+
+    /// All runs so far, by variant and replicate.
+    fn runs(&self) -> Vec<RunRow> {
+        let runs = self.races.iter().flat_map(|race| &race.runs);
+        runs.flatten().cloned().collect()
+    }
+
+    /// The answer from the runs so far.
+    fn record(&self) -> PlanRecord {
+        let PlannedExperiment { experiment, plan } = self.task;
+        let load = answer::load_axis(plan);
+        let time = answer::time_of(plan);
+        let front = plan
+            .tries
+            .map(|_| front::FrontMeasures::of(time, &load, &self.races));
+        let answers = PlanAnswers {
+            task: self.task,
+            races: &self.races,
+            load: &load,
+            front,
+        };
+        let questions = answers.questions();
+        let all_variants = experiment.variants.len() as u64;
+        let unit = plan.objective.measure().map_or("", |measure| measure.unit);
+        let tuned = plan.tries.zip(front).map(|(tries, front)| TunedPlan {
+            tries: tries as u64,
+            settings: all_variants,
+            runs_each: FIRST_RUNS as u64,
+            exposure: front.exposure.name.to_owned(),
+        });
+        PlanRecord {
+            schema_version: PlanRecord::SCHEMA_VERSION,
+            objective: plan.objective.to_string(),
+            unit: unit.to_owned(),
+            is_maximised: plan.objective.is_maximised(),
+            limits: plan.limits.iter().map(ToString::to_string).collect(),
+            confidence: plan.confidence,
+            indifference: plan.indifference,
+            confirm: plan.confirm,
+            replicates: experiment.replicates,
+            runs: self.spent,
+            exhaustive_runs: all_variants * u64::from(experiment.replicates),
+            stopped_at: self.stopped_at,
+            load,
+            questions,
+            tuned,
+            exhaustive: None,
+        }
+    }
 }
 
 /// Upper bound of the runs that [`search`] reports as done.
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
-    let races = grouped(
-        experiment
-            .variants
-            .iter()
-            .map(|variant| (race_of(variant, plan), ())),
-    );
-    let of_race = |candidates: usize| {
-        plan.tries.unwrap_or(candidates).min(candidates) * rules(experiment, plan, candidates).most
-    };
-    let all = races
-        .iter()
-        .map(|(_, candidates)| of_race(candidates.len()))
-        .sum::<usize>() as u64;
-    if exhaustive {
-        all
-    } else {
-        plan.runs.map_or(all, |most| most.min(all))
+    let task = PlannedExperiment { experiment, plan };
+    let mut all = 0;
+    for (_, variants) in task.variants_by_race() {
+        let candidates = variants.len();
+        let tried = plan.tries.unwrap_or(candidates).min(candidates);
+        all += tried * task.rules(candidates).most;
     }
-}
-
-fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
-    let heat = |((world, strategy), all): (_, Vec<usize>)| {
-        let race = Race::new(
-            all.len(),
-            plan.tries.is_some(),
-            rules(experiment, plan, all.len()),
-        );
-        let (variants, runs, rounds) = (Vec::new(), Vec::new(), Vec::new());
-        let mut heat = Heat {
-            world,
-            strategy,
-            variants,
-            tuner: None,
-            race,
-            runs,
-            rounds,
-        };
-        match plan.tries {
-            Some(tries) => heat.tuner = Some(tuner(experiment, plan, all, tries)),
-            None => all
-                .into_iter()
-                .for_each(|variant| heat.add(variant, experiment, plan)),
-        }
-        heat
-    };
-    grouped(
-        experiment
-            .variants
-            .iter()
-            .map(|variant| race_of(variant, plan))
-            .zip(0..),
-    )
-    .into_iter()
-    .map(heat)
-    .collect()
-}
-
-/// The variants of a race that may become candidates, and the search among them. Where the setting as it stands is that
-/// of a point of the grid, it takes its place.
-fn tuner(
-    experiment: &Experiment,
-    plan: &Plan,
-    mut variants: Vec<usize>,
-    tries: usize,
-) -> (Vec<usize>, Tuner) {
-    let own = |variant: usize| -> Vec<&Setting> {
-        let settings = &experiment.variants[variant].settings;
-        settings
-            .iter()
-            .filter(|setting| setting.is_of_strategy() || plan.objective.is_setting(setting))
-            .collect()
-    };
-    let strategy = |variant: usize| format!("{:?}", experiment.variants[variant].scenario.strategy);
-    let present = variants
-        .first()
-        .copied()
-        .filter(|&variant| variants.len() > 1 && own(variant).is_empty());
-    let same = present.map(strategy).and_then(|wanted| {
-        variants[1..]
-            .iter()
-            .copied()
-            .find(|&at| strategy(at) == wanted)
-    });
-    variants.retain(|variant| Some(*variant) != same);
-    let settings =
-        |&variant: &usize| own(same.filter(|_| Some(variant) == present).unwrap_or(variant));
-    let tuner = Tuner::new(
-        &variants.iter().map(settings).collect::<Vec<_>>(),
-        present.map(|_| 0),
-        tries,
-    );
-    (variants, tuner)
-}
-
-/// The world and the strategy of a variant. A setting that is the objective distinguishes candidates, not worlds.
-fn race_of(variant: &Variant, plan: &Plan) -> (String, String) {
-    let world =
-        Setting::of_world(&variant.settings).filter(|setting| !plan.objective.is_setting(setting));
-    (Setting::in_short(world), variant.strategy.clone())
-}
-
-/// The value of a run for the race; infinite for a run that did not finish. Where the objective is no time, limits on
-/// times say how much must be finished, and without one all of it.
-fn value(plan: &Plan, run: &RunRow) -> f64 {
-    let says_when = || plan.limits.iter().any(|limit| limit.measure().unit == "s");
-    let is_finished = plan.objective.is_time() || run.is_done() || says_when();
-    if is_finished {
-        plan.objective.of(run)
-    } else {
-        f64::INFINITY
-    }
-}
-
-/// The rules of a race between so many candidates.
-fn rules(experiment: &Experiment, plan: &Plan, candidates: usize) -> RaceRules {
-    let rules = RaceRules {
-        demands: plan
-            .limits
-            .iter()
-            .map(|limit| limit.demand().expect("checked when the plan was read"))
-            .collect(),
-        objective: plan.objective.over(),
-        confidence: plan.confidence,
-        indifference: plan.indifference,
-        confirm: plan.confirm as usize,
-        most: 0,
-        most_compared: 0,
-    };
-    let (objective, limits) = rules.runs_for_bounds(candidates);
-    let most = |needed: usize| match plan.most {
-        Some(most) => most as usize,
-        None => needed.max(experiment.replicates.max(plan.confirm) as usize),
-    };
-    RaceRules {
-        most: most(objective.max(limits)),
-        most_compared: most(objective),
-        ..rules
+    let all = all as u64;
+    match plan.runs {
+        Some(budget) if !exhaustive => budget.min(all),
+        _ => all,
     }
 }

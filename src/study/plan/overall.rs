@@ -10,14 +10,27 @@ use super::bounds::{is_greater_in_pairs, looks_to, paired_ranks};
 use super::means;
 use crate::results::Statistic;
 
-/// The answer of one strategy: its variant, and the objective of each run, or the setting that is the objective.
+/// The answer of one strategy.
 pub(super) struct Winner<'a> {
+    /// The label of its variant.
     pub(super) variant: &'a String,
+    /// The objective of each run.
     pub(super) values: Vec<f64>,
+    /// The value of the setting that is the objective. `None`: the objective is a measure.
     pub(super) setting: Option<f64>,
 }
 
+/// The best of the winners.
+#[derive(Debug, PartialEq)]
+pub(super) struct BestAnswer<'a> {
+    /// The label of its variant.
+    pub(super) variant: &'a String,
+    /// Whether the runs show that it is the best.
+    pub(super) is_shown: bool,
+}
+
 impl Winner<'_> {
+    /// Whether this one has the smaller statistic over common replicates, or the smaller setting.
     fn is_better(&self, other: &Self, over: Statistic) -> bool {
         if let (Some(own), Some(other)) = (self.setting, other.setting) {
             return own < other;
@@ -35,7 +48,8 @@ impl Winner<'_> {
         let Some(runs) = looks_to(common).take_while(|look| *look <= common).last() else {
             return false;
         };
-        let (base, other) = (&self.values[..runs], &other.values[..runs]);
+        let base = &self.values[..runs];
+        let other = &other.values[..runs];
         if base.iter().chain(other).any(|value| value.is_infinite()) {
             return false;
         }
@@ -49,27 +63,30 @@ impl Winner<'_> {
     }
 }
 
-/// The best of the winners, and whether it is shown to be. `candidates` are those of all strategies.
+/// The best of the winners. `candidates`: the number of those of all strategies.
 pub(super) fn best<'a>(
     winners: &[Winner<'a>],
     over: Statistic,
     confidence: f64,
     candidates: usize,
-) -> Option<(&'a String, bool)> {
-    let best = winners.iter().reduce(|best, other| {
+) -> Option<BestAnswer<'a>> {
+    let mut best = winners.first()?;
+    for other in &winners[1..] {
         if other.is_better(best, over) {
-            other
-        } else {
-            best
+            best = other;
         }
-    })?;
+    }
     let pairs = candidates * candidates.saturating_sub(1);
     let error = (1.0 - confidence) / pairs.max(1) as f64;
-    let others = winners.iter().filter(|other| other.variant != best.variant);
-    let is_shown = others
-        .into_iter()
-        .all(|other| best.is_shown_better(other, over, error));
-    Some((best.variant, is_shown))
+    let mut is_shown = true;
+    for other in winners {
+        let is_another = other.variant != best.variant;
+        is_shown &= !is_another || best.is_shown_better(other, over, error);
+    }
+    Some(BestAnswer {
+        variant: best.variant,
+        is_shown,
+    })
 }
 
 #[cfg(test)]
@@ -91,9 +108,8 @@ mod tests {
             values: values(&names[at], less),
             setting: None,
         };
-        let (best, is_shown) =
-            best(&[winner(0, 0.0), winner(1, by)], over, 0.95, 10).expect("there are two");
-        (best == "b", is_shown)
+        let best = best(&[winner(0, 0.0), winner(1, by)], over, 0.95, 10).expect("there are two");
+        (best.variant == "b", best.is_shown)
     }
 
     #[test]
@@ -119,17 +135,21 @@ mod tests {
             setting: Some(setting),
         };
         let over = Statistic::Mean;
+        let answer = |at: usize, is_shown| BestAnswer {
+            variant: &names[at],
+            is_shown,
+        };
         assert_eq!(
             best(&[winner(0, 2.0), winner(1, 1.0)], over, 0.95, 4),
-            Some((&names[1], true))
+            Some(answer(1, true))
         );
         assert_eq!(
             best(&[winner(0, 1.0), winner(1, 1.0)], over, 0.95, 4),
-            Some((&names[0], false))
+            Some(answer(0, false))
         );
         assert_eq!(
             best(&[winner(0, 2.0)], over, 0.95, 4),
-            Some((&names[0], true))
+            Some(answer(0, true))
         );
         assert_eq!(best(&[], over, 0.95, 4), None);
     }

@@ -27,7 +27,7 @@
 //! the worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
 
 use super::bounds::{
-    FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks,
+    Bounds, FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks,
     share_at_least,
 };
 use super::means;
@@ -59,28 +59,40 @@ pub struct RaceRules {
     pub most_compared: usize,
 }
 
+/// The numbers of runs after which an answer can have its bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunsForBounds {
+    /// For the bound of the objective that a comparison needs.
+    pub objective: usize,
+    /// For the bounds of all limits; 0 without limits.
+    pub limits: usize,
+}
+
 impl RaceRules {
-    /// The number of runs after which the objective can have the bound that an answer needs, among so many candidates,
-    /// and the same for all limits.
+    /// The numbers of runs after which the objective and all limits can have the bounds that an answer among this many
+    /// candidates needs.
     #[must_use]
-    pub fn runs_for_bounds(&self, candidates: usize) -> (usize, usize) {
+    pub fn runs_for_bounds(&self, candidates: usize) -> RunsForBounds {
         let errors = Errors::of(self, candidates);
-        let needed = |over: Statistic, error: f64, most: usize| match over {
-            Statistic::Every => FIRST_LOOK,
-            Statistic::Mean => look_from(means::runs_to_see(error / 2.0)).min(most),
-            Statistic::Quantile(p) => QuantileRanks::new(p, error, error, most)
-                .first_upper()
-                .unwrap_or(most),
-        };
-        let limits = self
-            .demands
-            .iter()
-            .map(|&demand| needed(demand, errors.confirm, MOST_FOR_LIMITS))
-            .max();
-        (
-            needed(self.objective, errors.high, MOST_FOR_COMPARISONS),
-            limits.unwrap_or(0),
-        )
+        let mut limits = 0;
+        for &demand in &self.demands {
+            limits = limits.max(runs_for_bound(demand, errors.confirm, MOST_FOR_LIMITS));
+        }
+        RunsForBounds {
+            objective: runs_for_bound(self.objective, errors.high, MOST_FOR_COMPARISONS),
+            limits,
+        }
+    }
+}
+
+/// The number of runs, at most `most`, after which a statistic can have an upper bound with this error.
+fn runs_for_bound(over: Statistic, error: f64, most: usize) -> usize {
+    match over {
+        Statistic::Every => FIRST_LOOK,
+        Statistic::Mean => look_from(means::runs_to_see(error / 2.0)).min(most),
+        Statistic::Quantile(p) => QuantileRanks::new(p, error, error, most)
+            .first_upper()
+            .unwrap_or(most),
     }
 }
 
@@ -91,6 +103,22 @@ pub struct Sample {
     pub value: f64,
     /// For each limit, by how much the run exceeds it; at most 0 if it meets the limit.
     pub excess: Vec<f64>,
+}
+
+impl Sample {
+    /// Whether the run finished and meets all limits.
+    fn meets_limits(&self) -> bool {
+        self.value.is_finite() && self.excess.iter().all(|excess| *excess <= 0.0)
+    }
+}
+
+/// A request of a race for runs of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunsWanted {
+    /// The number of the candidate in the race.
+    pub candidate: usize,
+    /// The number of replicates that it should have then.
+    pub up_to: usize,
 }
 
 /// The split of the probability of error.
@@ -145,7 +173,7 @@ pub struct Race {
     /// The same for each limit.
     limit_ranks: Vec<Option<QuantileRanks>>,
     /// Lower and upper bound of each candidate's objective, from its looks so far.
-    bounds: Vec<(f64, f64)>,
+    bounds: Vec<Bounds>,
     /// The values of the setting to minimise. `None`: the objective is a measure.
     settings: Option<Vec<f64>>,
 }
@@ -156,25 +184,23 @@ impl Race {
     #[must_use]
     pub fn new(candidates: usize, same_is_equal: bool, rules: RaceRules) -> Self {
         let errors = Errors::of(&rules, candidates);
-        let ranks = |over: Statistic, low: f64, high: f64| match over {
-            Statistic::Quantile(p) => Some(QuantileRanks::new(p, low, high, rules.most)),
+        let most = rules.most;
+        let paired_ranks = match rules.objective {
+            Statistic::Quantile(p) => Some(paired_ranks(p, errors.paired, most)),
             Statistic::Every | Statistic::Mean => None,
         };
+        let mut limit_ranks = Vec::new();
+        for &demand in &rules.demands {
+            limit_ranks.push(ranks(demand, errors.exclude, errors.confirm, most));
+        }
         Self {
             errors,
             candidates,
             same_is_equal,
             runs: Vec::new(),
-            ranks: ranks(rules.objective, errors.low, errors.high),
-            paired_ranks: match rules.objective {
-                Statistic::Quantile(p) => Some(paired_ranks(p, errors.paired, rules.most)),
-                Statistic::Every | Statistic::Mean => None,
-            },
-            limit_ranks: rules
-                .demands
-                .iter()
-                .map(|&over| ranks(over, errors.exclude, errors.confirm))
-                .collect(),
+            ranks: ranks(rules.objective, errors.low, errors.high, most),
+            paired_ranks,
+            limit_ranks,
             bounds: Vec::new(),
             settings: Some(Vec::new()),
             rules,
@@ -184,7 +210,7 @@ impl Race {
     /// Adds a candidate, with the value of the setting to minimise. `None`: the objective is a measure.
     pub fn enter(&mut self, setting: Option<f64>) {
         self.runs.push(Vec::new());
-        self.bounds.push((f64::NEG_INFINITY, f64::INFINITY));
+        self.bounds.push(Bounds::NONE);
         match (&mut self.settings, setting) {
             (Some(settings), Some(setting)) => settings.push(setting),
             _ => self.settings = None,
@@ -195,16 +221,18 @@ impl Race {
     pub fn add(&mut self, candidate: usize, sample: Sample) {
         self.runs[candidate].push(sample);
         let runs = self.runs(candidate);
-        if self.settings.is_none() && looks_to(self.rules.most).any(|look| look == runs) {
-            let values = self.values(candidate, runs);
-            self.bounds[candidate] = match &self.ranks {
-                Some(ranks) => ranks.bounds(&values),
-                None => (
-                    means::lower(&values, self.errors.low),
-                    means::upper(&values, self.errors.high),
-                ),
-            };
+        let is_look = looks_to(self.rules.most).any(|look| look == runs);
+        if self.settings.is_some() || !is_look {
+            return;
         }
+        let values = self.values(candidate, runs);
+        self.bounds[candidate] = match &self.ranks {
+            Some(ranks) => ranks.bounds(&values),
+            None => Bounds {
+                low: means::lower(&values, self.errors.low),
+                high: means::upper(&values, self.errors.high),
+            },
+        };
     }
 
     /// The replicates that a candidate has.
@@ -219,39 +247,51 @@ impl Race {
         self.rules.demands.len()
     }
 
-    /// The candidates that run next, each with its new number of replicates; empty when the race is over.
+    /// The candidates that run next; empty when the race is over.
     #[must_use]
-    pub fn next(&self) -> Vec<(usize, usize)> {
-        let below = |runs: usize, of: &[usize]| -> Vec<(usize, usize)> {
-            of.iter()
-                .filter(|&&at| self.runs(at) < runs)
-                .map(|&at| (at, runs.min(self.rules.most)))
-                .collect()
-        };
+    pub fn next(&self) -> Vec<RunsWanted> {
         let all: Vec<usize> = (0..self.runs.len()).collect();
-        let new = below(1, &all);
-        if !new.is_empty() {
-            return new;
+        let first_runs = self.wanted_below(1, &all);
+        if !first_runs.is_empty() {
+            return first_runs;
         }
         let states = self.states();
-        let Some(leader) = states
-            .iter()
-            .position(|state| *state == CandidateStatus::Best)
-        else {
-            return new;
+        let Some(leader) = leader_of(&states) else {
+            return Vec::new();
         };
-        let rest: Vec<usize> = all
-            .into_iter()
-            .filter(|&at| self.out(at).is_none())
-            .collect();
+        let mut rest = all;
+        rest.retain(|&at| self.out(at).is_none());
         if rest.len() > 1 && self.settings.is_none() {
             for few in [3, FIRST_LOOK] {
-                let wanted = below(few.min(self.rules.most), &rest);
+                let wanted = self.wanted_below(few.min(self.rules.most), &rest);
                 if !wanted.is_empty() {
                     return wanted;
                 }
             }
         }
+        let mut pending = rest;
+        pending.retain(|&at| states[at] == CandidateStatus::Undecided);
+        match self.next_of_leader(leader, !pending.is_empty()) {
+            Some(wanted) => vec![wanted],
+            None => self.next_comparisons(leader, &pending),
+        }
+    }
+
+    /// The candidates of these that have fewer than `runs` replicates, as requests for this many.
+    fn wanted_below(&self, runs: usize, candidates: &[usize]) -> Vec<RunsWanted> {
+        let mut wanted = Vec::new();
+        for &candidate in candidates {
+            if self.runs(candidate) < runs {
+                let up_to = runs.min(self.rules.most);
+                wanted.push(RunsWanted { candidate, up_to });
+            }
+        }
+        wanted
+    }
+
+    /// The runs that the leader needs before others are compared with it: to confirm the limits, and for the upper
+    /// bound of its objective. `is_compared`: some candidate is not decided.
+    fn next_of_leader(&self, leader: usize, is_compared: bool) -> Option<RunsWanted> {
         let have = self.runs(leader);
         let confirm = if self.rules.demands.is_empty() {
             1
@@ -259,32 +299,45 @@ impl Race {
             self.rules.confirm.min(self.rules.most)
         };
         if have < confirm {
-            return vec![(leader, (2 * have).min(confirm))];
+            return Some(RunsWanted {
+                candidate: leader,
+                up_to: (2 * have).min(confirm),
+            });
         }
-        let is_pending =
-            |at: &usize| states[*at] == CandidateStatus::Undecided && self.out(*at).is_none();
-        let pending: Vec<usize> = rest.into_iter().filter(is_pending).collect();
-        let needs_bound = !pending.is_empty() && self.bounds[leader].1.is_infinite();
+        if have >= self.rules.most {
+            return None;
+        }
+        let needs_bound = is_compared && self.bounds[leader].high.is_infinite();
         let may_compare = have < self.rules.most_compared;
-        if have < self.rules.most
-            && (self.unshown(leader).is_some() || (needs_bound && may_compare))
-        {
-            return vec![(leader, self.after(have))];
+        if self.unshown(leader).is_none() && !(needs_bound && may_compare) {
+            return None;
         }
-        let mut wanted: Vec<(usize, usize)> = Vec::new();
+        Some(RunsWanted {
+            candidate: leader,
+            up_to: self.after(have),
+        })
+    }
+
+    /// Further runs of the pending candidates, and those that the leader needs to be compared with them in pairs.
+    fn next_comparisons(&self, leader: usize, pending: &[usize]) -> Vec<RunsWanted> {
+        let have = self.runs(leader);
+        let mut wanted = Vec::new();
         let mut pairs = have;
-        for at in pending {
+        for &candidate in pending {
             // Pairs need both: a leader with fewer runs catches up.
-            let next = self
-                .after(self.runs(at).min(have))
+            let up_to = self
+                .after(self.runs(candidate).min(have))
                 .min(self.rules.most_compared);
-            pairs = pairs.max(next);
-            if next > self.runs(at) {
-                wanted.push((at, next));
+            pairs = pairs.max(up_to);
+            if up_to > self.runs(candidate) {
+                wanted.push(RunsWanted { candidate, up_to });
             }
         }
         if pairs > have {
-            wanted.push((leader, pairs));
+            wanted.push(RunsWanted {
+                candidate: leader,
+                up_to: pairs,
+            });
         }
         wanted
     }
@@ -303,17 +356,31 @@ impl Race {
                 .map(|out| out.expect("without a leader all are out"))
                 .collect();
         };
-        let state = |(at, out): (usize, Option<CandidateStatus>)| match out {
-            Some(CandidateStatus::Undecided) => match self.compared(leader, at) {
-                // A limit that it may exceed does not matter for what is worse than the leader.
-                CandidateStatus::Slower => CandidateStatus::Slower,
-                _ => CandidateStatus::Undecided,
-            },
+        let mut states = Vec::new();
+        for (candidate, out) in out.into_iter().enumerate() {
+            states.push(self.state(candidate, out, leader));
+        }
+        states
+    }
+
+    /// The state of a candidate in a race with this leader. `out`: why it is out, if it is.
+    fn state(
+        &self,
+        candidate: usize,
+        out: Option<CandidateStatus>,
+        leader: usize,
+    ) -> CandidateStatus {
+        match out {
+            // A limit that it may exceed does not matter for what is worse than the leader.
+            Some(CandidateStatus::Undecided)
+                if self.compared(leader, candidate) == CandidateStatus::Slower =>
+            {
+                CandidateStatus::Slower
+            }
             Some(out) => out,
-            None if at == leader => CandidateStatus::Best,
-            None => self.compared(leader, at),
-        };
-        out.into_iter().enumerate().map(state).collect()
+            None if candidate == leader => CandidateStatus::Best,
+            None => self.compared(leader, candidate),
+        }
     }
 
     /// Number of runs in which a candidate met all limits, number of its runs, and the lower confidence bound of the
@@ -322,9 +389,7 @@ impl Race {
     #[must_use]
     pub fn kept(&self, candidate: usize) -> WithinLimits {
         let runs = &self.runs[candidate];
-        let keeps =
-            |run: &&Sample| run.value.is_finite() && run.excess.iter().all(|excess| *excess <= 0.0);
-        let kept = runs.iter().filter(keeps).count();
+        let kept = runs.iter().filter(|run| run.meets_limits()).count();
         let error = (1.0 - self.rules.confidence) / self.candidates as f64;
         // A limit on every run ends with the first run that exceeds it, so n of n runs are a single look.
         let looks = looks_to(self.rules.most)
@@ -355,19 +420,35 @@ impl Race {
     /// The candidate with the smallest share of unfinished runs, then with the smallest sum of relative excesses.
     #[must_use]
     pub fn closest(&self, scales: &[f64]) -> Option<usize> {
-        let distance = |at: usize| {
-            let unfinished = self.runs[at]
-                .iter()
-                .filter(|run| run.value.is_infinite())
-                .count();
-            let beyond = |limit: usize| {
-                (self.rules.demands[limit].of(&self.excess(at, limit)) / scales[limit]).max(0.0)
-            };
-            let sum: f64 = (0..self.rules.demands.len()).map(beyond).sum();
-            [unfinished as f64 / self.runs[at].len() as f64, sum]
-        };
-        let with_runs = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty());
-        with_runs.min_by(|&a, &b| in_turn(distance(a), distance(b)))
+        let mut distances = Vec::new();
+        for candidate in 0..self.runs.len() {
+            if !self.runs[candidate].is_empty() {
+                distances.push((candidate, self.distance(candidate, scales)));
+            }
+        }
+        let (closest, _) = distances
+            .into_iter()
+            .min_by(|(_, a), (_, b)| in_turn(*a, *b))?;
+        Some(closest)
+    }
+
+    /// The number of a candidate's runs that did not finish.
+    fn unfinished(&self, candidate: usize) -> usize {
+        let runs = self.runs[candidate].iter();
+        runs.filter(|run| run.value.is_infinite()).count()
+    }
+
+    /// The share of unfinished runs of a candidate, and the sum of its excesses as shares of the scales.
+    fn distance(&self, candidate: usize, scales: &[f64]) -> [f64; 2] {
+        let mut excesses = Vec::new();
+        for (limit, demand) in self.rules.demands.iter().enumerate() {
+            let excess = demand.of(&self.excess(candidate, limit));
+            excesses.push((excess / scales[limit]).max(0.0));
+        }
+        [
+            self.unfinished(candidate) as f64 / self.runs(candidate) as f64,
+            excesses.iter().sum::<f64>(),
+        ]
     }
 
     /// Difference of a candidate's objective from another's over common replicates, with the least and the greatest
@@ -375,73 +456,94 @@ impl Race {
     #[must_use]
     pub fn difference(&self, base: usize, other: usize) -> Option<Estimate> {
         let pairs = self.runs(base).min(self.runs(other));
-        let (base, other) = (self.values(base, pairs), self.values(other, pairs));
-        let differences = || base.iter().zip(&other).map(|(base, other)| other - base);
-        if self.settings.is_some()
-            || pairs == 0
-            || differences().any(|difference| !difference.is_finite())
-        {
+        if self.settings.is_some() || pairs == 0 {
+            return None;
+        }
+        let base = self.values(base, pairs);
+        let other = self.values(other, pairs);
+        let differences = means::differences(&base, &other);
+        if differences.iter().any(|difference| !difference.is_finite()) {
             return None;
         }
         let value = self.rules.objective.of(&other) - self.rules.objective.of(&base);
         Some(Estimate {
             value,
-            low: differences().fold(value, f64::min),
-            high: differences().fold(value, f64::max),
+            low: differences.iter().copied().fold(value, f64::min),
+            high: differences.iter().copied().fold(value, f64::max),
         })
     }
 
     /// The first limit that a candidate demonstrably exceeds.
     #[must_use]
     pub fn broken(&self, candidate: usize) -> Option<usize> {
-        (0..self.rules.demands.len()).find(|&limit| {
-            let excess = self.excess(candidate, limit);
-            match (self.rules.demands[limit], &self.limit_ranks[limit]) {
-                (Statistic::Every, _) => excess.iter().any(|excess| *excess > 0.0),
-                // Finite values cannot compensate an infinite one.
-                (Statistic::Mean, _) if excess.contains(&f64::INFINITY) => true,
-                (_, Some(ranks)) => ranks.bounds(&excess).0 > 0.0,
-                (_, None) => means::is_above_zero(&excess, excess[0], self.errors.exclude),
-            }
-        })
+        (0..self.rules.demands.len()).find(|&limit| self.is_broken(candidate, limit))
+    }
+
+    /// Whether a candidate demonstrably exceeds a limit.
+    fn is_broken(&self, candidate: usize, limit: usize) -> bool {
+        let excess = self.excess(candidate, limit);
+        match (self.rules.demands[limit], &self.limit_ranks[limit]) {
+            (Statistic::Every, _) => excess.iter().any(|excess| *excess > 0.0),
+            // Finite values cannot compensate an infinite one.
+            (Statistic::Mean, _) if excess.contains(&f64::INFINITY) => true,
+            (_, Some(ranks)) => ranks.bounds(&excess).low > 0.0,
+            (_, None) => means::is_above_zero(&excess, excess[0], self.errors.exclude),
+        }
     }
 
     /// The first limit that a candidate is not shown to meet. A limit on every run is met as long as no run exceeds it.
     #[must_use]
     pub fn unshown(&self, candidate: usize) -> Option<usize> {
-        (0..self.rules.demands.len()).find(|&limit| {
-            let excess = self.excess(candidate, limit);
-            let is_shown = match (self.rules.demands[limit], &self.limit_ranks[limit]) {
-                (Statistic::Every, _) => excess.iter().all(|excess| *excess <= 0.0),
-                (_, Some(ranks)) => ranks.bounds(&excess).1 <= 0.0,
-                (_, None) => {
-                    let room: Vec<f64> = excess.iter().map(|excess| -excess).collect();
-                    let never = room.iter().all(|room| *room >= 0.0);
-                    (never && room.len() >= means::runs_to_see(self.errors.confirm))
-                        || means::is_above_zero(&room, room[0], self.errors.confirm)
-                }
-            };
-            !is_shown
-        })
+        (0..self.rules.demands.len()).find(|&limit| !self.is_shown(candidate, limit))
     }
 
+    /// Whether the runs show that a candidate meets a limit.
+    fn is_shown(&self, candidate: usize, limit: usize) -> bool {
+        let excess = self.excess(candidate, limit);
+        match (self.rules.demands[limit], &self.limit_ranks[limit]) {
+            (Statistic::Every, _) => excess.iter().all(|excess| *excess <= 0.0),
+            (_, Some(ranks)) => ranks.bounds(&excess).high <= 0.0,
+            (_, None) => self.is_mean_shown(&excess),
+        }
+    }
+
+    /// Whether the runs show that the mean of the excess is at most 0.
+    fn is_mean_shown(&self, excess: &[f64]) -> bool {
+        let error = self.errors.confirm;
+        let room: Vec<f64> = excess.iter().map(|excess| -excess).collect();
+        let is_never_exceeded = room.iter().all(|room| *room >= 0.0);
+        if is_never_exceeded && room.len() >= means::runs_to_see(error) {
+            return true;
+        }
+        means::is_above_zero(&room, room[0], error)
+    }
+
+    /// The next look of a candidate with this many runs.
     fn after(&self, runs: usize) -> usize {
         look_from(runs + 1).min(self.rules.most)
     }
 
     /// The best that is not out, by the statistic over common replicates; among equals, the first.
     fn leader(&self, out: &[Option<CandidateStatus>]) -> Option<usize> {
-        let rest = (0..out.len()).filter(|&at| out[at].is_none());
-        rest.reduce(|best, at| {
-            let common = self.runs(best).min(self.runs(at));
-            if self.objective(at, common) < self.objective(best, common) {
-                at
-            } else {
-                best
+        let mut leader = None;
+        for (candidate, out) in out.iter().enumerate() {
+            if out.is_some() {
+                continue;
             }
-        })
+            if leader.is_none_or(|leader| self.is_better(candidate, leader)) {
+                leader = Some(candidate);
+            }
+        }
+        leader
     }
 
+    /// Whether a candidate has a smaller objective than another one over their common replicates.
+    fn is_better(&self, candidate: usize, other: usize) -> bool {
+        let common = self.runs(other).min(self.runs(candidate));
+        self.objective(candidate, common) < self.objective(other, common)
+    }
+
+    /// The objective of a candidate over its first runs.
     fn objective(&self, candidate: usize, runs: usize) -> f64 {
         match &self.settings {
             Some(values) => values[candidate],
@@ -449,18 +551,22 @@ impl Race {
         }
     }
 
+    /// The values of a candidate's first runs.
     fn values(&self, candidate: usize, runs: usize) -> Vec<f64> {
-        self.runs[candidate][..runs]
-            .iter()
-            .map(|run| run.value)
-            .collect()
+        let mut values = Vec::new();
+        for run in &self.runs[candidate][..runs] {
+            values.push(run.value);
+        }
+        values
     }
 
+    /// By how much each run of a candidate exceeds a limit.
     fn excess(&self, candidate: usize, limit: usize) -> Vec<f64> {
-        self.runs[candidate]
-            .iter()
-            .map(|run| run.excess[limit])
-            .collect()
+        let mut excess = Vec::new();
+        for run in &self.runs[candidate] {
+            excess.push(run.excess[limit]);
+        }
+        excess
     }
 
     /// Why a candidate is out. `None`: it is not. Undecided: it has all its runs, and they do not show that it meets
@@ -471,7 +577,7 @@ impl Race {
             !runs.is_empty(),
             "every candidate runs once before it is judged"
         );
-        if runs.iter().any(|run| run.value.is_infinite()) {
+        if self.unfinished(candidate) > 0 {
             return Some(CandidateStatus::Unfinished);
         }
         if self.broken(candidate).is_some() {
@@ -499,34 +605,51 @@ impl Race {
             };
         }
         let within = 1.0 - self.rules.indifference;
-        let (low, high) = (self.bounds[other].0, self.bounds[leader].1);
+        let low = self.bounds[other].low;
+        let high = self.bounds[leader].high;
         if low > high {
             return CandidateStatus::Slower;
         }
         if high.is_finite() && low >= high * within {
             return CandidateStatus::Equal;
         }
+        self.compared_in_pairs(leader, other, within)
+    }
+
+    /// Compares a candidate with the leader over their common replicates. A candidate that is shown to take at least
+    /// `within` times as long is as good as the leader.
+    fn compared_in_pairs(&self, leader: usize, other: usize, within: f64) -> CandidateStatus {
         let pairs = self.runs(leader).min(self.runs(other));
         if pairs < FIRST_LOOK {
             return CandidateStatus::Undecided;
         }
-        let (base, other) = (self.values(leader, pairs), self.values(other, pairs));
+        let base = self.values(leader, pairs);
+        let other = self.values(other, pairs);
         if self.same_is_equal && base == other {
             return CandidateStatus::Equal;
         }
-        let is_greater = |scale: f64| {
-            self.is_greater(
-                &base,
-                &other.iter().map(|value| value / scale).collect::<Vec<_>>(),
-            )
-        };
-        match (
-            is_greater(1.0),
-            self.rules.indifference > 0.0 && is_greater(within),
-        ) {
-            (true, _) => CandidateStatus::Slower,
-            (false, true) => CandidateStatus::Equal,
-            (false, false) => CandidateStatus::Undecided,
+        if self.is_greater(&base, &other) {
+            return CandidateStatus::Slower;
         }
+        let raised: Vec<f64> = other.iter().map(|value| value / within).collect();
+        if self.rules.indifference > 0.0 && self.is_greater(&base, &raised) {
+            return CandidateStatus::Equal;
+        }
+        CandidateStatus::Undecided
+    }
+}
+
+/// The candidate that is the best by these states.
+pub(super) fn leader_of(states: &[CandidateStatus]) -> Option<usize> {
+    states
+        .iter()
+        .position(|state| *state == CandidateStatus::Best)
+}
+
+/// The ranks of the bounds of a quantile with these errors. `None`: the statistic is no quantile.
+fn ranks(over: Statistic, low_error: f64, high_error: f64, most: usize) -> Option<QuantileRanks> {
+    match over {
+        Statistic::Quantile(p) => Some(QuantileRanks::new(p, low_error, high_error, most)),
+        Statistic::Every | Statistic::Mean => None,
     }
 }

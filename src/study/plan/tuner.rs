@@ -17,17 +17,22 @@ use itertools::Itertools;
 
 use crate::results::{Setting, grouped};
 
+/// A point of the grid: the rank of its value for each setting.
+type GridPoint = Vec<usize>;
+
 /// The search in one race. Candidates are numbered as in the race's list of all.
 #[derive(Clone, Debug)]
 pub struct Tuner {
     /// Number of values of each setting.
     sizes: Vec<usize>,
     /// The point of each candidate. `None`: it is outside of the grid.
-    points: Vec<Option<Vec<usize>>>,
-    at: BTreeMap<Vec<usize>, usize>,
+    points: Vec<Option<GridPoint>>,
+    /// The candidate of each point.
+    at: BTreeMap<GridPoint, usize>,
     /// The setting as it stands.
     present: Option<usize>,
     tried: BTreeSet<usize>,
+    /// The greatest number of candidates to try.
     tries: usize,
     /// Points that were drawn from the sequence.
     drawn: u64,
@@ -38,30 +43,19 @@ impl Tuner {
     /// `present` is tried first.
     #[must_use]
     pub fn new(candidates: &[Vec<&Setting>], present: Option<usize>, tries: usize) -> Self {
-        let settings = candidates
-            .iter()
-            .flatten()
-            .map(|setting| (setting.path.as_str(), setting.value.as_str()));
-        let axes: Vec<(&str, Vec<&str>)> = grouped(settings.unique());
-        let place = |setting: &&Setting| {
-            let (_, values) = axes.iter().find(|(path, _)| *path == setting.path)?;
-            values.iter().position(|value| *value == setting.value)
-        };
-        let point = |settings: &Vec<&Setting>| -> Option<Vec<usize>> {
-            if settings.is_empty() {
-                None
-            } else {
-                settings.iter().map(place).collect()
+        let axes = axes(candidates);
+        let mut points = Vec::new();
+        let mut at = BTreeMap::new();
+        for (candidate, settings) in candidates.iter().enumerate() {
+            let point = point(settings, &axes);
+            if let Some(point) = &point {
+                at.insert(point.clone(), candidate);
             }
-        };
-        let points: Vec<Option<Vec<usize>>> = candidates.iter().map(point).collect();
-        let of_grid = points
-            .iter()
-            .enumerate()
-            .filter_map(|(at, point)| Some((point.clone()?, at)));
+            points.push(point);
+        }
         Self {
-            sizes: axes.iter().map(|(_, values)| values.len()).collect(),
-            at: of_grid.collect(),
+            sizes: axes.iter().map(|axis| axis.values.len()).collect(),
+            at,
             points,
             present,
             tried: BTreeSet::new(),
@@ -74,37 +68,50 @@ impl Tuner {
     /// most important first.
     pub fn next(&mut self, leading: &[usize]) -> Vec<usize> {
         let left = self.tries.saturating_sub(self.tried.len());
-        let chosen: Vec<usize> = if self.points.len() <= self.tries {
-            (0..self.points.len())
-                .filter(|at| !self.tried.contains(at))
-                .collect()
+        let mut chosen = if self.points.len() <= self.tries {
+            self.untried()
         } else if self.tried.is_empty() {
-            let corners = [
-                self.sizes.iter().map(|_| 0).collect(),
-                self.sizes.iter().map(|size| size - 1).collect(),
-            ];
-            let corners = corners
-                .iter()
-                .filter_map(|corner: &Vec<usize>| self.at.get(corner).copied());
-            let mut begin: Vec<usize> = self.present.into_iter().chain(corners).unique().collect();
-            let more = (self.tries / 2).saturating_sub(begin.len());
-            begin.extend(self.spread(more, &begin.iter().copied().collect()));
-            begin
+            self.first_points()
         } else {
-            let near = leading
-                .iter()
-                .map(|&at| self.neighbours(at))
-                .find(|list| !list.is_empty())
-                .unwrap_or_default();
-            if near.is_empty() {
-                self.spread(left.min(2 * self.sizes.len()), &BTreeSet::new())
-            } else {
-                near
-            }
+            self.refinement(leading, left)
         };
-        let chosen: Vec<usize> = chosen.into_iter().take(left).collect();
+        chosen.truncate(left);
         self.tried.extend(&chosen);
         chosen
+    }
+
+    /// All candidates that were not tried.
+    fn untried(&self) -> Vec<usize> {
+        let mut candidates: Vec<usize> = (0..self.points.len()).collect();
+        candidates.retain(|at| !self.tried.contains(at));
+        candidates
+    }
+
+    /// The present setting, the two corners, and points that fill the space evenly: half of the tries.
+    fn first_points(&mut self) -> Vec<usize> {
+        let least: GridPoint = vec![0; self.sizes.len()];
+        let greatest: GridPoint = self.sizes.iter().map(|size| size - 1).collect();
+        let mut chosen = Vec::new();
+        chosen.extend(self.present);
+        for corner in [least, greatest] {
+            chosen.extend(self.at.get(&corner));
+        }
+        let mut chosen: Vec<usize> = chosen.into_iter().unique().collect();
+        let more = (self.tries / 2).saturating_sub(chosen.len());
+        let spread = self.spread(more, &chosen);
+        chosen.extend(spread);
+        chosen
+    }
+
+    /// The neighbours of the first leading candidate that has any, or else points that fill the space further.
+    fn refinement(&mut self, leading: &[usize], left: usize) -> Vec<usize> {
+        for &candidate in leading {
+            let near = self.neighbours(candidate);
+            if !near.is_empty() {
+                return near;
+            }
+        }
+        self.spread(left.min(2 * self.sizes.len()), &[])
     }
 
     /// Candidates one step of one setting away that were not tried.
@@ -112,56 +119,109 @@ impl Tuner {
         let Some(point) = &self.points[of] else {
             return Vec::new();
         };
-        let step = |(axis, up): (usize, bool)| {
-            let mut near = point.clone();
-            near[axis] = if up {
-                near[axis] + 1
-            } else {
-                near[axis].checked_sub(1)?
-            };
-            self.at
-                .get(&near)
-                .copied()
-                .filter(|at| !self.tried.contains(at))
-        };
-        (0..self.sizes.len())
-            .cartesian_product([true, false])
-            .filter_map(step)
-            .collect()
+        let mut neighbours = Vec::new();
+        for axis in 0..self.sizes.len() {
+            let above = Some(point[axis] + 1);
+            let below = point[axis].checked_sub(1);
+            for rank in [above, below].into_iter().flatten() {
+                let mut near = point.clone();
+                near[axis] = rank;
+                if let Some(candidate) = self.at.get(&near)
+                    && !self.tried.contains(candidate)
+                {
+                    neighbours.push(*candidate);
+                }
+            }
+        }
+        neighbours
     }
 
-    /// So many further points of the sequence, as far as there are; where it repeats itself for long, the first ones of
-    /// the grid.
-    fn spread(&mut self, wanted: usize, besides: &BTreeSet<usize>) -> Vec<usize> {
+    /// Up to `wanted` further points of the sequence, without those of `besides`. Where the sequence repeats itself for
+    /// long, the first ones of the grid.
+    fn spread(&mut self, wanted: usize, besides: &[usize]) -> Vec<usize> {
         let ratios = ratios(self.sizes.len());
+        let mut excluded = self.tried.clone();
+        excluded.extend(besides);
         let mut found: Vec<usize> = Vec::new();
-        let is_new = |at: &usize, found: &[usize]| {
-            !self.tried.contains(at) && !besides.contains(at) && !found.contains(at)
-        };
         for _ in 0..50 * wanted {
             if found.len() == wanted {
                 return found;
             }
             self.drawn += 1;
-            let drawn = self.drawn as f64;
-            let place = |(ratio, size): (&f64, &usize)| {
-                ((0.5 + drawn * ratio).fract() * *size as f64) as usize
-            };
-            let point: Vec<usize> = ratios.iter().zip(&self.sizes).map(place).collect();
-            found.extend(self.at.get(&point).copied().filter(|at| is_new(at, &found)));
+            let point = self.point_of_sequence(self.drawn, &ratios);
+            if let Some(&candidate) = self.at.get(&point)
+                && excluded.insert(candidate)
+            {
+                found.push(candidate);
+            }
         }
-        let rest: Vec<usize> = (0..self.points.len())
-            .filter(|at| is_new(at, &found))
-            .collect();
-        found.extend(rest.into_iter().take(wanted - found.len()));
+        for candidate in 0..self.points.len() {
+            if found.len() == wanted {
+                break;
+            }
+            if excluded.insert(candidate) {
+                found.push(candidate);
+            }
+        }
         found
     }
+
+    /// The point of the sequence with this number.
+    fn point_of_sequence(&self, number: u64, ratios: &[f64]) -> GridPoint {
+        let number = number as f64;
+        let mut point = Vec::new();
+        for (ratio, size) in ratios.iter().zip(&self.sizes) {
+            let share = (0.5 + number * ratio).fract();
+            point.push((share * *size as f64) as usize);
+        }
+        point
+    }
+}
+
+/// One searched setting of the grid.
+struct SearchedAxis<'s> {
+    path: &'s str,
+    /// In the order in which they are written.
+    values: Vec<&'s str>,
+}
+
+/// The searched settings of candidates with all their values.
+fn axes<'s>(candidates: &[Vec<&'s Setting>]) -> Vec<SearchedAxis<'s>> {
+    let mut settings = Vec::new();
+    for &setting in candidates.iter().flatten() {
+        settings.push((setting.path.as_str(), setting.value.as_str()));
+    }
+    let by_path = grouped(settings.into_iter().unique());
+    by_path
+        .into_iter()
+        .map(|(path, values)| SearchedAxis { path, values })
+        .collect()
+}
+
+/// The point of a candidate with these settings. `None`: it has none.
+fn point(settings: &[&Setting], axes: &[SearchedAxis<'_>]) -> Option<GridPoint> {
+    if settings.is_empty() {
+        return None;
+    }
+    let mut point = Vec::new();
+    for setting in settings {
+        let axis = axes.iter().find(|axis| axis.path == setting.path)?;
+        point.push(
+            axis.values
+                .iter()
+                .position(|value| *value == setting.value)?,
+        );
+    }
+    Some(point)
 }
 
 /// Powers of the inverse of the generalised golden ratio: the root of x^(d+1) = x + 1 for d settings.
 fn ratios(settings: usize) -> Vec<f64> {
     let power = 1.0 / (settings as f64 + 1.0);
-    let golden = (0..64).fold(2.0, |root: f64, _| libm::pow(1.0 + root, power));
+    let mut golden = 2.0;
+    for _ in 0..64 {
+        golden = libm::pow(1.0 + golden, power);
+    }
     (1..=settings)
         .map(|at| libm::pow(golden, -(at as f64)))
         .collect()

@@ -2,8 +2,9 @@
 
 use super::Headline;
 use super::sample::SampleRuns;
-use crate::results::{Limit, Measure, RunRow, Setting, Statistic, grouped};
-use crate::scenario::{Assertion, VariedExperiment};
+use crate::results::{Limit, Setting, grouped};
+use crate::scenario::{Assertion, Variant, VariedExperiment};
+use crate::study::measured::MeasuredStatistic;
 
 /// Values that differ by less than this share count as equal.
 const INDIFFERENCE: f64 = 0.01;
@@ -13,9 +14,9 @@ pub(super) enum StudiedDecision {
     /// The variant of a world with the least objective that meets all limits.
     Best {
         world: String,
-        objective: (&'static Measure, Statistic),
+        objective: MeasuredStatistic,
         limits: Vec<Limit>,
-        names: Vec<(usize, String)>,
+        candidates: Vec<DecisionCandidate>,
     },
     /// Whether an assertion holds. The product is that of the strategy it is for.
     Holds {
@@ -25,71 +26,88 @@ pub(super) enum StudiedDecision {
     },
 }
 
+/// A variant that may be the best of its world.
+pub(super) struct DecisionCandidate {
+    /// Its place among the chosen variants.
+    place: usize,
+    /// The strategy with its settings.
+    name: String,
+}
+
 /// All decisions of an experiment, for the chosen variants.
 pub(super) fn all(
     varied: &VariedExperiment,
     chosen: &[usize],
     headline: &Headline,
 ) -> Vec<StudiedDecision> {
-    let variants: Vec<_> = chosen
-        .iter()
-        .map(|&at| &varied.base().variants[at])
-        .collect();
-    let of_world = variants.iter().enumerate().map(|(place, variant)| {
-        let own = Setting::in_short(
-            variant
-                .settings
-                .iter()
-                .filter(|setting| setting.is_of_strategy()),
-        );
-        let name = format!("{} {own}", variant.strategy).trim_end().to_owned();
-        (
-            Setting::in_short(Setting::of_world(&variant.settings)),
-            (place, name),
-        )
-    });
-    let mut decisions = Vec::new();
-    for (world, names) in grouped(of_world)
-        .into_iter()
-        .filter(|(_, names): &(_, Vec<_>)| names.len() > 1)
-    {
-        let (objective, limits) = (headline.objective, headline.limits.clone());
-        decisions.push(StudiedDecision::Best {
-            world,
-            objective,
-            limits,
-            names,
-        });
+    let mut variants = Vec::new();
+    for &at in chosen {
+        variants.push(&varied.base().variants[at]);
     }
-    for assertion in &varied.base().assertions {
-        let is_for = |strategy: &str| assertion.strategy.as_ref().is_none_or(|of| of == strategy);
-        let places: Vec<usize> = (0..variants.len())
-            .filter(|&place| is_for(&variants[place].strategy))
-            .collect();
-        let product = assertion
-            .strategy
-            .as_ref()
-            .and_then(|of| varied.product(of));
-        if !places.is_empty() {
-            decisions.push(StudiedDecision::Holds {
-                assertion: assertion.clone(),
-                places,
-                product,
+    let mut decisions = Vec::new();
+    for (world, candidates) in worlds(&variants) {
+        if candidates.len() > 1 {
+            decisions.push(StudiedDecision::Best {
+                world,
+                objective: headline.objective,
+                limits: headline.limits.clone(),
+                candidates,
             });
         }
+    }
+    for assertion in &varied.base().assertions {
+        decisions.extend(holds(assertion, &variants, varied));
     }
     decisions
 }
 
+/// The candidates of each world, in the order of the variants.
+fn worlds(variants: &[&Variant]) -> Vec<(String, Vec<DecisionCandidate>)> {
+    let mut of_worlds = Vec::new();
+    for (place, variant) in variants.iter().enumerate() {
+        let settings = variant.settings.iter();
+        let own = Setting::in_short(settings.filter(|setting| setting.is_of_strategy()));
+        let name = format!("{} {own}", variant.strategy).trim_end().to_owned();
+        let world = Setting::in_short(Setting::of_world(&variant.settings));
+        of_worlds.push((world, DecisionCandidate { place, name }));
+    }
+    grouped(of_worlds)
+}
+
+/// The decision whether an assertion holds. `None`: it is for none of these variants.
+fn holds(
+    assertion: &Assertion,
+    variants: &[&Variant],
+    varied: &VariedExperiment,
+) -> Option<StudiedDecision> {
+    let mut places = Vec::new();
+    for (place, variant) in variants.iter().enumerate() {
+        let is_for_all = assertion.strategy.is_none();
+        if is_for_all || assertion.strategy.as_ref() == Some(&variant.strategy) {
+            places.push(place);
+        }
+    }
+    if places.is_empty() {
+        return None;
+    }
+    let strategy = assertion.strategy.as_ref();
+    Some(StudiedDecision::Holds {
+        assertion: assertion.clone(),
+        places,
+        product: strategy.and_then(|strategy| varied.product(strategy)),
+    })
+}
+
 impl StudiedDecision {
+    /// The question, as the report shows it.
     pub(super) fn question(&self) -> String {
         match self {
             Self::Best {
                 world, objective, ..
-            } if world.is_empty() => format!("least {}", objective.0.name),
+            } if world.is_empty() => format!("least {}", objective.measure.name),
             Self::Best {
                 world, objective, ..
-            } => format!("least {}, {world}", objective.0.name),
+            } => format!("least {}, {world}", objective.measure.name),
             Self::Holds { assertion, .. } => match &assertion.strategy {
                 Some(strategy) => format!("{strategy}: {}", assertion.limit),
                 None => assertion.limit.to_string(),
@@ -108,56 +126,73 @@ impl StudiedDecision {
     /// The answer of these runs. An `earlier` best variant stays the answer while no other is better by more than the
     /// zone of indifference.
     pub(super) fn answer(&self, runs: &SampleRuns, earlier: Option<&str>) -> String {
-        match self {
+        let answer = match self {
             Self::Holds {
                 assertion, places, ..
             } => {
-                let holds = |place: &usize| assertion.limit.judge(&runs[*place]).holds;
-                if places.iter().all(holds) {
+                let mut places = places.iter();
+                if places.all(|&place| assertion.limit.judge(&runs[place]).holds) {
                     "holds"
                 } else {
                     "is exceeded"
                 }
-                .to_owned()
             }
             Self::Best {
                 objective,
                 limits,
-                names,
+                candidates,
                 ..
-            } => best(runs, *objective, limits, names, earlier)
-                .unwrap_or("none")
-                .to_owned(),
-        }
+            } => {
+                let measured = measured(runs, *objective, limits, candidates);
+                best(&measured, earlier).unwrap_or("none")
+            }
+        };
+        answer.to_owned()
     }
 }
 
-/// The candidate that meets the limits and has the least of the objective; the `earlier` one if it is as good.
-fn best<'n>(
+/// A candidate that meets the limits, with its objective.
+#[derive(Clone, Copy)]
+struct MeasuredCandidate<'n> {
+    name: &'n str,
+    value: f64,
+}
+
+/// The candidates that meet the limits in these runs.
+fn measured<'n>(
     runs: &SampleRuns,
-    objective: (&Measure, Statistic),
+    objective: MeasuredStatistic,
     limits: &[Limit],
-    names: &'n [(usize, String)],
-    earlier: Option<&str>,
-) -> Option<&'n str> {
-    let meets = |runs: &[RunRow]| limits.iter().all(|limit| limit.judge(runs).holds);
-    let value = |runs: &[RunRow]| {
-        let values: Vec<f64> = runs
-            .iter()
-            .map(|run| (objective.0.of)(run).unwrap_or(f64::INFINITY))
-            .collect();
-        objective.1.of(&values)
-    };
-    let candidates = names.iter().filter(|(place, _)| meets(&runs[*place]));
-    let values: Vec<(&'n str, f64)> = candidates
-        .map(|(place, name)| (name.as_str(), value(&runs[*place])))
-        .collect();
-    let finite = values.iter().filter(|(_, value)| value.is_finite());
-    let best = finite
-        .copied()
-        .reduce(|best, other| if other.1 < best.1 { other } else { best })?;
-    let is_as_good = |(name, value): &&(&str, f64)| {
-        Some(*name) == earlier && *value <= best.1 + INDIFFERENCE * best.1.abs()
-    };
-    Some(values.iter().find(is_as_good).unwrap_or(&best).0)
+    candidates: &'n [DecisionCandidate],
+) -> Vec<MeasuredCandidate<'n>> {
+    let mut measured = Vec::new();
+    for candidate in candidates {
+        let runs = &runs[candidate.place];
+        if limits.iter().all(|limit| limit.judge(runs).holds) {
+            measured.push(MeasuredCandidate {
+                name: &candidate.name,
+                value: objective.of(runs),
+            });
+        }
+    }
+    measured
+}
+
+/// The candidate that has the least finite objective, or the `earlier` one if it is as good.
+fn best<'n>(candidates: &[MeasuredCandidate<'n>], earlier: Option<&str>) -> Option<&'n str> {
+    let finite = candidates
+        .iter()
+        .filter(|candidate| candidate.value.is_finite());
+    let mut best: Option<&MeasuredCandidate<'n>> = None;
+    for candidate in finite {
+        if best.is_none_or(|best| candidate.value < best.value) {
+            best = Some(candidate);
+        }
+    }
+    let best = best?;
+    let most = best.value + INDIFFERENCE * best.value.abs();
+    let as_good = candidates
+        .iter()
+        .find(|candidate| Some(candidate.name) == earlier && candidate.value <= most);
+    Some(as_good.unwrap_or(best).name)
 }

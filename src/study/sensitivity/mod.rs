@@ -22,11 +22,13 @@ use crate::results::{
     ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, READY_TIME,
     RunRow, ScreeningRow, SensitivityRecord, Statistic,
 };
-use crate::scenario::{Level, VariedConstant, VariedExperiment};
+use crate::scenario::{Experiment, Level, VariedConstant, VariedExperiment};
 use crate::stats;
+use crate::study::measured::{MeasuredStatistic, named};
 use crate::study::{StudyError, whole};
 use decision::StudiedDecision;
-use sample::{SampleRuns, Sampler};
+use morris::{EffectKey, Effects, Trajectory};
+use sample::{Levels, SampleRuns, Sampler};
 
 /// The options of an analysis.
 #[derive(Clone, Debug, Default)]
@@ -71,72 +73,99 @@ pub fn deciding(
     )
 }
 
+/// What the runs beside those of one constant at a time are for.
+struct FurtherRuns {
+    /// Halvings of each search for the value that changes a decision.
+    halvings: u32,
+    /// Runs of the screening.
+    screening: u64,
+}
+
 impl SensitivityRules {
     /// Runs of one constant at a time.
     #[must_use]
     pub fn least_runs(&self, varied: &VariedExperiment) -> u64 {
-        let constants: Vec<_> = self
-            .chosen_constants(varied)
-            .iter()
-            .map(|&at| &varied.constants()[at])
-            .collect();
-        let samples = |variant: usize| {
+        let constants = self.chosen_constants(varied);
+        let mut samples = 0;
+        for variant in self.chosen_variants(varied) {
             let strategy = &varied.base().variants[variant].strategy;
-            1 + 2 * constants
+            let of_strategy = constants
                 .iter()
-                .filter(|constant| constant.strategies.contains(strategy))
-                .count() as u64
-        };
-        let samples: u64 = self.chosen_variants(varied).into_iter().map(samples).sum();
+                .filter(|&&at| varied.constants()[at].strategies.contains(strategy))
+                .count();
+            samples += 1 + 2 * of_strategy as u64;
+        }
         samples * u64::from(varied.base().replicates)
     }
 
-    /// Halvings of each search, and runs of the screening, that the runs beside those of one constant at a time allow.
-    fn shares(&self, varied: &VariedExperiment, searches: usize) -> (u32, u64) {
+    /// The further runs that the limit of all runs allows, with this number of searches.
+    fn further_runs(&self, varied: &VariedExperiment, searches: usize) -> FurtherRuns {
         let Some(most) = self.most else {
-            return (self.halvings, self.screening);
+            return FurtherRuns {
+                halvings: self.halvings,
+                screening: self.screening,
+            };
         };
         let left = most.saturating_sub(self.least_runs(varied));
-        let each = self.chosen_variants(varied).len() as u64
-            * u64::from(varied.base().replicates)
-            * searches as u64;
-        let halvings = left
-            .checked_div(each)
-            .map_or(self.halvings, |fit| self.halvings.min(fit as u32));
-        (
+        let variants = self.chosen_variants(varied).len() as u64;
+        let of_halving = variants * u64::from(varied.base().replicates) * searches as u64;
+        let halvings = match left.checked_div(of_halving) {
+            Some(fit) => self.halvings.min(fit as u32),
+            None => self.halvings,
+        };
+        let left = left - u64::from(halvings) * of_halving;
+        FurtherRuns {
             halvings,
-            self.screening.min(left - u64::from(halvings) * each),
-        )
+            screening: self.screening.min(left),
+        }
     }
 
+    /// The numbers of the variants to analyse.
     fn chosen_variants(&self, varied: &VariedExperiment) -> Vec<usize> {
-        let variants = varied.base().variants.iter().enumerate();
-        let is_chosen = |label: &str| {
-            self.variants.is_empty() || self.variants.iter().any(|part| label.contains(part))
-        };
-        variants
-            .filter(|(_, variant)| is_chosen(&variant.label))
-            .map(|(at, _)| at)
-            .collect()
+        let mut chosen = Vec::new();
+        for (at, variant) in varied.base().variants.iter().enumerate() {
+            let is_named = self
+                .variants
+                .iter()
+                .any(|part| variant.label.contains(part));
+            if self.variants.is_empty() || is_named {
+                chosen.push(at);
+            }
+        }
+        chosen
     }
 
+    /// The numbers of the constants to vary.
     fn chosen_constants(&self, varied: &VariedExperiment) -> Vec<usize> {
-        let is_chosen = |of: &VariedConstant| {
-            self.only.is_empty() || self.only.iter().any(|path| of.is_named(path))
-        };
-        let constants = varied.constants().iter().enumerate();
-        constants
-            .filter(|(_, constant)| is_chosen(constant))
-            .map(|(at, _)| at)
-            .collect()
+        let mut chosen = Vec::new();
+        for (at, constant) in varied.constants().iter().enumerate() {
+            let is_named = self.only.iter().any(|path| constant.is_named(path));
+            if self.only.is_empty() || is_named {
+                chosen.push(at);
+            }
+        }
+        chosen
     }
 }
 
 /// The runs at the values in force and at both ends of every range.
 struct OneAtATime {
     base: SampleRuns,
-    /// Of each chosen constant: at the low end, and at the high end.
-    ends: Vec<[SampleRuns; 2]>,
+    /// Of each chosen constant.
+    ends: Vec<RangeRuns>,
+}
+
+/// The runs at both ends of a constant's range.
+struct RangeRuns {
+    low: SampleRuns,
+    high: SampleRuns,
+}
+
+impl RangeRuns {
+    /// The runs at one of the ends.
+    const fn at(&self, is_high: bool) -> &SampleRuns {
+        if is_high { &self.high } else { &self.low }
+    }
 }
 
 /// Analyses an experiment on the current rayon pool. `run_done` is called after each run, from any thread. The
@@ -156,132 +185,135 @@ pub fn sensitivity(
     let found = one_at_a_time(&mut sampler, varied.base().replicates, &constants)?;
     let headline = Headline::of(varied, rules, &found.base);
     let decisions = decision::all(varied, &sampler.variants, &headline);
-    let has_effect: Vec<bool> = found
-        .ends
-        .iter()
-        .map(|ends| ends.iter().any(|end| *end != found.base))
-        .collect();
-    let active: Vec<usize> = constants
-        .iter()
-        .zip(&has_effect)
-        .filter(|(_, has)| **has)
-        .map(|(at, _)| *at)
-        .collect();
+    let mut ranges = Vec::new();
+    let mut active = Vec::new();
+    for (&at, ends) in constants.iter().zip(&found.ends) {
+        let has_effect = ends.low != found.base || ends.high != found.base;
+        ranges.push(range_of(&varied.constants()[at], has_effect));
+        if has_effect {
+            active.push(at);
+        }
+    }
     // The screening does not depend on the decisions. It comes first, because its runs are known in one round of
     // shards.
-    let (answers, searches) = changes(&decisions, &found);
-    let (halvings, screening) = rules.shares(varied, searches.len());
-    let screened = screen(&mut sampler, screening, &active, &headline);
-    let decided = match screened {
-        Err(error) if !matches!(error, StudyError::OtherShards) => return Err(error),
-        _ => decide(
-            &mut sampler,
-            &decisions,
-            &found,
-            (answers, searches),
-            (&constants, halvings),
-        )?,
-    };
-    let (screening, trajectories) = screened?;
-    let range = |(at, has_effect): (&usize, &bool)| range_of(&varied.constants()[*at], *has_effect);
+    let mut changes = Changes::new(&decisions, &found, &constants);
+    let further = rules.further_runs(varied, changes.searches.len());
+    let screened = screen(&mut sampler, further.screening, &active, &headline);
+    if matches!(&screened, Ok(_) | Err(StudyError::OtherShards)) {
+        changes.bisect(&mut sampler, further.halvings)?;
+    }
+    let screened = screened?;
     Ok(SensitivityRecord {
         schema_version: SensitivityRecord::SCHEMA_VERSION,
         objective: headline.objective_text(),
         limits: headline.limits.iter().map(ToString::to_string).collect(),
         replicates: varied.base().replicates,
         runs: sampler.runs,
-        trajectories,
+        trajectories: screened.trajectories,
         measures: headline
             .measures
             .iter()
             .map(|measure| (measure.name.to_owned(), measure.unit.to_owned()))
             .collect(),
-        constants: constants.iter().zip(&has_effect).map(range).collect(),
+        constants: ranges,
         effects: effects(&sampler, &found, &constants, &headline),
-        screening,
-        decisions: decided,
+        screening: screened.rows,
+        decisions: changes.records(varied),
     })
 }
 
+/// Simulates the values in force and both ends of every range.
 fn one_at_a_time(
     sampler: &mut Sampler<'_>,
     replicates: u32,
     constants: &[usize],
 ) -> Result<OneAtATime, StudyError> {
-    let ends = constants
-        .iter()
-        .flat_map(|&at| [-1.0, 1.0].map(|share| vec![(at, Level::Toward(share))]));
-    let levels: Vec<_> = [Vec::new()].into_iter().chain(ends).collect();
-    let mut samples = sampler.samples(&levels, 0..replicates)?.into_iter();
+    let mut combinations: Vec<Levels> = vec![Vec::new()];
+    for &constant in constants {
+        for share in [-1.0, 1.0] {
+            combinations.push(vec![(constant, Level::Toward(share))]);
+        }
+    }
+    let mut samples = sampler.samples(&combinations, 0..replicates)?.into_iter();
     let base = samples.next().expect("the values in force come first");
+    let pairs = samples.tuples();
     Ok(OneAtATime {
         base,
-        ends: samples.tuples().map(|(low, high)| [low, high]).collect(),
+        ends: pairs.map(|(low, high)| RangeRuns { low, high }).collect(),
     })
 }
 
 /// The quantities that are looked at: measures, the objective and the limits.
 struct Headline {
-    objective: (&'static Measure, Statistic),
+    objective: MeasuredStatistic,
     limits: Vec<Limit>,
+    /// The objective's measure first.
     measures: Vec<&'static Measure>,
 }
 
 impl Headline {
+    /// The quantities of an analysis. `base`: the runs at the values in force.
     fn of(varied: &VariedExperiment, rules: &SensitivityRules, base: &SampleRuns) -> Self {
         let experiment = varied.base();
-        let named = |name| Measure::named(name).expect("a measure of the table");
-        let plan = experiment.plan.as_ref();
-        let is_exposed = base.iter().flatten().any(|run| run.exposed_targets > 0);
-        let default = || match plan {
-            // The time that a plan's tables show stands for a setting.
-            Some(plan) => (
-                plan.objective
-                    .measure()
-                    .unwrap_or_else(|| named(READY_TIME)),
-                plan.objective.over(),
-            ),
-            None if is_exposed => (named("exposed_targets"), Statistic::Quantile(0.5)),
-            None => (named(READY_TIME), Statistic::Quantile(0.5)),
+        let objective = match rules.objective {
+            Some((measure, over)) => MeasuredStatistic { measure, over },
+            None => default_objective(experiment, base),
         };
-        let objective = rules.objective.unwrap_or_else(default);
-        let limits = rules
-            .limits
-            .clone()
-            .or_else(|| plan.map(|plan| plan.limits.clone()))
-            .unwrap_or_default();
-        let asserted = experiment
-            .assertions
-            .iter()
-            .map(|assertion| assertion.limit.measure());
-        let is_ever_done = base.iter().flatten().any(RunRow::is_done);
-        let limited = limits.iter().map(Limit::measure).chain(asserted);
-        let more = limited
-            .chain(rules.measures.iter().copied())
-            .chain(is_ever_done.then(|| named(READY_TIME)));
-        let measures = [objective.0]
-            .into_iter()
-            .chain(more)
-            .unique_by(|measure| measure.name)
-            .collect();
+        let limits = match (&rules.limits, &experiment.plan) {
+            (Some(limits), _) => limits.clone(),
+            (None, Some(plan)) => plan.limits.clone(),
+            (None, None) => Vec::new(),
+        };
+        let mut measures = vec![objective.measure];
+        measures.extend(limits.iter().map(Limit::measure));
+        for assertion in &experiment.assertions {
+            measures.push(assertion.limit.measure());
+        }
+        measures.extend(&rules.measures);
+        if base.iter().flatten().any(RunRow::is_done) {
+            measures.push(named(READY_TIME));
+        }
         Self {
             objective,
             limits,
-            measures,
+            measures: measures
+                .into_iter()
+                .unique_by(|measure| measure.name)
+                .collect(),
         }
     }
 
+    /// The objective as text, e.g. `completion_s, median`.
     fn objective_text(&self) -> String {
-        let over = match self.objective.1 {
+        let over = match self.objective.over {
             Statistic::Every => "worst run".to_owned(),
             Statistic::Mean => "mean".to_owned(),
             Statistic::Quantile(p) if (p - 0.5).abs() < 1e-9 => "median".to_owned(),
             Statistic::Quantile(p) => format!("p{}", p * 100.0),
         };
-        format!("{}, {over}", self.objective.0.name)
+        format!("{}, {over}", self.objective.measure.name)
     }
 }
 
+/// The objective of the plan, or else the clusters with a defective revision where there are any, or the time until
+/// ready. The time that a plan's tables show stands for a setting.
+fn default_objective(experiment: &Experiment, base: &SampleRuns) -> MeasuredStatistic {
+    if let Some(plan) = &experiment.plan {
+        let measure = plan.objective.measure();
+        return MeasuredStatistic {
+            measure: measure.unwrap_or_else(|| named(READY_TIME)),
+            over: plan.objective.over(),
+        };
+    }
+    let is_exposed = base.iter().flatten().any(|run| run.exposed_targets > 0);
+    MeasuredStatistic::median(if is_exposed {
+        named("exposed_targets")
+    } else {
+        named(READY_TIME)
+    })
+}
+
+/// A constant with its range as text.
 fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
     ConstantRange {
         constant: constant.own_name.clone(),
@@ -294,15 +326,12 @@ fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
 }
 
 /// The median of a measure over runs. `None`: half of the runs or more did not reach it.
-fn median(measure: &Measure, runs: &[crate::results::RunRow]) -> Option<f64> {
-    let values: Vec<f64> = runs
-        .iter()
-        .map(|run| (measure.of)(run).unwrap_or(f64::INFINITY))
-        .collect();
-    let median = Statistic::Quantile(0.5).of(&values);
+fn median(measure: &'static Measure, runs: &[RunRow]) -> Option<f64> {
+    let median = MeasuredStatistic::median(measure).of(runs);
     median.is_finite().then_some(median)
 }
 
+/// The effect of each constant on each measure of each variant.
 fn effects(
     sampler: &Sampler<'_>,
     found: &OneAtATime,
@@ -310,7 +339,7 @@ fn effects(
     headline: &Headline,
 ) -> Vec<EffectRow> {
     let mut rows = Vec::new();
-    for (&at, [low, high]) in constants.iter().zip(&found.ends) {
+    for (&at, ends) in constants.iter().zip(&found.ends) {
         let constant = &sampler.varied.constants()[at];
         for measure in &headline.measures {
             for (place, label) in sampler.labels().enumerate() {
@@ -324,9 +353,9 @@ fn effects(
                     variant: label.to_owned(),
                     measure: measure.name.to_owned(),
                     unit: measure.unit.to_owned(),
-                    at_low: median(measure, &low[place]),
+                    at_low: median(measure, &ends.low[place]),
                     at_value: median(measure, &found.base[place]),
-                    at_high: median(measure, &high[place]),
+                    at_high: median(measure, &ends.high[place]),
                 });
             }
         }
@@ -346,96 +375,160 @@ struct ChangeSearch {
 }
 
 impl ChangeSearch {
-    fn level(&self, share: f64) -> Level {
+    /// The share of the way to the end that is tried next.
+    fn middle(&self) -> f64 {
+        f64::midpoint(self.same, self.other)
+    }
+
+    /// The level of the constant that is tried next.
+    fn level(&self) -> Level {
+        let share = self.middle();
         Level::Toward(if self.is_high { share } else { -share })
+    }
+
+    /// Keeps the half in which the answer changes.
+    const fn halve(&mut self, middle: f64, is_same: bool) {
+        if is_same {
+            self.same = middle;
+        } else {
+            self.other = middle;
+        }
     }
 }
 
-/// The answers to the decisions, and the ends of ranges with another answer.
-fn changes(decisions: &[StudiedDecision], found: &OneAtATime) -> (Vec<String>, Vec<ChangeSearch>) {
-    let answers: Vec<String> = decisions
-        .iter()
-        .map(|decision| decision.answer(&found.base, None))
-        .collect();
-    let mut searches = Vec::new();
-    for (decision, answer) in answers.iter().enumerate() {
-        for (constant, ends) in found.ends.iter().enumerate() {
-            for (is_high, runs) in [(false, &ends[0]), (true, &ends[1])] {
-                if decisions[decision].answer(runs, Some(answer)) != *answer {
-                    searches.push(ChangeSearch {
-                        decision,
-                        constant,
-                        is_high,
-                        same: 0.0,
-                        other: 1.0,
-                    });
+/// The decisions with their answers, and the constants that change them.
+struct Changes<'a> {
+    decisions: &'a [StudiedDecision],
+    found: &'a OneAtATime,
+    /// The chosen constants.
+    constants: &'a [usize],
+    /// The answer to each decision with the values in force.
+    answers: Vec<String>,
+    /// One for each end of a range with another answer.
+    searches: Vec<ChangeSearch>,
+}
+
+impl<'a> Changes<'a> {
+    /// The answers with the values in force, and the ends of ranges with another answer.
+    fn new(
+        decisions: &'a [StudiedDecision],
+        found: &'a OneAtATime,
+        constants: &'a [usize],
+    ) -> Self {
+        let mut changes = Self {
+            decisions,
+            found,
+            constants,
+            answers: Vec::new(),
+            searches: Vec::new(),
+        };
+        for decision in decisions {
+            changes.answers.push(decision.answer(&found.base, None));
+        }
+        for decision in 0..decisions.len() {
+            for (constant, ends) in found.ends.iter().enumerate() {
+                for is_high in [false, true] {
+                    if !changes.is_same(decision, ends.at(is_high)) {
+                        changes.searches.push(ChangeSearch {
+                            decision,
+                            constant,
+                            is_high,
+                            same: 0.0,
+                            other: 1.0,
+                        });
+                    }
                 }
             }
         }
+        changes
     }
-    (answers, searches)
-}
 
-/// Every decision with its answers at the ends of the ranges, and where they change.
-fn decide(
-    sampler: &mut Sampler<'_>,
-    decisions: &[StudiedDecision],
-    found: &OneAtATime,
-    (answers, mut searches): (Vec<String>, Vec<ChangeSearch>),
-    (constants, halvings): (&[usize], u32),
-) -> Result<Vec<DecisionRecord>, StudyError> {
-    let answer_at = |decision: usize, runs: &SampleRuns| {
-        decisions[decision].answer(runs, Some(&answers[decision]))
-    };
-    let replicates = found.base.first().map_or(0, Vec::len) as u32;
-    for _ in 0..halvings {
-        let middle = |search: &ChangeSearch| f64::midpoint(search.same, search.other);
-        let levels: Vec<Vec<(usize, Level)>> = searches
-            .iter()
-            .map(|search| vec![(constants[search.constant], search.level(middle(search)))])
-            .collect();
-        let samples = sampler.samples(&levels, 0..replicates)?;
-        for (search, runs) in searches.iter_mut().zip(&samples) {
-            let share = middle(search);
-            match answer_at(search.decision, runs) == answers[search.decision] {
-                true => search.same = share,
-                false => search.other = share,
+    /// The answer to a decision from other runs. An answer that is still as good stays.
+    fn answer(&self, decision: usize, runs: &SampleRuns) -> String {
+        self.decisions[decision].answer(runs, Some(&self.answers[decision]))
+    }
+
+    /// Whether these runs have the same answer to a decision as those with the values in force.
+    fn is_same(&self, decision: usize, runs: &SampleRuns) -> bool {
+        self.answer(decision, runs) == self.answers[decision]
+    }
+
+    /// Halves the range of each search this many times.
+    fn bisect(&mut self, sampler: &mut Sampler<'_>, halvings: u32) -> Result<(), StudyError> {
+        let replicates = self.found.base.first().map_or(0, Vec::len) as u32;
+        for _ in 0..halvings {
+            let mut combinations: Vec<Levels> = Vec::new();
+            for search in &self.searches {
+                combinations.push(vec![(self.constants[search.constant], search.level())]);
+            }
+            let samples = sampler.samples(&combinations, 0..replicates)?;
+            for (number, runs) in samples.iter().enumerate() {
+                let is_same = self.is_same(self.searches[number].decision, runs);
+                let middle = self.searches[number].middle();
+                self.searches[number].halve(middle, is_same);
             }
         }
+        Ok(())
     }
-    let end = |decision: usize, place: usize, is_high: bool| {
-        let constant = &sampler.varied.constants()[constants[place]];
-        let product = decisions[decision].product();
+
+    /// Every decision with its answers at the ends of the ranges, and where they change.
+    fn records(&self, varied: &VariedExperiment) -> Vec<DecisionRecord> {
+        let mut records = Vec::new();
+        for (number, decision) in self.decisions.iter().enumerate() {
+            let mut ends = Vec::new();
+            for constant in 0..self.constants.len() {
+                ends.push(self.end(varied, number, constant, false));
+                ends.push(self.end(varied, number, constant, true));
+            }
+            records.push(DecisionRecord {
+                decision: decision.question(),
+                answer: self.answers[number].clone(),
+                ends,
+            });
+        }
+        records
+    }
+
+    /// A decision at one end of a constant's range. `place`: that of the constant among the chosen ones.
+    fn end(
+        &self,
+        varied: &VariedExperiment,
+        decision: usize,
+        place: usize,
+        is_high: bool,
+    ) -> DecisionEnd {
+        let constant = &varied.constants()[self.constants[place]];
+        let product = self.decisions[decision].product();
         let sign = if is_high { 1.0 } else { -1.0 };
-        let search = searches.iter().find(|search| {
-            (search.decision, search.constant, search.is_high) == (decision, place, is_high)
+        let search = self.searches.iter().find(|search| {
+            search.decision == decision && search.constant == place && search.is_high == is_high
         });
+        let ends = &self.found.ends[place];
         DecisionEnd {
             constant: constant.own_name.clone(),
             is_high,
             end: constant.text_of(product, sign),
-            answer: answer_at(decision, &found.ends[place][usize::from(is_high)]),
+            answer: self.answer(decision, ends.at(is_high)),
             changes: search
                 .map(|search| (search.other, constant.text_of(product, sign * search.other))),
         }
-    };
-    let record = |decision: usize| DecisionRecord {
-        decision: decisions[decision].question(),
-        answer: answers[decision].clone(),
-        ends: (0..constants.len())
-            .flat_map(|place| [false, true].map(|high| end(decision, place, high)))
-            .collect(),
-    };
-    Ok((0..decisions.len()).map(record).collect())
+    }
 }
 
-/// The elementary effects of the active constants, and the number of trajectories that the budget allows.
+/// The result of the screening.
+struct Screened {
+    rows: Vec<ScreeningRow>,
+    /// Number of trajectories; 0: there was no screening.
+    trajectories: u32,
+}
+
+/// The elementary effects of the active constants, from as many trajectories as the budget allows.
 fn screen(
     sampler: &mut Sampler<'_>,
     budget: u64,
     active: &[usize],
     headline: &Headline,
-) -> Result<(Vec<ScreeningRow>, u32), StudyError> {
+) -> Result<Screened, StudyError> {
     let each = (sampler.variants.len() * (active.len() + 1)) as u64;
     let count = if active.is_empty() {
         0
@@ -444,38 +537,62 @@ fn screen(
     };
     // One trajectory has no spread.
     if count < 2 {
-        return Ok((Vec::new(), 0));
+        return Ok(Screened {
+            rows: Vec::new(),
+            trajectories: 0,
+        });
     }
     let seed = sampler.varied.base().seed;
-    let trajectories: Vec<_> = (0..count)
-        .map(|number| morris::trajectory(active.len(), seed, number))
-        .collect();
-    let samples = whole((0..).zip(&trajectories).map(|(number, trajectory)| {
-        let level = |(&at, share): (&usize, &f64)| (at, Level::Quantile(*share));
-        let levels = |point: &Vec<f64>| active.iter().zip(point).map(level).collect();
-        sampler.samples(
-            &trajectory.points.iter().map(levels).collect::<Vec<_>>(),
-            number..number + 1,
-        )
+    let mut trajectories = Vec::new();
+    for number in 0..count {
+        trajectories.push(morris::trajectory(active.len(), seed, number));
+    }
+    let samples = whole((0..count).zip(&trajectories).map(|(number, trajectory)| {
+        sampler.samples(&combinations(trajectory, active), number..number + 1)
     }))?;
-    let effects = trajectories.iter().zip(&samples);
-    let effects = effects
-        .flat_map(|(trajectory, samples)| morris::effects(trajectory, samples, &headline.measures));
-    let effects = effects.into_group_map();
+    let mut effects = Effects::new();
+    for (trajectory, samples) in trajectories.iter().zip(&samples) {
+        morris::add_effects(&mut effects, trajectory, samples, &headline.measures);
+    }
+    Ok(Screened {
+        rows: screening_rows(sampler, &effects, active, headline),
+        trajectories: count,
+    })
+}
+
+/// The levels of the active constants at each point of a trajectory.
+fn combinations(trajectory: &Trajectory, active: &[usize]) -> Vec<Levels> {
+    let mut combinations = Vec::new();
+    for point in &trajectory.points {
+        let shares = point.iter().copied().map(Level::Quantile);
+        combinations.push(active.iter().copied().zip(shares).collect());
+    }
+    combinations
+}
+
+/// The mean and the spread of the elementary effects of each constant on each measure of each variant.
+fn screening_rows(
+    sampler: &Sampler<'_>,
+    effects: &Effects,
+    active: &[usize],
+    headline: &Headline,
+) -> Vec<ScreeningRow> {
     let mut rows = Vec::new();
-    for (place, &at) in active.iter().enumerate() {
-        for (measure_at, measure) in headline.measures.iter().enumerate() {
-            for (variant_at, label) in sampler.labels().enumerate() {
-                let own = effects
-                    .get(&[place, variant_at, measure_at])
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
+    for (constant, &at) in active.iter().enumerate() {
+        for (measure, of_measure) in headline.measures.iter().enumerate() {
+            for (variant, label) in sampler.labels().enumerate() {
+                let key = EffectKey {
+                    constant,
+                    variant,
+                    measure,
+                };
+                let own = effects.get(&key).map(Vec::as_slice).unwrap_or_default();
                 let absolute: Vec<f64> = own.iter().map(|effect| effect.abs()).collect();
                 rows.push(ScreeningRow {
                     constant: sampler.varied.constants()[at].own_name.clone(),
                     variant: label.to_owned(),
-                    measure: measure.name.to_owned(),
-                    unit: measure.unit.to_owned(),
+                    measure: of_measure.name.to_owned(),
+                    unit: of_measure.unit.to_owned(),
                     effects: own.len() as u64,
                     mu: stats::mean(own).unwrap_or(0.0),
                     mu_star: stats::mean(&absolute).unwrap_or(0.0),
@@ -484,5 +601,5 @@ fn screen(
             }
         }
     }
-    Ok((rows, count))
+    rows
 }

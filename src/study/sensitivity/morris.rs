@@ -1,6 +1,8 @@
 //! Morris' design: trajectories through a grid of four levels, in which one constant moves at a time by two thirds of
 //! its range (in probability).
 
+use std::collections::HashMap;
+
 use super::sample::SampleRuns;
 use crate::results::Measure;
 use crate::stats::Indices;
@@ -41,29 +43,47 @@ pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory
     Trajectory { points, order }
 }
 
-/// The elementary effects of a trajectory with the one run of each variant at each of its points, each after the places
-/// of its constant, variant and measure.
-pub(super) fn effects(
+/// What an elementary effect is of.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) struct EffectKey {
+    /// The constant's place among the active ones.
+    pub(super) constant: usize,
+    /// The variant's place among the chosen ones.
+    pub(super) variant: usize,
+    /// The measure's place among those of the analysis.
+    pub(super) measure: usize,
+}
+
+/// Elementary effects, in the order of their trajectories.
+pub(super) type Effects = HashMap<EffectKey, Vec<f64>>;
+
+/// Adds the elementary effects of a trajectory with the one run of each variant at each of its points.
+pub(super) fn add_effects(
+    effects: &mut Effects,
     trajectory: &Trajectory,
     samples: &[SampleRuns],
     measures: &[&'static Measure],
-) -> Vec<([usize; 3], f64)> {
-    let mut effects = Vec::new();
+) {
     for (step, &constant) in trajectory.order.iter().enumerate() {
         let distance = trajectory.points[step + 1][constant] - trajectory.points[step][constant];
         let pairs = samples[step].iter().zip(&samples[step + 1]).enumerate();
         for (variant, (before, after)) in pairs {
-            for (measure_at, measure) in measures.iter().enumerate() {
+            for (measure, of_measure) in measures.iter().enumerate() {
+                let before = (of_measure.of)(&before[0]);
+                let after = (of_measure.of)(&after[0]);
                 // A time that is not reached on one side has no difference.
-                if let (Some(before), Some(after)) =
-                    ((measure.of)(&before[0]), (measure.of)(&after[0]))
-                {
-                    effects.push(([constant, variant, measure_at], (after - before) / distance));
+                if let (Some(before), Some(after)) = (before, after) {
+                    let key = EffectKey {
+                        constant,
+                        variant,
+                        measure,
+                    };
+                    let effect = (after - before) / distance;
+                    effects.entry(key).or_default().push(effect);
                 }
             }
         }
     }
-    effects
 }
 
 #[cfg(test)]

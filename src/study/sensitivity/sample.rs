@@ -7,7 +7,7 @@ use crate::results::{Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::study::batches::experiments_at_once;
 use crate::study::queue::in_order;
-use crate::study::{StudyError, row_of, whole};
+use crate::study::{JournalEntry, StudyError, row_of, whole};
 
 /// Most experiments that are in memory together.
 const BATCH: usize = 32;
@@ -15,11 +15,34 @@ const BATCH: usize = 32;
 /// The runs of each chosen variant, in the order of their replicates.
 pub(super) type SampleRuns = Vec<Vec<RunRow>>;
 
-/// Levels as a key: the bits of their numbers.
-type SampleKey = Vec<(usize, bool, u64)>;
+/// Levels of some constants, by number.
+pub(super) type Levels = Vec<(usize, Level)>;
 
-/// A variant at levels of the constants that its strategy has: the number of the levels, and the variant's place.
-type SampleId = (u32, usize);
+/// A level of a constant as a key.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct LevelKey {
+    constant: usize,
+    /// Whether the level is a share of the way to an end of the range, or else a quantile.
+    is_toward: bool,
+    /// The bits of the share.
+    bits: u64,
+}
+
+/// A variant at levels of the constants that its strategy has.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+struct SampleId {
+    /// The number of the combination of levels.
+    combination: u32,
+    /// The variant's place among the chosen ones.
+    place: usize,
+}
+
+/// Runs of a sample.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct SampleRange {
+    sample: SampleId,
+    replicates: Range<u32>,
+}
 
 /// Simulates variants at levels of constants. Each variant is simulated once at each combination of the levels that
 /// it depends on: a constant of Argo CD's controllers changes no run of Rancher Fleet.
@@ -31,30 +54,41 @@ pub(super) struct Sampler<'s> {
     run_done: &'s (dyn Fn() + Sync),
     /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results
     /// alone.
-    numbers: HashMap<SampleKey, u32>,
-    known: HashMap<(SampleId, Range<u32>), Vec<RunRow>>,
+    numbers: HashMap<Vec<LevelKey>, u32>,
+    known: HashMap<SampleRange, Vec<RunRow>>,
     /// Runs so far.
     pub(super) runs: u64,
 }
 
 /// A combination of levels, with the variants that were not simulated at it.
-type Wanted<'l> = (&'l [(usize, Level)], Vec<SampleId>);
+struct MissingRuns<'l> {
+    levels: &'l [(usize, Level)],
+    samples: Vec<SampleId>,
+}
+
+/// One run of a sample.
+struct SampleJob<'e> {
+    sample: SampleId,
+    /// The experiment with the constants at the sample's levels.
+    experiment: &'e Experiment,
+    replicate: u32,
+}
 
 impl<'s> Sampler<'s> {
+    /// A sampler before its first run.
     pub(super) fn new(
         varied: &'s VariedExperiment,
         variants: Vec<usize>,
         journal: &'s Journal,
         run_done: &'s (dyn Fn() + Sync),
     ) -> Self {
-        let (numbers, known) = (HashMap::new(), HashMap::new());
         Self {
             varied,
             variants,
             journal,
             run_done,
-            numbers,
-            known,
+            numbers: HashMap::new(),
+            known: HashMap::new(),
             runs: 0,
         }
     }
@@ -79,97 +113,138 @@ impl<'s> Sampler<'s> {
     /// The runs of these replicates at each combination of levels.
     pub(super) fn samples(
         &mut self,
-        levels: &[Vec<(usize, Level)>],
+        combinations: &[Levels],
         replicates: Range<u32>,
     ) -> Result<Vec<SampleRuns>, StudyError> {
-        let mut wanted: Vec<Wanted<'_>> = Vec::new();
+        let mut missing = Vec::new();
         let mut asked = HashSet::new();
-        let mut samples: Vec<Vec<SampleId>> = Vec::new();
-        for levels in levels {
-            let ids: Vec<SampleId> = (0..self.variants.len())
-                .map(|place| self.id(levels, place))
-                .collect();
-            let is_new = |id: &SampleId| {
-                !self.known.contains_key(&(*id, replicates.clone())) && asked.insert(*id)
-            };
-            let new: Vec<SampleId> = ids.iter().copied().filter(is_new).collect();
+        let mut samples = Vec::new();
+        for levels in combinations {
+            let mut ids = Vec::new();
+            for place in 0..self.variants.len() {
+                ids.push(self.id(levels, place));
+            }
+            let mut new = ids.clone();
+            new.retain(|&id| !self.is_known(id, &replicates) && asked.insert(id));
             if !new.is_empty() {
-                wanted.push((levels, new));
+                missing.push(MissingRuns {
+                    levels,
+                    samples: new,
+                });
             }
             samples.push(ids);
         }
-        let together = experiments_at_once(self.varied.base(), BATCH);
-        let simulated = whole(
-            wanted
-                .chunks(together)
-                .map(|batch| self.simulate(batch, &replicates)),
-        )?;
-        self.known.extend(
-            simulated
-                .into_iter()
-                .flatten()
-                .map(|(id, runs)| ((id, replicates.clone()), runs)),
-        );
-        let runs_of = |id: &SampleId| self.known[&(*id, replicates.clone())].clone();
-        Ok(samples
-            .iter()
-            .map(|ids| ids.iter().map(runs_of).collect())
-            .collect())
+        self.simulate_all(&missing, &replicates)?;
+        let mut runs = Vec::new();
+        for ids in samples {
+            let known = ids.into_iter().map(|id| self.known_runs(id, &replicates));
+            runs.push(known.collect());
+        }
+        Ok(runs)
     }
 
+    /// Whether these replicates of a sample were simulated.
+    fn is_known(&self, sample: SampleId, replicates: &Range<u32>) -> bool {
+        let replicates = replicates.clone();
+        self.known.contains_key(&SampleRange { sample, replicates })
+    }
+
+    /// The replicates of a sample, which were simulated.
+    fn known_runs(&self, sample: SampleId, replicates: &Range<u32>) -> Vec<RunRow> {
+        let replicates = replicates.clone();
+        self.known[&SampleRange { sample, replicates }].clone()
+    }
+
+    /// The identity of a variant at some levels.
     fn id(&mut self, levels: &[(usize, Level)], place: usize) -> SampleId {
-        let (strategy, constants) = (self.strategy(place), self.varied.constants());
-        let own = levels
-            .iter()
-            .filter(|(at, _)| constants[*at].strategies.iter().any(|of| of == strategy));
+        let strategy = self.strategy(place);
+        let constants = self.varied.constants();
+        let mut key = Vec::new();
+        for (constant, level) in levels {
+            let mut strategies = constants[*constant].strategies.iter();
+            if strategies.any(|of| of == strategy) {
+                key.push(level_key(*constant, *level));
+            }
+        }
         // The numbers below are those of a study of the same experiment.
         let next = self.numbers.len() as u32 + 1;
-        (*self.numbers.entry(key(own)).or_insert(next), place)
+        SampleId {
+            combination: *self.numbers.entry(key).or_insert(next),
+            place,
+        }
     }
 
+    /// Simulates samples in batches.
+    fn simulate_all(
+        &mut self,
+        missing: &[MissingRuns<'_>],
+        replicates: &Range<u32>,
+    ) -> Result<(), StudyError> {
+        let together = experiments_at_once(self.varied.base(), BATCH);
+        let batches = missing.chunks(together);
+        let simulated = whole(batches.map(|batch| self.simulate(batch, replicates)))?;
+        for (range, runs) in simulated.into_iter().flatten() {
+            self.known.insert(range, runs);
+        }
+        Ok(())
+    }
+
+    /// Simulates samples whose experiments are in memory together.
     fn simulate(
         &mut self,
-        batch: &[Wanted<'_>],
+        batch: &[MissingRuns<'_>],
         replicates: &Range<u32>,
-    ) -> Result<Vec<(SampleId, Vec<RunRow>)>, StudyError> {
-        let experiments = in_order(batch.len(), |at| Ok(self.varied.at(batch[at].0)?))?;
-        let samples = batch
-            .iter()
-            .zip(&experiments)
-            .flat_map(|((_, ids), of)| ids.iter().map(move |id| (*id, of)));
-        let jobs: Vec<(SampleId, &Experiment, u32)> = samples
-            .flat_map(|(id, of)| replicates.clone().map(move |replicate| (id, of, replicate)))
-            .collect();
-        let rows = in_order(jobs.len(), |job| {
-            let ((number, place), experiment, replicate) = jobs[job];
-            let id = (
-                number * self.variants.len() as u32 + place as u32,
-                replicate,
-            );
-            let row = row_of(
-                experiment,
-                self.variants[place],
-                replicate,
-                (self.journal, id),
-            )?;
-            (self.run_done)();
-            Ok(row)
-        })?;
+    ) -> Result<Vec<(SampleRange, Vec<RunRow>)>, StudyError> {
+        let experiments = in_order(batch.len(), |at| Ok(self.varied.at(batch[at].levels)?))?;
+        let mut jobs = Vec::new();
+        for (missing, experiment) in batch.iter().zip(&experiments) {
+            for &sample in &missing.samples {
+                for replicate in replicates.clone() {
+                    jobs.push(SampleJob {
+                        sample,
+                        experiment,
+                        replicate,
+                    });
+                }
+            }
+        }
+        let rows = in_order(jobs.len(), |number| self.run(&jobs[number]))?;
         self.runs += jobs.len() as u64;
         let mut rows = rows.into_iter();
-        let mut runs_of = |id: &SampleId| (*id, rows.by_ref().take(replicates.len()).collect());
-        Ok(batch
-            .iter()
-            .flat_map(|(_, ids)| ids)
-            .map(&mut runs_of)
-            .collect())
+        let mut simulated = Vec::new();
+        for &sample in batch.iter().flat_map(|missing| &missing.samples) {
+            let range = SampleRange {
+                sample,
+                replicates: replicates.clone(),
+            };
+            simulated.push((range, rows.by_ref().take(replicates.len()).collect()));
+        }
+        Ok(simulated)
+    }
+
+    /// The row of one run.
+    fn run(&self, job: &SampleJob<'_>) -> Result<RunRow, StudyError> {
+        let SampleId { combination, place } = job.sample;
+        let number = combination * self.variants.len() as u32 + place as u32;
+        let entry = JournalEntry {
+            journal: self.journal,
+            id: (number, job.replicate),
+        };
+        let row = row_of(job.experiment, self.variants[place], job.replicate, entry)?;
+        (self.run_done)();
+        Ok(row)
     }
 }
 
-fn key<'l>(levels: impl Iterator<Item = &'l (usize, Level)>) -> SampleKey {
-    let bits = |(at, level): &(usize, Level)| match level {
-        Level::Toward(share) => (*at, true, share.to_bits()),
-        Level::Quantile(share) => (*at, false, share.to_bits()),
+/// A level as a key.
+fn level_key(constant: usize, level: Level) -> LevelKey {
+    let (is_toward, share) = match level {
+        Level::Toward(share) => (true, share),
+        Level::Quantile(share) => (false, share),
     };
-    levels.map(bits).collect()
+    LevelKey {
+        constant,
+        is_toward,
+        bits: share.to_bits(),
+    }
 }

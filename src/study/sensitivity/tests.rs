@@ -240,11 +240,13 @@ fn all_parts_together_take_at_most_the_runs_of_the_budget() {
             halvings: 6,
             ..all.clone()
         };
+        let further = rules.further_runs(&varied, searches);
         assert_eq!(
-            rules.shares(&varied, searches),
+            (further.halvings, further.screening),
             expected,
             "{left} {searches}"
         );
     }
-    assert_eq!(all.shares(&varied, 9), (all.halvings, 500));
+    let further = all.further_runs(&varied, 9);
+    assert_eq!((further.halvings, further.screening), (all.halvings, 500));
 }

@@ -116,7 +116,7 @@ fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
             ..rules(Vec::new())
         }
         .runs_for_bounds(candidates)
-        .0
+        .objective
     };
     assert_eq!(needs(Statistic::Quantile(0.5), 2), 10);
     // By hand: 0.95^n must be below a quarter of 5%, of which the tenth look has 10/11: 0.0114, less than 0.95^87.
@@ -133,7 +133,7 @@ fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
         ..rules(Vec::new())
     };
     assert_eq!(
-        limited.runs_for_bounds(1).1,
+        limited.runs_for_bounds(1).limits,
         69,
         "0.95^69 = 0.029 < 0.05 * 9/10, and 0.95^55 = 0.0595"
     );

@@ -75,7 +75,7 @@ fn raced_within(mut race: Race, truths: &[Truth], seed: u64, budget: usize) -> R
         if wanted.is_empty() {
             return race;
         }
-        for (candidate, up_to) in wanted {
+        for RunsWanted { candidate, up_to } in wanted {
             assert!(up_to > race.runs(candidate), "a race asks for more runs");
             for replicate in race.runs(candidate)..up_to {
                 if spent == budget {
@@ -240,10 +240,10 @@ fn rate(case: &Case, objective: Statistic, races: u64, budget: usize) -> (u64, u
         most: 59,
         most_compared: 59,
     };
-    let (compared, limits) = rules.runs_for_bounds(case.truths.len());
-    let most_compared = rules.most.max(compared);
+    let needed = rules.runs_for_bounds(case.truths.len());
+    let most_compared = rules.most.max(needed.objective);
     let rules = RaceRules {
-        most: most_compared.max(limits),
+        most: most_compared.max(needed.limits),
         most_compared,
         ..rules
     };

@@ -1,0 +1,106 @@
+//! The choice from all replicates of all candidates by a simple rule: the best candidate that meets all limits. It shows
+//! whether the search found the same with fewer runs.
+
+use super::{PlannedExperiment, StrategyRace};
+use crate::results::{ExhaustiveSearch, PlanRecord, RunRow, StrategyAnswer};
+
+/// The choice of each race, in the order of the record's answers, and whether the search agrees with it.
+pub(super) fn exhaustive(
+    races: &[StrategyRace],
+    task: PlannedExperiment<'_>,
+    record: &PlanRecord,
+) -> ExhaustiveSearch {
+    let mut answers = Vec::new();
+    for question in &record.questions {
+        for answer in &question.answers {
+            let choice = AllReplicates {
+                race: race_of(races, &question.world, &answer.strategy),
+                task,
+            };
+            let best = choice.best();
+            let agrees = choice.agrees(best, answer);
+            answers.push((best.map(|at| choice.label(at).to_owned()), agrees));
+        }
+    }
+    ExhaustiveSearch {
+        runs: record.exhaustive_runs,
+        answers,
+    }
+}
+
+/// The race of an answer. Answers are in the order of the worlds, races in that of the variants.
+fn race_of<'r>(races: &'r [StrategyRace], world: &str, strategy: &str) -> &'r StrategyRace {
+    races
+        .iter()
+        .find(|race| race.key.world == world && race.key.strategy == strategy)
+        .expect("an answer is that of a race")
+}
+
+/// A race whose candidates have all replicates.
+struct AllReplicates<'s> {
+    race: &'s StrategyRace,
+    task: PlannedExperiment<'s>,
+}
+
+impl AllReplicates<'_> {
+    /// The candidate with the least objective of those that meet all limits; among equals, the first.
+    fn best(&self) -> Option<usize> {
+        let mut best = None;
+        for candidate in 0..self.race.variants.len() {
+            if !self.meets_limits(candidate) {
+                continue;
+            }
+            if best.is_none_or(|best| self.objective(candidate) < self.objective(best)) {
+                best = Some(candidate);
+            }
+        }
+        best
+    }
+
+    /// Whether the search's answer meets the limits and is as good as the best candidate, within the zone of
+    /// indifference; or whether both are none.
+    fn agrees(&self, best: Option<usize>, answer: &StrategyAnswer) -> bool {
+        let planned = (0..self.race.variants.len())
+            .find(|&candidate| Some(self.label(candidate)) == answer.variant.as_deref());
+        match (best, planned) {
+            (Some(best), Some(planned)) => {
+                let least = self.objective(best);
+                let most = least + least.abs() * self.task.plan.indifference;
+                self.meets_limits(planned) && self.objective(planned) <= most
+            }
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    /// The label of a candidate.
+    fn label(&self, candidate: usize) -> &str {
+        &self.task.variant(self.race.variants[candidate]).label
+    }
+
+    /// The replicates of a candidate that the experiment asks for.
+    fn rows(&self, candidate: usize) -> &[RunRow] {
+        let rows = &self.race.runs[candidate];
+        let most = self.task.experiment.replicates as usize;
+        &rows[..rows.len().min(most)]
+    }
+
+    /// Whether all runs of a candidate finished, and meet all limits.
+    fn meets_limits(&self, candidate: usize) -> bool {
+        let rows = self.rows(candidate);
+        let is_finished = rows.iter().all(|row| self.task.value(row).is_finite());
+        let mut limits = self.task.plan.limits.iter();
+        is_finished && limits.all(|limit| limit.judge(rows).holds)
+    }
+
+    /// The objective of a candidate: that of its runs, or its setting.
+    fn objective(&self, candidate: usize) -> f64 {
+        let objective = &self.task.plan.objective;
+        let variant = self.task.variant(self.race.variants[candidate]);
+        if let Some(rank) = objective.rank(&variant.settings) {
+            return rank;
+        }
+        let values = self.task.objectives(self.rows(candidate));
+        objective.over().of(&values)
+    }
+}
