@@ -10,8 +10,9 @@
 //! [`MOST_WEIGHT`] independent ones. `docs/forecast.md` has the coverage that this gives.
 
 use crate::engine::{EntityKey, Stream, Streams, dist};
+use crate::results::ForecastHold;
 use crate::scenario::{Level, VariedExperiment};
-use crate::sim::{Continuation, RolloutSoFar, SeenState, draw_shares, run_from};
+use crate::sim::{Continuation, RolloutSoFar, SeenState, SeenTarget, draw_shares, run_from};
 use crate::stats::{CensoredFit, bisected};
 use crate::study::{StudyError, in_order};
 use crate::units::{SimDuration, SimTime};
@@ -19,13 +20,33 @@ use crate::units::{SimDuration, SimTime};
 /// Rounds of resampling and moving. The last two have the whole weight.
 const ROUNDS: u32 = 6;
 
-/// The share of the constants that a move changes, and its step as a share of a range. `None`: they are drawn again,
-/// which reaches all values of constants that the updates seen say nothing about.
-const WAYS: [(f64, Option<f64>); 4] = [
-    (0.15, None),
-    (0.3, None),
-    (0.4, Some(0.1)),
-    (0.4, Some(0.3)),
+/// A way to move to other values of the constants.
+struct Move {
+    /// The share of the constants that change.
+    changed: f64,
+    /// The step of a change as a share of a range. `None`: the constants are drawn again, which reaches all values of
+    /// constants that the updates seen say nothing about.
+    step: Option<f64>,
+}
+
+/// The moves, each equally likely.
+const MOVES: [Move; 4] = [
+    Move {
+        changed: 0.15,
+        step: None,
+    },
+    Move {
+        changed: 0.3,
+        step: None,
+    },
+    Move {
+        changed: 0.4,
+        step: Some(0.1),
+    },
+    Move {
+        changed: 0.4,
+        step: Some(0.3),
+    },
 ];
 
 /// Most independent durations that those seen count for.
@@ -41,20 +62,20 @@ pub(super) struct PaceDraw {
 }
 
 /// The end of a run that goes on from now.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DrawEnd {
     /// Seconds from the release until all targets but failed ones are ready; infinite for never.
     pub(super) done_s: f64,
     /// When each target was instructed, in seconds from the release.
-    pub(super) told_s: Vec<Option<f64>>,
+    pub(super) instructed_s: Vec<Option<f64>>,
     /// The stage of each target.
     pub(super) stages: Vec<String>,
     /// The greatest rate that the registry sends at for a second, from now on, in bytes per second.
     pub(super) egress_peak: f64,
     /// Bytes that the registry sends from now on.
     pub(super) egress_bytes: f64,
-    /// The rule that held the rollout, and the detail.
-    pub(super) hold: Option<(String, String)>,
+    /// The rule that held the rollout.
+    pub(super) hold: Option<ForecastHold>,
 }
 
 /// A rollout that is continued in many draws of the constants.
@@ -71,20 +92,12 @@ impl DrawnRollout<'_> {
         &self,
         run_done: &(impl Fn() + Sync),
     ) -> Result<Vec<PaceDraw>, StudyError> {
-        let names: Vec<&str> = self
-            .varied
-            .constants()
-            .iter()
-            .map(|constant| constant.name)
-            .collect();
+        let constants = self.varied.constants().iter();
+        let names: Vec<&str> = constants.map(|constant| constant.name).collect();
         let seed = self.varied.base().seed;
-        let simulate = |replicate: u32, shares: Vec<f64>| {
-            let draw = self.run(replicate, shares)?;
-            run_done();
-            Ok(draw)
-        };
-        let mut draws = in_order(self.draws as usize, |at| {
-            simulate(at as u32, draw_shares(&names, seed, at as u32))
+        let mut draws = in_order(self.draws as usize, |number| {
+            let replicate = number as u32;
+            self.run(replicate, draw_shares(&names, seed, replicate), run_done)
         })?;
         if !self.is_conditioned() {
             return Ok(draws);
@@ -98,29 +111,38 @@ impl DrawnRollout<'_> {
             };
             draws = resampled(&draws, next - heat, seed, round);
             heat = next;
-            draws = in_order(draws.len(), |at| {
-                let replicate = round * self.draws + at as u32;
-                let streams = Streams::new(seed, replicate);
-                let (draw, mut stream) = (
-                    &draws[at],
-                    streams.stream(EntityKey::of("forecast"), "move"),
-                );
-                let shares = moved(&draw.shares, &mut stream);
-                let numbers = if dist::bernoulli(&mut stream, 0.5) {
-                    draw.replicate
-                } else {
-                    replicate
-                };
-                let chance = libm::log(dist::unit(&mut stream).max(1e-300));
-                let moved = simulate(numbers, shares)?;
-                Ok(if chance < heat * (moved.weight - draw.weight) {
-                    moved
-                } else {
-                    draw.clone()
-                })
+            draws = in_order(draws.len(), |number| {
+                let replicate = round * self.draws + number as u32;
+                self.moved(&draws[number], replicate, heat, run_done)
             })?;
         }
         Ok(draws)
+    }
+
+    /// A Metropolis move of a draw: other values of some constants, with the random numbers of `replicate` or its own.
+    /// Returns the draw itself if the move is rejected. `heat`: the part of the log-likelihood that counts.
+    fn moved(
+        &self,
+        draw: &PaceDraw,
+        replicate: u32,
+        heat: f64,
+        run_done: &(impl Fn() + Sync),
+    ) -> Result<PaceDraw, StudyError> {
+        let streams = Streams::new(self.varied.base().seed, replicate);
+        let mut stream = streams.stream(EntityKey::of("forecast"), "move");
+        let shares = moved(&draw.shares, &mut stream);
+        let numbers = if dist::bernoulli(&mut stream, 0.5) {
+            draw.replicate
+        } else {
+            replicate
+        };
+        let chance = libm::log(dist::unit(&mut stream).max(1e-300));
+        let moved = self.run(numbers, shares, run_done)?;
+        if chance < heat * (moved.weight - draw.weight) {
+            Ok(moved)
+        } else {
+            Ok(draw.clone())
+        }
     }
 
     /// Whether a target has finished: before that there is nothing to learn from.
@@ -133,15 +155,21 @@ impl DrawnRollout<'_> {
 
     /// Number of runs.
     pub(super) fn runs(&self) -> u64 {
-        u64::from(self.draws)
-            * if self.is_conditioned() {
-                u64::from(1 + ROUNDS)
-            } else {
-                1
-            }
+        let draws = u64::from(self.draws);
+        if self.is_conditioned() {
+            draws * u64::from(1 + ROUNDS)
+        } else {
+            draws
+        }
     }
 
-    fn run(&self, replicate: u32, shares: Vec<f64>) -> Result<PaceDraw, StudyError> {
+    /// Continues the rollout with the constants at these shares of their ranges.
+    fn run(
+        &self,
+        replicate: u32,
+        shares: Vec<f64>,
+        run_done: &(impl Fn() + Sync),
+    ) -> Result<PaceDraw, StudyError> {
         let levels: Vec<(usize, Level)> = shares
             .iter()
             .copied()
@@ -155,51 +183,59 @@ impl DrawnRollout<'_> {
             replicate,
             self.seen,
         )?;
-        Ok(PaceDraw {
+        let draw = PaceDraw {
             replicate,
             shares,
             weight: likelihood(&run, self.seen),
             end: end(&run, self.seen),
-        })
+        };
+        run_done();
+        Ok(draw)
     }
 }
 
 /// The weights of draws when this part of their log-likelihoods counts, the greatest being 1.
 fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
-    let most = draws
-        .iter()
-        .map(|draw| draw.weight)
-        .fold(f64::NEG_INFINITY, f64::max);
-    draws
-        .iter()
-        .map(|draw| libm::exp(part * (draw.weight - most)))
-        .collect()
+    let mut most = f64::NEG_INFINITY;
+    for draw in draws {
+        most = most.max(draw.weight);
+    }
+    let mut weights = Vec::new();
+    for draw in draws {
+        weights.push(libm::exp(part * (draw.weight - most)));
+    }
+    weights
 }
 
 /// The greatest part of the log-likelihood, from the one that counted so far, with which the weights are still those of
 /// half of the draws or more.
 fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
-    let is_too_few = |next: f64| {
-        let weights = weights(draws, next - heat);
-        let (sum, squares) = weights
-            .iter()
-            .fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
-        sum * sum / squares < 0.5 * draws.len() as f64
-    };
-    if is_too_few(1.0) {
-        bisected((heat, 1.0), 40, is_too_few).0
-    } else {
-        1.0
+    if !has_few_draws(draws, 1.0 - heat) {
+        return 1.0;
     }
+    let (next, _) = bisected((heat, 1.0), 40, |next| has_few_draws(draws, next - heat));
+    next
+}
+
+/// Whether the weights are those of less than half of the draws, when this part of the log-likelihoods counts.
+fn has_few_draws(draws: &[PaceDraw], part: f64) -> bool {
+    let mut sum = 0.0;
+    let mut squares = 0.0;
+    for weight in weights(draws, part) {
+        sum += weight;
+        squares += weight * weight;
+    }
+    sum * sum / squares < 0.5 * draws.len() as f64
 }
 
 /// Draws by their weights, each as often as its share of all weights (systematic resampling).
 fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDraw> {
     let weights = weights(draws, part);
     let step = weights.iter().sum::<f64>() / draws.len() as f64;
-    let offset =
-        dist::unit(&mut Streams::new(seed, round).stream(EntityKey::of("forecast"), "resample"));
-    let (mut kept, mut below) = (Vec::with_capacity(draws.len()), 0.0);
+    let mut stream = Streams::new(seed, round).stream(EntityKey::of("forecast"), "resample");
+    let offset = dist::unit(&mut stream);
+    let mut kept = Vec::with_capacity(draws.len());
+    let mut below = 0.0;
     for (draw, weight) in draws.iter().zip(&weights) {
         below += weight;
         while kept.len() < draws.len() && (kept.len() as f64 + offset) * step < below {
@@ -213,106 +249,144 @@ fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDr
     kept
 }
 
-/// Shares a step away, reflected at 0 and 1.
+/// Shares after one of the [`MOVES`].
 fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
-    let (moved, step) = WAYS[dist::uniform(stream, 0.0, WAYS.len() as f64) as usize % WAYS.len()];
-    let mut step = |share: f64| {
-        if !dist::bernoulli(stream, moved) {
-            return share;
-        }
-        let Some(size) = step else {
-            return dist::unit(stream);
-        };
-        let to = (share + size * libm::log(dist::lognormal(stream, 1.0, 1.0))).abs() % 2.0;
-        if to > 1.0 { 2.0 - to } else { to }
-    };
-    shares.iter().map(|share| step(*share)).collect()
+    let number = dist::uniform(stream, 0.0, MOVES.len() as f64) as usize % MOVES.len();
+    let Move { changed, step } = MOVES[number];
+    let mut moved = Vec::new();
+    for &share in shares {
+        moved.push(if !dist::bernoulli(stream, changed) {
+            share
+        } else if let Some(size) = step {
+            one_step(share, size, stream)
+        } else {
+            dist::unit(stream)
+        });
+    }
+    moved
+}
+
+/// A share a random step away, reflected at 0 and 1.
+fn one_step(share: f64, size: f64, stream: &mut Stream) -> f64 {
+    let to = (share + size * libm::log(dist::lognormal(stream, 1.0, 1.0))).abs() % 2.0;
+    if to > 1.0 { 2.0 - to } else { to }
 }
 
 /// The log-likelihood of the durations seen, under the durations of a run.
 fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
-    let end = run.record.run.end_s;
-    // When the product instructed a target; one that was seen waiting hears of it now at the earliest.
-    let began = |at: usize| {
-        let told = SimTime::ZERO + SimDuration::from_secs_f64(run.record.clusters[at].told_s?);
-        Some(if seen.targets[at].state == SeenState::Waiting {
-            told.max(seen.now)
-        } else {
-            told
-        })
-    };
-    let own: Vec<(f64, bool)> = (0..run.told.len())
-        .filter_map(|at| {
-            let told = began(at)?.as_secs_f64();
-            let (ready, is_over) =
-                run.own[at].map_or((end, false), |own| (own.as_secs_f64(), true));
-            Some((ready - told, is_over))
-        })
-        .collect();
     // A world in which nothing ever finishes is as unlikely as can be.
-    let Some(fit) = CensoredFit::of(&own) else {
+    let Some(fit) = CensoredFit::of(&own_durations(run, seen)) else {
         return -1e6;
     };
-    let span = |from: SimTime, to: SimTime| to.saturating_since(from).as_secs_f64().max(1.0);
-    let of_target = |at: usize| {
-        let target = seen.targets[at];
-        let told = target.told.or(began(at))?;
-        let tail = |share: f64| libm::log(share.max(1e-12));
-        match (target.state, target.ready) {
-            (SeenState::Ready, Some(ready)) => Some(fit.ln_density(span(told, ready))),
-            (SeenState::Ready, None) => Some(tail(1.0 - fit.longer(span(told, seen.now)))),
-            (SeenState::Updating, _) => Some(tail(fit.longer(span(told, seen.now)))),
-            _ => None,
-        }
-    };
-    let terms: Vec<f64> = (0..seen.targets.len()).filter_map(of_target).collect();
+    let mut terms = Vec::new();
+    for target in 0..seen.targets.len() {
+        terms.extend(likelihood_of_target(run, seen, target, &fit));
+    }
     let count = terms.len().max(1) as f64;
     terms.iter().sum::<f64>() * (MOST_WEIGHT / count).min(1.0)
 }
 
+/// The durations of a run's updates in seconds, and whether each was over at the end of the run.
+fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
+    let mut durations = Vec::new();
+    for (target, own) in run.own.iter().enumerate() {
+        let Some(began) = began(run, seen, target) else {
+            continue;
+        };
+        let ended_s = own.map_or(run.record.run.end_s, SimTime::as_secs_f64);
+        durations.push((ended_s - began.as_secs_f64(), own.is_some()));
+    }
+    durations
+}
+
+/// When the product of a run instructed a target. One that was seen waiting is instructed now at the earliest.
+fn began(run: &Continuation, seen: &RolloutSoFar, target: usize) -> Option<SimTime> {
+    let instructed_s = run.record.clusters[target].told_s?;
+    let instructed = SimTime::ZERO + SimDuration::from_secs_f64(instructed_s);
+    if seen.targets[target].state == SeenState::Waiting {
+        Some(instructed.max(seen.now))
+    } else {
+        Some(instructed)
+    }
+}
+
+/// The log-likelihood of a target's duration so far. `None`: it was not instructed, or has failed.
+fn likelihood_of_target(
+    run: &Continuation,
+    seen: &RolloutSoFar,
+    target: usize,
+    fit: &CensoredFit,
+) -> Option<f64> {
+    let of_target = seen.targets[target];
+    let instructed = of_target.told.or(began(run, seen, target))?;
+    let so_far = span(instructed, seen.now);
+    match (of_target.state, of_target.ready) {
+        (SeenState::Ready, Some(ready)) => Some(fit.ln_density(span(instructed, ready))),
+        (SeenState::Ready, None) => Some(ln_tail(1.0 - fit.longer(so_far))),
+        (SeenState::Updating, _) => Some(ln_tail(fit.longer(so_far))),
+        _ => None,
+    }
+}
+
+/// The seconds between two times; at least one.
+fn span(from: SimTime, to: SimTime) -> f64 {
+    to.saturating_since(from).as_secs_f64().max(1.0)
+}
+
+/// The logarithm of a probability that may be rounded to 0.
+fn ln_tail(share: f64) -> f64 {
+    libm::log(share.max(1e-12))
+}
+
+/// The end of a run that goes on from now.
 fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
     let record = &run.record;
     let now = seen.now.as_secs_f64();
-    let states = seen.targets.iter().map(|target| target.state);
-    let rest = record
-        .clusters
-        .iter()
-        .zip(states)
-        .filter(|(_, state)| *state != SeenState::Failed);
-    let last = rest
-        .clone()
-        .map(|(cluster, _)| cluster.ready_s.unwrap_or(f64::INFINITY))
-        .fold(0.0, f64::max);
-    let is_whole = rest.count() == record.clusters.len();
-    let done_s = match record.run.reachable_ready_s {
-        Some(done) if is_whole => done,
-        None if is_whole => f64::INFINITY,
-        _ => last,
+    let mut end = DrawEnd {
+        done_s: done_s(run, seen),
+        instructed_s: Vec::new(),
+        stages: Vec::new(),
+        egress_peak: 0.0,
+        egress_bytes: 0.0,
+        hold: None,
     };
-    let later = record
-        .series
-        .iter()
-        .filter(|bin| bin.t_s + record.bin_s > now);
-    DrawEnd {
-        done_s,
-        told_s: run
-            .told
-            .iter()
-            .map(|told| told.map(SimTime::as_secs_f64))
-            .collect(),
-        stages: record
-            .clusters
-            .iter()
-            .map(|cluster| cluster.stage.clone())
-            .collect(),
-        egress_peak: later
-            .clone()
-            .map(|bin| bin.egress_peak_1s_bytes_per_s)
-            .fold(0.0, f64::max),
-        egress_bytes: later.map(|bin| bin.egress_bytes_per_s * record.bin_s).sum(),
-        hold: run
-            .hold
-            .as_ref()
-            .map(|hold| (hold.rule.clone().into_owned(), hold.explanation.clone())),
+    for instructed in &run.told {
+        end.instructed_s.push(instructed.map(SimTime::as_secs_f64));
     }
+    for cluster in &record.clusters {
+        end.stages.push(cluster.stage.clone());
+    }
+    let mut bytes = Vec::new();
+    for bin in &record.series {
+        if bin.t_s + record.bin_s > now {
+            end.egress_peak = end.egress_peak.max(bin.egress_peak_1s_bytes_per_s);
+            bytes.push(bin.egress_bytes_per_s * record.bin_s);
+        }
+    }
+    end.egress_bytes = bytes.into_iter().sum();
+    end.hold = run.hold.as_ref().map(|hold| ForecastHold {
+        rule: hold.rule.clone().into_owned(),
+        explanation: hold.explanation.clone(),
+    });
+    end
+}
+
+/// Seconds from the release until all targets but failed ones are ready; infinite for never.
+fn done_s(run: &Continuation, seen: &RolloutSoFar) -> f64 {
+    let record = &run.record;
+    if !seen.targets.iter().any(has_failed) {
+        return record.run.reachable_ready_s.unwrap_or(f64::INFINITY);
+    }
+    let mut last: f64 = 0.0;
+    for (cluster, target) in record.clusters.iter().zip(&seen.targets) {
+        if !has_failed(target) {
+            last = last.max(cluster.ready_s.unwrap_or(f64::INFINITY));
+        }
+    }
+    last
+}
+
+/// Whether an update of a target has failed for good.
+fn has_failed(target: &SeenTarget) -> bool {
+    target.state == SeenState::Failed
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::scenario::import::object::{KubeObject, OrDefault};
 
+/// The fields that tell the kind of an object.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct KindMark {
@@ -14,6 +15,7 @@ pub(super) struct KindMark {
     pub(super) spec: Value,
 }
 
+/// A condition of an object.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ShownCondition {
@@ -28,6 +30,7 @@ pub(super) struct ShownCondition {
 /// An object in Kubernetes. The kinds differ in the fields that they have.
 pub(super) type ShownObject = KubeObject<ShownSpec, ShownStatus>;
 
+/// The specification of an object in Kubernetes.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ShownSpec {
@@ -41,6 +44,7 @@ pub(super) struct ShownSpec {
     pub(super) state: Option<String>,
 }
 
+/// The status of an object in Kubernetes.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ShownStatus {
@@ -53,12 +57,14 @@ pub(super) struct ShownStatus {
     pub(super) stages_status: OrDefault<Vec<StageShown>>,
 }
 
+/// The state of a BundleDeployment, as Fleet displays it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DisplayedState {
     pub(super) state: String,
 }
 
+/// A row of an ApplicationSet: one Application.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SetRow {
@@ -67,11 +73,13 @@ pub(super) struct SetRow {
     pub(super) last_transition_time: Option<String>,
 }
 
+/// A stage of an update run.
 #[derive(Default, Deserialize)]
 pub(super) struct StageShown {
     pub(super) clusters: OrDefault<Vec<StageCluster>>,
 }
 
+/// A cluster of a stage.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct StageCluster {
@@ -94,6 +102,7 @@ pub(super) struct ShownDeployment {
     pub(super) status: OrDefault<DeploymentStatus>,
 }
 
+/// The status of a deployment.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DeploymentStatus {
@@ -102,11 +111,13 @@ pub(super) struct DeploymentStatus {
     pub(super) canary: OrDefault<ShownCanary>,
 }
 
+/// The canary of a deployment.
 #[derive(Default, Deserialize)]
 pub(super) struct ShownCanary {
     pub(super) steps: OrDefault<ShownSteps>,
 }
 
+/// The steps of a canary.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ShownSteps {
@@ -114,6 +125,7 @@ pub(super) struct ShownSteps {
     pub(super) total: usize,
 }
 
+/// The metadata of a Bundle.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ManagedMetadata {
@@ -121,6 +133,7 @@ pub(super) struct ManagedMetadata {
     pub(super) managed_fields: OrDefault<Vec<ManagedField>>,
 }
 
+/// The last write of fields by one manager.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ManagedField {
@@ -129,6 +142,7 @@ pub(super) struct ManagedField {
     pub(super) fields: Value,
 }
 
+/// An instance of a process.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct InstanceStats {

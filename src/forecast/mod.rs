@@ -15,6 +15,8 @@ mod draws;
 mod fields;
 mod status;
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::calibrate::time::{Nanos, rfc3339, seconds_between};
@@ -29,6 +31,7 @@ use crate::sim::{RolloutSoFar, SeenState, SeenTarget};
 use crate::stats::{CensoredFit, prediction_interval, quantile_of_sorted, sorted};
 use crate::study::StudyError;
 use crate::units::{SimDuration, SimTime};
+use crate::world::ClusterSpec;
 use draws::{DrawEnd, DrawnRollout, PaceDraw};
 use status::{ShownRollout, ShownTarget};
 
@@ -77,105 +80,62 @@ impl<'s> Forecaster<'s> {
         variant: usize,
         inputs: &ForecastInputs,
     ) -> Result<Self, LoadError> {
-        let first = inputs
-            .status
-            .first()
-            .map(|path| path.display().to_string())
-            .unwrap_or_default();
-        let read = || -> OrProblems<Self> {
-            let mut texts = Texts::limited_to(MOST_STATUS_BYTES);
-            let sources: Result<Vec<_>, _> = inputs
-                .status
-                .iter()
-                .map(|path| texts.read(path, status::COMMAND))
-                .collect();
-            let shown = status::read(&sources?)?;
-            let fail = |message: String, help: &str| {
-                vec![Problem::of_file(&first, message).with_help(help.to_owned())]
-            };
-            let given = |text: &Option<String>, option: &str| -> OrProblems<Option<Nanos>> {
-                let Some(text) = text else { return Ok(None) };
-                let at = rfc3339(text).map(|(at, _)| at);
-                let message = || {
-                    fail(
-                        format!("{option}: `{text}` is not a time"),
-                        "write e.g. `2026-03-01T15:04:05Z`",
-                    )
-                };
-                at.map(Some).ok_or_else(message)
-            };
-            let clock = rfc3339(&inputs.clock).map(|(at, _)| at);
-            // Instances have uptimes, which count back from now.
-            let newest = shown.newest.filter(|_| !shown.is_numbered);
-            let now = given(&inputs.now, "--now")?
-                .or(newest)
-                .or(clock)
-                .unwrap_or_default();
-            let Some(released) = given(&inputs.released, "--released")?.or(shown.released) else {
-                return Err(fail(
-                    "the export does not say when the rollout began".to_owned(),
-                    "add e.g. `--released 2026-03-01T15:04:05Z`",
-                ));
-            };
-            if released > now {
-                let message = format!(
-                    "the rollout began at {}, after {}, the time of the export",
-                    rfc(released),
-                    rfc(now)
-                );
-                return Err(fail(
-                    message,
-                    "set the time of the export with --now, or the start with --released",
-                ));
-            }
-            let scenario = &varied.base().variants[variant].scenario;
-            if scenario.world.distribution.pre_pull.is_some() {
-                let help =
-                    "remove `distribution.prePull` from the experiment that you forecast with";
-                return Err(fail(
-                    "a rollout with a pre-pull cannot be forecast".to_owned(),
-                    help,
-                ));
-            }
-            let names: Vec<&str> = scenario
-                .world
-                .clusters
-                .iter()
-                .map(|cluster| cluster.name.as_str())
-                .collect();
-            let targets = targets(&shown, &names, (released, now)).map_err(|unknown| {
-                let message = format!("the experiment has no {}", some_of(&unknown));
-                fail(
-                    message,
-                    "names in the experiment's `fleet` must be those of the product",
-                )
-            })?;
-            let paused = paused(&shown, scenario);
-            if !paused.is_empty() {
-                let message = format!(
-                    "the product has paused {}, and does not update what is paused",
-                    some_of(&paused)
-                );
-                let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
-                return Err(fail(message, help));
-            }
-            let seen = RolloutSoFar {
-                now: since(released, now),
-                targets,
-                acts: shown.acts,
-            };
-            if let Some(problem) = shown.over.filter(|_| !is_over(&seen)) {
-                return Err(vec![problem]);
-            }
-            Ok(Self {
+        let first = match inputs.status.first() {
+            Some(path) => path.display().to_string(),
+            None => String::new(),
+        };
+        Self::read(varied, variant, inputs, &first)
+            .map_err(|problems| LoadError::new(problems, &first))
+    }
+
+    /// Reads the exports. Problems that are of no object are those of the `first` file.
+    fn read(
+        varied: &'s VariedExperiment,
+        variant: usize,
+        inputs: &ForecastInputs,
+        first: &str,
+    ) -> OrProblems<Self> {
+        let shown = read_exports(&inputs.status)?;
+        let times = RolloutTimes::of(inputs, &shown, first)?;
+        let scenario = &varied.base().variants[variant].scenario;
+        if scenario.world.distribution.pre_pull.is_some() {
+            return Err(refusal(
+                first,
+                "a rollout with a pre-pull cannot be forecast",
+                "remove `distribution.prePull` from the experiment that you forecast with",
+            ));
+        }
+        let targets = targets(&shown, &cluster_names(scenario), times).map_err(|unknown| {
+            refusal(
+                first,
+                &format!("the experiment has no {}", some_of(&unknown)),
+                "names in the experiment's `fleet` must be those of the product",
+            )
+        })?;
+        let paused = paused(&shown, scenario);
+        if !paused.is_empty() {
+            let message = format!(
+                "the product has paused {}, and does not update what is paused",
+                some_of(&paused)
+            );
+            let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
+            return Err(refusal(first, &message, help));
+        }
+        let seen = RolloutSoFar {
+            now: since(times.released, times.now),
+            targets,
+            acts: shown.acts,
+        };
+        match shown.over {
+            Some(problem) if !is_over(&seen) => Err(vec![problem]),
+            _ => Ok(Self {
                 varied,
                 variant,
                 draws: inputs.draws.max(2),
                 seen,
-                released,
-            })
-        };
-        read().map_err(|problems| LoadError::new(problems, &first))
+                released: times.released,
+            }),
+        }
     }
 
     /// Number of runs of [`Forecaster::forecast`].
@@ -188,6 +148,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
+    /// The rollout, to continue it in draws of the constants.
     const fn drawn(&self) -> DrawnRollout<'_> {
         DrawnRollout {
             varied: self.varied,
@@ -195,6 +156,14 @@ impl<'s> Forecaster<'s> {
             seen: &self.seen,
             draws: self.draws,
         }
+    }
+
+    /// The fleet's clusters, which are the targets.
+    fn clusters(&self) -> &'s [ClusterSpec] {
+        &self.varied.base().variants[self.variant]
+            .scenario
+            .world
+            .clusters
     }
 
     /// Simulates, on the current rayon pool. `run_done` is called after each run, from any thread.
@@ -209,54 +178,66 @@ impl<'s> Forecaster<'s> {
         } else {
             drawn.learnt(&run_done)?
         };
-        let ended = is_over.then(|| self.ended());
-        let done: Vec<f64> = ended
-            .into_iter()
-            .chain(draws.iter().map(|draw| draw.end.done_s))
-            .collect();
-        let unfinished =
-            done.iter().filter(|done| done.is_infinite()).count() as f64 / done.len() as f64;
-        let count = |state| {
-            self.seen
-                .targets
-                .iter()
-                .filter(|target| target.state == state)
-                .count()
-        };
-        let seen = SeenCounts {
-            targets: self.seen.targets.len(),
-            ready: count(SeenState::Ready),
-            updating: count(SeenState::Updating),
-            waiting: count(SeenState::Waiting),
-            failed: count(SeenState::Failed),
-        };
-        // A rollout that is over loads the registry no more.
-        let load = |of: fn(&DrawEnd) -> f64| {
-            let drawn = draws.iter().map(|draw| of(&draw.end));
-            estimate(is_over.then_some(0.0).into_iter().chain(drawn))
-        };
-        let hold = draws
-            .iter()
-            .find_map(|draw| draw.end.hold.clone())
-            .filter(|_| seen.waiting > 0);
+        let mut ends: Vec<&DrawEnd> = draws.iter().map(|draw| &draw.end).collect();
+        let ended = self.ended();
+        if is_over {
+            ends.push(&ended);
+        }
+        let done: Vec<f64> = ends.iter().map(|end| end.done_s).collect();
+        let peaks: Vec<f64> = ends.iter().map(|end| end.egress_peak).collect();
+        let bytes: Vec<f64> = ends.iter().map(|end| end.egress_bytes).collect();
+        let unfinished = done.iter().filter(|done| done.is_infinite()).count();
+        let base = self.varied.base();
         Ok(ForecastRecord {
             schema_version: 1,
-            variant: self.varied.base().variants[self.variant].label.clone(),
-            target: self.varied.base().target.to_owned(),
+            variant: base.variants[self.variant].label.clone(),
+            target: base.target.to_owned(),
             released: self.at(0.0),
             now: self.at(self.seen.now.as_secs_f64()),
-            seen,
+            seen: self.counts(),
             is_conditioned: drawn.is_conditioned(),
             draws: draws.len() as u32,
             level: LEVEL,
-            done: ended.map_or_else(|| self.span(&done), |at| self.moment(at)),
-            unfinished,
+            done: if is_over {
+                self.moment(ended.done_s)
+            } else {
+                self.span(&done)
+            },
+            unfinished: unfinished as f64 / done.len() as f64,
             next: self.next(&draws),
             slow: self.slow(&draws),
-            hold: hold.map(|(rule, explanation)| ForecastHold { rule, explanation }),
-            egress_peak_bytes_per_s: load(|draw| draw.egress_peak),
-            egress_bytes: load(|draw| draw.egress_bytes),
+            hold: self.hold(&draws),
+            egress_peak_bytes_per_s: estimate(&peaks),
+            egress_bytes: estimate(&bytes),
         })
+    }
+
+    /// The number of targets in each state.
+    fn counts(&self) -> SeenCounts {
+        SeenCounts {
+            targets: self.seen.targets.len(),
+            ready: self.count(SeenState::Ready),
+            updating: self.count(SeenState::Updating),
+            waiting: self.count(SeenState::Waiting),
+            failed: self.count(SeenState::Failed),
+        }
+    }
+
+    /// The number of targets in a state.
+    fn count(&self, state: SeenState) -> usize {
+        let mut count = 0;
+        for target in &self.seen.targets {
+            count += usize::from(target.state == state);
+        }
+        count
+    }
+
+    /// Why the rollout stalls in the first draw in which it does, while targets wait.
+    fn hold(&self, draws: &[PaceDraw]) -> Option<ForecastHold> {
+        if self.count(SeenState::Waiting) == 0 {
+            return None;
+        }
+        draws.iter().find_map(|draw| draw.end.hold.clone())
     }
 
     /// The time these seconds after the release.
@@ -270,18 +251,19 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// When the last target of a rollout that is over was ready, in seconds from the release: now at the latest.
-    fn ended(&self) -> f64 {
-        let ready = self
-            .seen
-            .targets
-            .iter()
-            .filter(|target| target.state == SeenState::Ready);
-        ready
-            .map(|target| target.ready.unwrap_or(self.seen.now))
-            .max()
-            .unwrap_or(self.seen.now)
-            .as_secs_f64()
+    /// The end of a rollout that is over: when the last target was ready, now at the latest. It loads the registry no
+    /// more.
+    fn ended(&self) -> DrawEnd {
+        let mut last: Option<SimTime> = None;
+        for target in &self.seen.targets {
+            if target.state == SeenState::Ready {
+                last = last.max(Some(target.ready.unwrap_or(self.seen.now)));
+            }
+        }
+        DrawEnd {
+            done_s: last.unwrap_or(self.seen.now).as_secs_f64(),
+            ..DrawEnd::default()
+        }
     }
 
     /// A time that is known.
@@ -294,119 +276,260 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Exports tell times to the second, so an interval is not sharper than that.
+    /// The median and the interval of times, in seconds after the release. Exports give times to the second, so an
+    /// interval is not sharper than that.
     fn span(&self, seconds: &[f64]) -> ForecastSpan {
-        let ForecastEstimate { median, low, high } = estimate(seconds.iter().copied());
-        let (low, high) = ((low - 1.0).max(self.seen.now.as_secs_f64()), high + 1.0);
-        let at = |seconds: f64| seconds.is_finite().then(|| self.at(seconds));
+        let ForecastEstimate { median, low, high } = estimate(seconds);
+        let low = (low - 1.0).max(self.seen.now.as_secs_f64());
         ForecastSpan {
-            median: at(median),
-            low: at(low),
-            high: at(high),
+            median: self.finite_at(median),
+            low: self.finite_at(low),
+            high: self.finite_at(high + 1.0),
         }
+    }
+
+    /// The time these seconds after the release. `None`: never.
+    fn finite_at(&self, seconds: f64) -> Option<ForecastTime> {
+        seconds.is_finite().then(|| self.at(seconds))
     }
 
     /// The first stage that has not begun, or else the next target, in most draws.
     fn next(&self, draws: &[PaceDraw]) -> Option<ForecastNext> {
-        let clusters = &self.varied.base().variants[self.variant]
-            .scenario
-            .world
-            .clusters;
-        let is_waiting = |at: &usize| self.seen.targets[*at].state == SeenState::Waiting;
         let stages = &draws.first()?.end.stages;
-        let has_begun =
-            |stage: &str| (0..stages.len()).any(|at| stages[at] == stage && !is_waiting(&at));
-        let is_new =
-            |at: &usize| is_waiting(at) && !stages[*at].is_empty() && !has_begun(&stages[*at]);
-        let first = |is_it: &dyn Fn(&usize) -> bool| {
-            let of_draw = |draw: &PaceDraw| {
-                let told = (0..draw.end.told_s.len())
-                    .filter(is_it)
-                    .filter_map(|at| Some((draw.end.told_s[at]?, at)));
-                told.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
-            };
-            let firsts: Vec<Option<(f64, usize)>> = draws.iter().map(of_draw).collect();
-            let (_, at) = firsts
-                .iter()
-                .flatten()
-                .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
-                .copied()?;
-            let times: Vec<f64> = firsts
-                .iter()
-                .map(|first| first.map_or(f64::INFINITY, |(told, _)| told))
-                .collect();
-            Some((at, self.span(&times)))
-        };
-        let (stage, (at, begins)) = match first(&is_new) {
-            Some(found) => (stages[found.0].clone(), found),
-            None => (String::new(), first(&is_waiting)?),
-        };
-        Some(ForecastNext {
+        let waiting = self.waiting();
+        let of_new_stages = self.of_new_stages(&waiting, stages);
+        if let Some(first) = first_instructed(draws, &of_new_stages) {
+            let stage = stages[first.target].clone();
+            return Some(self.next_record(stage, first, draws, &of_new_stages));
+        }
+        let first = first_instructed(draws, &waiting)?;
+        Some(self.next_record(String::new(), first, draws, &waiting))
+    }
+
+    /// The targets that wait to be instructed.
+    fn waiting(&self) -> Vec<usize> {
+        let mut waiting: Vec<usize> = (0..self.seen.targets.len()).collect();
+        waiting.retain(|&target| self.seen.targets[target].state == SeenState::Waiting);
+        waiting
+    }
+
+    /// The targets of these whose stage has not begun: all of its targets wait.
+    fn of_new_stages(&self, waiting: &[usize], stages: &[String]) -> Vec<usize> {
+        let mut begun = BTreeSet::new();
+        for (stage, target) in stages.iter().zip(&self.seen.targets) {
+            if target.state != SeenState::Waiting {
+                begun.insert(stage);
+            }
+        }
+        let mut of_new = waiting.to_vec();
+        of_new.retain(|&target| !stages[target].is_empty() && !begun.contains(&stages[target]));
+        of_new
+    }
+
+    /// The first of the candidates to be instructed, with the time at which each draw instructs the first of them.
+    fn next_record(
+        &self,
+        stage: String,
+        first: Instructed,
+        draws: &[PaceDraw],
+        candidates: &[usize],
+    ) -> ForecastNext {
+        let mut times = Vec::new();
+        for draw in draws {
+            let of_draw = first_of_draw(draw, candidates);
+            times.push(of_draw.map_or(f64::INFINITY, |first| first.at_s));
+        }
+        ForecastNext {
             stage,
-            first: clusters[at].name.clone(),
-            begins,
-        })
+            first: self.clusters()[first.target].name.clone(),
+            begins: self.span(&times),
+        }
     }
 
     /// The targets that take longer than nearly all others.
     fn slow(&self, draws: &[PaceDraw]) -> Vec<SlowTarget> {
-        let now = self.seen.now.as_secs_f64();
-        // Where the product does not say when it instructed a target, the draws do.
-        let told = |at: usize| {
-            let known = self.seen.targets[at].told.map(SimTime::as_secs_f64);
-            let drawn = || {
-                sorted(
-                    &draws
-                        .iter()
-                        .filter_map(|draw| draw.end.told_s[at])
-                        .collect::<Vec<f64>>(),
-                )
-            };
-            known.or_else(|| quantile_of_sorted(&drawn(), 0.5))
-        };
-        let updates: Vec<(usize, f64, bool)> = (0..self.seen.targets.len())
-            .filter_map(|at| match self.seen.targets[at] {
-                SeenTarget {
-                    state: SeenState::Ready,
-                    ready: Some(ready),
-                    ..
-                } => Some((at, ready.as_secs_f64() - told(at)?, true)),
-                SeenTarget {
-                    state: SeenState::Updating,
-                    ..
-                } => Some((at, (now - told(at)?).max(0.0), false)),
-                _ => None,
-            })
-            .collect();
+        let updates = self.updates(draws);
         let durations: Vec<(f64, bool)> = updates
             .iter()
-            .map(|(_, span, is_over)| (*span, *is_over))
+            .map(|update| (update.for_s, update.is_over))
             .collect();
         let Some(fit) = CensoredFit::of(&durations) else {
             return Vec::new();
         };
-        let clusters = &self.varied.base().variants[self.variant]
-            .scenario
-            .world
-            .clusters;
-        let mut slow: Vec<SlowTarget> = updates
-            .iter()
-            .filter(|(_, _, is_over)| !is_over)
-            .map(|(at, for_s, _)| SlowTarget {
-                name: clusters[*at].name.clone(),
-                for_s: *for_s,
-                longer_than: 1.0 - fit.longer(*for_s),
-            })
-            .filter(|slow| slow.longer_than > 0.9)
-            .collect();
+        let mut slow = Vec::new();
+        for update in updates {
+            let longer_than = 1.0 - fit.longer(update.for_s);
+            if !update.is_over && longer_than > 0.9 {
+                slow.push(SlowTarget {
+                    name: self.clusters()[update.target].name.clone(),
+                    for_s: update.for_s,
+                    longer_than,
+                });
+            }
+        }
         slow.sort_by(|a, b| {
-            b.for_s
-                .total_cmp(&a.for_s)
-                .then_with(|| a.name.cmp(&b.name))
+            let longest_first = b.for_s.total_cmp(&a.for_s);
+            longest_first.then_with(|| a.name.cmp(&b.name))
         });
         slow.truncate(MOST_SLOW);
         slow
     }
+
+    /// The updates that have begun, with their durations so far.
+    fn updates(&self, draws: &[PaceDraw]) -> Vec<SeenUpdate> {
+        let mut updates = Vec::new();
+        for (target, seen) in self.seen.targets.iter().enumerate() {
+            let Some(instructed) = self.instructed_s(target, draws) else {
+                continue;
+            };
+            match (seen.state, seen.ready) {
+                (SeenState::Ready, Some(ready)) => updates.push(SeenUpdate {
+                    target,
+                    for_s: ready.as_secs_f64() - instructed,
+                    is_over: true,
+                }),
+                (SeenState::Updating, _) => updates.push(SeenUpdate {
+                    target,
+                    for_s: (self.seen.now.as_secs_f64() - instructed).max(0.0),
+                    is_over: false,
+                }),
+                _ => {}
+            }
+        }
+        updates
+    }
+
+    /// When a target was instructed, in seconds from the release. Where the product does not say it, the median of the
+    /// draws.
+    fn instructed_s(&self, target: usize, draws: &[PaceDraw]) -> Option<f64> {
+        if let Some(instructed) = self.seen.targets[target].told {
+            return Some(instructed.as_secs_f64());
+        }
+        let mut drawn = Vec::new();
+        for draw in draws {
+            drawn.extend(draw.end.instructed_s[target]);
+        }
+        quantile_of_sorted(&sorted(&drawn), 0.5)
+    }
+}
+
+/// An update of a target that has begun.
+struct SeenUpdate {
+    /// The target's number.
+    target: usize,
+    /// How long it has taken so far.
+    for_s: f64,
+    /// Whether the target is ready.
+    is_over: bool,
+}
+
+/// A target that a draw instructs.
+#[derive(Clone, Copy)]
+struct Instructed {
+    /// In seconds from the release.
+    at_s: f64,
+    target: usize,
+}
+
+impl Instructed {
+    /// Orders by time, then by target.
+    fn compare(&self, other: &Self) -> Ordering {
+        let by_time = self.at_s.total_cmp(&other.at_s);
+        by_time.then(self.target.cmp(&other.target))
+    }
+}
+
+/// The first target of the candidates that any draw instructs.
+fn first_instructed(draws: &[PaceDraw], candidates: &[usize]) -> Option<Instructed> {
+    draws
+        .iter()
+        .filter_map(|draw| first_of_draw(draw, candidates))
+        .min_by(Instructed::compare)
+}
+
+/// The first target of the candidates that a draw instructs.
+fn first_of_draw(draw: &PaceDraw, candidates: &[usize]) -> Option<Instructed> {
+    let mut instructed = Vec::new();
+    for &target in candidates {
+        if let Some(at_s) = draw.end.instructed_s[target] {
+            instructed.push(Instructed { at_s, target });
+        }
+    }
+    instructed.into_iter().min_by(Instructed::compare)
+}
+
+/// When a rollout began, and when its state was exported.
+#[derive(Clone, Copy, Debug)]
+struct RolloutTimes {
+    released: Nanos,
+    now: Nanos,
+}
+
+impl RolloutTimes {
+    /// The times that the inputs give, or else those that the exports show.
+    fn of(inputs: &ForecastInputs, shown: &ShownRollout, first: &str) -> OrProblems<Self> {
+        let clock = rfc3339(&inputs.clock).map(|(at, _)| at);
+        // Instances have uptimes, which count back from now.
+        let newest = shown.newest.filter(|_| !shown.is_numbered);
+        let now = given_time(inputs.now.as_deref(), "--now", first)?
+            .or(newest)
+            .or(clock)
+            .unwrap_or_default();
+        let given = given_time(inputs.released.as_deref(), "--released", first)?;
+        let Some(released) = given.or(shown.released) else {
+            return Err(refusal(
+                first,
+                "the export does not say when the rollout began",
+                "add e.g. `--released 2026-03-01T15:04:05Z`",
+            ));
+        };
+        if released > now {
+            let message = format!(
+                "the rollout began at {}, after {}, the time of the export",
+                rfc(released),
+                rfc(now)
+            );
+            let help = "set the time of the export with --now, or the start with --released";
+            return Err(refusal(first, &message, help));
+        }
+        Ok(Self { released, now })
+    }
+}
+
+/// Reads a time that an option gives, if it is there.
+fn given_time(text: Option<&str>, option: &str, first: &str) -> OrProblems<Option<Nanos>> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    match rfc3339(text) {
+        Some((at, _)) => Ok(Some(at)),
+        None => Err(refusal(
+            first,
+            &format!("{option}: `{text}` is not a time"),
+            "write e.g. `2026-03-01T15:04:05Z`",
+        )),
+    }
+}
+
+/// Reads the exports of a rollout.
+fn read_exports(status: &[PathBuf]) -> OrProblems<ShownRollout> {
+    let mut texts = Texts::limited_to(MOST_STATUS_BYTES);
+    let mut sources = Vec::new();
+    for path in status {
+        sources.push(texts.read(path, status::COMMAND)?);
+    }
+    status::read(&sources)
+}
+
+/// A problem of a file as a whole.
+fn refusal(file: &str, message: &str, help: &str) -> Vec<Problem> {
+    vec![Problem::of_file(file, message.to_owned()).with_help(help.to_owned())]
+}
+
+/// The names of the experiment's clusters.
+fn cluster_names(scenario: &Scenario) -> Vec<&str> {
+    let clusters = scenario.world.clusters.iter();
+    clusters.map(|cluster| cluster.name.as_str()).collect()
 }
 
 /// Returns true if every target is ready or has failed.
@@ -419,19 +542,18 @@ fn is_over(seen: &RolloutSoFar) -> bool {
 /// The targets that the product has paused before their update, but the experiment has not.
 fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
     let clusters = &scenario.world.clusters;
-    let names: Vec<&str> = clusters
-        .iter()
-        .map(|cluster| cluster.name.as_str())
-        .collect();
-    let waits = |target: &&ShownTarget| target.is_paused && target.state != SeenState::Ready;
-    let is_known =
-        |target: &ShownTarget| place_of(&target.name, &names).is_some_and(|at| clusters[at].paused);
-    let waiting = shown
-        .targets
-        .iter()
-        .filter(waits)
-        .filter(|target| !is_known(target));
-    waiting.map(|target| target.name.clone()).collect()
+    let names = cluster_names(scenario);
+    let mut paused = Vec::new();
+    for target in &shown.targets {
+        if !target.is_paused || target.state == SeenState::Ready {
+            continue;
+        }
+        let is_known = place_of(&target.name, &names).is_some_and(|at| clusters[at].paused);
+        if !is_known {
+            paused.push(target.name.clone());
+        }
+    }
+    paused
 }
 
 /// The targets of the experiment as they were seen. Those that the export does not show are waiting.
@@ -441,7 +563,7 @@ fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
 fn targets(
     shown: &ShownRollout,
     names: &[&str],
-    (released, now): (Nanos, Nanos),
+    times: RolloutTimes,
 ) -> Result<Vec<SeenTarget>, Vec<String>> {
     let mut seen = vec![SeenTarget::default(); names.len()];
     let mut unknown = Vec::new();
@@ -451,29 +573,10 @@ fn targets(
         } else {
             place_of(&target.name, names)
         };
-        let Some(place) = place else {
-            unknown.push(target.name.clone());
-            continue;
-        };
-        let ready = target
-            .ready
-            .or_else(|| Some(now.saturating_sub((target.uptime? * 1e9) as i64)));
-        // What was ready before the rollout is ready on the old revision, unless the product says otherwise.
-        let is_old = target.state == SeenState::Ready
-            && target.told.is_none()
-            && target.ready < Some(released);
-        let is_old = is_old && target.ready.is_some();
-        seen[place] = SeenTarget {
-            state: if is_old {
-                SeenState::Waiting
-            } else {
-                target.state
-            },
-            told: target.told.map(|at| since(released, at)),
-            ready: ready
-                .filter(|_| !is_old)
-                .map(|at| since(released, at.min(now))),
-        };
+        match place {
+            Some(place) => seen[place] = seen_target(target, times),
+            None => unknown.push(target.name.clone()),
+        }
     }
     if unknown.is_empty() {
         Ok(seen)
@@ -482,23 +585,54 @@ fn targets(
     }
 }
 
-/// The place of a target: by its name, or by the longest name that its own ends with after a `-` or `/`.
-fn place_of(name: &str, names: &[&str]) -> Option<usize> {
-    let fits = |known: &str| {
-        let ends = |long: &str, short: &str| {
-            long.strip_suffix(short)
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with(['-', '/']))
+/// A target as it was seen, with times from the release.
+fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
+    let RolloutTimes { released, now } = times;
+    // What was ready before the rollout is ready on the old revision, unless the product says otherwise.
+    let was_ready_before = target.ready.is_some_and(|ready| ready < released);
+    let is_ready = target.state == SeenState::Ready;
+    if is_ready && target.instructed.is_none() && was_ready_before {
+        return SeenTarget {
+            state: SeenState::Waiting,
+            told: None,
+            ready: None,
         };
-        ends(name, known) || ends(known, name)
-    };
-    names.iter().position(|known| *known == name).or_else(|| {
-        let fitting = names.iter().enumerate().filter(|(_, known)| fits(known));
-        fitting
-            .max_by_key(|(at, known)| (known.len(), usize::MAX - at))
-            .map(|(at, _)| at)
-    })
+    }
+    let up_since = target
+        .uptime
+        .map(|uptime| now.saturating_sub((uptime * 1e9) as i64));
+    let ready = target.ready.or(up_since);
+    SeenTarget {
+        state: target.state,
+        told: target.instructed.map(|at| since(released, at)),
+        ready: ready.map(|at| since(released, at.min(now))),
+    }
 }
 
+/// The place of a target: by its name, or by the longest name that its own ends with after a `-` or `/`.
+fn place_of(name: &str, names: &[&str]) -> Option<usize> {
+    if let Some(place) = names.iter().position(|known| *known == name) {
+        return Some(place);
+    }
+    let mut best: Option<usize> = None;
+    for (place, known) in names.iter().enumerate() {
+        let fits = ends_with_name(name, known) || ends_with_name(known, name);
+        if fits && best.is_none_or(|best| known.len() > names[best].len()) {
+            best = Some(place);
+        }
+    }
+    best
+}
+
+/// Whether a name is another one, or ends with it after a `-` or `/`.
+fn ends_with_name(long: &str, short: &str) -> bool {
+    match long.strip_suffix(short) {
+        Some(rest) => rest.is_empty() || rest.ends_with(['-', '/']),
+        None => false,
+    }
+}
+
+/// The time from the release until another one; 0 before it.
 fn since(released: Nanos, at: Nanos) -> SimTime {
     SimTime::ZERO + SimDuration::from_secs_f64(seconds_between(released, at).max(0.0))
 }
@@ -510,12 +644,21 @@ fn rfc(at: Nanos) -> String {
         .to_string()
 }
 
-fn estimate(values: impl Iterator<Item = f64>) -> ForecastEstimate {
-    let values: Vec<f64> = values.collect();
-    let mut by_size = values.clone();
+/// The median and the interval of draws.
+fn estimate(values: &[f64]) -> ForecastEstimate {
+    let mut by_size = values.to_vec();
     by_size.sort_by(f64::total_cmp);
     let median = quantile_of_sorted(&by_size, 0.5).unwrap_or(f64::INFINITY);
-    let range = prediction_interval(&values, LEVEL);
-    let (low, high) = range.map_or((median, median), |range| (range.low, range.high));
-    ForecastEstimate { median, low, high }
+    match prediction_interval(values, LEVEL) {
+        Some(range) => ForecastEstimate {
+            median,
+            low: range.low,
+            high: range.high,
+        },
+        None => ForecastEstimate {
+            median,
+            low: median,
+            high: median,
+        },
+    }
 }

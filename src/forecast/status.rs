@@ -30,12 +30,11 @@ use itertools::Itertools;
 use serde::Deserialize;
 
 use super::fields::{
-    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCanary, ShownCondition,
-    ShownDeployment, ShownObject, ShownSpec,
+    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCondition, ShownDeployment,
+    ShownObject, ShownSpec, StageCluster,
 };
 use crate::calibrate::time::{Nanos, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
-use crate::scenario::import::object::OrDefault;
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
@@ -53,8 +52,11 @@ const HALF_A_SECOND: Nanos = 500_000_000;
 pub(super) struct ShownTarget {
     /// Its name, or the number of its instance.
     pub(super) name: String,
+    /// How far its update is.
     pub(super) state: SeenState,
-    pub(super) told: Option<Nanos>,
+    /// When the product instructed it, if it says so.
+    pub(super) instructed: Option<Nanos>,
+    /// When it was ready, if the product says so.
     pub(super) ready: Option<Nanos>,
     /// Seconds that it has been ready for, where the product shows this in place of a time.
     pub(super) uptime: Option<f64>,
@@ -65,6 +67,7 @@ pub(super) struct ShownTarget {
 /// A rollout as exports show it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShownRollout {
+    /// The targets that it shows.
     pub(super) targets: Vec<ShownTarget>,
     /// When it began, if an object says so.
     pub(super) released: Option<Nanos>,
@@ -87,43 +90,89 @@ pub(super) struct ShownRollout {
 /// # Errors
 /// Every field that is wrong, with its place; or that nothing is of a rollout.
 pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
-    let (mut shown, mut problems, mut others) = (ShownRollout::default(), Vec::new(), Vec::new());
+    let mut shown = ShownRollout::default();
+    let mut problems = Vec::new();
+    let mut other_kinds = Vec::new();
     for source in sources {
-        let found = objects(source)
-            .map_err(|more| problems.extend(more))
-            .unwrap_or_default();
-        for object in &found {
-            others.extend(
-                shown
-                    .object(object)
-                    .map_err(|more| problems.extend(more))
-                    .ok()
-                    .flatten(),
-            );
+        match objects(source) {
+            Ok(found) => {
+                for object in &found {
+                    match shown.object(object) {
+                        Ok(other_kind) => other_kinds.extend(other_kind),
+                        Err(more) => problems.extend(more),
+                    }
+                }
+            }
+            Err(more) => problems.extend(more),
         }
     }
     problems.truncate(20);
     if !problems.is_empty() {
         return Err(problems);
     }
-    let name = sources.first().map_or("", |source| source.name.as_str());
-    let nothing = || {
-        let others: Vec<String> = others.into_iter().unique().collect();
-        let found = if others.is_empty() {
-            "there is none".to_owned()
-        } else {
-            format!("there are {}", some_of(&others))
-        };
-        let message = format!("no object shows a rollout; {found}");
-        let help = "export BundleDeployments, an ApplicationSet, a staged update run or bindings with `-o json`, or \
-                    the deployment and `cf curl /v3/processes/GUID/stats`";
-        Problem::of_file(name, message).with_help(help)
+    let first = sources.first().map_or("", |source| source.name.as_str());
+    if shown.targets.is_empty() {
+        let empty = shown.empty.take();
+        let problem = empty.unwrap_or_else(|| no_rollout(first, other_kinds));
+        return Err(vec![problem]);
+    }
+    match shown.mixture(first) {
+        Some(problem) => Err(vec![problem]),
+        None => Ok(shown),
+    }
+}
+
+/// The problem of exports in which no object shows a rollout, but perhaps objects of other kinds.
+fn no_rollout(file: &str, other_kinds: Vec<String>) -> Problem {
+    let other_kinds: Vec<String> = other_kinds.into_iter().unique().collect();
+    let found = if other_kinds.is_empty() {
+        "there is none".to_owned()
+    } else {
+        format!("there are {}", some_of(&other_kinds))
     };
-    let problem = match shown.targets.is_empty() {
-        true => Some(shown.empty.take().unwrap_or_else(nothing)),
-        false => shown.mixture(name),
-    };
-    problem.map_or(Ok(shown), |problem| Err(vec![problem]))
+    let message = format!("no object shows a rollout; {found}");
+    let help = "export BundleDeployments, an ApplicationSet, a staged update run or bindings with `-o json`, or \
+                the deployment and `cf curl /v3/processes/GUID/stats`";
+    Problem::of_file(file, message).with_help(help)
+}
+
+/// The conditions of an object, or of a part of it.
+#[derive(Clone, Copy)]
+struct ShownConditions<'c> {
+    /// The path of their field.
+    field: &'c str,
+    conditions: &'c [ShownCondition],
+}
+
+impl<'c> ShownConditions<'c> {
+    /// The conditions of an object's status.
+    fn of(object: &'c ShownObject) -> Self {
+        Self {
+            field: "status.conditions",
+            conditions: &object.status.conditions,
+        }
+    }
+
+    /// The place of the condition of a kind, if it has this status.
+    fn position(self, kind: &str, status: &str) -> Option<usize> {
+        self.conditions
+            .iter()
+            .position(|condition| condition.kind == kind && condition.status == status)
+    }
+}
+
+/// A condition that has the status that was looked for.
+#[derive(Clone, Copy)]
+struct ShownSince {
+    /// Since when it has it, if it says so.
+    at: Option<Nanos>,
+}
+
+impl ShownSince {
+    /// The time of a condition, if there is one.
+    fn time(since: Option<Self>) -> Option<Nanos> {
+        since?.at
+    }
 }
 
 impl ShownRollout {
@@ -195,33 +244,33 @@ impl ShownRollout {
     fn since(
         &mut self,
         object: &ExportObject<'_>,
-        (at, conditions): (&str, &[ShownCondition]),
-        (kind, status): (&str, &str),
-    ) -> OrProblems<Option<Option<Nanos>>> {
-        let is_it =
-            |condition: &ShownCondition| condition.kind == kind && condition.status == status;
-        let Some(place) = conditions.iter().position(is_it) else {
+        shown: ShownConditions<'_>,
+        kind: &str,
+        status: &str,
+    ) -> OrProblems<Option<ShownSince>> {
+        let Some(place) = shown.position(kind, status) else {
             return Ok(None);
         };
-        let (name, text) = match &conditions[place] {
-            ShownCondition {
-                last_transition_time: Some(time),
-                ..
-            } => ("lastTransitionTime", Some(time)),
-            condition => ("lastUpdateTime", condition.last_update_time.as_ref()),
+        let condition = &shown.conditions[place];
+        let (name, text) = match &condition.last_transition_time {
+            Some(time) => ("lastTransitionTime", Some(time)),
+            None => ("lastUpdateTime", condition.last_update_time.as_ref()),
         };
-        let field = format!("{at}[{place}].{name}");
-        self.time(object, &field, text.map(String::as_str))
-            .map(Some)
+        let field = format!("{}[{place}].{name}", shown.field);
+        let at = self.time(object, &field, text.map(String::as_str))?;
+        Ok(Some(ShownSince { at }))
+    }
+
+    /// Takes in the time of an object by which the rollout had begun.
+    fn began_by(&mut self, time: Option<Nanos>) {
+        self.released = match (self.released, time) {
+            (Some(known), Some(time)) => Some(known.min(time)),
+            (known, time) => known.or(time),
+        };
     }
 
     /// Remembers an object that must list the targets of the rollout, if it has none.
-    fn expect_targets(
-        &mut self,
-        object: &ExportObject<'_>,
-        count: usize,
-        (field, help): (&str, &str),
-    ) {
+    fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, field: &str, help: &str) {
         if count == 0 && self.empty.is_none() {
             let message = format!("`{field}` must list what is rolled out, and is empty");
             self.empty = Some(object.problem(field, message).with_help(help.to_owned()));
@@ -254,19 +303,16 @@ impl ShownRollout {
         Ok(())
     }
 
+    /// The state of a cluster, which is the target.
     fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
         let Some(name) = label.cloned() else {
-            let (message, help) = (
-                "the label `fleet.cattle.io/cluster` is missing",
-                "export it with its labels: ",
-            );
             return Err(refused(
                 object,
                 "metadata.labels",
-                message,
-                &format!("{help}`{COMMAND}`"),
+                "the label `fleet.cattle.io/cluster` is missing",
+                &format!("export it with its labels: `{COMMAND}`"),
             ));
         };
         if let Some(bundle) = read.metadata.labels.get("fleet.cattle.io/bundle-name") {
@@ -275,29 +321,14 @@ impl ShownRollout {
             }
             self.bundles.insert(bundle.clone());
         }
-        let ShownSpec {
-            deployment,
-            staged,
-            paused: OrDefault(is_paused),
-            ..
-        } = read.spec.0;
-        let status = read.status;
-        let ready = self.since(
-            object,
-            ("status.conditions", &status.conditions),
-            ("Ready", "True"),
-        )?;
-        let is_applied = status.applied.is_some() && status.applied == deployment;
-        let state = if deployment.is_none() || (staged.is_some() && staged != deployment) {
-            SeenState::Waiting
-        } else if is_applied && status.ready {
-            SeenState::Ready
-        } else if status.display.state == "ErrApplied" {
-            SeenState::Failed
+        let since = self.since(object, ShownConditions::of(&read), "Ready", "True")?;
+        let state = state_of_deployment(&read);
+        let ready = if state == SeenState::Ready {
+            ShownSince::time(since)
         } else {
-            SeenState::Updating
+            None
         };
-        let ready = ready.flatten().filter(|_| state == SeenState::Ready);
+        let is_paused = *read.spec.paused;
         self.targets.push(ShownTarget {
             name,
             state,
@@ -308,35 +339,37 @@ impl ShownRollout {
         Ok(())
     }
 
+    /// The rows of an ApplicationSet, one for each Application.
     fn application_set(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let help = "export an ApplicationSet whose strategy is `RollingSync`, once its controller has seen the release";
         self.expect_targets(
             object,
             read.status.application_status.len(),
-            ("status.applicationStatus", help),
+            "status.applicationStatus",
+            help,
         );
-        for (at, row) in read.status.0.application_status.0.into_iter().enumerate() {
+        for (at, row) in read.status.application_status.iter().enumerate() {
             let field = format!("status.applicationStatus[{at}]");
-            let since = self.time(
-                object,
-                &format!("{field}.lastTransitionTime"),
-                row.last_transition_time.as_deref(),
-            );
-            let since = since?;
+            let field_of_time = format!("{field}.lastTransitionTime");
+            let since = self.time(object, &field_of_time, row.last_transition_time.as_deref())?;
             let mut target = ShownTarget {
-                name: row.application,
+                name: row.application.clone(),
                 ..ShownTarget::default()
             };
             match row.status.as_str() {
                 "Waiting" => {
                     target.state = SeenState::Waiting;
-                    self.released = self.released.into_iter().chain(since).min();
+                    self.began_by(since);
                 }
                 "Pending" | "Progressing" => {
-                    (target.state, target.told) = (SeenState::Updating, since);
+                    target.state = SeenState::Updating;
+                    target.instructed = since;
                 }
-                "Healthy" => (target.state, target.ready) = (SeenState::Ready, since),
+                "Healthy" => {
+                    target.state = SeenState::Ready;
+                    target.ready = since;
+                }
                 other => {
                     let help = "a row is `Waiting`, `Pending`, `Progressing` or `Healthy`";
                     let message = format!("unknown status `{other}`");
@@ -348,6 +381,7 @@ impl ShownRollout {
         Ok(())
     }
 
+    /// The clusters of all stages of an update run.
     fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         self.run_goes_on(object, &read)?;
@@ -363,60 +397,65 @@ impl ShownRollout {
             .map(|stage| stage.clusters.len())
             .sum();
         let help = "export the update run again when it is initialized";
-        self.expect_targets(object, clusters, ("status.stagesStatus", help));
-        for (nth, stage) in read.status.0.stages_status.0.into_iter().enumerate() {
-            for (at, cluster) in stage.clusters.0.into_iter().enumerate() {
+        self.expect_targets(object, clusters, "status.stagesStatus", help);
+        for (nth, stage) in read.status.stages_status.iter().enumerate() {
+            for (at, cluster) in stage.clusters.iter().enumerate() {
                 let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");
-                let conditions = (field.as_str(), cluster.conditions.as_slice());
-                let told = self.since(object, conditions, ("Started", "True"))?;
-                let done = self.since(object, conditions, ("Succeeded", "True"))?;
-                let failed = self.since(object, conditions, ("Succeeded", "False"))?;
-                let state = match (told, done, failed) {
-                    (_, Some(_), _) => SeenState::Ready,
-                    (_, _, Some(_)) => SeenState::Failed,
-                    (Some(_), ..) => SeenState::Updating,
-                    _ => SeenState::Waiting,
-                };
-                let (told, ready) = (told.flatten(), done.flatten());
-                let name = cluster.cluster_name;
-                self.targets.push(ShownTarget {
-                    name,
-                    state,
-                    told,
-                    ready,
-                    ..ShownTarget::default()
-                });
+                let target = self.cluster_of_stage(object, &field, cluster)?;
+                self.targets.push(target);
             }
         }
         Ok(())
     }
 
+    /// A cluster of an update run's stage. `field`: the path of its conditions.
+    fn cluster_of_stage(
+        &mut self,
+        object: &ExportObject<'_>,
+        field: &str,
+        cluster: &StageCluster,
+    ) -> OrProblems<ShownTarget> {
+        let conditions = ShownConditions {
+            field,
+            conditions: &cluster.conditions,
+        };
+        let started = self.since(object, conditions, "Started", "True")?;
+        let succeeded = self.since(object, conditions, "Succeeded", "True")?;
+        let failed = self.since(object, conditions, "Succeeded", "False")?;
+        let state = if succeeded.is_some() {
+            SeenState::Ready
+        } else if failed.is_some() {
+            SeenState::Failed
+        } else if started.is_some() {
+            SeenState::Updating
+        } else {
+            SeenState::Waiting
+        };
+        Ok(ShownTarget {
+            name: cluster.cluster_name.clone(),
+            state,
+            instructed: ShownSince::time(started),
+            ready: ShownSince::time(succeeded),
+            ..ShownTarget::default()
+        })
+    }
+
     /// Refuses an update run that has failed, which is final, or whose state is not `Run`.
     fn run_goes_on(&mut self, object: &ExportObject<'_>, run: &ShownObject) -> OrProblems<()> {
-        let final_at = |kind: &str, status: &str| {
-            let is_it =
-                |condition: &ShownCondition| condition.kind == kind && condition.status == status;
-            let place = run.status.conditions.iter().position(is_it)?;
-            let reason = run.status.conditions[place]
-                .reason
-                .as_deref()
-                .unwrap_or("no reason");
-            let message = format!("the update run is over: {kind} is {status} ({reason})");
-            Some((format!("status.conditions[{place}].status"), message))
-        };
         let another = "create another update run, and export that";
-        if let Some((field, message)) =
-            final_at("Succeeded", "False").or_else(|| final_at("Initialized", "False"))
-        {
-            return Err(refused(object, &field, &message, another));
+        let failed = final_condition(run, "Succeeded", "False");
+        let failed = failed.or_else(|| final_condition(run, "Initialized", "False"));
+        if let Some(condition) = failed {
+            return Err(refused(
+                object,
+                &condition.field,
+                &condition.message,
+                another,
+            ));
         }
-        self.over = final_at("Succeeded", "True").map(|(field, message)| {
-            object
-                .problem(
-                    &field,
-                    format!("{message}, but not all of its clusters are ready"),
-                )
-                .with_help(another)
+        self.over = final_condition(run, "Succeeded", "True").map(|condition| {
+            let message = condition.message + ", but not all of its clusters are ready";
+            object.problem(&condition.field, message).with_help(another)
         });
         let state = run.spec.state.as_deref().unwrap_or("Run");
         if state == "Run" || self.over.is_some() {
@@ -432,25 +471,26 @@ impl ShownRollout {
         ))
     }
 
+    /// The binding of a cluster, which is the target.
     fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
-        let conditions = ("status.conditions", read.status.conditions.as_slice());
-        let waits = self.since(object, conditions, ("RolloutStarted", "False"))?;
-        let told = self.since(object, conditions, ("RolloutStarted", "True"))?;
-        let ready = self.since(object, conditions, ("Available", "True"))?;
-        let state = match (told, ready) {
-            (None, _) => SeenState::Waiting,
-            (_, Some(_)) => SeenState::Ready,
-            _ => SeenState::Updating,
+        let conditions = ShownConditions::of(&read);
+        let waits = self.since(object, conditions, "RolloutStarted", "False")?;
+        let started = self.since(object, conditions, "RolloutStarted", "True")?;
+        let available = self.since(object, conditions, "Available", "True")?;
+        let state = if started.is_none() {
+            SeenState::Waiting
+        } else if available.is_some() {
+            SeenState::Ready
+        } else {
+            SeenState::Updating
         };
-        self.released = self.released.into_iter().chain(waits.flatten()).min();
-        let (told, ready) = (told.flatten(), ready.flatten());
-        let name = read.spec.0.target_cluster;
+        self.began_by(ShownSince::time(waits));
         self.targets.push(ShownTarget {
-            name,
+            name: read.spec.target_cluster.clone(),
             state,
-            told,
-            ready,
+            instructed: ShownSince::time(started),
+            ready: ShownSince::time(available),
             ..ShownTarget::default()
         });
         Ok(())
@@ -462,8 +502,9 @@ impl ShownRollout {
         let DeploymentStatus {
             value,
             reason,
-            canary: OrDefault(ShownCanary { steps }),
-        } = read.status.0;
+            canary,
+        } = &*read.status;
+        let steps = &canary.steps;
         // A canary that goes on after its last pause stays at its last step.
         let is_last = reason == "DEPLOYING" && steps.current == steps.total;
         self.acts = if is_last {
@@ -500,7 +541,7 @@ impl ShownRollout {
         self.is_numbered = true;
         let help =
             "export the stats of the new process, which `new_processes` of the deployment names";
-        self.expect_targets(object, stats.resources.len(), ("resources", help));
+        self.expect_targets(object, stats.resources.len(), "resources", help);
         for instance in stats.resources {
             let is_ready = instance.state == "RUNNING" && instance.routable != Some(false);
             self.targets.push(ShownTarget {
@@ -516,6 +557,42 @@ impl ShownRollout {
         }
         Ok(())
     }
+}
+
+/// How far the update of a BundleDeployment is.
+fn state_of_deployment(read: &ShownObject) -> SeenState {
+    let ShownSpec {
+        deployment, staged, ..
+    } = &*read.spec;
+    let status = &read.status;
+    let is_applied = status.applied.is_some() && status.applied == *deployment;
+    if deployment.is_none() || (staged.is_some() && staged != deployment) {
+        SeenState::Waiting
+    } else if is_applied && status.ready {
+        SeenState::Ready
+    } else if status.display.state == "ErrApplied" {
+        SeenState::Failed
+    } else {
+        SeenState::Updating
+    }
+}
+
+/// A condition after which an update run does not go on.
+struct FinalCondition {
+    /// The path of its status.
+    field: String,
+    message: String,
+}
+
+/// The condition of an update run, if it has this status, after which the run is over.
+fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalCondition> {
+    let place = ShownConditions::of(run).position(kind, status)?;
+    let reason = run.status.conditions[place].reason.as_deref();
+    let reason = reason.unwrap_or("no reason");
+    Some(FinalCondition {
+        field: format!("status.conditions[{place}].status"),
+        message: format!("the update run is over: {kind} is {status} ({reason})"),
+    })
 }
 
 /// An object by which nothing goes on, at one of its fields.
