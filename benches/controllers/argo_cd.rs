@@ -46,12 +46,10 @@ impl SetLoad {
         }
         let mut has_started = false;
         for pass_at in (1..20).map(|pass| at(10 * pass)) {
-            let pass = set.reconcile_changed(
-                pass_at,
-                &view,
-                &TargetSet::all(applications),
-                &mut |_| Some(SimTime::ZERO),
-            );
+            let pass =
+                set.reconcile_changed(pass_at, &view, &TargetSet::all(applications), &mut |_| {
+                    Some(SimTime::ZERO)
+                });
             set.store(&pass, &mut view);
             if has_started && pass.actions.is_empty() && pass.status.barrier.is_none() {
                 break;
@@ -113,9 +111,7 @@ impl Load for SetLoad {
             self.set.reconcile(now, &self.view)
         } else {
             self.set
-                .reconcile_changed(now, &self.view, &self.changed, &mut |_| {
-                    Some(SimTime::ZERO)
-                })
+                .reconcile_changed(now, &self.view, &self.changed, &mut |_| Some(SimTime::ZERO))
         };
         let started = pass.actions.iter().filter_map(|action| match action {
             ApplicationAction::Deploy(target) => Some(*target),

@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use fleetsim::io::{EntryKind, MOST_BYTES, Repository, RevisionEntry};
 
 /// The file of an experiment in a revision, if the text is `REVISION:PATH`. The path is a folder with an
-/// `experiment.yaml`, or the file, relative to the current folder. `None`: it is a path of the file system.
+/// `experiment.yaml`, or the file, relative to the current folder. `None`: it is a path of the file system, where there
+/// is no such revision.
 ///
 /// # Errors
 /// When there is no such revision, or no such path in it.
@@ -17,12 +18,21 @@ pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
         return Ok(None);
     };
     // `C:\rollout` of Windows is a path, and an option is none.
-    if place.exists() || revision.len() < 2 || revision.starts_with('-') {
+    if revision.len() < 2 || revision.starts_with('-') {
         return Ok(None);
     }
     let nothing = format!("there is no file or folder `{}`", place.display());
-    let current = CurrentFolder::find().map_err(|error| format!("{nothing}, and {error}"))?;
+    let current = match CurrentFolder::find() {
+        Ok(current) => current,
+        Err(_) if place.exists() => return Ok(None),
+        Err(error) => return Err(format!("{nothing}, and {error}")),
+    };
+    // A revision comes before a path of the same name, which a change under review could bring along. No revision has
+    // a name like `./main`.
     if !current.repository.has_revision(revision)? {
+        if place.exists() {
+            return Ok(None);
+        }
         let top = current.repository.top().display();
         let fix = "name a branch, a tag or a commit that was fetched";
         return Err(format!(

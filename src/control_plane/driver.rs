@@ -50,6 +50,7 @@ impl<'s> ControlPlane<'s> {
             online: vec![true; clusters],
             record: Record {
                 promoted: vec![None; clusters],
+                ever_promoted: vec![0; clusters],
                 ..Record::default()
             },
             statuses: None,
@@ -102,9 +103,9 @@ impl<'s> ControlPlane<'s> {
         self.record.reported
     }
 
-    /// Promotions of a cluster to another revision than before.
-    pub const fn promotions(&self) -> u64 {
-        self.record.promotions
+    /// First promotions of a cluster to a revision.
+    pub const fn first_promotions(&self) -> u64 {
+        self.record.first_promotions
     }
 
     /// Whether the controller's process has failed.

@@ -26,8 +26,10 @@ pub(super) struct Record {
     pub(super) passes: Vec<PassRow>,
     /// The revision that each cluster was last promoted to.
     pub(super) promoted: Vec<Option<Revision>>,
-    /// Promotions of a cluster to another revision than before.
-    pub(super) promotions: u64,
+    /// The revisions that each cluster was ever promoted to, as bits.
+    pub(super) ever_promoted: Vec<u32>,
+    /// First promotions of a cluster to a revision. Going back and forth between revisions is no progress.
+    pub(super) first_promotions: u64,
     /// Clusters whose state the controller sees differently since the last input.
     pub(super) changed: Vec<ClusterId>,
     /// When it waited for a person, in any order.
@@ -41,6 +43,18 @@ pub(super) struct Record {
     pub(super) failure: Option<ProcessError>,
     /// Its objects may show something else since the last input.
     pub(super) shows: bool,
+}
+
+impl Record {
+    /// A pass promotes a cluster.
+    fn note_promotion(&mut self, cluster: ClusterId, revision: Revision) {
+        let bit = 1 << revision.0.min(u32::BITS - 1);
+        let ever = &mut self.ever_promoted[cluster.index()];
+        if *ever & bit == 0 {
+            *ever |= bit;
+            self.first_promotions += 1;
+        }
+    }
 }
 
 /// The acts of people in a rollout in progress, as far as its export shows them.
@@ -183,7 +197,7 @@ impl Plane<'_> {
     /// A pass decides that a cluster gets a revision, which counts once for each cluster and revision.
     pub fn promote(&mut self, cluster: ClusterId, revision: Revision) {
         let before = self.record.promoted[cluster.index()].replace(revision);
-        self.record.promotions += u64::from(before != Some(revision));
+        self.record.note_promotion(cluster, revision);
         if before != Some(revision)
             && let Some(pass) = self.record.passes.last_mut()
         {

@@ -284,6 +284,17 @@ pub(crate) struct ProcessCondition {
     pub(crate) message: String,
 }
 
+impl ProcessCondition {
+    /// The bytes of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.object.len()
+            + self.condition.len()
+            + self.status.len()
+            + self.reason.len()
+            + self.message.len()
+    }
+}
+
 /// The answer to `hold`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -40,6 +40,11 @@ pub trait Strategy: Any + Debug + Send + Sync {
         1_000.0
     }
 
+    /// Lists of targets, such as partitions or steps, in each of which every target may be.
+    fn lists_of_targets(&self) -> usize {
+        0
+    }
+
     /// The command that every run starts. `None`: runs start no process.
     fn command(&self) -> Option<&ProcessCommand> {
         None

@@ -15,7 +15,7 @@ use crate::control_plane::Change;
 use crate::document::path::Path;
 use crate::products::Strategy;
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
-use crate::units::SimDuration;
+use crate::units::{SimDuration, counted};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
 /// An act of a person in mid-rollout. It has exactly one of the fields from `approve` to `stop`.
@@ -82,6 +82,9 @@ pub(crate) enum PublishedRevision {
     /// That of the release.
     New,
 }
+
+/// Most labels in the changes of all variants. Each takes some 150 bytes.
+const MOST_LABELS: usize = 5_000_000;
 
 const NO_ACT: &str = "a change has one of `approve`, `deselect`, `relabel`, `release` and `stop`";
 
@@ -205,8 +208,23 @@ impl Checker<'_> {
             labels: set,
         }) = &change.relabel
         {
-            for cluster in self.clusters_of(&path.key("relabel").key("clusters"), clusters, world) {
+            let path = path.key("relabel");
+            if *self.changed_labels > MOST_LABELS {
+                // It was reported at an earlier change.
+                return Vec::new();
+            }
+            for cluster in self.clusters_of(&path.key("clusters"), clusters, world) {
                 labels[cluster].extend(set.clone());
+                *self.changed_labels += labels[cluster].len();
+                if *self.changed_labels > MOST_LABELS {
+                    let message = format!(
+                        "changes of labels have more than {} in all: each has all labels of each of its clusters",
+                        counted(MOST_LABELS, "label")
+                    );
+                    let help = "change labels of fewer clusters, or write fewer changes";
+                    self.report(&path, message, help);
+                    return Vec::new();
+                }
                 acts.push(Change::Labels(
                     ClusterId(cluster as u32),
                     labels[cluster].clone(),

@@ -17,6 +17,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) context: Context<'a>,
     /// Inventories by file, so that a sweep does not read them again for every value.
     pub(crate) inventories: &'a mut BTreeMap<String, Arc<Vec<InventoryCluster>>>,
+    /// Labels in the changes of all variants so far.
+    pub(crate) changed_labels: &'a mut usize,
 }
 
 impl<'a> Deref for Checker<'a> {

@@ -446,6 +446,9 @@ impl Checker<'_> {
             read.map_err(|problems| self.problems.extend(problems))
                 .ok()?,
         );
+        if is_table {
+            self.files.copy_whole(name);
+        }
         self.inventories
             .insert(name.to_owned(), Arc::clone(&clusters));
         Some(clusters)

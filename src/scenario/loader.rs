@@ -57,6 +57,8 @@ pub(super) struct Loader {
     files: Files,
     parts: Vec<PartOfFile>,
     inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
+    /// Labels in the changes of all variants so far.
+    changed_labels: usize,
     pub(super) problems: Vec<Problem>,
     /// Constants that have other values than in the file: numbers of factors.
     pub(super) levels: Vec<(usize, Level)>,
@@ -124,7 +126,7 @@ impl Loader {
         let file_ends = source.text.len();
         let source = set::with_arguments(&source, &overrides.set);
         let values = set::values(&source, file_ends)
-            .map_err(|problem| failed(problem.of_argument(file_ends)))?;
+            .map_err(|problem| failed(problem.of_argument(&source, file_ends)))?;
         let mut loader = Self {
             purpose,
             folder,
@@ -137,6 +139,7 @@ impl Loader {
             files,
             parts: Vec::new(),
             inventories: BTreeMap::new(),
+            changed_labels: 0,
             problems: Vec::new(),
             levels: Vec::new(),
             ranges: StatedRanges::new(),
@@ -169,7 +172,7 @@ impl Loader {
             _ => {
                 let problems = std::mem::take(&mut self.problems).into_iter();
                 let problems = problems
-                    .map(|problem| problem.of_argument(self.file_ends))
+                    .map(|problem| problem.of_argument(&self.source, self.file_ends))
                     .collect();
                 Err(LoadError::new(problems, &self.shown))
             }
@@ -482,6 +485,7 @@ impl Loader {
         let mut checker = Checker {
             context,
             inventories: &mut self.inventories,
+            changed_labels: &mut self.changed_labels,
         };
         let result = checks(&mut checker);
         let found = checker.context.problems;

@@ -178,6 +178,7 @@ impl Checker<'_> {
                     return;
                 };
                 series.steps = steps;
+                self.context.files.copy_whole(&series.file);
                 ("series", path.key("file"))
             }
         };

@@ -44,6 +44,9 @@ const SWARM: f64 = 240.0;
 /// Bytes of the links of a node that serves others.
 const PEER: f64 = 700.0;
 
+/// Bytes of a target in a list of a product, such as a partition.
+const LISTED_TARGET: f64 = 20.0;
+
 /// A part of the memory that a simulation takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryPart {
@@ -104,6 +107,14 @@ pub fn memory_of_run(scenario: &Scenario) -> Vec<MemoryPart> {
             bytes: sizes.pulls * (PULL + sizes.layers * PULLED_LAYER + sizes.blobs * NODE_BLOB),
         },
     ];
+    let lists = scenario.strategy.lists_of_targets();
+    parts.push(MemoryPart {
+        bytes: lists as f64 * sizes.clusters * LISTED_TARGET,
+        of: format!(
+            "{lists} partitions or steps of up to {} each",
+            counted(world.clusters.len(), "cluster")
+        ),
+    });
     parts.extend(of_distribution(world, &sizes));
     parts
 }

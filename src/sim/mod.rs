@@ -264,7 +264,7 @@ impl<'s> Sim<'s> {
             return;
         }
         let mark = ProgressMark {
-            promotions: self.control.promotions(),
+            promotions: self.control.first_promotions(),
             done: self.progress.most_done(),
             acts: self.acts,
         };

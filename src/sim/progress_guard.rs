@@ -4,8 +4,8 @@
 //! an object again as soon as it sees its own write, and a container that crashes at its start may be started again
 //! immediately. The clock then stands, or creeps, and no horizon ends the run.
 //!
-//! Progress is what can happen only so often: virtual time that passes, a target that is instructed, more targets that
-//! are done than ever, an act of a person. A run fails when it has had many times as many events as one round of all
+//! Progress is what can happen only so often: virtual time that passes, a target that is instructed for the first time,
+//! more targets that are done than ever, an act of a person. A run fails when it has had many times as many events as one round of all
 //! its targets could need, within a second of virtual time and without any progress. The kinds of the events that follow
 //! are counted for the message.
 //!
@@ -76,7 +76,7 @@ fn advice(zero: &[String]) -> String {
 /// What only grows as a run goes on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ProgressMark {
-    /// Promotions of a target to another revision than before.
+    /// First promotions of a target to a revision.
     pub(super) promotions: u64,
     /// The most targets that were done at a time.
     pub(super) done: usize,

@@ -265,3 +265,39 @@ fn an_experiment_of_a_revision_reads_files_of_that_revision_alone() {
         assert!(!printed.contains("s3cr3t"), "{named}: {printed}");
     }
 }
+
+#[test]
+fn a_folder_with_the_name_of_a_revision_does_not_replace_it() {
+    let Some(home) = Home::new() else { return };
+    let source = home.path("source");
+    // A change under review: a larger image, and a copy of it where the old version is looked for.
+    let larger = MANIFEST.replace("10000000", "900000000");
+    for folder in ["shop", "HEAD:shop"] {
+        fs::create_dir_all(source.join(folder)).expect("made");
+        fs::write(source.join(folder).join("experiment.yaml"), EXPERIMENT).expect("written");
+        fs::write(source.join(folder).join("shop.json"), &larger).expect("written");
+    }
+    let (printed, code) = home.compared(&source, &["HEAD:shop", "shop"]);
+    assert_eq!(code, 0, "{printed}");
+    assert!(
+        printed.contains("10 MB") && printed.contains("900 MB"),
+        "{printed}"
+    );
+    // A path that no revision has is named with `./`.
+    let (printed, _) = home.compared(&source, &["./HEAD:shop", "shop"]);
+    assert!(!printed.contains("10 MB"), "{printed}");
+}
+
+#[test]
+fn an_object_that_is_replaced_is_read_as_it_was_committed() {
+    let Some(home) = Home::new() else { return };
+    let source = home.path("source");
+    let old = git(&source, &["rev-parse", "HEAD:shop/shop.json"]);
+    let larger = MANIFEST.replace("10000000", "900000000");
+    fs::write(source.join("other.json"), larger).expect("written");
+    let new = git(&source, &["hash-object", "-w", "other.json"]);
+    git(&source, &["replace", old.trim(), new.trim()]);
+    let (printed, code) = home.compared(&source, &["HEAD:shop", "../shop"]);
+    assert_eq!(code, 0, "{printed}");
+    assert!(!printed.contains("900 MB"), "{printed}");
+}

@@ -196,7 +196,7 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
         now,
     ];
     let commands = [
-        &["run", "large.yaml", "--out", "a"][..],
+        &["run", "large.yaml", "--out", "new/folder/a"][..],
         &["run", "large.yaml", "--out", "a", "--shard", "1/2"],
         &["run", "uncertain.yaml", "--out", "a"],
         &["plan", "planned.yaml", "--out", "a"],

@@ -222,7 +222,19 @@ fn products_of_limits_have_limits_while_an_experiment_is_read() {
     let layers = format!(
         "images: [{{name: i, manifest: {{layers: [{layers}]}}}}]\n  workloads: [{{kind: Deployment, image: i}}]"
     );
+    let mut relabels = "strategies: {f: {rancherFleet: {}}}\nchanges:\n".to_owned();
+    for at in 0..80 {
+        relabels += &format!(
+            "  - {{after: {at} s, relabel: {{clusters: {{matchLabels: {{a: b}}}}, labels: {{k{at}: v}}}}}}\n"
+        );
+    }
     for (fleet, release, more, part) in [
+        (
+            "{name: 'c-{00001..20000}', labels: {a: b}}".to_owned(),
+            RELEASE,
+            relabels.as_str(),
+            "changes of labels have more than 5,000,000 labels in all",
+        ),
         (
             format!("{MILLION}{others}"),
             RELEASE,
@@ -247,6 +259,18 @@ fn products_of_limits_have_limits_while_an_experiment_is_read() {
         let home = folder_with(&[("bomb.yaml", &bomb(&fleet, release, more))]);
         refused(home.path(), &["check", "bomb.yaml"], &[part]);
     }
+}
+
+#[test]
+fn partitions_and_steps_that_all_take_every_cluster_count_as_memory() {
+    let partitions: String = (0..5_000)
+        .map(|at| format!("{{name: p{at}, clusterSelector: {{}}}}, "))
+        .collect();
+    let strategies = format!("strategies: {{f: {{rancherFleet: {{partitions: [{partitions}]}}}}}}");
+    let fleet = "{name: 'c-{000001..100000}'}";
+    let home = folder_with(&[("bomb.yaml", &bomb(fleet, RELEASE, &strategies))]);
+    let part = "5000 partitions or steps of up to 100,000 clusters each";
+    refused(home.path(), &["run", "bomb.yaml"], &[part]);
 }
 
 #[test]

@@ -87,6 +87,10 @@ impl ArgoCdStrategy {
 }
 
 impl Strategy for ArgoCdStrategy {
+    fn lists_of_targets(&self) -> usize {
+        self.spec.steps().ok().flatten().map_or(0, <[_]>::len)
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::application_set(self, &fleet.world.clusters)
     }

@@ -68,7 +68,8 @@ impl<'r> ExternalController<'r> {
                 Revision(instruction.revision),
             );
         }
-        self.session.asked(&decided.approvals, &[], now.as_nanos());
+        self.session
+            .asked(&decided.approvals, &[], now.as_nanos())?;
         if let Some(given) = self.session.approvals.next() {
             self.runtime.step(SimTime::from_nanos(given), (), plane);
         }

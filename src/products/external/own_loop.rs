@@ -110,7 +110,7 @@ impl<'r> OwnLoopController<'r> {
         if now < until {
             self.session.moves_on(now, !news.is_empty())?;
         }
-        self.session.asked(&approvals, &conditions, now);
+        self.session.asked(&approvals, &conditions, now)?;
         self.conditions.extend(conditions);
         self.session.instructed(&deploy)?;
         self.count(passes, !deploy.is_empty());

@@ -20,7 +20,7 @@ use crate::process::protocol::{
 use crate::process::{ChildProcess, ProcessError};
 use crate::products::{FleetGroup, Run};
 use crate::rollout::{Hold, Revision};
-use crate::units::{SimDuration, SimTime};
+use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::{
     ClusterId, ClusterSpec, DurationModel, NEW, OLD, ReleaseKind, Report, WorldSpec,
 };
@@ -30,6 +30,9 @@ const PROTOCOL: u32 = 1;
 
 /// Answers without news in a row, beside one for each target, that may take less than [`LEAST_PROGRESS`].
 const MOST_ANSWERS: u32 = 10_000;
+
+/// Most bytes of conditions in a run.
+const MOST_SHOWN: usize = 256_000_000;
 
 /// Further answers for each target of a process that says what it sees: the target is ready, or not any more.
 const ANSWERS_OF_A_SEEN_TARGET: u32 = 2;
@@ -171,6 +174,8 @@ pub(super) struct Session<'r> {
     pub(super) sees: bool,
     /// Answers in a row without news, and the virtual time of the first.
     answers: (u32, u64),
+    /// Bytes of all conditions so far.
+    shown_bytes: usize,
 }
 
 impl<'r> Session<'r> {
@@ -191,6 +196,7 @@ impl<'r> Session<'r> {
             lookahead: 0,
             sees: false,
             answers: (0, 0),
+            shown_bytes: 0,
         };
         let hello = Hello {
             protocol: PROTOCOL,
@@ -413,18 +419,32 @@ impl<'r> Session<'r> {
     }
 
     /// The process asks for approvals at `now`, or its conditions show that it did.
+    /// Notes approvals that the process asks for, and what its objects show.
+    ///
+    /// # Errors
+    /// When what they show is more than a run may keep.
     pub(super) fn asked(
         &mut self,
         approvals: &[Approval],
         conditions: &[ProcessCondition],
         now: u64,
-    ) {
+    ) -> Result<(), ProcessFailed> {
+        for condition in conditions {
+            self.shown_bytes += condition.bytes();
+        }
+        if self.shown_bytes > MOST_SHOWN {
+            return Err(self.give_up(format!(
+                "`conditions` of a run may have {} in all; send only what changes",
+                Bytes::new(MOST_SHOWN as u64)
+            )));
+        }
         approvals
             .iter()
             .for_each(|approval| self.approvals.ask(approval, now));
         conditions
             .iter()
             .for_each(|condition| self.approvals.notice(condition));
+        Ok(())
     }
 
     /// Approvals that people give by `now` become news for the process. Returns whether there are any.

@@ -43,6 +43,10 @@ pub struct RancherFleetStrategy {
 }
 
 impl Strategy for RancherFleetStrategy {
+    fn lists_of_targets(&self) -> usize {
+        self.strategy.partitions.as_ref().map_or(0, Vec::len)
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::explain(self, &clusters(fleet))
     }

@@ -26,6 +26,33 @@ pub struct StagedFolder {
     _lock: LockedFile,
     /// Locked while this process simulates what it will publish.
     study_lock: Option<LockedFile>,
+    /// Last, when what was in them is gone.
+    _parents: NewFolders,
+}
+
+/// Folders that were made for something in them. Those that are empty in the end are removed.
+#[derive(Debug)]
+struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    /// Makes a folder and those above it that are missing.
+    fn make(folder: &Path) -> std::io::Result<Self> {
+        let missing = folder
+            .ancestors()
+            .filter(|above| !above.as_os_str().is_empty() && !above.exists());
+        let made = Self(missing.map(Path::to_owned).collect());
+        fs::create_dir_all(folder)?;
+        Ok(made)
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // A folder with something in it stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 /// An empty file that one process holds locked. The operating system releases it with the process.
@@ -74,7 +101,8 @@ impl StagedFolder {
         };
         let name = target.file_name().ok_or_else(unnamed)?.to_owned();
         let parent = target.parent().map(Path::to_owned).unwrap_or_default();
-        fs::create_dir_all(&parent).map_err(ResultsError::io("create the folder", &parent))?;
+        let parents =
+            NewFolders::make(&parent).map_err(ResultsError::io("create the folder", &parent))?;
         restore(&target)?;
         check(&target)?;
         remove_abandoned(&parent, &name);
@@ -85,6 +113,7 @@ impl StagedFolder {
             folder,
             _lock: lock,
             study_lock: None,
+            _parents: parents,
         })
     }
 

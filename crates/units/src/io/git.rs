@@ -22,6 +22,14 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest time that git may take to look something up.
+const LONGEST_ANSWER: Duration = Duration::from_secs(20);
+
+/// Time between two looks at whether git has ended.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// Settings that take the place of a repository's own. An empty value means none.
 const SETTINGS: [&str; 9] = [
@@ -38,11 +46,12 @@ const SETTINGS: [&str; 9] = [
 ];
 
 /// Variables that git and all that it starts get.
-const ENVIRONMENT: [(&str, &str); 6] = [
+const ENVIRONMENT: [(&str, &str); 7] = [
     // The name of a protocol that does not exist: no other is allowed.
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_ATTR_NOSYSTEM", "1"),
     ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("LC_ALL", "C"),
@@ -204,10 +213,25 @@ impl Repository {
         }
     }
 
+    /// Runs a command of little output, for a limited time: a file of the repository may be a pipe that nobody fills.
     fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
-        self.command(arguments)
-            .output()
-            .map_err(|error| not_started(&error))
+        let mut git = self
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| not_started(&error))?;
+        let begun = Instant::now();
+        while git.try_wait().map_err(|error| error.to_string())?.is_none() {
+            if begun.elapsed() > LONGEST_ANSWER {
+                // It may have ended just now.
+                let _ = git.kill();
+                let _ = git.wait();
+                return Err(format!("git gave no answer within {LONGEST_ANSWER:?}"));
+            }
+            thread::sleep(GLANCE);
+        }
+        git.wait_with_output().map_err(|error| error.to_string())
     }
 
     fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {

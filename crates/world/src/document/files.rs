@@ -22,7 +22,7 @@ pub struct InputFile {
     pub sha256: String,
     /// Its bytes.
     pub bytes: Arc<Vec<u8>>,
-    /// Whether all of it is copied into results: the experiment itself, and what it hands to a process.
+    /// Whether all of it is copied into results: the experiment itself, tables, and what it hands to a process.
     is_whole: bool,
     /// Where it is on this machine. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
@@ -51,10 +51,12 @@ impl InputFile {
     /// The bytes that are copied into results, and the names of fields that are left out because they decide nothing.
     #[must_use]
     pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
-        match text_of(&self.bytes)
-            .filter(|_| !self.is_whole)
-            .and_then(|text| kept(&self.path, text))
-        {
+        let part = if self.is_whole {
+            None
+        } else {
+            kept(&self.path, text_of(&self.bytes).unwrap_or_default())
+        };
+        match part {
             Some((text, left_out)) => (Arc::new(text.into_bytes()), left_out),
             None => (Arc::clone(&self.bytes), Vec::new()),
         }

@@ -2,8 +2,9 @@
 //!
 //! Files of products hold passwords and tokens: Helm values, addresses with credentials, annotations. Results are
 //! shared, so a copy has the fields that this program reads, of all products, and no others. That a bundle has Helm
-//! values decides how many requests Fleet's agent makes, so of these the fact is kept. Left out: comments, which stay
-//! where nothing else is left out, and labels, which select clusters.
+//! values decides how many requests Fleet's agent makes, so of these the fact is kept. Comments stay
+//! where nothing else is left out, and labels do, which select clusters. Tables are copied as a whole by those who read
+//! them; this program gives them no name that a stranger could choose for another file.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -42,35 +43,93 @@ static FIELDS: LazyLock<BTreeMap<&str, KeptPart>> = LazyLock::new(|| {
 /// Fields of `helm` in a fleet.yaml, of which it counts whether they are empty.
 const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
 
-/// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. `None`: it is no
-/// such file, or nothing is left out.
+/// The name of what is left out of a file that is no map and no list of maps.
+const ALL: &str = "the whole file";
+
+/// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. Of a file that has no
+/// fields, nothing is kept: it may be a link to a key. `None`: nothing is left out.
 pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
-    let is_json = text.trim_start().starts_with(['{', '[']);
-    let mut value = match serde_json::from_str(text) {
-        Ok(value) => value,
-        Err(_)
-            if [".yaml", ".yml", ".json"]
-                .iter()
-                .any(|ending| name.ends_with(ending)) =>
-        {
-            tree::parse(&Arc::new(Source::new(name, text)))
-                .ok()?
-                .to_json()
-        }
-        Err(_) => return None,
+    let Some(mut documents) = parsed(name, text) else {
+        return Some((String::new(), vec![ALL.to_owned()]));
     };
     let mut left_out = Vec::new();
-    keep(&mut value, "", &mut left_out);
+    for document in &mut documents {
+        keep_document(document, &mut left_out);
+    }
     left_out.sort_unstable();
     left_out.dedup();
-    let text = || {
-        if is_json {
-            format!("{value:#}\n")
-        } else {
-            to_yaml(&value)
-        }
+    if left_out.is_empty() {
+        return None;
+    }
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let texts: Vec<String> = documents
+        .iter()
+        .map(|value| written(value, is_json))
+        .collect();
+    Some((texts.join("---\n"), left_out))
+}
+
+/// The documents of a YAML or JSON file. `None`: it is no such file.
+fn parsed(name: &str, text: &str) -> Option<Vec<Value>> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Some(vec![value]);
+    }
+    let as_yaml = |text: &str| {
+        let tree = tree::parse(&Arc::new(Source::new(name, text)));
+        tree.ok().map(|tree| tree.to_json())
     };
-    (!left_out.is_empty()).then(|| (text(), left_out))
+    if let Some(value) = as_yaml(text) {
+        return Some(vec![value]);
+    }
+    split(text)
+        .iter()
+        .map(|document| as_yaml(document))
+        .collect()
+}
+
+/// The documents of a file with several.
+fn split(text: &str) -> Vec<String> {
+    let mut documents = vec![String::new()];
+    for line in text.lines() {
+        if matches!(line.trim_end(), "---" | "...") {
+            documents.push(String::new());
+        } else {
+            let document = documents.last_mut().expect("one from the start");
+            document.push_str(line.strip_prefix("--- ").unwrap_or(line));
+            document.push('\n');
+        }
+    }
+    documents.retain(|document| !document.trim().is_empty());
+    documents
+}
+
+fn written(value: &Value, is_json: bool) -> String {
+    match value {
+        Value::Null => String::new(),
+        _ if is_json => format!("{value:#}\n"),
+        _ => to_yaml(value),
+    }
+}
+
+/// Keeps the fields of a document that decide something: of a map, or of the maps in a list.
+fn keep_document(document: &mut Value, left_out: &mut Vec<String>) {
+    match document {
+        Value::Object(_) => keep(document, "", left_out),
+        Value::Array(items) => {
+            let before = items.len();
+            items.retain(Value::is_object);
+            if items.len() < before {
+                left_out.push(ALL.to_owned());
+            }
+            for item in items {
+                keep(item, "", left_out);
+            }
+        }
+        _ => {
+            *document = Value::Null;
+            left_out.push(ALL.to_owned());
+        }
+    }
 }
 
 fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
@@ -152,7 +211,34 @@ mod tests {
             None,
             "comments stay"
         );
-        assert_eq!(kept("clusters.csv", "name,password\n"), None);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_file_without_fields_whatever_its_name() {
+        let key =
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nczNjcjN0\n-----END OPENSSH PRIVATE KEY-----\n";
+        let secrets = [
+            ("link-id_rsa", key),
+            ("key.yaml", key),
+            ("keys.csv", key),
+            (".env", "TOKEN=s3cr3t\n"),
+            (".netrc", "machine x login y password s3cr3t\n"),
+            ("x.json", "[\"s3cr3t\"]"),
+            ("x.yaml", "- s3cr3t\n- {name: a}\n"),
+            ("x.yaml", "# s3cr3t\n"),
+            ("x.yaml", "a: [s3cr3t\n"),
+            (
+                "x.yaml",
+                "name: a\npassword: s3cr3t\n---\nname: b\ntoken: s3cr3t\n",
+            ),
+        ];
+        for (name, text) in secrets {
+            let (copy, left_out) = kept(name, text).expect("something is left out");
+            assert!(!copy.contains("s3cr3t") && !copy.contains("czNj"), "{copy}");
+            assert!(!left_out.is_empty(), "{name}");
+        }
+        let (copy, _) = kept("x.yaml", secrets[9].1).expect("two documents");
+        assert_eq!(copy, "name: a\n---\nname: b\n");
     }
 
     #[test]

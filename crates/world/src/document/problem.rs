@@ -248,9 +248,12 @@ impl Problem {
         self
     }
 
-    /// The same problem, of the argument `--set` if its place is behind the end of the file in its source.
-    pub fn of_argument(mut self, file_ends: usize) -> Self {
-        if let Some(place) = self.place.take_if(|place| place.span.start > file_ends) {
+    /// The same problem, of the argument `--set` if its place is behind the end of the file in `source`, which has the
+    /// arguments there.
+    pub fn of_argument(mut self, source: &Source, file_ends: usize) -> Self {
+        let is_argument =
+            |place: &mut Place| place.source.name == source.name && place.span.start > file_ends;
+        if let Some(place) = self.place.take_if(is_argument) {
             let line = place.source.line_at(place.span.start);
             let source = Source::new("--set", &place.source.text[line.clone()]);
             let span = place.span.start - line.start

@@ -23,9 +23,11 @@ impl<T: Quantity> Distribution<T> {
         let Self::Unread(values) = self else {
             return Some(self);
         };
-        let source = context.file(&values.path, &path.key("file"))?;
+        let file = values.path.clone();
+        let source = context.file(&file, &path.key("file"))?;
         match read_column::<T>(&source, values.column.as_deref()) {
             Ok(ReadColumn { mut values, .. }) => {
+                context.files.copy_whole(&file);
                 values.sort_by(|a, b| a.to_number().total_cmp(&b.to_number()));
                 Some(Self::Empirical(values.into()))
             }
