@@ -31,7 +31,6 @@ use crate::sim::{RolloutSoFar, SeenState, SeenTarget};
 use crate::stats::{CensoredFit, prediction_interval, quantile_of_sorted, sorted};
 use crate::study::StudyError;
 use crate::units::{SimDuration, SimTime};
-use crate::world::ClusterSpec;
 use draws::{DrawEnd, DrawnRollout, PaceDraw};
 use status::{ShownRollout, ShownTarget};
 
@@ -158,12 +157,10 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The fleet's clusters, which are the targets.
-    fn clusters(&self) -> &'s [ClusterSpec] {
-        &self.varied.base().variants[self.variant]
-            .scenario
-            .world
-            .clusters
+    /// The name of a target, which is a cluster of the fleet.
+    fn name(&self, target: usize) -> &str {
+        let scenario = &self.varied.base().variants[self.variant].scenario;
+        &scenario.world.clusters[target].name
     }
 
     /// Simulates, on the current rayon pool. `run_done` is called after each run, from any thread.
@@ -341,7 +338,7 @@ impl<'s> Forecaster<'s> {
         }
         ForecastNext {
             stage,
-            first: self.clusters()[first.target].name.clone(),
+            first: self.name(first.target).to_owned(),
             begins: self.span(&times),
         }
     }
@@ -361,7 +358,7 @@ impl<'s> Forecaster<'s> {
             let longer_than = 1.0 - fit.longer(update.for_s);
             if !update.is_over && longer_than > 0.9 {
                 slow.push(SlowTarget {
-                    name: self.clusters()[update.target].name.clone(),
+                    name: self.name(update.target).to_owned(),
                     for_s: update.for_s,
                     longer_than,
                 });

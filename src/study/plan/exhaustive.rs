@@ -1,5 +1,6 @@
-//! The choice from all replicates of all candidates by a simple rule: the best candidate that meets all limits. It shows
-//! whether the search found the same with fewer runs.
+//! The choice from all replicates of all candidates by a simple rule: the best candidate that meets all limits.
+//!
+//! It shows whether the search found the same with fewer runs.
 
 use super::{PlannedExperiment, StrategyRace};
 use crate::results::{ExhaustiveSearch, PlanRecord, RunRow, StrategyAnswer};
