@@ -5,7 +5,7 @@
 //! cluster generator selects, with the template's name and labels. Applications of one cluster share its link.
 //! Credentials of cluster Secrets are never copied.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use itertools::Itertools;
 use serde::Deserialize;
@@ -72,7 +72,11 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         .as_ref()
         .map(|path| clusters(path, texts, &mut read, &mut notes))
         .transpose()?;
-    let (origin, targets, failing) = match (&sources.applications, known) {
+    let GeneratedFleet {
+        origin,
+        targets,
+        failing,
+    } = match (&sources.applications, known) {
         (Some(path), known) => {
             let source = texts.read(path, APPLICATIONS.command)?;
             let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
@@ -82,26 +86,27 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
                 counted(found.found.len(), "application")
             ));
             notes.extend(found.note_on_others(&source.name));
-            let owner = facts.as_ref().map(|set| (set.namespace(), set.name()));
             let choice = ApplicationChoice {
                 namespace: sources.namespace.as_deref(),
-                owner,
+                owner: facts.as_ref().map(|set| (set.namespace(), set.name())),
                 file: &source.name,
+                known: known.as_ref(),
             };
-            let (targets, failing) = choice.targets(&found.found, known.as_ref(), &mut notes)?;
-            (source.name.clone(), targets, failing)
+            choice.fleet(&found.found, &mut notes)?
         }
         (None, Some(known)) => {
             let generated = generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?;
-            let failing = generated
-                .iter()
-                .filter(|(cluster, _)| cluster.has_failed)
-                .count();
-            (
-                known.file.clone(),
-                generated.into_iter().map(|(_, target)| target).collect(),
+            let mut failing = 0;
+            let mut targets = Vec::new();
+            for (cluster, target) in generated {
+                failing += usize::from(cluster.has_failed);
+                targets.push(target);
+            }
+            GeneratedFleet {
+                origin: known.file.clone(),
+                targets,
                 failing,
-            )
+            }
         }
         (None, None) => return Err(Vec::new()),
     };
@@ -113,23 +118,23 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
                 .to_owned(),
         );
     }
-    let regions: Vec<String> = targets
-        .iter()
-        .filter_map(|target| target.region.clone())
-        .sorted()
-        .dedup()
-        .collect();
+    let mut regions = BTreeSet::new();
+    for target in &targets {
+        regions.extend(target.region.clone());
+    }
+    let regions: Vec<String> = regions.into_iter().collect();
     if !regions.is_empty() {
         notes.push(format!(
             "{} of several applications: the applications of one share its link",
             counted(regions.len(), "cluster")
         ));
     }
-    let offline = (failing > 0).then(|| {
+    let mut offline = None;
+    if failing > 0 {
         let are =
             "applications are Degraded or Unknown, or in a cluster whose connection has failed";
-        Guess::offline(failing, targets.len(), are, &mut notes)
-    });
+        offline = Some(Guess::offline(failing, targets.len(), are, &mut notes));
+    }
     Ok(ImportedFleet {
         offline,
         in_words: counted(targets.len(), "application"),
@@ -143,6 +148,16 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
+/// The targets of an import, before the strategy.
+struct GeneratedFleet {
+    /// The file that they are from.
+    origin: String,
+    targets: Vec<FleetTarget>,
+    /// Number of targets that fail now.
+    failing: usize,
+}
+
+/// The draft of the strategy, from the ApplicationSet if there is one.
 fn draft(set: Option<FoundStrategy>) -> StrategyDraft {
     let file = set.map(super::application_set::with_kind);
     StrategyDraft {
@@ -156,77 +171,82 @@ struct ApplicationChoice<'c> {
     namespace: Option<&'c str>,
     /// Namespace and name of the ApplicationSet.
     owner: Option<(&'c str, &'c str)>,
+    /// The file with the applications.
     file: &'c str,
+    /// The clusters, if they were exported too.
+    known: Option<&'c ArgoClusterFacts>,
 }
 
 impl ApplicationChoice<'_> {
-    /// A target for each application, and the number of those that fail.
-    fn targets(
+    /// A target for each application.
+    fn fleet(
         &self,
         found: &[ReadObject<'_, ApplicationObject>],
-        known: Option<&ArgoClusterFacts>,
         notes: &mut Vec<String>,
-    ) -> OrProblems<(Vec<FleetTarget>, usize)> {
-        let no_names = BTreeMap::new();
-        let names = known.map_or(&no_names, |known| &known.names);
+    ) -> OrProblems<GeneratedFleet> {
         check_objects(found)?;
         let all: Vec<&ApplicationObject> = found.iter().map(|read| &read.value).collect();
-        let in_space: Vec<&ApplicationObject> = all
-            .iter()
-            .copied()
-            .filter(|application| {
-                self.namespace
-                    .is_none_or(|space| application.namespace() == space)
-            })
-            .collect();
-        let staying: Vec<&ApplicationObject> = in_space
-            .iter()
-            .copied()
-            .filter(|app| !app.is_leaving())
-            .collect();
+        let mut in_space = all.clone();
+        in_space.retain(|application| self.is_in_namespace(application));
+        let mut staying = in_space.clone();
+        staying.retain(|application| !application.is_leaving());
         let owned = self.owned(&staying)?;
-        notes.extend(left_out(
-            all.len() - in_space.len(),
-            "application",
-            "of other namespaces",
-        ));
-        notes.extend(left_out(
-            in_space.len() - staying.len(),
-            "application",
-            "being deleted",
-        ));
+        let elsewhere = all.len() - in_space.len();
+        notes.extend(left_out(elsewhere, "application", "of other namespaces"));
+        let deleted = in_space.len() - staying.len();
+        notes.extend(left_out(deleted, "application", "being deleted"));
         notes.extend(left_out(
             staying.len() - owned.len(),
             "application",
             "of other ApplicationSets or of none",
         ));
         if owned.is_empty() {
-            let spaces: Vec<String> = all
-                .iter()
-                .map(|app| app.namespace().to_owned())
-                .sorted()
-                .dedup()
-                .collect();
-            let problem = Problem::of_file(self.file, "no application is left to roll out to");
-            return Err(vec![problem.with_help(format!(
-                "applications are in the namespaces {}",
-                some_of(&spaces)
-            ))]);
+            return Err(self.nothing_left(&all));
         }
-        let per_cluster = owned
-            .iter()
-            .map(|application| destination(application, names))
-            .counts();
-        let is_unique = owned
-            .iter()
-            .map(|application| application.name())
-            .all_unique();
-        let target = |application: &&ApplicationObject| {
-            let cluster = destination(application, names);
-            let is_shared =
-                per_cluster.get(&cluster).is_some_and(|count| *count > 1) && !cluster.is_empty();
+        let failing = owned.iter().filter(|application| self.fails(application));
+        Ok(GeneratedFleet {
+            origin: self.file.to_owned(),
+            failing: failing.count(),
+            targets: self.targets(&owned),
+        })
+    }
+
+    /// Whether an application is in the wanted namespace, if one is wanted.
+    fn is_in_namespace(&self, application: &ApplicationObject) -> bool {
+        match self.namespace {
+            Some(namespace) => application.namespace() == namespace,
+            None => true,
+        }
+    }
+
+    /// The problem of an export without an application to roll out to.
+    fn nothing_left(&self, all: &[&ApplicationObject]) -> Vec<Problem> {
+        let mut namespaces = BTreeSet::new();
+        for application in all {
+            namespaces.insert(application.namespace().to_owned());
+        }
+        let namespaces: Vec<String> = namespaces.into_iter().collect();
+        let problem = Problem::of_file(self.file, "no application is left to roll out to");
+        vec![problem.with_help(format!(
+            "applications are in the namespaces {}",
+            some_of(&namespaces)
+        ))]
+    }
+
+    /// A target for each application. Applications of one cluster share its link.
+    fn targets(&self, applications: &[&ApplicationObject]) -> Vec<FleetTarget> {
+        let mut per_cluster: BTreeMap<String, usize> = BTreeMap::new();
+        for application in applications {
+            *per_cluster.entry(self.cluster_of(application)).or_default() += 1;
+        }
+        let mut names = applications.iter().map(|application| application.name());
+        let is_unique = names.all_unique();
+        let mut targets = Vec::new();
+        for application in applications {
+            let cluster = self.cluster_of(application);
+            let is_shared = per_cluster[&cluster] > 1 && !cluster.is_empty();
             let name = application.name();
-            FleetTarget {
+            targets.push(FleetTarget {
                 name: if is_unique {
                     name.to_owned()
                 } else {
@@ -235,18 +255,29 @@ impl ApplicationChoice<'_> {
                 labels: application.labels(),
                 region: is_shared.then_some(cluster),
                 ..FleetTarget::default()
-            }
-        };
-        let fails = |application: &&&ApplicationObject| {
-            ["Degraded", "Unknown"]
-                .iter()
-                .any(|status| application.status.health.status == *status)
-                || known.is_some_and(|known| known.has_failed(&destination(application, names)))
-        };
-        Ok((
-            owned.iter().map(target).collect(),
-            owned.iter().filter(fails).count(),
-        ))
+            });
+        }
+        targets
+    }
+
+    /// The cluster of an application.
+    fn cluster_of(&self, application: &ApplicationObject) -> String {
+        match self.known {
+            Some(known) => destination(application, &known.names),
+            None => destination(application, &BTreeMap::new()),
+        }
+    }
+
+    /// Whether an application fails, or the connection to its cluster has failed.
+    fn fails(&self, application: &ApplicationObject) -> bool {
+        let health = application.status.health.status.as_str();
+        if ["Degraded", "Unknown"].contains(&health) {
+            return true;
+        }
+        match self.known {
+            Some(known) => known.has_failed(&destination(application, &known.names)),
+            None => false,
+        }
     }
 
     /// The applications of the ApplicationSet. Where no application has an owner, all are taken.
@@ -257,42 +288,41 @@ impl ApplicationChoice<'_> {
         let Some((space, owner)) = self.owner.filter(|(_, owner)| !owner.is_empty()) else {
             return Ok(applications.to_vec());
         };
-        // An owner is in the namespace of what it owns.
-        let is_owned = |application: &&ApplicationObject| {
-            let own = application.namespace();
-            owners(application).contains(&owner)
-                && (own == space || own.is_empty() || space.is_empty())
-        };
-        let owned: Vec<&ApplicationObject> =
-            applications.iter().copied().filter(is_owned).collect();
-        let named = |application: &&ApplicationObject| -> Vec<String> {
-            let name = |owner| in_words(application.namespace(), owner);
-            owners(application).into_iter().map(name).collect()
-        };
-        let others: Vec<String> = applications
-            .iter()
-            .flat_map(named)
-            .sorted()
-            .dedup()
-            .collect();
-        match (owned.is_empty(), others.is_empty()) {
-            (false, _) => Ok(owned),
-            (true, true) => Ok(applications.to_vec()),
-            (true, false) => {
-                let message = format!(
-                    "no application is of the ApplicationSet `{}`",
-                    in_words(space, owner)
-                );
-                let help = format!(
-                    "the applications are of {}; name that one with --strategy",
-                    some_of(&others)
-                );
-                Err(vec![Problem::of_file(self.file, message).with_help(help)])
+        let mut owned = applications.to_vec();
+        owned.retain(|application| is_owned(application, space, owner));
+        if !owned.is_empty() {
+            return Ok(owned);
+        }
+        let mut others = BTreeSet::new();
+        for application in applications {
+            for other in owners(application) {
+                others.insert(in_words(application.namespace(), other));
             }
         }
+        if others.is_empty() {
+            return Ok(applications.to_vec());
+        }
+        let others: Vec<String> = others.into_iter().collect();
+        let message = format!(
+            "no application is of the ApplicationSet `{}`",
+            in_words(space, owner)
+        );
+        let help = format!(
+            "the applications are of {}; name that one with --strategy",
+            some_of(&others)
+        );
+        Err(vec![Problem::of_file(self.file, message).with_help(help)])
     }
 }
 
+/// Whether an application is of an ApplicationSet. An owner is in the namespace of what it owns.
+fn is_owned(application: &ApplicationObject, space: &str, owner: &str) -> bool {
+    let own = application.namespace();
+    let is_same_space = own == space || own.is_empty() || space.is_empty();
+    owners(application).contains(&owner) && is_same_space
+}
+
+/// The names of the ApplicationSets that have generated an application.
 fn owners(application: &ApplicationObject) -> Vec<&str> {
     let references = &application.metadata.owner_references;
     references
@@ -302,6 +332,7 @@ fn owners(application: &ApplicationObject) -> Vec<&str> {
         .collect()
 }
 
+/// The name of an object with its namespace, if it has one.
 fn in_words(space: &str, name: &str) -> String {
     if space.is_empty() {
         name.to_owned()
@@ -334,18 +365,16 @@ fn generated<'k>(
         notes.push(
             "without --applications and --strategy, every cluster has one application with its labels".to_owned(),
         );
-        let target = |cluster: &'k ArgoCluster| {
-            let (name, labels) = (cluster.name.clone(), cluster.labels.clone());
-            (
-                cluster,
-                FleetTarget {
-                    name,
-                    labels,
-                    ..FleetTarget::default()
-                },
-            )
-        };
-        return Ok(known.clusters.iter().map(target).collect());
+        let mut targets = Vec::new();
+        for cluster in &known.clusters {
+            let target = FleetTarget {
+                name: cluster.name.clone(),
+                labels: cluster.labels.clone(),
+                ..FleetTarget::default()
+            };
+            targets.push((cluster, target));
+        }
+        return Ok(targets);
     };
     let targets = facts.generate(set, &known.clusters, notes)?;
     let unselected = known.clusters.len() - targets.len();

@@ -1,6 +1,6 @@
 //! Argo CD's clusters: what `argocd cluster list -o json` prints, or the Secrets that declare them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use super::sources::Texts;
 use super::target::bad_label;
 use crate::document::problem::{OrProblems, Problem};
 use crate::scenario::import::object::{KubeMetadata, OrDefault};
+use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
 
 const SECRETS: &str =
@@ -82,52 +83,55 @@ struct SecretData {
 impl ClusterOrSecret {
     /// Whether it is a Secret of another kind.
     fn is_other_secret(&self) -> bool {
-        self.kind.is_some()
-            && self
-                .metadata
-                .labels
-                .get(SECRET_TYPE)
-                .is_none_or(|kind| kind != "cluster")
+        let kind = self.metadata.labels.get(SECRET_TYPE);
+        self.kind.is_some() && kind.map(String::as_str) != Some("cluster")
     }
 
+    /// The cluster that it declares.
     fn cluster(&self) -> ArgoCluster {
-        let of_secret = |field: fn(&SecretData) -> &Option<String>| {
-            let plain = self
-                .string_data
-                .as_ref()
-                .and_then(|data| field(data).clone());
-            plain.or_else(|| {
-                self.data
-                    .as_ref()
-                    .and_then(|data| field(data).as_deref().and_then(decoded))
-            })
-        };
         let server = self
             .server
             .clone()
-            .or_else(|| of_secret(|data| &data.server))
+            .or_else(|| self.of_secret(|data| &data.server))
             .unwrap_or_default();
-        let own = Some(self.metadata.name.0.clone()).filter(|own| !own.is_empty());
-        let name = self
-            .name
-            .clone()
-            .or_else(|| of_secret(|data| &data.name))
-            .filter(|name| !name.is_empty());
-        let labels = self
-            .labels
-            .clone()
-            .unwrap_or_else(|| self.metadata.labels.0.clone());
-        let name = name.or(own).unwrap_or_else(|| server.clone());
+        let labels = match &self.labels {
+            Some(labels) => labels.clone(),
+            None => (*self.metadata.labels).clone(),
+        };
         let state = self
             .connection_state
             .as_ref()
             .or(self.info.connection_state.as_ref());
         ArgoCluster {
-            name,
+            name: self.cluster_name().unwrap_or_else(|| server.clone()),
             server,
             labels,
             has_failed: state.is_some_and(|state| state.status == "Failed"),
         }
+    }
+
+    /// The name of the cluster, or else that of the Secret. `None`: neither has one.
+    fn cluster_name(&self) -> Option<String> {
+        let named = self
+            .name
+            .clone()
+            .or_else(|| self.of_secret(|data| &data.name));
+        let of_object = (*self.metadata.name).clone();
+        let mut names = [named, Some(of_object)].into_iter().flatten();
+        names.find(|name| !name.is_empty())
+    }
+
+    /// A field of a Secret's data: as plain text, or else in base64.
+    fn of_secret(&self, field: fn(&SecretData) -> &Option<String>) -> Option<String> {
+        if let Some(plain) = self
+            .string_data
+            .as_ref()
+            .and_then(|data| field(data).clone())
+        {
+            return Some(plain);
+        }
+        let encoded = field(self.data.as_ref()?).as_deref()?;
+        decoded(encoded)
     }
 }
 
@@ -156,35 +160,7 @@ pub(super) fn clusters(
             problem.with_help(format!("write the file with `{SECRETS}`")),
         ]);
     }
-    let mut clusters: Vec<ArgoCluster> = Vec::new();
-    let mut problems = Vec::new();
-    let mut seen = BTreeMap::new();
-    for read in declared {
-        let cluster = read.value.cluster();
-        if let Some(bad) = bad_label(&cluster.labels) {
-            problems.push(
-                read.object
-                    .problem("labels", format!("`{bad}` is no label of Kubernetes")),
-            );
-        }
-        if cluster.name.is_empty() {
-            problems.push(
-                read.object
-                    .problem("", "the cluster has neither a name nor a server"),
-            );
-        } else if seen.insert(cluster.name.clone(), ()).is_some() {
-            let message = format!("there are two clusters of the name `{}`", cluster.name);
-            problems.push(
-                read.object
-                    .problem("name", message)
-                    .with_help("export every cluster once"),
-            );
-        }
-        clusters.push(cluster);
-    }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    let clusters = declared_clusters(&declared)?;
     read.push(format!(
         "{}: {}",
         source.name,
@@ -192,10 +168,10 @@ pub(super) fn clusters(
     ));
     notes.extend(left_out(others.len(), "Secret", "without a cluster"));
     notes.extend(found.note_on_others(&source.name));
-    let names = clusters
-        .iter()
-        .map(|cluster| (cluster.server.clone(), cluster.name.clone()))
-        .collect();
+    let mut names = BTreeMap::new();
+    for cluster in &clusters {
+        names.insert(cluster.server.clone(), cluster.name.clone());
+    }
     Ok(ArgoClusterFacts {
         file: source.name.clone(),
         clusters,
@@ -203,15 +179,49 @@ pub(super) fn clusters(
     })
 }
 
+/// The clusters that objects declare.
+///
+/// # Errors
+/// When one has no name, a bad label, or the name of another one.
+fn declared_clusters(
+    declared: &[&ReadObject<'_, ClusterOrSecret>],
+) -> OrProblems<Vec<ArgoCluster>> {
+    let mut clusters = Vec::new();
+    let mut problems = Vec::new();
+    let mut seen = BTreeSet::new();
+    for read in declared {
+        let cluster = read.value.cluster();
+        if let Some(bad) = bad_label(&cluster.labels) {
+            let message = format!("`{bad}` is no label of Kubernetes");
+            problems.push(read.object.problem("labels", message));
+        }
+        if cluster.name.is_empty() {
+            let message = "the cluster has neither a name nor a server";
+            problems.push(read.object.problem("", message));
+        } else if !seen.insert(cluster.name.clone()) {
+            let message = format!("there are two clusters of the name `{}`", cluster.name);
+            let problem = read.object.problem("name", message);
+            problems.push(problem.with_help("export every cluster once"));
+        }
+        clusters.push(cluster);
+    }
+    if problems.is_empty() {
+        Ok(clusters)
+    } else {
+        Err(problems)
+    }
+}
+
 /// The text of a Secret's data, in base64.
 fn decoded(text: &str) -> Option<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();
-    let (mut buffer, mut bits) = (0, 0);
-    for letter in text
-        .bytes()
-        .filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=')
-    {
+    let mut buffer = 0;
+    let mut bits = 0;
+    for letter in text.bytes() {
+        if letter.is_ascii_whitespace() || letter == b'=' {
+            continue;
+        }
         buffer = (buffer << 6) | DIGITS.iter().position(|digit| *digit == letter)?;
         bits += 6;
         if bits >= 8 {

@@ -153,16 +153,11 @@ fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Opt
     let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
     check_objects(&read.found)?;
     let note = read.note_on_others(&source.name);
-    Ok((
-        inventory::of_objects(
-            &read
-                .found
-                .into_iter()
-                .map(|found| found.value)
-                .collect::<Vec<_>>(),
-        ),
-        note,
-    ))
+    let mut objects = Vec::new();
+    for found in read.found {
+        objects.push(found.value);
+    }
+    Ok((inventory::of_objects(&objects), note))
 }
 
 /// Checks the names of objects.
@@ -172,17 +167,13 @@ fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Opt
 pub(super) fn check_objects<Spec, Status>(
     found: &[ReadObject<'_, KubeObject<Spec, Status>>],
 ) -> OrProblems<()> {
-    let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
-        let bad = bad_label(&read.value.metadata.labels)?;
-        Some(read.object.problem(
-            "metadata.labels",
-            format!("`{bad}` is no label of Kubernetes"),
-        ))
-    };
-    let problems: Vec<Problem> = name_problems(found)
-        .into_iter()
-        .chain(found.iter().filter_map(of_labels))
-        .collect();
+    let mut problems = name_problems(found);
+    for read in found {
+        if let Some(bad) = bad_label(&read.value.metadata.labels) {
+            let message = format!("`{bad}` is no label of Kubernetes");
+            problems.push(read.object.problem("metadata.labels", message));
+        }
+    }
     if problems.is_empty() {
         Ok(())
     } else {
@@ -209,14 +200,8 @@ fn choose<'c>(
     repo: Option<&Arc<Source>>,
     namespace: Option<&str>,
 ) -> OrProblems<ChosenTargets<'c>> {
-    let of_workspace = |wanted: Option<&str>| {
-        let found = inventory::of_workspace(clusters, wanted, "add `--namespace` with");
-        found.map_err(|(message, help)| {
-            vec![Problem::of_file(&source.name, message).with_help(help)]
-        })
-    };
     let Some(repo) = repo else {
-        let (space, targets) = of_workspace(namespace)?;
+        let (space, targets) = of_workspace(source, clusters, namespace)?;
         let groups = inventory::groups_of_workspace(groups, space);
         return Ok(ChosenTargets {
             space,
@@ -239,7 +224,7 @@ fn choose<'c>(
     let Some(read) = GitRepo::of(document, &mut context) else {
         return Err(context.problems);
     };
-    let (space, found) = of_workspace(namespace.or(read.namespace()))?;
+    let (space, found) = of_workspace(source, clusters, namespace.or(read.namespace()))?;
     let groups = inventory::groups_of_workspace(groups, space);
     let Some(targets) = read.targets(found, &groups, &mut context) else {
         return Err(context.problems);
@@ -254,34 +239,42 @@ fn choose<'c>(
     })
 }
 
+/// The workspace that is wanted, or else the one that is meant, with its clusters.
+fn of_workspace<'c>(
+    source: &Arc<Source>,
+    clusters: &'c [InventoryCluster],
+    wanted: Option<&str>,
+) -> OrProblems<(&'c str, Vec<&'c InventoryCluster>)> {
+    inventory::of_workspace(clusters, wanted, "add `--namespace` with")
+        .map_err(|(message, help)| vec![Problem::of_file(&source.name, message).with_help(help)])
+}
+
 /// The notes on clusters of other workspaces, and on those that the GitRepo does not select.
 fn no_targets(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec<String> {
     let elsewhere = clusters
         .iter()
         .filter(|cluster| cluster.namespace != space)
         .count();
-    let others: BTreeSet<&str> = clusters
-        .iter()
-        .map(|cluster| cluster.namespace.as_str())
-        .collect();
-    let others: Vec<String> = others
-        .into_iter()
-        .filter(|other| *other != space)
-        .map(str::to_owned)
-        .collect();
-    let outside = left_out(
-        elsewhere,
-        "cluster",
-        &format!("outside of {space}, in {}", some_of(&others)),
-    );
-    let unselected = left_out(
-        clusters.len() - elsewhere - targets,
+    let mut others = BTreeSet::new();
+    for cluster in clusters {
+        if cluster.namespace != space {
+            others.insert(cluster.namespace.clone());
+        }
+    }
+    let others: Vec<String> = others.into_iter().collect();
+    let place = format!("outside of {space}, in {}", some_of(&others));
+    let unselected = clusters.len() - elsewhere - targets;
+    let mut notes = Vec::new();
+    notes.extend(left_out(elsewhere, "cluster", &place));
+    notes.extend(left_out(
+        unselected,
         "cluster",
         "not selected by the GitRepo",
-    );
-    outside.into_iter().chain(unselected).collect()
+    ));
+    notes
 }
 
+/// The note on targets that are not updated.
 fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<String> {
     if is_paused {
         let all = counted(targets.len(), "cluster");
@@ -289,17 +282,22 @@ fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<Stri
             "the GitRepo is paused, and with it {all}: none is updated while `paused` of clusters.csv says so"
         ));
     }
-    let paused = targets.iter().filter(|target| target.paused).count();
-    let agentless = targets
-        .iter()
-        .filter(|target| !target.paused && !target.registered)
-        .count();
-    (paused + agentless > 0).then(|| {
-        format!(
-            "{} of the clusters cannot be updated: {paused} paused, {agentless} without agent",
-            paused + agentless
-        )
-    })
+    let mut paused = 0;
+    let mut agentless = 0;
+    for target in targets {
+        if target.paused {
+            paused += 1;
+        } else if !target.registered {
+            agentless += 1;
+        }
+    }
+    let all = paused + agentless;
+    if all == 0 {
+        return None;
+    }
+    Some(format!(
+        "{all} of the clusters cannot be updated: {paused} paused, {agentless} without agent"
+    ))
 }
 
 /// Agents that were last seen this long before the newest report are taken for offline: four check-ins of 15 min, the
@@ -314,39 +312,48 @@ pub(super) fn offline<'t>(
     clock: Option<Timestamp>,
     notes: &mut Vec<String>,
 ) -> Option<Guess> {
-    let times = times.filter_map(|time| time.parse::<Timestamp>().ok());
-    let (future, times): (Vec<_>, Vec<_>) =
-        times.partition(|time| clock.is_some_and(|clock| *time > clock));
-    if !future.is_empty() {
+    let mut future = 0;
+    let mut seconds = Vec::new();
+    for time in times {
+        let Ok(time) = time.parse::<Timestamp>() else {
+            continue;
+        };
+        if clock.is_some_and(|clock| time > clock) {
+            future += 1;
+        } else {
+            seconds.push(time.as_nanosecond() as f64 / 1e9);
+        }
+    }
+    if future > 0 {
         notes.push(format!(
             "left out: the last report of {}, a time in the future",
-            counted(future.len(), "agent")
+            counted(future, "agent")
         ));
     }
-    let times = times.into_iter();
-    let seconds: Vec<f64> = times
-        .map(|time| time.as_nanosecond() as f64 / 1e9)
-        .collect();
     let newest = seconds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let silent = seconds
-        .iter()
-        .filter(|seen| newest - **seen > LONG_AGO_S)
-        .count();
+    let mut silent = 0;
+    for seen in seconds {
+        silent += usize::from(newest - seen > LONG_AGO_S);
+    }
+    if silent == 0 {
+        return None;
+    }
     let are = "agents were last seen more than an hour before the newest report";
-    (silent > 0).then(|| Guess::offline(silent, all, are, notes))
+    Some(Guess::offline(silent, all, are, notes))
 }
 
 /// The groups as an inventory names them.
 fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
-    let item = |(group, selector): &FleetGroup| {
-        json!({
+    let mut items = Vec::new();
+    for (group, selector) in groups {
+        items.push(json!({
             "apiVersion": "fleet.cattle.io/v1alpha1",
             "kind": "ClusterGroup",
             "metadata": { "name": group.name, "labels": group.labels },
             "spec": { "selector": selector },
-        })
-    };
-    to_json(&json!({ "kind": "List", "items": groups.iter().map(item).collect::<Vec<_>>() }))
+        }));
+    }
+    to_json(&json!({ "kind": "List", "items": items }))
 }
 
 /// The note on what is left out; none where that is nothing.

@@ -12,6 +12,7 @@ use crate::io::{MOST_BYTES, create, in_words, read_file};
 use crate::results::{ResultsError, StagedFolder};
 use crate::scenario::{LoadError, Overrides, Problem, load_with};
 
+/// The file with the experiment.
 const EXPERIMENT: &str = "experiment.yaml";
 
 /// Ends the name of what a replaced folder is kept as.
@@ -70,39 +71,47 @@ impl ExperimentFolder {
         &self,
         origin: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<String>, ImportError> {
-        let name = |problem: &Problem| {
-            let name = Path::new(&problem.file)
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned());
-            name.unwrap_or_default()
-        };
-        let own_name = |problem: &Problem| origin(&name(problem));
-        let rename = |problem: &mut Problem| {
-            let own = own_name(problem);
-            problem.file =
-                own.unwrap_or_else(|| self.0.target().join(name(problem)).display().to_string());
-        };
-        let loaded = load_with(read_written, self.0.folder(), &Overrides::default());
-        let experiment = loaded.map_err(|mut error| {
-            // An error of the user's strategy is one of its variant too.
-            let in_own = |problem: &Problem| own_name(problem).is_some();
-            if error.problems.iter().any(in_own) {
-                let variant = format!("strategies.{OTHER_PACE}.");
-                error
-                    .problems
-                    .retain(|problem| in_own(problem) || !problem.field.starts_with(&variant));
+        let folder = self.0.folder();
+        let experiment = match load_with(read_written, folder, &Overrides::default()) {
+            Ok(experiment) => experiment,
+            Err(mut error) => {
+                self.rename_problems(&mut error.problems, origin);
+                return Err(ImportError::Input(error));
             }
-            error.problems.iter_mut().for_each(rename);
-            ImportError::Input(error)
-        })?;
-        let own = experiment
-            .variants
-            .iter()
-            .filter(|variant| variant.strategy == EXPORTED);
-        let scenarios = own.map(|variant| &variant.scenario);
-        Ok(scenarios
-            .flat_map(|scenario| scenario.strategy.explain(scenario.fleet()).warnings)
-            .collect())
+        };
+        let mut warnings = Vec::new();
+        for variant in &experiment.variants {
+            if variant.strategy == EXPORTED {
+                let scenario = &variant.scenario;
+                warnings.extend(scenario.strategy.explain(scenario.fleet()).warnings);
+            }
+        }
+        Ok(warnings)
+    }
+
+    /// Gives problems the names of the user's files, or of those in the folder to be. An error of the user's strategy
+    /// is one of its variant too, which is left out.
+    fn rename_problems(
+        &self,
+        problems: &mut Vec<Problem>,
+        origin: impl Fn(&str) -> Option<String>,
+    ) {
+        let mut files: Vec<Option<String>> = Vec::new();
+        for problem in &*problems {
+            files.push(origin(&file_name(problem)));
+        }
+        let is_of_user = files.iter().any(Option::is_some);
+        let variant = format!("strategies.{OTHER_PACE}.");
+        let mut renamed = Vec::new();
+        for (mut problem, own) in problems.drain(..).zip(files) {
+            if is_of_user && own.is_none() && problem.field.starts_with(&variant) {
+                continue;
+            }
+            let in_folder = self.0.target().join(file_name(&problem));
+            problem.file = own.unwrap_or_else(|| in_folder.display().to_string());
+            renamed.push(problem);
+        }
+        *problems = renamed;
     }
 
     /// Renames the folder to the target. What was there may have edits, so unless it is the same it is kept beside the
@@ -111,7 +120,8 @@ impl ExperimentFolder {
     /// # Errors
     /// When something is kept there already, or the file system fails; what was there then stays.
     pub(super) fn publish(self) -> Result<Option<PathBuf>, ImportError> {
-        let (target, replaces) = (self.0.target(), self.0.replaces());
+        let target = self.0.target();
+        let replaces = self.0.replaces();
         if !replaces || is_same(target, self.0.folder()).unwrap_or(false) {
             self.0.publish(replaces, || Ok(()))?;
             return Ok(None);
@@ -120,9 +130,10 @@ impl ExperimentFolder {
         kept.push(KEPT_ENDING);
         let kept = target.with_file_name(kept);
         if fs::symlink_metadata(&kept).is_ok() {
-            let (target, kept) = (target.display(), kept.display());
             return Err(ImportError::Folder(format!(
-                "{target} would be kept as {kept}, which exists; move or remove it"
+                "{} would be kept as {}, which exists; move or remove it",
+                target.display(),
+                kept.display()
             )));
         }
         fs::rename(target, &kept).map_err(ResultsError::io("move aside", target))?;
@@ -140,62 +151,80 @@ impl From<ResultsError> for ImportError {
     }
 }
 
+/// The name of the file that a problem is in.
+fn file_name(problem: &Problem) -> String {
+    match Path::new(&problem.file).file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => String::new(),
+    }
+}
+
 /// Refuses to write over anything but an empty folder, or an earlier import that may be replaced.
 fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
-    let refuse = |reason: &str| {
-        Err(ImportError::Folder(format!(
-            "{} {reason}",
-            target.display()
-        )))
-    };
     if !target.exists() {
         return Ok(());
     }
-    if !target.is_dir() {
-        return refuse("is not a folder; choose another output folder");
-    }
-    let names = files_in(target).map_err(ResultsError::io("read", target))?;
-    if names.is_empty() {
-        return Ok(());
-    }
-    let Some(written) = written_files(target) else {
-        return refuse(
-            "exists and was not written by `fleetsim import`; choose another output folder",
-        );
-    };
-    if !replace {
-        return refuse("exists; add --replace, or choose another output folder");
-    }
-    match names
-        .iter()
-        .find(|name| *name != EXPERIMENT && !written.contains(name))
-    {
-        Some(name) => refuse(&format!(
-            "has the file `{name}`, which would be lost; move it out of the folder"
-        )),
+    match reason_to_keep(target, replace)? {
+        Some(reason) => Err(ImportError::Folder(format!(
+            "{} {reason}",
+            target.display()
+        ))),
         None => Ok(()),
     }
 }
 
-/// Returns true if two folders have the same files.
-fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
-    let (mut names, mut others) = (files_in(one)?, files_in(other)?);
-    names.sort();
-    others.sort();
-    let same = |name: &String| Ok(fs::read(one.join(name))? == fs::read(other.join(name))?);
-    Ok(names == others
-        && names
-            .iter()
-            .map(same)
-            .collect::<io::Result<Vec<bool>>>()?
-            .into_iter()
-            .all(|same| same))
+/// Why what exists must not be written over. `None`: it may be.
+fn reason_to_keep(target: &Path, replace: bool) -> Result<Option<String>, ImportError> {
+    if !target.is_dir() {
+        let reason = "is not a folder; choose another output folder";
+        return Ok(Some(reason.to_owned()));
+    }
+    let names = files_in(target).map_err(ResultsError::io("read", target))?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let Some(written) = written_files(target) else {
+        let reason =
+            "exists and was not written by `fleetsim import`; choose another output folder";
+        return Ok(Some(reason.to_owned()));
+    };
+    if !replace {
+        let reason = "exists; add --replace, or choose another output folder";
+        return Ok(Some(reason.to_owned()));
+    }
+    for name in names {
+        if name != EXPERIMENT && !written.contains(&name) {
+            return Ok(Some(format!(
+                "has the file `{name}`, which would be lost; move it out of the folder"
+            )));
+        }
+    }
+    Ok(None)
 }
 
+/// Returns true if two folders have the same files.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let mut names = files_in(one)?;
+    let mut others = files_in(other)?;
+    names.sort();
+    others.sort();
+    if names != others {
+        return Ok(false);
+    }
+    let mut is_same = true;
+    for name in names {
+        is_same &= fs::read(one.join(&name))? == fs::read(other.join(&name))?;
+    }
+    Ok(is_same)
+}
+
+/// The names of the files in a folder.
 fn files_in(folder: &Path) -> io::Result<Vec<String>> {
-    fs::read_dir(folder)?
-        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-        .collect()
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    Ok(names)
 }
 
 /// The files that an earlier import wrote beside its experiment. `None`: no import wrote this folder.
@@ -207,20 +236,15 @@ fn written_files(folder: &Path) -> Option<Vec<String>> {
 
 /// A name for the experiment from that of its folder: lowercase letters, digits and `-`.
 pub(super) fn experiment_name(folder: &Path) -> String {
-    let name = folder
-        .file_name()
-        .map(|name| name.to_string_lossy().to_lowercase())
-        .unwrap_or_default();
-    let plain: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_lowercase() || c.is_ascii_digit() {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect();
+    let name = match folder.file_name() {
+        Some(name) => name.to_string_lossy().to_lowercase(),
+        None => String::new(),
+    };
+    let mut plain = String::new();
+    for letter in name.chars() {
+        let is_plain = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        plain.push(if is_plain { letter } else { '-' });
+    }
     let plain = plain.trim_matches('-');
     let plain: String = plain.chars().take(63).collect();
     if plain.is_empty() {

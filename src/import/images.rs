@@ -53,20 +53,10 @@ pub(super) fn images(
     let mut images = Vec::new();
     let mut problems = Vec::new();
     for (at, path) in new.iter().enumerate() {
-        let mut read = |path: &Path| {
-            read_manifest(path, platform, texts)
-                .map_err(|found| problems.extend(found))
-                .ok()
-        };
-        let new = read(path.as_ref());
-        let previous = previous.get(at).map(|path| read(path.as_ref()));
-        let name = image_name(path.as_ref());
-        if let (Some(new), previous @ (None | Some(Some(_)))) = (new, previous) {
-            images.push(ImportedImage {
-                name,
-                new,
-                previous: previous.flatten(),
-            });
+        let previous: Option<&Path> = previous.get(at).map(AsRef::as_ref);
+        match read_image(path.as_ref(), previous, platform, texts) {
+            Ok(image) => images.push(image),
+            Err(found) => problems.extend(found),
         }
     }
     let mut names = Vec::new();
@@ -79,6 +69,32 @@ pub(super) fn images(
     } else {
         Err(problems)
     }
+}
+
+/// Reads an image, and its previous version if there is one.
+fn read_image(
+    new: &Path,
+    previous: Option<&Path>,
+    platform: &str,
+    texts: &mut Texts,
+) -> OrProblems<ImportedImage> {
+    let mut problems = Vec::new();
+    let mut manifests = Vec::new();
+    for path in [Some(new), previous].into_iter().flatten() {
+        match read_manifest(path, platform, texts) {
+            Ok(manifest) => manifests.push(manifest),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut manifests = manifests.into_iter();
+    Ok(ImportedImage {
+        name: image_name(new),
+        new: manifests.next().expect("it was read"),
+        previous: manifests.next(),
+    })
 }
 
 /// A name that is not taken: with a number before its ending where it is.
@@ -94,20 +110,16 @@ pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
 fn image_name(path: &Path) -> String {
     let path = path.to_string_lossy();
     let stem = Path::new(unpacked_name(&path)).file_stem();
-    let stem = stem
-        .map(|stem| stem.to_string_lossy().to_lowercase())
-        .unwrap_or_default();
-    let words = stem
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let is_version = |word: &&str| {
-        let number = word.strip_prefix('v').unwrap_or(word);
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    let stem = match stem {
+        Some(stem) => stem.to_string_lossy().to_lowercase(),
+        None => String::new(),
     };
-    let is_noise = |word: &&str| ["new", "old", "manifest", "image", "index"].contains(word);
-    let kept: Vec<&str> = words
-        .filter(|word| !is_version(word) && !is_noise(word))
-        .collect();
+    let mut kept = Vec::new();
+    for word in stem.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+        if !word.is_empty() && !is_version(word) && !NOISE.contains(&word) {
+            kept.push(word);
+        }
+    }
     if kept.is_empty() {
         "app".to_owned()
     } else {
@@ -115,12 +127,22 @@ fn image_name(path: &Path) -> String {
     }
 }
 
+/// Words in the names of files that say nothing of the image.
+const NOISE: [&str; 5] = ["new", "old", "manifest", "image", "index"];
+
+/// Whether a word is a number, perhaps after a `v`.
+fn is_version(word: &str) -> bool {
+    let number = word.strip_prefix('v').unwrap_or(word);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads the manifest of a platform.
 fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<ManifestFile> {
     let source = texts.read(path, IMAGE.command)?;
-    let file = path
-        .file_name()
-        .map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
-    let file = file.unwrap_or_else(|| "image.json".to_owned());
+    let file = match path.file_name() {
+        Some(name) => unpacked_name(&name.to_string_lossy()).to_owned(),
+        None => "image.json".to_owned(),
+    };
     let objects = objects(&source)?;
     let text = match objects.as_slice() {
         [] => {
@@ -154,16 +176,10 @@ fn chosen(
     platform: &str,
 ) -> OrProblems<String> {
     let shapes: Vec<ExportShape> = objects.iter().map(ExportShape::of).collect();
-    if shapes
-        .iter()
-        .any(|shape| shape.is_client(ClientObject::ImageInspection))
-    {
+    if place_of(&shapes, ClientObject::ImageInspection).is_some() {
         return inspected(source, objects, platform);
     }
-    if let Some(at) = shapes
-        .iter()
-        .position(|shape| shape.is_client(ClientObject::ImageIndex))
-    {
+    if let Some(at) = place_of(&shapes, ClientObject::ImageIndex) {
         return of_index(&objects[at], objects, platform);
     }
     let mut manifests = objects
@@ -182,16 +198,25 @@ fn chosen(
     }
 }
 
-fn text_of(object: &ExportObject<'_>) -> String {
-    object
-        .json_text()
-        .map_or_else(|| pretty(&object.to_json()), str::to_owned)
+/// The place of the first object of a kind.
+fn place_of(shapes: &[ExportShape], kind: ClientObject) -> Option<usize> {
+    shapes.iter().position(|shape| shape.is_client(kind))
 }
 
+/// The text of an object in JSON: its own, as its digest is of it.
+fn text_of(object: &ExportObject<'_>) -> String {
+    match object.json_text() {
+        Some(text) => text.to_owned(),
+        None => pretty(&object.to_json()),
+    }
+}
+
+/// A value as the text of a file.
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("values can be written") + "\n"
 }
 
+/// An index of images.
 #[derive(Deserialize)]
 struct IndexJson {
     manifests: Vec<IndexEntry>,
@@ -222,28 +247,26 @@ fn of_index(
         };
         return Err(vec![index.problem("manifests", message).with_help(help)]);
     };
-    let is_it = |object: &&ExportObject<'_>| {
-        object
+    for object in all {
+        if object
             .json_text()
             .is_some_and(|text| digest(text) == entry.digest)
-    };
-    all.iter().find(is_it).map(text_of).ok_or_else(|| {
-        let (of, only) = (
-            some_of(&names),
-            "it lists only the digests of manifests, not their layers",
-        );
-        let help = format!(
-            "write the manifest of {platform}: `crane manifest IMAGE@{}`",
-            entry.digest
-        );
-        vec![
-            index
-                .problem("manifests", format!("this is an index of {of}: {only}"))
-                .with_help(help),
-        ]
-    })
+        {
+            return Ok(text_of(object));
+        }
+    }
+    let message = format!(
+        "this is an index of {}: it lists only the digests of manifests, not their layers",
+        some_of(&names)
+    );
+    let help = format!(
+        "write the manifest of {platform}: `crane manifest IMAGE@{}`",
+        entry.digest
+    );
+    Err(vec![index.problem("manifests", message).with_help(help)])
 }
 
+/// The digest of a document.
 fn digest(text: &str) -> String {
     format!("sha256:{}", sha256(text.as_bytes()))
 }
@@ -273,6 +296,7 @@ struct InspectedLayer {
     size: u64,
 }
 
+/// The manifest of a platform that a client has printed with those of others, or as its layers.
 fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
     let mut names = Vec::new();
     for object in all {
@@ -306,26 +330,25 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
 /// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is there twice counts
 /// once.
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
-    let (mut all, mut new) = (0, 0);
-    for ManifestLayer { digest, size, .. } in image
-        .new
-        .manifest
-        .layers
-        .iter()
-        .unique_by(|layer| &layer.digest)
-    {
-        all += size.get();
-        let is_old = |old: &ManifestFile| {
-            old.manifest
-                .layers
-                .iter()
-                .any(|known| known.digest == *digest)
-        };
-        if !image.previous.as_ref().is_some_and(is_old) {
-            new += size.get();
+    let mut all = 0;
+    let mut new = 0;
+    let layers = image.new.manifest.layers.iter();
+    for layer in layers.unique_by(|layer| &layer.digest) {
+        all += layer.size.get();
+        if !is_in(layer, image.previous.as_ref()) {
+            new += layer.size.get();
         }
     }
     (Bytes::new(all), Bytes::new(new))
+}
+
+/// Whether a manifest has a layer.
+fn is_in(layer: &ManifestLayer, manifest: Option<&ManifestFile>) -> bool {
+    let Some(file) = manifest else {
+        return false;
+    };
+    let mut layers = file.manifest.layers.iter();
+    layers.any(|known| known.digest == layer.digest)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem};
 use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
 use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
-use crate::units::{SimDuration, counted};
+use crate::units::counted;
 
 /// The property with the number of nodes.
 const NODE_COUNT: &str = "kubernetes-fleet.io/node-count";
@@ -73,10 +73,11 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let (joined, waiting): (Vec<_>, Vec<_>) = staying
         .into_iter()
         .partition(|member| has_joined(&member.value));
-    if waiting.len() + leaving.len() > 0 {
+    let left_out = waiting.len() + leaving.len();
+    if left_out > 0 {
         notes.push(format!(
             "left out: {}, of which {} not joined, {} leaving",
-            counted(waiting.len() + leaving.len(), "member"),
+            counted(left_out, "member"),
             waiting.len(),
             leaving.len()
         ));
@@ -93,53 +94,38 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         source.name,
         counted(all, "member cluster")
     )];
-    let (placement, staged) = strategies(sources, texts)?;
+    let FoundStrategies { placement, staged } = strategies(sources, texts)?;
     let mut picked: Vec<usize> = (0..members.len()).collect();
     if let Some(placement) = &placement {
-        let leaving = leaving
-            .iter()
-            .map(|member| (member.value.name(), "is leaving the fleet"));
-        let waiting = waiting
-            .iter()
-            .map(|member| (member.value.name(), "has not joined the fleet"));
-        let found = pick(
-            placement,
-            &members,
-            &leaving.chain(waiting).collect::<Vec<_>>(),
-        )?;
+        let mut away = Vec::new();
+        for member in leaving {
+            away.push((member.value.name(), "is leaving the fleet"));
+        }
+        for member in waiting {
+            away.push((member.value.name(), "has not joined the fleet"));
+        }
+        let found = pick(placement, &members, &away)?;
         picked = found.members;
         notes.extend(found.notes);
         read_lines.push(format!("{}: a placement", placement.file.origin));
     }
     if let Some(staged) = &staged {
-        notes.extend(staged.others.iter().find(|kind| kind.ends_with("StagedUpdateRun")).map(|kind| {
-            let file = &staged.file.origin;
-            format!(
-                "left out: a {kind} in {file}; to simulate it, save it as run.yaml beside experiment.yaml, and write \
-                 `runs: [{{file: run.yaml}}]` below the `file` of kubeFleetStaged"
-            )
-        }));
+        notes.extend(note_on_runs(staged));
         read_lines.push(format!("{}: the stages of update runs", staged.file.origin));
     }
-    let target = |at: &usize| FleetTarget {
-        name: members[*at].name.clone(),
-        labels: members[*at].labels.clone(),
-        nodes: members[*at].nodes,
-        ..FleetTarget::default()
-    };
-    let targets: Vec<FleetTarget> = picked.iter().map(target).collect();
+    let mut targets = Vec::new();
+    let mut heartbeats = Vec::new();
+    for at in picked {
+        targets.push(target(&members[at]));
+        heartbeats.extend(last_heartbeat(&joined[at].value));
+    }
     let strategy = strategy_of(placement, staged, &mut notes)?;
-    let heartbeats = picked.iter().filter_map(|at| {
-        // RFC 3339 in UTC sorts by time.
-        joined[*at]
-            .value
-            .status
-            .agent_status
-            .iter()
-            .filter_map(|agent| agent.last_received_heartbeat.as_deref())
-            .max()
-    });
-    let offline = offline(heartbeats, targets.len(), sources.clock, &mut notes);
+    let offline = offline(
+        heartbeats.into_iter(),
+        targets.len(),
+        sources.clock,
+        &mut notes,
+    );
     Ok(ImportedFleet {
         offline,
         in_words: counted(targets.len(), "member cluster"),
@@ -153,6 +139,36 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
+/// The note on an update run in the file with the stages.
+fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
+    let mut others = staged.others.iter();
+    let kind = others.find(|kind| kind.ends_with("StagedUpdateRun"))?;
+    let file = &staged.file.origin;
+    Some(format!(
+        "left out: a {kind} in {file}; to simulate it, save it as run.yaml beside experiment.yaml, and write \
+         `runs: [{{file: run.yaml}}]` below the `file` of kubeFleetStaged"
+    ))
+}
+
+/// The target that a member is.
+fn target(member: &MemberView) -> FleetTarget {
+    FleetTarget {
+        name: member.name.clone(),
+        labels: member.labels.clone(),
+        nodes: member.nodes,
+        ..FleetTarget::default()
+    }
+}
+
+/// When an agent of a member last reported. RFC 3339 in UTC sorts by time.
+fn last_heartbeat(member: &MemberObject) -> Option<&str> {
+    let agents = member.status.agent_status.iter();
+    agents
+        .filter_map(|agent| agent.last_received_heartbeat.as_deref())
+        .max()
+}
+
+/// Whether a member has joined the fleet.
 fn has_joined(member: &MemberObject) -> bool {
     member
         .status
@@ -163,52 +179,77 @@ fn has_joined(member: &MemberObject) -> bool {
 
 /// A member as the scheduler sees it.
 fn view(member: &MemberObject) -> MemberView {
-    let nodes = member
-        .status
-        .properties
-        .get(NODE_COUNT)
-        .and_then(|count| count.value.parse().ok());
+    let count = member.status.properties.get(NODE_COUNT);
+    let nodes: Option<u32> = count.and_then(|count| count.value.parse().ok());
     MemberView {
         name: member.name().to_owned(),
         labels: member.labels(),
-        taints: member.spec.taints.0.clone(),
+        taints: (*member.spec.taints).clone(),
         nodes: nodes.filter(|nodes| *nodes > 0),
     }
 }
 
-type FoundStrategies = (Option<FoundStrategy>, Option<FoundStrategy>);
+/// The files that say how a fleet rolls out.
+struct FoundStrategies {
+    placement: Option<FoundStrategy>,
+    /// The stages of update runs.
+    staged: Option<FoundStrategy>,
+}
 
 /// The placement and the strategy of staged update runs; a placement may be named with `--strategy` too.
 fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStrategies> {
-    let is_kind = |expected: &'static ExpectedKind| move |shape: &ExportShape| matches!(shape, ExportShape::Kubernetes(kind, _) if expected.kinds.contains(&kind.as_str()));
-    let is_placement = is_kind(&PLACEMENT);
-    let placement = |path: Option<&Path>, texts: &mut Texts| {
-        strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts)
-    };
-    let placed = placement(sources.placement.as_deref(), texts)?;
+    let placement = read_placement(sources.placement.as_deref(), texts)?;
     let path = sources.strategy.as_deref();
-    match strategy::read(path, &STAGES, is_kind(&STAGES), "strategy.yaml", texts) {
-        Ok(staged) => Ok((placed, staged)),
-        Err(problems) if placed.is_none() => placement(path, texts)
-            .map(|placed| (placed, None))
-            .map_err(|_| problems),
+    let is_stages = |shape: &ExportShape| is_kind(shape, &STAGES);
+    match strategy::read(path, &STAGES, is_stages, "strategy.yaml", texts) {
+        Ok(staged) => Ok(FoundStrategies { placement, staged }),
+        Err(problems) if placement.is_none() => match read_placement(path, texts) {
+            Ok(placement) => Ok(FoundStrategies {
+                placement,
+                staged: None,
+            }),
+            Err(_) => Err(problems),
+        },
         Err(problems) => Err(problems),
     }
 }
 
+/// Reads the placement of a file, if one is named.
+fn read_placement(path: Option<&Path>, texts: &mut Texts) -> OrProblems<Option<FoundStrategy>> {
+    let is_placement = |shape: &ExportShape| is_kind(shape, &PLACEMENT);
+    strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts)
+}
+
+/// Whether an object is of an expected kind.
+fn is_kind(shape: &ExportShape, expected: &ExpectedKind) -> bool {
+    match shape {
+        ExportShape::Kubernetes(kind, _) => expected.kinds.contains(&kind.as_str()),
+        _ => false,
+    }
+}
+
+/// The members that a placement picks. `away`: those that are no targets, each with the reason.
 fn pick(
     placement: &FoundStrategy,
     members: &[MemberView],
     away: &[(&str, &str)],
 ) -> OrProblems<Picked> {
     let read = placement.read::<PlacementObject>()?;
-    let refused =
-        |(field, reason, help): NotPicked| placement.problem(&field, reason).with_help(help);
-    read.spec
-        .pick(&read.status, members, away)
-        .map_err(|reasons| reasons.into_iter().map(refused).collect())
+    let picked = read.spec.pick(&read.status, members, away);
+    picked.map_err(|reasons| {
+        reasons
+            .into_iter()
+            .map(|reason| refused(placement, reason))
+            .collect()
+    })
 }
 
+/// The problem of a placement that picks no members.
+fn refused(placement: &FoundStrategy, (field, reason, help): NotPicked) -> Problem {
+    placement.problem(&field, reason).with_help(help)
+}
+
+/// The draft of the strategy from the files that were found.
 fn strategy_of(
     placement: Option<FoundStrategy>,
     staged: Option<FoundStrategy>,
@@ -218,18 +259,15 @@ fn strategy_of(
     if let Some(staged) = staged {
         draft.product = "kubeFleetStaged";
         let spec = staged.read::<ClusterStagedUpdateStrategy>()?.spec;
-        let tasks = || {
-            spec.stages.iter().flat_map(|stage| {
-                stage
-                    .before_stage_tasks
-                    .iter()
-                    .chain(&stage.after_stage_tasks)
-            })
-        };
-        if tasks().any(|task| task.kind == "Approval") {
+        let mut tasks = Vec::new();
+        for stage in &spec.stages {
+            tasks.extend(stage.before_stage_tasks.iter());
+            tasks.extend(stage.after_stage_tasks.iter());
+        }
+        if tasks.iter().any(|task| task.kind == "Approval") {
             draft.guesses.push(Guess::approvals());
         }
-        draft.horizon = horizon(tasks());
+        draft.horizon = horizon(&tasks);
         draft.file = Some(staged.file);
         return Ok(draft);
     }
@@ -257,12 +295,12 @@ fn strategy_of(
 }
 
 /// Twice the waits of the stages, and a day; `None` where the waits fit into a day.
-fn horizon<'t>(tasks: impl Iterator<Item = &'t StageTask>) -> Option<String> {
-    let waits = tasks
-        .filter_map(|task| task.wait_time.as_deref())
-        .filter_map(parse_duration);
-    let hours: u64 = waits
-        .map(|wait: SimDuration| wait.as_nanos() / 3_600_000_000_000)
-        .sum();
+fn horizon(tasks: &[&StageTask]) -> Option<String> {
+    let mut hours = 0;
+    for task in tasks {
+        if let Some(wait) = task.wait_time.as_deref().and_then(parse_duration) {
+            hours += wait.as_nanos() / 3_600_000_000_000;
+        }
+    }
     (hours >= 6).then(|| format!("{}h", 24 + 2 * hours))
 }

@@ -108,36 +108,24 @@ pub fn import(
     if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
         staged.write(name, file.text.as_bytes())?;
     }
-    let is_strategy = |name: &str| names.strategy.as_deref() == Some(name);
-    let own_file = |name: &str| {
-        draft
-            .fleet
-            .strategy
-            .file
-            .as_ref()
-            .filter(|_| is_strategy(name))
-    };
-    let origin = |name: &str| own_file(name).map(|file| file.origin.clone());
+    let origin = |name: &str| origin_of(name, &names, &draft);
     let mut warnings = staged.check(origin)?;
     // Problems have their places in the file as it was written; what is published has what decides.
     let mut left_out = Vec::new();
     if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
         let is_set = draft.fleet.strategy.product == ARGO_CD;
-        let copy = is_set
-            .then(|| application_set::without_template_names(&file.text))
-            .flatten();
-        left_out = write_kept(
-            &staged,
-            name,
-            copy.as_ref().unwrap_or(&file.text).as_bytes(),
-        )?;
+        let copy = if is_set {
+            application_set::without_template_names(&file.text)
+        } else {
+            None
+        };
+        let text = copy.as_ref().unwrap_or(&file.text);
+        left_out = write_kept(&staged, name, text.as_bytes())?;
         warnings = staged.check(origin)?;
     }
     let kept = staged.publish()?;
-    let files = std::iter::once("experiment.yaml")
-        .chain(names.all(&draft))
-        .map(str::to_owned)
-        .collect();
+    let mut files = vec!["experiment.yaml".to_owned()];
+    files.extend(names.all(&draft).into_iter().map(str::to_owned));
     let ImportedFleet {
         read,
         mut notes,
@@ -151,13 +139,13 @@ pub fn import(
             some_of(&left_out)
         ));
     }
-    notes.extend(kept.map(|kept| {
-        format!(
+    if let Some(kept) = kept {
+        notes.push(format!(
             "the experiment that was in {} is {} now",
             folder.display(),
             kept.display()
-        )
-    }));
+        ));
+    }
     Ok(Imported {
         folder: folder.to_owned(),
         files,
@@ -166,6 +154,15 @@ pub fn import(
         warnings,
         guesses,
     })
+}
+
+/// The file that a written one is a copy of, if it is the strategy's.
+fn origin_of(name: &str, names: &FileNames, draft: &ExperimentDraft) -> Option<String> {
+    if names.strategy.as_deref() != Some(name) {
+        return None;
+    }
+    let file = draft.fleet.strategy.file.as_ref()?;
+    Some(file.origin.clone())
 }
 
 /// The fields of the strategy's file that may stand in the experiment.
@@ -198,42 +195,76 @@ const FLEETS: &str = "--fleet, --members, --applications, --clusters, --process 
 
 /// Checks that the options are of one product.
 fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
+    let options = given_options(sources);
+    let mut fleets = options.iter().filter(|option| option.names_fleet);
+    let Some(first) = fleets.next() else {
+        return Err(usage(format!("no fleet is named; add one of {FLEETS}")));
+    };
+    if let Some(other) = fleets.find(|option| option.product != first.product) {
+        return Err(usage(format!(
+            "{} and {} are of two products; import one fleet at a time",
+            first.name, other.name
+        )));
+    }
+    for option in &options {
+        if !option.names_fleet && option.product != first.product {
+            return Err(usage(format!(
+                "{} does not belong to {}; remove it",
+                option.name, first.name
+            )));
+        }
+    }
+    if sources.deployment.is_some() && sources.strategy.is_some() {
+        let message = "--deployment and --strategy name the same; remove one of them";
+        return Err(usage(message.to_owned()));
+    }
+    Ok(())
+}
+
+/// Wrong or missing options.
+const fn usage(message: String) -> ImportError {
+    ImportError::Usage(message)
+}
+
+/// An option that is of one product.
+struct ProductOption {
+    name: &'static str,
+    product: Importer,
+    /// Whether it names a fleet, or belongs to one.
+    names_fleet: bool,
+}
+
+/// The options that are given of those that are of one product; those that name a fleet come first.
+fn given_options(sources: &ImportSources) -> Vec<ProductOption> {
     use Importer::{ArgoCd, CloudFoundry, Fleet, KubeFleet};
-    // Options with their product; the first six name a fleet.
-    let options = [
+    let fleets = [
         ("--fleet", sources.fleet.is_some(), Fleet),
         ("--members", sources.members.is_some(), KubeFleet),
         ("--applications", sources.applications.is_some(), ArgoCd),
         ("--clusters", sources.clusters.is_some(), ArgoCd),
         ("--process", sources.process.is_some(), CloudFoundry),
         ("--manifest", sources.manifest.is_some(), CloudFoundry),
+    ];
+    let further = [
         ("--gitrepo", sources.git_repo.is_some(), Fleet),
         ("--cluster-groups", sources.cluster_groups.is_some(), Fleet),
         ("--placement", sources.placement.is_some(), KubeFleet),
         ("--deployment", sources.deployment.is_some(), CloudFoundry),
         ("--app", sources.app.is_some(), CloudFoundry),
     ];
-    let (named, further) = options.split_at(6);
-    let fleets: Vec<_> = named.iter().filter(|(_, is_given, _)| *is_given).collect();
-    let usage = |message: String| Err(ImportError::Usage(message));
-    let Some((first, _, product)) = fleets.first() else {
-        return usage(format!("no fleet is named; add one of {FLEETS}"));
-    };
-    if let Some((other, ..)) = fleets.iter().find(|(_, _, of)| of != product) {
-        return usage(format!(
-            "{first} and {other} are of two products; import one fleet at a time"
-        ));
+    let mut given = Vec::new();
+    for (options, names_fleet) in [(&fleets[..], true), (&further[..], false)] {
+        for &(name, is_given, product) in options {
+            if is_given {
+                given.push(ProductOption {
+                    name,
+                    product,
+                    names_fleet,
+                });
+            }
+        }
     }
-    if let Some((option, ..)) = further
-        .iter()
-        .find(|(_, is_given, of)| *is_given && of != product)
-    {
-        return usage(format!("{option} does not belong to {first}; remove it"));
-    }
-    if sources.deployment.is_some() && sources.strategy.is_some() {
-        return usage("--deployment and --strategy name the same; remove one of them".to_owned());
-    }
-    Ok(())
+    given
 }
 
 /// The product whose exports are read.
@@ -245,6 +276,7 @@ enum Importer {
     CloudFoundry,
 }
 
+/// Reads the exports of the product that the options name.
 fn imported(
     sources: &ImportSources,
     texts: &mut Texts,
@@ -283,25 +315,27 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         }
     };
     fleet.read.extend(images.iter().map(in_words));
-    let (nodes, lines) = nodes.unzip();
-    fleet.read.extend(lines.into_iter().flatten());
-    let is_cloud = nodes
-        .as_ref()
-        .is_some_and(|nodes: &draft::NodeFacts| nodes.is_cloud);
+    let mut node_facts = None;
+    if let Some(imported) = nodes {
+        fleet.read.extend(imported.lines);
+        node_facts = Some(imported.facts);
+    }
+    let is_cloud = node_facts.as_ref().is_some_and(|nodes| nodes.is_cloud);
     let site = sources.site.unwrap_or_else(|| {
-        let (site, note) = site::find(&mut fleet.targets, is_cloud, workload.is_one_instance);
-        fleet.notes.push(note);
-        site
+        let found = site::find(&mut fleet.targets, is_cloud, workload.is_one_instance);
+        fleet.notes.push(found.note);
+        found.kind
     });
     Ok(ExperimentDraft {
         fleet,
         images,
         workload,
-        nodes,
+        nodes: node_facts,
         site,
     })
 }
 
+/// What was read of an image.
 fn in_words(image: &ImportedImage) -> String {
     let (all, new) = sizes(image);
     let layers = counted(image.new.manifest.layers.len(), "layer");
@@ -321,36 +355,32 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
         GROUPS.to_owned(),
         "experiment.yaml".to_owned(),
     ];
-    let mut name = |wanted: &str, default: &str| {
-        let wanted = strategy::plain_name(wanted, default);
-        let (stem, ending) = match wanted.rfind('.') {
-            Some(at) => wanted.split_at(at),
-            None => (wanted.as_str(), ""),
-        };
-        let name = unique(stem, ending, &taken);
-        taken.push(name.clone());
-        name
-    };
-    let strategy = draft
-        .fleet
-        .strategy
-        .file
-        .as_ref()
-        .map(|file| name(&file.name, "strategy.yaml"));
-    let images = draft.images.iter().map(|image| {
-        let new = name(&image.new.file, "new.json");
-        (
-            new,
-            image
-                .previous
-                .as_ref()
-                .map(|previous| name(&previous.file, "previous.json")),
-        )
-    });
-    FileNames {
-        strategy,
-        images: images.collect(),
+    let mut strategy = None;
+    if let Some(file) = &draft.fleet.strategy.file {
+        strategy = Some(own_name(&file.name, "strategy.yaml", &mut taken));
     }
+    let mut images = Vec::new();
+    for image in &draft.images {
+        let new = own_name(&image.new.file, "new.json", &mut taken);
+        let mut previous = None;
+        if let Some(file) = &image.previous {
+            previous = Some(own_name(&file.file, "previous.json", &mut taken));
+        }
+        images.push((new, previous));
+    }
+    FileNames { strategy, images }
+}
+
+/// A name for a file that no other one has, which is then taken. `default`: for a file whose own name says nothing.
+fn own_name(wanted: &str, default: &str, taken: &mut Vec<String>) -> String {
+    let wanted = strategy::plain_name(wanted, default);
+    let (stem, ending) = match wanted.rfind('.') {
+        Some(at) => wanted.split_at(at),
+        None => (wanted.as_str(), ""),
+    };
+    let name = unique(stem, ending, taken);
+    taken.push(name.clone());
+    name
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The nodes of a typical cluster: how many take pods, and their container runtime.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use itertools::Itertools;
 use serde::Deserialize;
 
 use super::draft::NodeFacts;
@@ -54,91 +54,133 @@ struct NodeInfo {
 /// The starts of `providerID` in clouds.
 const CLOUDS: [&str; 3] = ["aws://", "azure://", "gce://"];
 
-/// Why a node takes no pods of the release, in the order in which it is counted.
-const REASONS: [&str; 3] = ["cordoned", "not ready", "of another platform"];
+/// Why a node takes no pods of the release.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unusable {
+    Cordoned,
+    NotReady,
+    Foreign,
+}
+
+impl Unusable {
+    /// In the order in which nodes are counted.
+    const ALL: [Self; 3] = [Self::Cordoned, Self::NotReady, Self::Foreign];
+
+    /// The reason in words.
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Cordoned => "cordoned",
+            Self::NotReady => "not ready",
+            Self::Foreign => "of another platform",
+        }
+    }
+}
+
+/// Nodes that were read.
+pub(super) struct ImportedNodes {
+    /// What the experiment needs of them.
+    pub(super) facts: NodeFacts,
+    /// One line for each thing that was read.
+    pub(super) lines: Vec<String>,
+}
 
 /// Reads nodes. `platform`: that of the images, `linux/amd64`.
 ///
 /// # Errors
 /// When the file is no list of nodes.
-pub(super) fn import(
-    path: &Path,
-    platform: &str,
-    texts: &mut Texts,
-) -> OrProblems<(NodeFacts, Vec<String>)> {
+pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<ImportedNodes> {
     let source = texts.read(path, NODES.command)?;
     let read = NODES.read::<NodeObject>(&source)?;
-    let all = read.found.len();
-    let nodes = || read.found.iter().map(|node| &node.value);
-    let usable: Vec<&NodeObject> = nodes()
-        .filter(|node| unusable(node, platform).is_none())
-        .collect();
-    // Where none is usable, the export is of a bad day; where every node runs the control plane, they take pods too.
-    let usable = if usable.is_empty() {
-        nodes().collect()
-    } else {
-        usable
-    };
-    let workers: Vec<&NodeObject> = usable
-        .iter()
-        .copied()
-        .filter(|node| takes_pods(node))
-        .collect();
-    let workers = if workers.is_empty() { usable } else { workers };
-    let counts = REASONS.iter().enumerate().map(|(at, reason)| {
-        (
-            nodes()
-                .filter(|node| takes_pods(node) && unusable(node, platform) == Some(at))
-                .count(),
-            reason,
-        )
-    });
-    let others: String = counts
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, reason)| format!(", {count} {reason}"))
-        .collect();
+    let nodes: Vec<&NodeObject> = read.found.iter().map(|node| &node.value).collect();
+    let workers = workers(&nodes, platform);
     let mut lines = vec![format!(
-        "{}: {}, {} of them for pods{others}",
+        "{}: {}, {} of them for pods{}",
         source.name,
-        counted(all, "node"),
-        workers.len()
+        counted(nodes.len(), "node"),
+        workers.len(),
+        unusable_in_words(&nodes, platform)
     )];
-    let versions = workers
-        .iter()
-        .map(|node| node.status.node_info.container_runtime_version.as_str());
-    let counts = versions
-        .filter(|version| !version.is_empty())
-        .counts()
-        .into_iter()
-        .sorted();
-    let most = counts
-        .max_by_key(|(_, count)| *count)
-        .map(|(version, _)| version);
-    let runtime = most.and_then(runtime_of);
-    lines.extend(most.map(|version| match runtime {
-        Some(runtime) => format!("{}: {version} is simulated as {runtime}", source.name),
-        None => format!(
-            "{}: {version} is not modelled; its runtime is a guess",
-            source.name
-        ),
-    }));
-    let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
-    let is_cloud = workers.iter().any(|node| {
-        let provider = node.spec.provider_id.as_deref().unwrap_or_default();
-        CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
-    });
-    Ok((
-        NodeFacts {
-            count,
-            runtime: runtime.map(str::to_owned),
-            is_cloud,
-        },
-        lines,
-    ))
+    let version = most_frequent_version(&workers);
+    let runtime = version.and_then(runtime_of);
+    if let Some(version) = version {
+        let file = &source.name;
+        lines.push(match runtime {
+            Some(runtime) => format!("{file}: {version} is simulated as {runtime}"),
+            None => format!("{file}: {version} is not modelled; its runtime is a guess"),
+        });
+    }
+    let facts = NodeFacts {
+        count: u32::try_from(workers.len()).unwrap_or(u32::MAX),
+        runtime: runtime.map(str::to_owned),
+        is_cloud: workers.iter().any(|node| is_of_cloud(node)),
+    };
+    Ok(ImportedNodes { facts, lines })
 }
 
-/// Why a node takes no pods of the release: the number of the reason.
-fn unusable(node: &NodeObject, platform: &str) -> Option<usize> {
+/// The nodes that take pods of the release.
+fn workers<'n>(nodes: &[&'n NodeObject], platform: &str) -> Vec<&'n NodeObject> {
+    let mut usable = nodes.to_vec();
+    usable.retain(|node| unusable(node, platform).is_none());
+    // Where none is usable, the export is of a bad day; where every node runs the control plane, they take pods too.
+    if usable.is_empty() {
+        usable = nodes.to_vec();
+    }
+    let mut workers = usable.clone();
+    workers.retain(|node| takes_pods(node));
+    if workers.is_empty() {
+        return usable;
+    }
+    workers
+}
+
+/// How many nodes take no pods of the release, for each reason.
+fn unusable_in_words(nodes: &[&NodeObject], platform: &str) -> String {
+    let mut text = String::new();
+    for reason in Unusable::ALL {
+        let count = nodes
+            .iter()
+            .filter(|node| takes_pods(node) && unusable(node, platform) == Some(reason))
+            .count();
+        if count > 0 {
+            text += &format!(", {count} {}", reason.in_words());
+        }
+    }
+    text
+}
+
+/// The container runtime that most nodes have; of several, the last one by name.
+fn most_frequent_version<'n>(nodes: &[&'n NodeObject]) -> Option<&'n str> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in nodes {
+        let version = node.status.node_info.container_runtime_version.as_str();
+        if !version.is_empty() {
+            *counts.entry(version).or_default() += 1;
+        }
+    }
+    let (version, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(version)
+}
+
+/// Whether a node is in a cloud that the model knows.
+fn is_of_cloud(node: &NodeObject) -> bool {
+    let provider = node.spec.provider_id.as_deref().unwrap_or_default();
+    CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
+}
+
+/// Why a node takes no pods of the release. `None`: it takes them.
+fn unusable(node: &NodeObject, platform: &str) -> Option<Unusable> {
+    if node.spec.unschedulable {
+        return Some(Unusable::Cordoned);
+    }
+    let mut conditions = node.status.conditions.iter();
+    if conditions.any(|condition| condition.kind == "Ready" && condition.status != "True") {
+        return Some(Unusable::NotReady);
+    }
+    is_foreign(node, platform).then_some(Unusable::Foreign)
+}
+
+/// Whether a node cannot run images of a platform.
+fn is_foreign(node: &NodeObject, platform: &str) -> bool {
     let NodeInfo {
         operating_system,
         architecture,
@@ -150,30 +192,18 @@ fn unusable(node: &NodeObject, platform: &str) -> Option<usize> {
         operating_system
     };
     let of_node = format!("{system}/{architecture}");
-    let is_foreign = !architecture.is_empty()
-        && platform != of_node
-        && !platform.starts_with(&format!("{of_node}/"));
-    let reasons = [
-        node.spec.unschedulable,
-        node.status
-            .conditions
-            .iter()
-            .any(|condition| condition.kind == "Ready" && condition.status != "True"),
-        is_foreign,
-    ];
-    reasons.iter().position(|is_so| *is_so)
+    !architecture.is_empty() && platform != of_node && !platform.starts_with(&format!("{of_node}/"))
 }
 
+/// Whether pods of a release run on a node: it does not run the control plane, or nothing keeps them off.
 fn takes_pods(node: &NodeObject) -> bool {
-    let is_control_plane = CONTROL_PLANE
-        .iter()
-        .any(|label| node.metadata.labels.contains_key(*label));
-    !is_control_plane
-        || !node
-            .spec
-            .taints
-            .iter()
-            .any(|taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute")
+    let labels = &node.metadata.labels;
+    let mut marks = CONTROL_PLANE.iter();
+    let is_control_plane = marks.any(|mark| labels.contains_key(*mark));
+    let mut taints = node.spec.taints.iter();
+    let is_tainted =
+        taints.any(|taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute");
+    !is_control_plane || !is_tainted
 }
 
 /// The simulated runtime of a `containerRuntimeVersion`: `containerd://1.7.13-k3s1`. Older ones of containerd are like
@@ -183,10 +213,9 @@ fn runtime_of(version: &str) -> Option<&'static str> {
     if name == "cri-o" {
         return Some("cri-o");
     }
-    let mut parts = number.split(['.', '-', '+']).map(str::parse::<u32>);
-    let (Some(Ok(major)), Some(Ok(minor))) = (parts.next(), parts.next()) else {
-        return None;
-    };
+    let mut parts = number.split(['.', '-', '+']);
+    let major: u32 = parts.next()?.parse().ok()?;
+    let minor: u32 = parts.next()?.parse().ok()?;
     match (name, major, minor) {
         ("containerd", 0..=1, _) => Some("containerd-1.7"),
         ("containerd", 2, 0) => Some("containerd-2.0"),

@@ -13,11 +13,13 @@ use super::draft::ARGO_CD;
 pub(super) struct PaceSweep {
     /// The path below the strategy.
     pub(super) path: &'static str,
+    /// The values, as a list in YAML.
     pub(super) values: String,
     /// A line of the strategy, so that the setting alone decides.
     pub(super) also: Option<&'static str>,
 }
 
+/// Shares of the targets to compare.
 const SHARES: &str = "[5%, 10%, 25%, 50%, 100%]";
 
 /// The sweep of a product's strategy with the fields that its file has; `None`: nothing sets the pace.
@@ -26,52 +28,73 @@ pub(super) fn sweep(
     fields: &Map<String, Value>,
     targets: usize,
 ) -> Option<PaceSweep> {
-    let of_shares = |path| {
-        Some(PaceSweep {
+    match product {
+        "rancherFleet" if has_limited_partition(fields) => {
+            let has_limit = fields.contains_key("maxUnavailable");
+            Some(PaceSweep {
+                also: has_limit.then_some("maxUnavailable: 100%"),
+                ..PaceSweep::of_shares("partitions.*.maxUnavailable")
+            })
+        }
+        "rancherFleet" | "kubeFleetRolling" => Some(PaceSweep::of_shares("maxUnavailable")),
+        "kubeFleetStaged" if has_items(fields.get("stages")) => {
+            Some(PaceSweep::of_shares("stages.*.maxConcurrency"))
+        }
+        ARGO_CD => {
+            let strategy = fields.get("strategy")?;
+            if has_items(strategy.pointer("/rollingSync/steps")) {
+                Some(PaceSweep::of_shares(
+                    "strategy.rollingSync.steps.*.maxUpdate",
+                ))
+            } else {
+                None
+            }
+        }
+        "cloudFoundry" => Some(PaceSweep {
+            path: "maxInFlight",
+            values: numbers(targets),
+            also: None,
+        }),
+        _ => None,
+    }
+}
+
+impl PaceSweep {
+    /// A sweep over shares of the targets.
+    fn of_shares(path: &'static str) -> Self {
+        Self {
             path,
             values: SHARES.to_owned(),
             also: None,
-        })
-    };
-    let is_list = |value: &Value| value.as_array().is_some_and(|items| !items.is_empty());
-    let of_partition = |partition: &Value| partition.get("maxUnavailable").is_some();
-    match product {
-        "rancherFleet"
-            if fields
-                .get("partitions")
-                .and_then(Value::as_array)
-                .is_some_and(|all| all.iter().any(of_partition)) =>
-        {
-            let also = fields
-                .contains_key("maxUnavailable")
-                .then_some("maxUnavailable: 100%");
-            of_shares("partitions.*.maxUnavailable").map(|sweep| PaceSweep { also, ..sweep })
         }
-        "rancherFleet" | "kubeFleetRolling" => of_shares("maxUnavailable"),
-        "kubeFleetStaged" if fields.get("stages").is_some_and(is_list) => {
-            of_shares("stages.*.maxConcurrency")
-        }
-        ARGO_CD => {
-            let steps = fields
-                .get("strategy")
-                .and_then(|strategy| strategy.pointer("/rollingSync/steps"));
-            steps
-                .filter(|steps| is_list(steps))
-                .and_then(|_| of_shares("strategy.rollingSync.steps.*.maxUpdate"))
-        }
-        "cloudFoundry" => {
-            let values = [2, 5, 10, 25, 50]
-                .map(|percent| (targets * percent / 100).max(1))
-                .into_iter()
-                .dedup();
-            Some(PaceSweep {
-                path: "maxInFlight",
-                values: format!("[{}]", values.format(", ")),
-                also: None,
-            })
-        }
-        _ => None,
     }
+}
+
+/// Whether a field is a list with items.
+fn has_items(field: Option<&Value>) -> bool {
+    match field.and_then(Value::as_array) {
+        Some(items) => !items.is_empty(),
+        None => false,
+    }
+}
+
+/// Whether a partition of a fleet.yaml has a limit of its own.
+fn has_limited_partition(fields: &Map<String, Value>) -> bool {
+    let Some(Value::Array(partitions)) = fields.get("partitions") else {
+        return false;
+    };
+    let mut partitions = partitions.iter();
+    partitions.any(|partition| partition.get("maxUnavailable").is_some())
+}
+
+/// Numbers of targets for a sweep, where no share can be written.
+fn numbers(targets: usize) -> String {
+    let mut numbers = Vec::new();
+    for percent in [2, 5, 10, 25, 50] {
+        numbers.push((targets * percent / 100).max(1));
+    }
+    numbers.dedup();
+    format!("[{}]", numbers.iter().format(", "))
 }
 
 #[cfg(test)]

@@ -47,77 +47,99 @@ fn labelled(target: &FleetTarget) -> Option<SiteKind> {
     if is_region || provider.is_some_and(|provider| PROVIDERS.contains(&provider.as_str())) {
         return Some(SiteKind::Cloud);
     }
-    let of_word = |(key, word): (&String, &String)| {
-        let key = key.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let known = WORDS
-            .iter()
-            .find(|(_, words)| words.contains(&word.to_lowercase().as_str()));
-        known
-            .filter(|_| KEYS.contains(&key.as_str()))
-            .map(|(kind, _)| *kind)
-    };
-    target.labels.iter().find_map(of_word)
+    for (key, word) in &target.labels {
+        if let Some(kind) = kind_of_label(key, word) {
+            return Some(kind);
+        }
+    }
+    None
 }
 
-/// Gives targets the kinds that their labels show. Returns the kind of the others, and the note on it.
-pub(super) fn find(
-    targets: &mut [FleetTarget],
-    has_cloud_nodes: bool,
-    is_app: bool,
-) -> (SiteKind, String) {
-    let of_all = |kind: SiteKind, why: &str| {
-        (
+/// The kind that a label shows, if its key may name one.
+fn kind_of_label(key: &str, word: &str) -> Option<SiteKind> {
+    let key = key.rsplit('/').next().unwrap_or_default().to_lowercase();
+    if !KEYS.contains(&key.as_str()) {
+        return None;
+    }
+    let word = word.to_lowercase();
+    for (kind, words) in WORDS {
+        if words.contains(&word.as_str()) {
+            return Some(kind);
+        }
+    }
+    None
+}
+
+/// The kind of site of all targets that have none of their own.
+pub(super) struct FoundSite {
+    pub(super) kind: SiteKind,
+    /// The note on where the kinds are from.
+    pub(super) note: String,
+}
+
+impl FoundSite {
+    /// One kind of all targets.
+    fn of_all(kind: SiteKind, why: &str) -> Self {
+        let name = kind.name();
+        Self {
             kind,
-            format!(
-                "the links are those of `--site {}`, because {why}",
-                kind.name()
-            ),
-        )
-    };
+            note: format!("the links are those of `--site {name}`, because {why}"),
+        }
+    }
+}
+
+/// Gives targets the kinds that their labels show. Returns the kind of the others.
+pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: bool) -> FoundSite {
     if is_app {
-        return of_all(
-            SiteKind::DataCentre,
-            "an app's instances run on cells of one foundation",
-        );
+        let why = "an app's instances run on cells of one foundation";
+        return FoundSite::of_all(SiteKind::DataCentre, why);
     }
     let kinds: Vec<Option<SiteKind>> = targets.iter().map(labelled).collect();
     if let Ok(Some(kind)) = kinds.iter().all_equal_value() {
-        return of_all(*kind, "labels of all clusters say so");
+        return FoundSite::of_all(*kind, "labels of all clusters say so");
     }
-    let rest = if has_cloud_nodes {
-        SiteKind::Cloud
-    } else {
-        SiteKind::default()
-    };
     for (target, kind) in targets.iter_mut().zip(&kinds) {
         target.site = *kind;
     }
-    let counts = kinds.iter().flatten().map(|kind| kind.name()).counts();
-    let counts: Vec<String> = counts
-        .into_iter()
-        .sorted()
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
-    let of_rest = match (has_cloud_nodes, counts.is_empty()) {
-        (true, true) => return of_all(SiteKind::Cloud, "the nodes have a `providerID` of a cloud"),
-        (false, true) => {
-            let text = "no --site: the links are those of branch offices; `fleetsim import --help` lists other kinds";
-            return (rest, text.to_owned());
-        }
-        (true, false) => "cloud, because the nodes have a `providerID` of a cloud",
-        (false, false) => "branch offices",
+    let has_labels = kinds.iter().any(Option::is_some);
+    if has_labels {
+        return of_some(&kinds, has_cloud_nodes);
+    }
+    if has_cloud_nodes {
+        return FoundSite::of_all(SiteKind::Cloud, "the nodes have a `providerID` of a cloud");
+    }
+    let note = "no --site: the links are those of branch offices; `fleetsim import --help` lists other kinds";
+    FoundSite {
+        kind: SiteKind::default(),
+        note: note.to_owned(),
+    }
+}
+
+/// The kind of the targets without a label, where others have one.
+fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
+    let (kind, of_rest) = if has_cloud_nodes {
+        (
+            SiteKind::Cloud,
+            "cloud, because the nodes have a `providerID` of a cloud",
+        )
+    } else {
+        (SiteKind::default(), "branch offices")
     };
+    let counts = kinds.iter().flatten().map(|kind| kind.name()).counts();
+    let counts = counts.into_iter().sorted();
+    let counts = counts
+        .map(|(name, count)| format!("{count} {name}"))
+        .join(", ");
     let others = match kinds.iter().filter(|kind| kind.is_none()).count() {
         0 => String::new(),
         count => format!("; those of the other {count} are of {of_rest}"),
     };
-    (
-        rest,
-        format!(
-            "the links are of the kind of site that labels show: {} (column `site` in clusters.csv){others}",
-            counts.join(", ")
+    FoundSite {
+        kind,
+        note: format!(
+            "the links are of the kind of site that labels show: {counts} (column `site` in clusters.csv){others}"
         ),
-    )
+    }
 }
 
 /// The guess that sites are of this kind, below `place`.
@@ -158,9 +180,9 @@ mod tests {
         let kinds = |targets: &[&FleetTarget], nodes| {
             let mut targets: Vec<FleetTarget> =
                 targets.iter().map(|target| (*target).clone()).collect();
-            let (rest, note) = find(&mut targets, nodes, false);
+            let FoundSite { kind, note } = find(&mut targets, nodes, false);
             (
-                rest,
+                kind,
                 targets
                     .into_iter()
                     .map(|target| target.site)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -105,6 +105,11 @@ pub(super) fn written(command: &str) -> String {
     }
 }
 
+/// A problem of a file as a whole.
+fn problem(file: &str, message: &str, help: String) -> Vec<Problem> {
+    vec![Problem::of_file(file, message.to_owned()).with_help(help)]
+}
+
 /// The texts of the files of an import.
 pub(crate) struct Texts {
     read: BTreeMap<PathBuf, Arc<Source>>,
@@ -153,43 +158,47 @@ impl Texts {
         } else {
             path.display().to_string()
         };
-        let fail =
-            |message: String, help: String| vec![Problem::of_file(&name, message).with_help(help)];
         if let Some(known) = self.read.get(path) {
             if is_stdin {
                 let help = "save the others as files, and name these".to_owned();
-                return Err(fail(
-                    "standard input can be read only once".to_owned(),
-                    help,
-                ));
+                return Err(problem(&name, "standard input can be read only once", help));
             }
             return Ok(Arc::clone(known));
         }
-        let written = || written(command);
-        let too_large = || {
-            fail(
-                format!("the file has more than {} bytes", self.most),
-                "export fewer objects, e.g. by label with `-l`".to_owned(),
-            )
+        let bytes = match self.bytes_of(path) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                let message = format!("the file has more than {} bytes", self.most);
+                let help = "export fewer objects, e.g. by label with `-l`".to_owned();
+                return Err(problem(&name, &message, help));
+            }
+            Err(error) => return Err(problem(&name, &in_words(&error), written(command))),
         };
-        let is_too_large = |file: Metadata| file.is_file() && file.len() > self.most;
-        if !is_stdin && path.metadata().is_ok_and(is_too_large) {
-            return Err(too_large());
-        }
-        let mut bytes = Vec::new();
-        let opened = open_input(path).and_then(unpacked);
-        let read = opened.and_then(|opened| opened.take(self.most + 1).read_to_end(&mut bytes));
-        read.map_err(|error| fail(in_words(&error), written()))?;
-        if bytes.len() as u64 > self.most {
-            return Err(too_large());
-        }
-        let text = text_of(bytes)
-            .ok_or_else(|| fail("the file is not UTF-8 text".to_owned(), written()))?;
+        let Some(text) = text_of(bytes) else {
+            return Err(problem(
+                &name,
+                "the file is not UTF-8 text",
+                written(command),
+            ));
+        };
         if text.trim().is_empty() {
-            return Err(fail("the file is empty".to_owned(), written()));
+            return Err(problem(&name, "the file is empty", written(command)));
         }
         let source = Arc::new(Source::new(name, text));
         self.read.insert(path.to_owned(), Arc::clone(&source));
         Ok(source)
+    }
+
+    /// The unpacked bytes of a file. `None`: it is too large.
+    fn bytes_of(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let is_too_large = |file: Metadata| file.is_file() && file.len() > self.most;
+        if !is_stdin(path) && path.metadata().is_ok_and(is_too_large) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let input = open_input(path).and_then(unpacked)?;
+        input.take(self.most + 1).read_to_end(&mut bytes)?;
+        let fits = bytes.len() as u64 <= self.most;
+        Ok(fits.then_some(bytes))
     }
 }

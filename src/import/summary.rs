@@ -38,14 +38,12 @@ impl fmt::Display for Imported {
         writeln!(f, "wrote {folder}: {}", self.files.join(", "))?;
         let count = counted(self.guesses.len(), "assumption");
         writeln!(f, "\n{count}, each with its range in experiment.yaml:")?;
-        let width = |of: fn(&Guess) -> &str| {
-            self.guesses
-                .iter()
-                .map(|guess| of(guess).chars().count())
-                .max()
-        };
-        let setting = width(|guess| &guess.setting).unwrap_or(0);
-        let value = width(|guess| &guess.value).unwrap_or(0);
+        let mut setting = 0;
+        let mut value = 0;
+        for guess in &self.guesses {
+            setting = setting.max(guess.setting.chars().count());
+            value = value.max(guess.value.chars().count());
+        }
         for guess in &self.guesses {
             writeln!(
                 f,

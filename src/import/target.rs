@@ -28,11 +28,7 @@ impl From<&InventoryCluster> for FleetTarget {
             name: cluster.name.clone(),
             namespace: cluster.namespace.clone(),
             labels: cluster.labels.clone(),
-            nodes: cluster
-                .link
-                .nodes
-                .as_ref()
-                .map(|nodes| nodes.typical().get() as u32),
+            nodes: typical_nodes(cluster),
             site: cluster.link.site,
             region: None,
             paused: cluster.paused,
@@ -41,67 +37,127 @@ impl From<&InventoryCluster> for FleetTarget {
     }
 }
 
-/// A column: its name, and a target's cell.
-type CsvColumn = (&'static str, fn(&FleetTarget) -> String);
+/// The typical number of nodes of a cluster, if the inventory has one.
+fn typical_nodes(cluster: &InventoryCluster) -> Option<u32> {
+    let nodes = cluster.link.nodes.as_ref()?;
+    Some(nodes.typical().get() as u32)
+}
+
+/// A column of the table of targets.
+struct CsvColumn {
+    name: &'static str,
+    /// The cell of a target; empty where it has nothing to say.
+    cell: fn(&FleetTarget) -> String,
+}
+
+/// All columns, in their order.
+const COLUMNS: [CsvColumn; 8] = [
+    CsvColumn {
+        name: "name",
+        cell: |target| target.name.clone(),
+    },
+    CsvColumn {
+        name: "namespace",
+        cell: |target| target.namespace.clone(),
+    },
+    CsvColumn {
+        name: "labels",
+        cell: labels_cell,
+    },
+    CsvColumn {
+        name: "nodes",
+        cell: nodes_cell,
+    },
+    CsvColumn {
+        name: "site",
+        cell: site_cell,
+    },
+    CsvColumn {
+        name: "region",
+        cell: |target| target.region.clone().unwrap_or_default(),
+    },
+    CsvColumn {
+        name: "paused",
+        cell: paused_cell,
+    },
+    CsvColumn {
+        name: "registered",
+        cell: registered_cell,
+    },
+];
+
+impl CsvColumn {
+    /// Whether the table has this column: some target uses it, or it is the name.
+    fn is_used(&self, targets: &[FleetTarget]) -> bool {
+        let mut targets = targets.iter();
+        self.name == "name" || targets.any(|target| !(self.cell)(target).is_empty())
+    }
+}
+
+/// The labels of a target as `key=value`, joined by commas.
+fn labels_cell(target: &FleetTarget) -> String {
+    let labels = target.labels.iter();
+    labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .join(",")
+}
+
+/// The number of nodes of a target.
+fn nodes_cell(target: &FleetTarget) -> String {
+    match target.nodes {
+        Some(nodes) => nodes.to_string(),
+        None => String::new(),
+    }
+}
+
+/// The kind of site of a target.
+fn site_cell(target: &FleetTarget) -> String {
+    target.site.map_or_else(String::new, SiteKind::name)
+}
+
+/// `true` for a paused target.
+fn paused_cell(target: &FleetTarget) -> String {
+    let text = if target.paused { "true" } else { "" };
+    text.to_owned()
+}
+
+/// `false` for a target without an agent.
+fn registered_cell(target: &FleetTarget) -> String {
+    let text = if target.has_no_agent { "false" } else { "" };
+    text.to_owned()
+}
 
 /// The table of the fleet, with the columns that some target uses.
 pub(super) fn to_csv(targets: &[FleetTarget]) -> Vec<u8> {
-    let columns: [CsvColumn; 8] = [
-        ("name", |target| target.name.clone()),
-        ("namespace", |target| target.namespace.clone()),
-        ("labels", |target| {
-            target
-                .labels
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .join(",")
-        }),
-        ("nodes", |target| {
-            target
-                .nodes
-                .map_or_else(String::new, |nodes| nodes.to_string())
-        }),
-        ("site", |target| {
-            target.site.map_or_else(String::new, SiteKind::name)
-        }),
-        ("region", |target| target.region.clone().unwrap_or_default()),
-        ("paused", |target| {
-            if target.paused {
-                "true".to_owned()
-            } else {
-                String::new()
-            }
-        }),
-        ("registered", |target| {
-            if target.has_no_agent {
-                "false".to_owned()
-            } else {
-                String::new()
-            }
-        }),
-    ];
-    let is_used = |column: &&CsvColumn| {
-        column.0 == "name" || targets.iter().any(|target| !column.1(target).is_empty())
-    };
-    let used: Vec<&CsvColumn> = columns.iter().filter(is_used).collect();
+    let mut used = Vec::new();
+    for column in COLUMNS {
+        if column.is_used(targets) {
+            used.push(column);
+        }
+    }
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let header: Vec<String> = used.iter().map(|column| column.0.to_owned()).collect();
-    let rows = targets
-        .iter()
-        .map(|target| used.iter().map(|column| column.1(target)).collect());
-    for row in std::iter::once(header).chain(rows) {
-        writer.write_record(row).expect("memory takes it");
+    let header = used.iter().map(|column| column.name);
+    writer.write_record(header).expect("memory takes it");
+    for target in targets {
+        let cells = used.iter().map(|column| (column.cell)(target));
+        writer.write_record(cells).expect("memory takes it");
     }
     writer.into_inner().expect("memory takes it")
 }
 
 /// The first label that a table cannot hold, and that Kubernetes would refuse: `key=value`.
 pub(super) fn bad_label(labels: &BTreeMap<String, String>) -> Option<String> {
-    let is_bad = |text: &str| text.contains([',', '=', '"', '\n', '\r']) || text.trim() != text;
-    labels
-        .iter()
-        .find(|(key, value)| is_bad(key) || is_bad(value))
-        .map(|(key, value)| format!("{key}={value}"))
+    for (key, value) in labels {
+        if is_bad_text(key) || is_bad_text(value) {
+            return Some(format!("{key}={value}"));
+        }
+    }
+    None
+}
+
+/// Whether a cell of labels cannot hold this text.
+fn is_bad_text(text: &str) -> bool {
+    text.contains([',', '=', '"', '\n', '\r']) || text.trim() != text
 }
 
 #[cfg(test)]
