@@ -6,7 +6,7 @@
 use itertools::Itertools;
 use serde::Serialize;
 
-use crate::results::Setting;
+use crate::results::grouped;
 use crate::scenario::{Experiment, SettingInForce};
 
 /// A setting that a reader may change.
@@ -66,65 +66,93 @@ const UNWRITTEN: [&str; 2] = ["startsAt", "assert"];
 
 /// The controls, in the order of the page.
 pub(super) fn controls(experiment: &Experiment) -> Vec<Control> {
-    let swept: Vec<&Setting> = experiment
-        .variants
-        .iter()
-        .flat_map(|variant| &variant.settings)
-        .collect();
-    let mut controls: Vec<Control> = Vec::new();
-    for path in swept.iter().map(|setting| &setting.path).unique() {
-        let own = |setting: &&&Setting| setting.path == *path;
-        let values: Vec<String> = swept
-            .iter()
-            .filter(own)
-            .map(|setting| setting.value.clone())
-            .unique()
-            .collect();
-        let strategy = path
-            .strip_prefix("strategies.")
-            .and_then(|rest| rest.split('.').next())
-            .unwrap_or_default();
-        let origin = "values of the sweep".to_owned();
-        let (strategy, path) = (strategy.to_owned(), path.clone());
-        controls.push(Control {
-            strategy,
-            group: SWEPT,
-            path,
-            value: String::new(),
-            origin,
-            values,
-        });
-    }
+    let mut controls = swept_controls(experiment);
     let everywhere = &experiment.settings.everywhere;
     add(&mut controls, "", everywhere.iter());
     for (strategy, _, settings) in &experiment.settings.strategies {
-        let is_own =
-            |setting: &&SettingInForce| everywhere.iter().all(|other| other.path != setting.path);
-        add(&mut controls, strategy, settings.iter().filter(is_own));
+        let own = settings
+            .iter()
+            .filter(|own| !has_path(everywhere, &own.path));
+        add(&mut controls, strategy, own);
     }
     for path in UNWRITTEN {
         if controls.iter().all(|control| control.path != path) {
-            controls.push(control(
-                "",
-                path.to_owned(),
-                String::new(),
-                "not set".to_owned(),
-                Vec::new(),
-            ));
+            controls.push(Control {
+                strategy: String::new(),
+                group: group_of(path),
+                path: path.to_owned(),
+                value: String::new(),
+                origin: "not set".to_owned(),
+                values: Vec::new(),
+            });
         }
     }
-    let rank = |control: &Control| {
-        let at = GROUPS.iter().position(|(group, _)| *group == control.group);
-        if control.group == SWEPT {
-            0
-        } else {
-            at.map_or(GROUPS.len() + 1, |at| at + 1)
-        }
-    };
     controls.sort_by_key(rank);
     controls
 }
 
+/// The controls of the settings that the experiment sweeps.
+fn swept_controls(experiment: &Experiment) -> Vec<Control> {
+    let settings = experiment
+        .variants
+        .iter()
+        .flat_map(|variant| &variant.settings);
+    let by_path = grouped(settings.map(|setting| (&setting.path, &setting.value)));
+    let mut controls = Vec::new();
+    for (path, values) in by_path {
+        let strategy = match path.strip_prefix("strategies.") {
+            Some(rest) => rest.split('.').next().unwrap_or_default(),
+            None => "",
+        };
+        controls.push(Control {
+            strategy: strategy.to_owned(),
+            group: SWEPT,
+            path: path.clone(),
+            value: String::new(),
+            origin: "values of the sweep".to_owned(),
+            values: values.into_iter().unique().cloned().collect(),
+        });
+    }
+    controls
+}
+
+/// Whether a setting with this path is in force.
+fn has_path(settings: &[SettingInForce], path: &str) -> bool {
+    settings.iter().any(|setting| setting.path == path)
+}
+
+/// The place of a control's group on the page.
+fn rank(control: &Control) -> usize {
+    if control.group == SWEPT {
+        return 0;
+    }
+    match GROUPS.iter().position(|(group, _)| *group == control.group) {
+        Some(at) => at + 1,
+        None => GROUPS.len() + 1,
+    }
+}
+
+/// The group of a setting.
+fn group_of(path: &str) -> &'static str {
+    for (group, starts) in GROUPS {
+        if starts.iter().any(|start| path.starts_with(start)) {
+            return group;
+        }
+    }
+    OTHERS
+}
+
+/// Whether a setting is on the page only as a control of the sweep, or not at all.
+fn is_left_out(path: &str, controls: &[Control]) -> bool {
+    let top = path.split(['.', '[']).next().unwrap_or_default();
+    let mut keys_of_files = [".file", ".manifest", ".previous", ".table"].into_iter();
+    let names_file = keys_of_files.any(|key| path.ends_with(key));
+    let mut controls = controls.iter();
+    let is_swept = controls.any(|control| control.group == SWEPT && control.path == path);
+    LEFT_OUT.contains(&top) || names_file || is_swept
+}
+
+/// Adds the controls of settings in force, of one strategy or of all.
 fn add<'s>(
     controls: &mut Vec<Control>,
     strategy: &str,
@@ -138,57 +166,31 @@ fn add<'s>(
             inside,
             ..
         } = setting;
-        let top = path.split(['.', '[']).next().unwrap_or_default();
-        let names_file = ["file", "manifest", "previous", "table"]
-            .iter()
-            .any(|key| path.ends_with(&format!(".{key}")));
-        let is_swept = controls
-            .iter()
-            .any(|control| control.group == SWEPT && control.path == *path);
-        if LEFT_OUT.contains(&top) || names_file || is_swept {
+        if is_left_out(path, controls) {
             continue;
         }
         // Faults as a whole are a map that nobody changes as such.
         if path == "faults" {
             for (key, value) in inside {
-                controls.push(control(
-                    strategy,
-                    format!("faults.{key}"),
-                    value.clone(),
-                    origin.clone(),
-                    Vec::new(),
-                ));
+                let path = format!("faults.{key}");
+                controls.push(Control {
+                    strategy: strategy.to_owned(),
+                    group: group_of(&path),
+                    path,
+                    value: value.clone(),
+                    origin: origin.clone(),
+                    values: Vec::new(),
+                });
             }
-        } else {
-            controls.push(control(
-                strategy,
-                path.clone(),
-                value.clone(),
-                origin.clone(),
-                setting.range(),
-            ));
+            continue;
         }
-    }
-}
-
-fn control(
-    strategy: &str,
-    path: String,
-    value: String,
-    origin: String,
-    values: Vec<String>,
-) -> Control {
-    let fits = |starts: &[&str]| starts.iter().any(|start| path.starts_with(start));
-    let group = GROUPS
-        .iter()
-        .find(|(_, starts)| fits(starts))
-        .map_or(OTHERS, |(group, _)| group);
-    Control {
-        strategy: strategy.to_owned(),
-        group,
-        path,
-        value,
-        origin,
-        values,
+        controls.push(Control {
+            strategy: strategy.to_owned(),
+            group: group_of(path),
+            path: path.clone(),
+            value: value.clone(),
+            origin: origin.clone(),
+            values: setting.range(),
+        });
     }
 }
