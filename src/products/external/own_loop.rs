@@ -185,7 +185,8 @@ impl<'r> OwnLoopController<'r> {
         Some(end.min(unnoticed).max(self.at))
     }
 
-    /// Takes the news. Before the release, time stands still for the process, so that no news is older than its present.
+    /// Takes the news. Before the release, time stands still for the process, so that no news is older than its
+    /// present.
     fn present_news(&mut self) -> Vec<News> {
         let mut news = std::mem::take(&mut self.session.news);
         let earliest = self.at.saturating_sub(self.session.lookahead);

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::ResultsError;
-use fleetsim_units::io::{Temporary, open_below, open_own, uninterrupted};
+use fleetsim_units::io::{NewFolders, Temporary, open_below, open_own, uninterrupted};
 
 /// Ends the name of the file that is locked while a process writes to a hidden folder.
 const LOCK_ENDING: &str = ".lock";
@@ -28,31 +28,6 @@ pub struct StagedFolder {
     study_lock: Option<LockedFile>,
     /// Last, when what was in them is gone.
     _parents: NewFolders,
-}
-
-/// Folders that were made for something in them. Those that are empty in the end are removed.
-#[derive(Debug)]
-struct NewFolders(Vec<PathBuf>);
-
-impl NewFolders {
-    /// Makes a folder and those above it that are missing.
-    fn make(folder: &Path) -> std::io::Result<Self> {
-        let missing = folder
-            .ancestors()
-            .filter(|above| !above.as_os_str().is_empty() && !above.exists());
-        let made = Self(missing.map(Path::to_owned).collect());
-        fs::create_dir_all(folder)?;
-        Ok(made)
-    }
-}
-
-impl Drop for NewFolders {
-    fn drop(&mut self) {
-        for folder in &self.0 {
-            // A folder with something in it stays.
-            let _ = fs::remove_dir(folder);
-        }
-    }
 }
 
 /// An empty file that one process holds locked. The operating system releases it with the process.

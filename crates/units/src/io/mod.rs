@@ -25,5 +25,5 @@ pub use read::{
     read_file,
 };
 pub use state::state_folder;
-pub use temporary::{Temporary, abandon, create, uninterrupted};
+pub use temporary::{NewFolders, Temporary, abandon, create, uninterrupted};
 pub use terminal::{in_one_line, printable};

@@ -11,6 +11,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// The files and folders that a signal removes.
 static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Folders that go if they are empty in the end, the deeper ones first.
+static NEW: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 /// Held while something is published, and from a signal to the end of the program.
 static PUBLISHING: Mutex<()> = Mutex::new(());
 
@@ -43,6 +46,45 @@ impl Drop for Temporary {
     }
 }
 
+/// Folders that were made for something in them. Those that are empty in the end are removed, also by [`abandon`].
+#[derive(Debug)]
+pub struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    /// Makes a folder and those above it that are missing.
+    ///
+    /// # Errors
+    /// When the file system fails.
+    pub fn make(folder: &Path) -> std::io::Result<Self> {
+        let missing = folder
+            .ancestors()
+            .filter(|above| !above.as_os_str().is_empty() && !above.exists());
+        // The deepest comes first.
+        let new: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        NEW.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(new.iter().cloned());
+        let new = Self(new);
+        uninterrupted(|| std::fs::create_dir_all(folder))?;
+        Ok(new)
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        let mut new = NEW.lock().unwrap_or_else(PoisonError::into_inner);
+        remove_empty(&self.0);
+        new.retain(|folder| !self.0.contains(folder));
+    }
+}
+
+/// Removes folders that have nothing in them; others stay.
+fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders {
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
 /// Creates a file in a folder that may be temporary, with the folders above it. After a signal nothing is created.
 ///
 /// # Errors
@@ -66,6 +108,7 @@ pub fn abandon(end: impl FnOnce()) {
     let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     left.iter().for_each(|path| remove(path));
+    remove_empty(&NEW.lock().unwrap_or_else(PoisonError::into_inner));
     end();
 }
 

@@ -46,8 +46,8 @@ const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valu
 /// The name of what is left out of a file that is no map and no list of maps.
 const ALL: &str = "the whole file";
 
-/// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. Of a file that has no
-/// fields, nothing is kept: it may be a link to a key. `None`: nothing is left out.
+/// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. Of a file that has
+/// no fields, nothing is kept: it may be a link to a key. `None`: nothing is left out.
 pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     let Some(mut documents) = parsed(name, text) else {
         return Some((String::new(), vec![ALL.to_owned()]));

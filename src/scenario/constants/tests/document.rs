@@ -85,11 +85,6 @@ const FIXED: &[(&str, &str, &str)] = &[
     ),
     (
         "products/external/session.rs",
-        "MOST_SHOWN",
-        "bound of what a process shows",
-    ),
-    (
-        "products/external/session.rs",
         "PROTOCOL",
         "version of a protocol",
     ),
