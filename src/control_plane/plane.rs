@@ -48,7 +48,8 @@ pub(super) struct Record {
 impl Record {
     /// A pass promotes a cluster.
     fn note_promotion(&mut self, cluster: ClusterId, revision: Revision) {
-        let bit = 1 << revision.0.min(u32::BITS - 1);
+        let Revision(number) = revision;
+        let bit = 1 << number.min(u32::BITS - 1);
         let ever = &mut self.ever_promoted[cluster.index()];
         if *ever & bit == 0 {
             *ever |= bit;

@@ -245,8 +245,10 @@ fn pick(
 }
 
 /// The problem of a placement that picks no members.
-fn refused(placement: &FoundStrategy, (field, reason, help): NotPicked) -> Problem {
-    placement.problem(&field, reason).with_help(help)
+fn refused(placement: &FoundStrategy, why: NotPicked) -> Problem {
+    placement
+        .problem(&why.field, why.reason)
+        .with_help(why.help)
 }
 
 /// The draft of the strategy from the files that were found.

@@ -112,11 +112,27 @@ pub(super) struct Picked {
     pub(super) notes: Vec<String>,
 }
 
-/// Why a placement picks nothing: the field, the reason, and the fix.
-pub(super) type NotPicked = (String, String, &'static str);
+/// Why a placement picks nothing.
+pub(super) struct NotPicked {
+    /// The field of the placement.
+    pub(super) field: String,
+    pub(super) reason: String,
+    /// The fix.
+    pub(super) help: &'static str,
+}
+
+impl NotPicked {
+    fn new(field: &str, reason: &str, help: &'static str) -> Self {
+        Self {
+            field: field.to_owned(),
+            reason: reason.to_owned(),
+            help,
+        }
+    }
+}
 
 fn not_picked(field: &str, reason: &str, help: &'static str) -> Vec<NotPicked> {
-    vec![(field.to_owned(), reason.to_owned(), help)]
+    vec![NotPicked::new(field, reason, help)]
 }
 
 impl PickingSpec {
@@ -223,11 +239,11 @@ impl PickingPolicy {
                         None => "export all members: `kubectl get memberclusters -o json`",
                     };
                     let why = away.map_or("is not among the member clusters", |(_, why)| why);
-                    missing.push((
-                        format!("spec.policy.clusterNames[{at}]"),
-                        format!("`{name}` {why}"),
+                    missing.push(NotPicked {
+                        field: format!("spec.policy.clusterNames[{at}]"),
+                        reason: format!("`{name}` {why}"),
                         help,
-                    ));
+                    });
                 }
             }
         }
@@ -272,11 +288,8 @@ impl PickingPolicy {
             );
             if term.property_selector.is_some() {
                 let reason = "properties cannot be evaluated without the placement's status";
-                return Err((
-                    format!("{path}.propertySelector"),
-                    reason.to_owned(),
-                    WITH_STATUS,
-                ));
+                let field = format!("{path}.propertySelector");
+                return Err(NotPicked::new(&field, reason, WITH_STATUS));
             }
             let selector = term
                 .label_selector
@@ -285,7 +298,11 @@ impl PickingPolicy {
                 .transpose()
                 .map_err(|error| {
                     let help = "Kubernetes would refuse this selector too";
-                    (format!("{path}.labelSelector"), error.to_string(), help)
+                    NotPicked {
+                        field: format!("{path}.labelSelector"),
+                        reason: error.to_string(),
+                        help,
+                    }
                 })?;
             selectors.push(selector);
         }

@@ -89,34 +89,49 @@ pub fn memory_of_run(scenario: &Scenario) -> Vec<MemoryPart> {
         MemoryPart::of(sizes.nodes, "node", NODE),
         MemoryPart::of(sizes.new_pods, "new pod", NEW_POD),
         MemoryPart::of(sizes.old_pods, "old pod", POD),
-        MemoryPart {
-            of: format!(
-                "{} in each of {}",
-                counted(world.workloads.len(), "workload"),
-                counted(world.clusters.len(), "cluster")
-            ),
-            bytes: sizes.clusters * world.workloads.len() as f64 * WORKLOAD,
-        },
-        MemoryPart {
-            of: format!(
-                "{} of up to {} each, on nodes with {}",
-                counted(sizes.pulls as u64, "pull"),
-                counted(sizes.layers as u64, "layer"),
-                counted(sizes.blobs as u64, "blob")
-            ),
-            bytes: sizes.pulls * (PULL + sizes.layers * PULLED_LAYER + sizes.blobs * NODE_BLOB),
-        },
+        of_workloads(world),
+        of_pulls(&sizes),
     ];
-    let lists = scenario.strategy.lists_of_targets();
-    parts.push(MemoryPart {
-        bytes: lists as f64 * sizes.clusters * LISTED_TARGET,
-        of: format!(
-            "{lists} partitions or steps of up to {} each",
-            counted(world.clusters.len(), "cluster")
-        ),
-    });
+    parts.push(of_lists(scenario.strategy.lists_of_targets(), world));
     parts.extend(of_distribution(world, &sizes));
     parts
+}
+
+fn of_workloads(world: &WorldSpec) -> MemoryPart {
+    let clusters = world.clusters.len();
+    let workloads = world.workloads.len();
+    MemoryPart {
+        bytes: (clusters * workloads) as f64 * WORKLOAD,
+        of: format!(
+            "{} in each of {}",
+            counted(workloads, "workload"),
+            counted(clusters, "cluster")
+        ),
+    }
+}
+
+fn of_pulls(sizes: &WorldSizes) -> MemoryPart {
+    MemoryPart {
+        bytes: sizes.pulls * (PULL + sizes.layers * PULLED_LAYER + sizes.blobs * NODE_BLOB),
+        of: format!(
+            "{} of up to {} each, on nodes with {}",
+            counted(sizes.pulls as u64, "pull"),
+            counted(sizes.layers as u64, "layer"),
+            counted(sizes.blobs as u64, "blob")
+        ),
+    }
+}
+
+/// The memory of so many lists of a product, in each of which every cluster may be.
+fn of_lists(lists: usize, world: &WorldSpec) -> MemoryPart {
+    let clusters = world.clusters.len();
+    MemoryPart {
+        bytes: (lists * clusters) as f64 * LISTED_TARGET,
+        of: format!(
+            "{lists} partitions or steps of up to {} each",
+            counted(clusters, "cluster")
+        ),
+    }
 }
 
 /// The memory of what stands between registry and nodes. `None`: nothing does.

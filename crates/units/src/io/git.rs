@@ -21,7 +21,7 @@
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -215,23 +215,17 @@ impl Repository {
 
     /// Runs a command of little output, for a limited time: a file of the repository may be a pipe that nobody fills.
     fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
-        let mut git = self
+        let git = self
             .command(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| not_started(&error))?;
-        let begun = Instant::now();
-        while git.try_wait().map_err(|error| error.to_string())?.is_none() {
-            if begun.elapsed() > LONGEST_ANSWER {
-                // It may have ended just now.
-                let _ = git.kill();
-                let _ = git.wait();
-                return Err(format!("git gave no answer within {LONGEST_ANSWER:?}"));
-            }
-            thread::sleep(GLANCE);
+        match output_in_time(git) {
+            Ok(Some(output)) => Ok(output),
+            Ok(None) => Err(format!("git gave no answer within {LONGEST_ANSWER:?}")),
+            Err(error) => Err(error.to_string()),
         }
-        git.wait_with_output().map_err(|error| error.to_string())
     }
 
     fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
@@ -255,6 +249,20 @@ impl Repository {
         command.args(arguments);
         command
     }
+}
+
+/// The output of git. `None`: it took too long, and was ended.
+fn output_in_time(mut git: Child) -> std::io::Result<Option<Output>> {
+    let begun = Instant::now();
+    while git.try_wait()?.is_none() {
+        if begun.elapsed() > LONGEST_ANSWER {
+            git.kill()?;
+            git.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(GLANCE);
+    }
+    git.wait_with_output().map(Some)
 }
 
 impl RevisionEntry {

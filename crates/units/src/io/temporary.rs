@@ -48,7 +48,10 @@ impl Drop for Temporary {
 
 /// Folders that were made for something in them. Those that are empty in the end are removed, also by [`abandon`].
 #[derive(Debug)]
-pub struct NewFolders(Vec<PathBuf>);
+pub struct NewFolders {
+    /// The deepest comes first.
+    folders: Vec<PathBuf>,
+}
 
 impl NewFolders {
     /// Makes a folder and those above it that are missing.
@@ -56,15 +59,18 @@ impl NewFolders {
     /// # Errors
     /// When the file system fails.
     pub fn make(folder: &Path) -> std::io::Result<Self> {
-        let missing = folder
-            .ancestors()
-            .filter(|above| !above.as_os_str().is_empty() && !above.exists());
-        // The deepest comes first.
-        let new: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        let mut new = Self {
+            folders: Vec::new(),
+        };
+        for above in folder.ancestors() {
+            if above.as_os_str().is_empty() || above.exists() {
+                break;
+            }
+            new.folders.push(above.to_owned());
+        }
         NEW.lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .extend(new.iter().cloned());
-        let new = Self(new);
+            .extend_from_slice(&new.folders);
         uninterrupted(|| std::fs::create_dir_all(folder))?;
         Ok(new)
     }
@@ -73,8 +79,8 @@ impl NewFolders {
 impl Drop for NewFolders {
     fn drop(&mut self) {
         let mut new = NEW.lock().unwrap_or_else(PoisonError::into_inner);
-        remove_empty(&self.0);
-        new.retain(|folder| !self.0.contains(folder));
+        remove_empty(&self.folders);
+        new.retain(|folder| !self.folders.contains(folder));
     }
 }
 

@@ -74,17 +74,18 @@ fn parsed(name: &str, text: &str) -> Option<Vec<Value>> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(vec![value]);
     }
-    let as_yaml = |text: &str| {
-        let tree = tree::parse(&Arc::new(Source::new(name, text)));
-        tree.ok().map(|tree| tree.to_json())
-    };
-    if let Some(value) = as_yaml(text) {
+    if let Some(value) = from_yaml(name, text) {
         return Some(vec![value]);
     }
     split(text)
         .iter()
-        .map(|document| as_yaml(document))
+        .map(|document| from_yaml(name, document))
         .collect()
+}
+
+fn from_yaml(name: &str, text: &str) -> Option<Value> {
+    let tree = tree::parse(&Arc::new(Source::new(name, text)));
+    Some(tree.ok()?.to_json())
 }
 
 /// The documents of a file with several.
