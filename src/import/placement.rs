@@ -375,7 +375,7 @@ mod tests {
             Err(reasons) => {
                 let reasons = reasons
                     .into_iter()
-                    .map(|(field, reason, _)| format!("{field}: {reason}"));
+                    .map(|why| format!("{}: {}", why.field, why.reason));
                 Err(reasons.collect::<Vec<_>>().join("; "))
             }
         }
