@@ -184,7 +184,7 @@ impl ApiClient {
             // Where a limit binds, each request takes an equal part of the sum.
             for nth in 0..count {
                 let at = begin + waits + part(total, nth, count);
-                waits = waits + (self.admit(kind, at, false) - at);
+                waits += self.admit(kind, at, false) - at;
             }
         }
         begin + waits + total

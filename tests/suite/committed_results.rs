@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -277,7 +278,12 @@ fn committed_results_are_what_this_version_computes() {
         tables,
         skipped,
     } = compared;
-    println!("{runs} runs and {tables} tables compared, {skipped} variants skipped");
+    // Straight to the terminal: the test harness would suppress it.
+    writeln!(
+        std::io::stderr(),
+        "committed results: {runs} runs and {tables} tables compared, {skipped} variants skipped"
+    )
+    .expect("stderr is open");
     assert!(skipped <= MOST_SKIPPED, "{skipped} variants were skipped");
     assert!(runs >= FEWEST_RUNS, "only {runs} runs were compared");
     assert!(
