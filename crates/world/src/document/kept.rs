@@ -3,8 +3,8 @@
 //! Files of products hold passwords and tokens: Helm values, addresses with credentials, annotations. Results are
 //! shared, so a copy has the fields that this program reads, of all products, and no others. That a bundle has Helm
 //! values decides how many requests Fleet's agent makes, so of these the fact is kept. Comments stay
-//! where nothing else is left out, and labels do, which select clusters. Tables are copied as a whole by those who read
-//! them; this program gives them no name that a stranger could choose for another file.
+//! where nothing else is left out, and labels do, which select clusters. A table is copied as a whole, once it was
+//! read as one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
