@@ -29,14 +29,39 @@ pub enum Barrier {
 pub(super) struct BarrierLedger {
     /// Times of pending changes.
     changes: BTreeSet<(SimTime, u32)>,
-    /// Existing applications by the second of their last comparison: first others, then those with the annotation.
-    compared: [BTreeSet<Compared>; 2],
-    /// The entry of each application, and whether it has the annotation. `None`: it does not exist.
-    entries: Vec<Option<(Compared, bool)>>,
+    /// Existing applications without the annotation.
+    unasked: BTreeSet<Compared>,
+    /// Existing applications with the annotation.
+    asked: BTreeSet<Compared>,
+    /// The last comparison of each application. `None`: it does not exist.
+    comparisons: Vec<Option<Comparison>>,
 }
 
-/// The second of an application's last comparison, and its index.
-type Compared = (Option<SimTime>, u32);
+/// The last comparison of an existing application.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Comparison {
+    /// The second of the comparison. `None`: it was never compared.
+    pub(super) at: Option<SimTime>,
+    /// It has the annotation, which asks for another comparison.
+    pub(super) is_asked: bool,
+}
+
+/// An application by the second of its last comparison.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Compared {
+    at: Option<SimTime>,
+    application: u32,
+}
+
+impl Compared {
+    /// Whether it was not compared since then.
+    fn is_behind(&self, since: SimTime) -> bool {
+        match self.at {
+            Some(at) => at < since,
+            None => true,
+        }
+    }
+}
 
 impl ArgoCd {
     /// `before`: when the last pending change was, before the pass.
@@ -57,48 +82,64 @@ impl ArgoCd {
 impl BarrierLedger {
     pub(super) fn new(applications: usize) -> Self {
         Self {
-            entries: vec![None; applications],
+            comparisons: vec![None; applications],
             ..Self::default()
         }
     }
 
-    /// A row has, or no longer has, a pending change of this time.
-    pub(super) fn change(&mut self, time: SimTime, application: u32, is_pending: bool) {
-        let change = (time, application);
-        _ = if is_pending {
-            self.changes.insert(change)
-        } else {
-            self.changes.remove(&change)
-        };
+    /// A row has a pending change of this time.
+    pub(super) fn add_change(&mut self, time: SimTime, application: u32) {
+        self.changes.insert((time, application));
+    }
+
+    /// A row no longer has a pending change of this time.
+    pub(super) fn remove_change(&mut self, time: SimTime, application: u32) {
+        self.changes.remove(&(time, application));
     }
 
     /// When the last pending change was.
     pub(super) fn pending_since(&self) -> Option<SimTime> {
-        self.changes.last().map(|(time, _)| *time)
+        let (time, _) = self.changes.last()?;
+        Some(*time)
     }
 
-    /// Notes when an application was compared last, and whether it has the annotation. `None`: it does not exist.
-    pub(super) fn examine(&mut self, application: u32, compared: Option<(Option<SimTime>, bool)>) {
-        let entry = compared.map(|(at, is_asked)| ((at, application), is_asked));
-        let known = std::mem::replace(&mut self.entries[application as usize], entry);
-        if known != entry {
-            known
-                .map(|(compared, is_asked)| self.compared[usize::from(is_asked)].remove(&compared));
-            entry.map(|(compared, is_asked)| self.compared[usize::from(is_asked)].insert(compared));
+    /// Notes the last comparison of an application. `None`: it does not exist.
+    pub(super) fn examine(&mut self, application: u32, comparison: Option<Comparison>) {
+        let known = std::mem::replace(&mut self.comparisons[application as usize], comparison);
+        if known == comparison {
+            return;
+        }
+        if let Some(Comparison { at, is_asked }) = known {
+            self.group(is_asked).remove(&Compared { at, application });
+        }
+        if let Some(Comparison { at, is_asked }) = comparison {
+            self.group(is_asked).insert(Compared { at, application });
+        }
+    }
+
+    /// The applications with the annotation, or those without.
+    const fn group(&mut self, is_asked: bool) -> &mut BTreeSet<Compared> {
+        if is_asked {
+            &mut self.asked
+        } else {
+            &mut self.unasked
         }
     }
 
     /// If any application was not compared since then: those of them without the annotation, by index.
     fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
-        let is_behind = |(at, _): &&Compared| at.is_none_or(|at| at < since);
-        let [unasked, asked] = &self.compared;
-        let unasked = unasked
-            .iter()
-            .take_while(is_behind)
-            .inspect(|_| cost::visit());
-        let mut unasked: Vec<TargetId> = unasked.map(|(_, index)| TargetId(*index)).collect();
+        let mut unasked = Vec::new();
+        for compared in &self.unasked {
+            if !compared.is_behind(since) {
+                break;
+            }
+            cost::visit();
+            unasked.push(TargetId(compared.application));
+        }
         unasked.sort_unstable();
-        (!unasked.is_empty() || asked.first().is_some_and(|first| is_behind(&first)))
-            .then_some(unasked)
+        let first_asked = self.asked.first();
+        let is_any_behind =
+            !unasked.is_empty() || first_asked.is_some_and(|first| first.is_behind(since));
+        is_any_behind.then_some(unasked)
     }
 }

@@ -30,16 +30,15 @@ impl SetPass<'_> {
         self.hidden.reverse();
     }
 
-    /// Writes the rows of the pass, of which these were others `before`. A write of what the API server has already
-    /// changes nothing, not even the set's version.
+    /// Writes the rows of the pass; `before` has the earlier state of those that changed. A write of what the API
+    /// server has already changes nothing, not even the set's version.
     pub(super) fn write_rows(&mut self, before: Rows) -> Result<(), RefusedWrite> {
         let mut stored = before.clone();
-        self.hidden
-            .iter()
-            .for_each(|hidden| stored.extend(hidden.after.clone()));
-        let is_new = stored
-            .iter()
-            .any(|(&index, stored)| self.set.rows[index as usize] != *stored);
+        for hidden in &self.hidden {
+            stored.extend(hidden.after.clone());
+        }
+        let mut stored = stored.iter();
+        let is_new = stored.any(|(index, row)| self.set.rows[*index as usize] != *row);
         let Some(answered) = (self.store)(SetWrite::Rows { is_new }) else {
             self.exchange(&before);
             return Err(RefusedWrite);
@@ -50,9 +49,10 @@ impl SetPass<'_> {
 
     /// The conditions that the API server has.
     pub(super) fn stored_conditions(&self) -> SetConditions {
-        self.hidden
-            .last()
-            .map_or(self.set.conditions, |last| last.conditions)
+        match self.hidden.last() {
+            Some(last) => last.conditions,
+            None => self.set.conditions,
+        }
     }
 
     /// The API server accepts these conditions at `answered`.
@@ -69,8 +69,8 @@ impl SetPass<'_> {
         }
     }
 
-    /// A write of the set is answered at `answered`, for which the pass has read the set again. `rows`: it changes
-    /// these rows of the pass, which were so before.
+    /// A write of the set is answered at `answered`, for which the pass has read the set again. `rows`: the earlier
+    /// state of the rows that it changes; `None`: it writes no rows.
     fn accepted(&mut self, answered: SimTime, is_new: bool, rows: Option<Rows>) {
         self.set.conditions = self.stored_conditions();
         let conditions = self.set.conditions;
@@ -80,8 +80,9 @@ impl SetPass<'_> {
                 before.extend(hidden.after);
                 self.set.recent.push(hidden.write);
             }
-            rows.into_iter()
-                .for_each(|(index, row)| _ = before.entry(index).or_insert(row));
+            for (index, row) in rows {
+                before.entry(index).or_insert(row);
+            }
         }
         if is_new {
             self.set.recent.push(RecentWrite {

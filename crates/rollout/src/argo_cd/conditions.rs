@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use itertools::Itertools;
 
-use super::super::{IntOrString, ObjectCondition};
+use super::super::ObjectCondition;
 use super::limit::limit;
 use super::row::{ApplicationStatus, Message, RolloutStatus};
 use super::status::{ErrorOccurred, Rollout, RolloutConfig};
@@ -25,64 +25,79 @@ impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
     pub fn set_conditions(&self, name: &str, view: &[ApplicationView]) -> Vec<ObjectCondition> {
         let object = format!("ApplicationSet/{name}");
-        let condition = |kind: &str, shown: Option<(&str, &str, String)>| match shown {
-            Some((status, reason, message)) => {
-                ObjectCondition::new(&object, kind, status, reason, message)
-            }
-            None => ObjectCondition::absent(&object, kind),
-        };
         let mut list = Vec::new();
         if let Some(error) = self.conditions.error {
-            let (occurred, reason, message) = match error {
-                ErrorOccurred::No => ("False", "ApplicationSetUpToDate", String::new()),
-                ErrorOccurred::NoSteps => (
-                    "True",
-                    "ApplicationSetRolloutError",
-                    "No steps defined".to_owned(),
-                ),
-                ErrorOccurred::Validation { .. } => (
-                    "True",
-                    "ApplicationValidationError",
-                    self.validation_message(view),
-                ),
-            };
-            let (up_to_date, why) = if occurred == "False" {
-                ("True", reason)
-            } else {
-                ("False", "ErrorOccurred")
-            };
-            list.push(condition(
-                "ErrorOccurred",
-                Some((occurred, reason, message.clone())),
-            ));
-            list.push(condition(
-                "ResourcesUpToDate",
-                Some((up_to_date, why, message)),
-            ));
+            list.extend(self.error_conditions(&object, error, view));
         }
-        let rollout = self.conditions.rollout.map(|rollout| match rollout {
-            Rollout::Complete => ("False", "ApplicationSetRolloutComplete", String::new()),
-            Rollout::Progressing(at) => (
-                "True",
-                "ApplicationSetModified",
-                format!("performing rollout of step {at}"),
-            ),
-        });
-        list.push(condition("RolloutProgressing", rollout));
+        list.push(self.rollout_condition(&object));
         if self.options.version >= ArgoCdVersion::V3_6 {
-            let config = self.conditions.config.map(|config| match config {
-                RolloutConfig::Valid => {
-                    ("False", "ApplicationSetValidRolloutConfig", String::new())
-                }
-                RolloutConfig::Invalid(of) => (
-                    "True",
-                    "ApplicationSetInvalidRolloutConfig",
-                    self.issue_message(of),
-                ),
-            });
-            list.push(condition("InvalidRolloutConfig", config));
+            list.push(self.config_condition(&object));
         }
         list
+    }
+
+    /// `ErrorOccurred` and its opposite, `ResourcesUpToDate`.
+    fn error_conditions(
+        &self,
+        object: &str,
+        error: ErrorOccurred,
+        view: &[ApplicationView],
+    ) -> [ObjectCondition; 2] {
+        let (reason, message) = match error {
+            ErrorOccurred::No => {
+                let reason = "ApplicationSetUpToDate";
+                return [
+                    ObjectCondition::new(object, "ErrorOccurred", "False", reason, ""),
+                    ObjectCondition::new(object, "ResourcesUpToDate", "True", reason, ""),
+                ];
+            }
+            ErrorOccurred::NoSteps => ("ApplicationSetRolloutError", "No steps defined".to_owned()),
+            ErrorOccurred::Validation { .. } => {
+                ("ApplicationValidationError", self.validation_message(view))
+            }
+        };
+        [
+            ObjectCondition::new(object, "ErrorOccurred", "True", reason, message.clone()),
+            ObjectCondition::new(
+                object,
+                "ResourcesUpToDate",
+                "False",
+                "ErrorOccurred",
+                message,
+            ),
+        ]
+    }
+
+    fn rollout_condition(&self, object: &str) -> ObjectCondition {
+        let kind = "RolloutProgressing";
+        match self.conditions.rollout {
+            None => ObjectCondition::absent(object, kind),
+            Some(Rollout::Complete) => {
+                ObjectCondition::new(object, kind, "False", "ApplicationSetRolloutComplete", "")
+            }
+            Some(Rollout::Progressing(step)) => {
+                let message = format!("performing rollout of step {step}");
+                ObjectCondition::new(object, kind, "True", "ApplicationSetModified", message)
+            }
+        }
+    }
+
+    fn config_condition(&self, object: &str) -> ObjectCondition {
+        let kind = "InvalidRolloutConfig";
+        match self.conditions.config {
+            None => ObjectCondition::absent(object, kind),
+            Some(RolloutConfig::Valid) => ObjectCondition::new(
+                object,
+                kind,
+                "False",
+                "ApplicationSetValidRolloutConfig",
+                "",
+            ),
+            Some(RolloutConfig::Invalid(issue)) => {
+                let reason = "ApplicationSetInvalidRolloutConfig";
+                ObjectCondition::new(object, kind, "True", reason, self.issue_message(issue))
+            }
+        }
     }
 
     /// The rows of the set called `name` after a pass with this status: as the pass wrote them before it promoted any,
@@ -93,51 +108,50 @@ impl ArgoCd {
         status: &ApplicationSetStatus,
     ) -> [Vec<ObjectCondition>; 2] {
         let object = format!("ApplicationSet/{name}");
-        let counted = self
-            .row_counts()
-            .into_iter()
-            .zip(RolloutStatus::ALL)
-            .filter(|(count, _)| *count > 0);
-        let text: Vec<String> = counted
-            .map(|(count, status)| format!("{status:?}({count})"))
-            .collect();
-        let count = ObjectCondition::field(&object, "applicationStatus", text.join("; "));
+        let count = ObjectCondition::field(&object, "applicationStatus", self.counted_rows());
         if self.names.len() > ROWS_SHOWN {
             return [Vec::new(), vec![count]];
         }
-        let (mut before, mut after) = (Vec::new(), vec![count]);
-        let promoted: BTreeMap<usize, Message> = status
-            .promoted
-            .iter()
-            .map(|(target, message)| (target.index(), *message))
-            .collect();
+        let mut messages_before: BTreeMap<usize, Message> = BTreeMap::new();
+        for (target, message) in &status.promoted {
+            messages_before.insert(target.index(), *message);
+        }
+        let mut before = Vec::new();
+        let mut after = vec![count];
         for (index, (name, row)) in self.names.iter().zip(&self.rows).enumerate() {
             let condition = row_condition(&object, name, row.as_ref());
-            match (promoted.get(&index), row) {
-                (Some(&message), Some(row)) => {
-                    let row = ApplicationStatus {
-                        status: RolloutStatus::Waiting,
-                        message,
-                        ..row.clone()
-                    };
-                    before.push(row_condition(&object, name, Some(&row)));
-                    after.push(condition);
-                }
-                _ => before.push(condition),
+            if let Some(&message) = messages_before.get(&index)
+                && let Some(row) = row
+            {
+                let waiting = ApplicationStatus {
+                    status: RolloutStatus::Waiting,
+                    message,
+                    ..row.clone()
+                };
+                before.push(row_condition(&object, name, Some(&waiting)));
+                after.push(condition);
+            } else {
+                before.push(condition);
             }
         }
         [before, after]
     }
 
+    /// `Waiting(3); Healthy(2)`.
+    fn counted_rows(&self) -> String {
+        let mut texts = Vec::new();
+        for (count, status) in self.row_counts().into_iter().zip(RolloutStatus::ALL) {
+            if count > 0 {
+                texts.push(format!("{status:?}({count})"));
+            }
+        }
+        texts.join("; ")
+    }
+
     /// Only the last invalid application by name gets into the message.
     fn validation_message(&self, view: &[ApplicationView]) -> String {
-        let is_invalid = |index: &&u32| {
-            view[**index as usize]
-                .generated
-                .as_ref()
-                .is_some_and(|generated| !generated.valid)
-        };
-        let invalid: Vec<u32> = self.by_name.iter().filter(is_invalid).copied().collect();
+        let mut invalid = self.by_name.clone();
+        invalid.retain(|index| view[*index as usize].is_invalid());
         let Some((last, others)) = invalid.split_last() else {
             return String::new();
         };
@@ -154,46 +168,44 @@ impl ArgoCd {
 
     fn issue_message(&self, kind: IssueKind) -> String {
         let issues = &self.plan.issues;
-        let step = |step: u32| format!("step {}", step + 1);
-        let (issue, found) = match kind {
+        let mut found = Vec::new();
+        let issue = match kind {
             IssueKind::Operator => {
-                let text =
-                    |(at, operator): &(u32, String)| format!("{} has `{operator}`", step(*at));
-                (
-                    "unknown operator",
-                    issues.operators.iter().map(text).join(", "),
-                )
+                for (step, operator) in &issues.operators {
+                    found.push(format!("{} has `{operator}`", step_name(*step)));
+                }
+                "unknown operator"
             }
             IssueKind::Duplicate => {
-                let steps = |steps: &[u32]| steps.iter().map(|at| step(*at)).join(" and ");
-                let text = |(index, list): &(u32, Vec<u32>)| {
-                    format!("{} in {}", self.names[*index as usize], steps(list))
-                };
-                (
-                    "application in several steps",
-                    issues.duplicates.iter().map(text).join(", "),
-                )
+                for (application, steps) in &issues.duplicates {
+                    let name = &self.names[*application as usize];
+                    let steps = steps.iter().copied().map(step_name).join(" and ");
+                    found.push(format!("{name} in {steps}"));
+                }
+                "application in several steps"
             }
             IssueKind::MaxUpdate => {
-                let steps = (0..).zip(self.spec.steps().ok().flatten().unwrap_or_default());
-                let is_unreadable = |value: &&IntOrString| limit(Some(value), 1).is_unreadable;
-                let values = steps.filter_map(|(at, of)| {
-                    Some((at, of.max_update.as_ref().filter(is_unreadable)?))
-                });
-                (
-                    "unreadable maxUpdate",
-                    values
-                        .map(|(at, value)| format!("{} has `{value}`", step(at)))
-                        .join(", "),
-                )
+                for (index, step) in (0..).zip(self.spec.rolling_steps()) {
+                    if let Some(value) = &step.max_update
+                        && limit(Some(value), 1).is_unreadable
+                    {
+                        found.push(format!("{} has `{value}`", step_name(index)));
+                    }
+                }
+                "unreadable maxUpdate"
             }
-            IssueKind::EmptyStep => (
-                "empty step",
-                issues.empty_steps.iter().map(|at| step(*at)).join(", "),
-            ),
+            IssueKind::EmptyStep => {
+                found.extend(issues.empty_steps.iter().copied().map(step_name));
+                "empty step"
+            }
         };
-        format!("{issue}: {found}")
+        format!("{issue}: {}", found.join(", "))
     }
+}
+
+/// The name of a step that is counted from 0.
+fn step_name(step: u32) -> String {
+    format!("step {}", step + 1)
 }
 
 fn row_condition(object: &str, name: &str, row: Option<&ApplicationStatus>) -> ObjectCondition {
@@ -201,9 +213,10 @@ fn row_condition(object: &str, name: &str, row: Option<&ApplicationStatus>) -> O
     let Some(row) = row else {
         return ObjectCondition::absent(object, &condition);
     };
-    let step = row
-        .step
-        .map_or_else(|| "step -1".to_owned(), |step| format!("step {step}"));
+    let step = match row.step {
+        Some(step) => format!("step {step}"),
+        None => "step -1".to_owned(),
+    };
     ObjectCondition::new(
         object,
         &condition,

@@ -306,31 +306,43 @@ impl ApplicationSetSpec {
     /// # Errors
     /// [`ApplicationSetError::NoSteps`].
     pub fn steps(&self) -> Result<Option<&[RolloutStep]>, ApplicationSetError> {
-        let strategy = self
-            .strategy
-            .as_ref()
-            .filter(|strategy| strategy.kind == ROLLING_SYNC);
-        match strategy.and_then(|strategy| strategy.rolling_sync.as_ref()) {
-            Some(RollingSync { steps }) if steps.is_empty() => Err(ApplicationSetError::NoSteps),
-            Some(RollingSync { steps }) => Ok(Some(steps)),
-            None => Ok(None),
+        let Some(strategy) = &self.strategy else {
+            return Ok(None);
+        };
+        match &strategy.rolling_sync {
+            Some(RollingSync { steps }) if strategy.kind == ROLLING_SYNC => {
+                if steps.is_empty() {
+                    return Err(ApplicationSetError::NoSteps);
+                }
+                Ok(Some(steps))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The steps of a RollingSync; none for another strategy.
+    pub(super) fn rolling_steps(&self) -> &[RolloutStep] {
+        match self.steps() {
+            Ok(Some(steps)) => steps,
+            Ok(None) | Err(_) => &[],
         }
     }
 
     /// Whether applications of later steps are deleted first.
     pub fn is_deletion_reversed(&self) -> bool {
-        let is_reverse = |strategy: &ApplicationSetStrategy| {
-            strategy.deletion_order.eq_ignore_ascii_case("Reverse")
+        let Some(strategy) = &self.strategy else {
+            return false;
         };
-        matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
+        matches!(self.steps(), Ok(Some(_)))
+            && strategy.deletion_order.eq_ignore_ascii_case("Reverse")
     }
 
     /// Permitted changes of applications by the controller.
     pub fn applications_sync(&self) -> ApplicationsSync {
-        self.sync_policy
-            .as_ref()
-            .and_then(|policy| policy.applications_sync)
-            .unwrap_or_default()
+        match &self.sync_policy {
+            Some(policy) => policy.applications_sync.unwrap_or_default(),
+            None => ApplicationsSync::default(),
+        }
     }
 
     /// True if existing applications may be written.
@@ -357,26 +369,38 @@ impl ApplicationSetSpec {
     }
 }
 
-/// Source of the periods: the `GetRequeueAfter` functions of `applicationset/generators/*.go`.
+/// Interval of the most frequent of these generators.
 fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
-    const SHORT: i64 = 180;
-    const LONG: i64 = 1800;
-    let of = |(kind, body): (&String, &Option<GeneratorBody>)| {
-        let body = body.as_ref()?;
-        let default = match kind.as_str() {
+    let mut shortest = None;
+    for (kind, body) in generators.iter().flatten() {
+        let interval = body.as_ref().and_then(|body| body.requeue_after(kind));
+        shortest = match (shortest, interval) {
+            (Some(shortest), Some(interval)) => Some(interval.min(shortest)),
+            (shortest, interval) => shortest.or(interval),
+        };
+    }
+    shortest
+}
+
+impl GeneratorBody {
+    /// Interval of a generator of this kind. Source of the periods: the `GetRequeueAfter` functions of
+    /// `applicationset/generators/*.go`.
+    fn requeue_after(&self, kind: &str) -> Option<SimDuration> {
+        const SHORT: i64 = 180;
+        const LONG: i64 = 1800;
+        let default = match kind {
             "git" | "clusterDecisionResource" => SHORT,
             "scmProvider" | "pullRequest" | "plugin" => LONG,
             // As often as the most frequent child.
-            "matrix" | "merge" => return requeue_after(&body.generators),
+            "matrix" | "merge" => return requeue_after(&self.generators),
             // A changed cluster secret queues a pass; a list never changes.
             _ => return None,
         };
-        let seconds = u64::try_from(body.requeue_after_seconds.unwrap_or(default)).ok();
-        seconds
-            .filter(|seconds| *seconds > 0)
-            .map(SimDuration::from_secs)
-    };
-    generators.iter().flatten().filter_map(of).min()
+        match self.requeue_after_seconds.unwrap_or(default) {
+            seconds @ 1.. => Some(SimDuration::from_secs(seconds as u64)),
+            ..=0 => None,
+        }
+    }
 }
 
 impl Automated {

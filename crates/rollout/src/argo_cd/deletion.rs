@@ -23,48 +23,45 @@ const PATIENCE: SimDuration = SimDuration::from_mins(2);
 impl ArgoCd {
     /// One pass over a set that is being deleted.
     pub fn delete(&mut self, now: SimTime, view: &[ApplicationView]) -> SetDecision {
-        (self.last_pass, self.ledger) = (now, None);
+        self.last_pass = now;
+        self.ledger = None;
         let mut actions = Vec::new();
         let mut status = ApplicationSetStatus {
             conditions: self.conditions,
             ..ApplicationSetStatus::default()
         };
-        match self.next_to_delete(view) {
-            None => {
-                // The set and its rows are gone; nothing queues a pass any more.
-                self.rows.fill(None);
-                status.released = true;
-            }
-            Some((_, live))
-                if live
-                    .deleted_at
-                    .is_some_and(|since| now.saturating_since(since) > PATIENCE) =>
-            {
-                status.deletion_failed = true;
-            }
-            Some((target, live)) => {
-                status.requeue_after = Some(DELETION_REQUEUE);
-                if live.deleted_at.is_none() {
+        if let Some((target, live)) = self.next_to_delete(view) {
+            match live.deleted_at {
+                Some(since) if now.saturating_since(since) > PATIENCE => {
+                    status.deletion_failed = true;
+                }
+                Some(_) => status.requeue_after = Some(DELETION_REQUEUE),
+                None => {
+                    status.requeue_after = Some(DELETION_REQUEUE);
                     actions.push(ApplicationAction::Delete(target));
                     status.objects_written = !self.has_finalizers();
                 }
             }
+        } else {
+            // The set and its rows are gone; nothing queues a pass any more.
+            self.rows.fill(None);
+            status.released = true;
         }
         status.rows = self.row_counts();
-        let requeued = status.requeue_after.map(|after| now + after);
+        let wake_at = if status.objects_written {
+            Some(now)
+        } else {
+            status.requeue_after.map(|after| now + after)
+        };
         Pass {
             actions,
-            wake_at: if status.objects_written {
-                Some(now)
-            } else {
-                requeued
-            },
+            wake_at,
             status,
         }
     }
 
-    /// By the labels of the objects, not the generated ones. The garbage collector deletes those in no step, and all
-    /// of them without `deletionOrder`.
+    /// The next application to delete, by the labels of the objects, not the generated ones. The garbage collector
+    /// deletes those in no step, and all of them without `deletionOrder`.
     fn next_to_delete<'a>(
         &self,
         view: &'a [ApplicationView],
@@ -72,20 +69,16 @@ impl ArgoCd {
         if !self.spec.is_deletion_reversed() {
             return None;
         }
-        let labels: Vec<_> = view
-            .iter()
-            .map(|a| a.live.as_ref().map(|live| Arc::clone(&live.labels)))
-            .collect();
-        let steps = Steps::new(
-            self.spec.steps().ok().flatten().unwrap_or_default(),
-            &labels,
-        );
+        let mut labels = Vec::with_capacity(view.len());
+        for application in view {
+            let live = application.live.as_ref();
+            labels.push(live.map(|live| Arc::clone(&live.labels)));
+        }
+        let steps = Steps::new(self.spec.rolling_steps(), &labels);
         // One that several steps select belongs to the first of them.
-        let last = steps.step_of.iter().flatten().max()?;
-        let index = *self
-            .by_name
-            .iter()
-            .find(|index| steps.step_of[**index as usize] == Some(*last))?;
+        let last = *steps.step_of.iter().flatten().max()?;
+        let mut names = self.by_name.iter();
+        let index = *names.find(|index| steps.step_of[**index as usize] == Some(last))?;
         let live = view[index as usize].live.as_ref()?;
         Some((TargetId(index), live))
     }

@@ -47,33 +47,58 @@ pub fn explain(
         .map(|(_, labels)| Some(Arc::clone(labels)))
         .collect();
     let plan = Steps::new(steps, &labels);
-    let names = |members: &mut dyn Iterator<Item = u32>| -> Vec<&str> {
-        let mut names: Vec<&str> = members
-            .map(|index| applications[index as usize].0.as_str())
-            .collect();
-        names.sort_unstable();
-        names
-    };
-    let all = 0..applications.len() as u32;
-    let unselected = names(&mut all.filter(|index| plan.step_of[*index as usize].is_none()));
+    let unselected = unselected_names(&plan, applications);
     let mut warnings = selection(&plan, &unselected, applications);
-    let mut found = Vec::new();
-    for (index, step) in steps.iter().enumerate() {
-        let members = names(&mut plan.lists[index].iter().copied());
-        // The base of `maxUpdate` once all applications exist.
-        let base = (0..applications.len())
-            .filter(|application| plan.counted_in(*application) == index)
-            .count();
-        found.push(format!(
-            "step {}: {}",
-            index + 1,
+    // The bases of each `maxUpdate` once all applications exist.
+    let mut bases = vec![0; steps.len()];
+    for application in 0..applications.len() {
+        bases[plan.counted_in(application)] += 1;
+    }
+    let mut sentences = Vec::new();
+    for (index, (step, base)) in steps.iter().zip(bases).enumerate() {
+        let members = sorted_names(&plan.lists[index], applications);
+        let number = index + 1;
+        sentences.push(format!(
+            "step {number}: {}",
             described(step, &members, base)
         ));
-        warnings.extend(
-            limit_warning(step, members.len(), base)
-                .map(|text| format!("step {}: {text}", index + 1)),
-        );
+        if let Some(warning) = limit_warning(step, members.len(), base) {
+            warnings.push(format!("step {number}: {warning}"));
+        }
     }
+    warnings.extend(policy_warnings(spec));
+    Ok(ApplicationSetExplanation {
+        steps: sentences,
+        unselected: unselected.into_iter().map(str::to_owned).collect(),
+        warnings,
+    })
+}
+
+/// The names of these applications in their order.
+fn sorted_names<'a>(members: &[u32], applications: &'a [(String, Arc<Labels>)]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for member in members {
+        let (name, _) = &applications[*member as usize];
+        names.push(name.as_str());
+    }
+    names.sort_unstable();
+    names
+}
+
+/// The names of the applications in no step in their order.
+fn unselected_names<'a>(plan: &Steps, applications: &'a [(String, Arc<Labels>)]) -> Vec<&'a str> {
+    let mut unselected = Vec::new();
+    for index in 0..applications.len() as u32 {
+        if !plan.selects(index) {
+            unselected.push(index);
+        }
+    }
+    sorted_names(&unselected, applications)
+}
+
+/// Warnings about the policies of the template and of the set.
+fn policy_warnings(spec: &ApplicationSetSpec) -> Vec<String> {
+    let mut warnings = Vec::new();
     if spec.automated().is_some_and(Automated::is_enabled) {
         warnings.push(
             "syncPolicy.automated is switched off on every application: drift is not corrected, and only the steps \
@@ -86,12 +111,7 @@ pub fn explain(
             "applicationsSync forbids changes of existing applications, so their sync is never requested".to_owned(),
         );
     }
-    let unselected = unselected.into_iter().map(str::to_owned).collect();
-    Ok(ApplicationSetExplanation {
-        steps: found,
-        unselected,
-        warnings,
-    })
+    warnings
 }
 
 /// The applications of a step, how many of them are updated at once, and its selector.
@@ -210,13 +230,16 @@ fn selector(step: &RolloutStep) -> String {
     if step.match_expressions.is_empty() {
         return "everything".to_owned();
     }
-    let expression =
-        |e: &MatchExpression| format!("{} {} ({})", e.key, e.operator, e.values.join(", "));
-    step.match_expressions
-        .iter()
-        .map(expression)
-        .collect::<Vec<_>>()
-        .join(" and ")
+    let mut texts = Vec::new();
+    for MatchExpression {
+        key,
+        operator,
+        values,
+    } in &step.match_expressions
+    {
+        texts.push(format!("{key} {operator} ({})", values.join(", ")));
+    }
+    texts.join(" and ")
 }
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ use itertools::Itertools;
 
 use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
-use super::limit::StepBudget;
 use super::row::RolloutStatus;
 use super::view::{ApplicationView, AutoSync};
-use super::{ApplicationsSync, ArgoCd};
+use super::{ApplicationSetStatus, ApplicationsSync, ArgoCd};
 use fleetsim_units::{SimDuration, SimTime};
 
 /// The rule of a hold that time alone ends, if a pass follows.
@@ -47,19 +46,12 @@ impl ArgoCd {
         let stalled = StalledSet {
             set: &next,
             view,
-            open_steps: pass.status.open_steps,
+            status: &pass.status,
         };
         match self.is_rolling() {
             Err(error) => Some(Hold::new("rollingSync.steps", error.to_string())),
-            Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
-            Ok(true) => stalled
-                .barrier(pass.status.barrier.as_ref())
-                .or_else(|| stalled.policy())
-                .or_else(|| stalled.budget(&pass.status.budgets))
-                .or_else(|| stalled.open_step())
-                .or_else(|| stalled.unselected())
-                .or_else(|| stalled.unwritten())
-                .or_else(|| stalled.settled_rows()),
+            Ok(true) => stalled.first_hold(&StalledSet::ROLLING),
+            Ok(false) => stalled.first_hold(&StalledSet::WITHOUT_STEPS),
         }
     }
 }
@@ -68,7 +60,31 @@ impl ArgoCd {
 struct StalledSet<'a> {
     set: &'a ArgoCd,
     view: &'a [ApplicationView],
-    open_steps: usize,
+    status: &'a ApplicationSetStatus,
+}
+
+/// A rule that may block a set, with the hold if it does.
+type HoldRule<'a> = fn(&StalledSet<'a>) -> Option<Hold>;
+
+impl<'a> StalledSet<'a> {
+    /// The rules of a rolling set.
+    const ROLLING: [HoldRule<'a>; 7] = [
+        Self::barrier,
+        Self::policy,
+        Self::budget,
+        Self::open_step,
+        Self::unselected,
+        Self::unwritten,
+        Self::settled_rows,
+    ];
+
+    /// The rules of a set that updates all applications simultaneously.
+    const WITHOUT_STEPS: [HoldRule<'a>; 2] = [Self::unwritten, Self::all_at_once];
+
+    /// The hold of the first rule that blocks the set.
+    fn first_hold(&self, rules: &[HoldRule<'a>]) -> Option<Hold> {
+        rules.iter().find_map(|rule| rule(self))
+    }
 }
 
 impl ApplicationView {
@@ -90,24 +106,26 @@ impl ApplicationView {
 impl StalledSet<'_> {
     fn policy(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
-        let pending = self.list(|a| self.status(a) == Some(RolloutStatus::Pending));
-        let explanation = format!(
-            "{policy:?} forbids syncs of {}",
-            self.applications(&pending)
-        );
-        (!pending.is_empty()).then(|| Hold::new("applicationsSync", explanation))
+        let pending = self.list(|a| self.set.row_status(a) == Some(RolloutStatus::Pending));
+        if pending.is_empty() {
+            return None;
+        }
+        let pending = self.applications(&pending);
+        let explanation = format!("{policy:?} forbids syncs of {pending}");
+        Some(Hold::new("applicationsSync", explanation))
     }
 
     /// The barrier of v3.6.
-    fn barrier(&self, barrier: Option<&Barrier>) -> Option<Hold> {
-        if *barrier? == Barrier::GracePeriod {
+    fn barrier(&self) -> Option<Hold> {
+        if *self.status.barrier.as_ref()? == Barrier::GracePeriod {
             return Some(self.set.grace_period_hold());
         }
         let since = self.set.ledger.as_ref()?.barrier.as_ref()?.pending_since();
         let mut behind = Vec::new();
         for (index, view) in (0..).zip(self.view) {
-            let live = view.live.as_ref();
-            if live.is_some_and(|live| live.reconciled_at.map(stored) < since) {
+            if let Some(live) = &view.live
+                && live.reconciled_at.map(stored) < since
+            {
                 behind.push(index);
             }
         }
@@ -128,108 +146,116 @@ impl StalledSet<'_> {
     fn unwritten(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let outdated = self.list(|a| self.application(a).has_other_parameters());
-        let explanation = format!(
-            "{policy:?} forbids writing a changed spec to {}",
-            self.applications(&outdated)
-        );
-        (!outdated.is_empty()).then(|| Hold::new("applicationsSync", explanation))
+        if outdated.is_empty() {
+            return None;
+        }
+        let outdated = self.applications(&outdated);
+        let explanation = format!("{policy:?} forbids writing a changed spec to {outdated}");
+        Some(Hold::new("applicationsSync", explanation))
     }
 
-    fn budget(&self, budgets: &[StepBudget]) -> Option<Hold> {
-        let (index, budget) = budgets
-            .iter()
-            .enumerate()
-            .find(|(_, budget)| budget.has_blocked)?;
-        let waiting = self.list(|a| {
-            self.set.is_allowed(a as usize)
-                && self.is_counted_as(a, index, &[RolloutStatus::Waiting])
-        });
-        let updating = self.list(|a| {
-            self.is_counted_as(
-                a,
-                index,
-                &[RolloutStatus::Pending, RolloutStatus::Progressing],
-            )
-        });
-        let number = index + 1;
+    fn budget(&self) -> Option<Hold> {
+        let budgets = &self.status.budgets;
+        let step = budgets.iter().position(|budget| budget.has_blocked)?;
+        let budget = budgets[step];
+        let waiting = self.list(|a| self.waits_in(a, step));
+        let waiting = self.applications(&waiting);
+        let number = step + 1;
         let limit = budget.limit.unwrap_or(0);
         let explanation = if limit <= 0 {
             format!(
-                "maxUpdate is {limit} in step {number}, so no application is ever synced; {} wait to be synced by hand",
-                self.applications(&waiting)
+                "maxUpdate is {limit} in step {number}, so no application is ever synced; {waiting} wait to be synced \
+                 by hand",
             )
         } else {
+            let updating = self.list(|a| self.is_updating_in(a, step));
             format!(
-                "in step {number}, maxUpdate allows {limit} of {} to be updated concurrently; taken by {}; {} wait",
+                "in step {number}, maxUpdate allows {limit} of {} to be updated concurrently; taken by {}; {waiting} \
+                 wait",
                 text::count(budget.total, "application"),
                 self.reasons(&updating),
-                self.applications(&waiting)
             )
         };
         Some(Hold::new("maxUpdate", explanation))
     }
 
-    /// Whether the budget of a step counts an application, and its row has one of these statuses.
-    fn is_counted_as(&self, application: u32, step: usize, statuses: &[RolloutStatus]) -> bool {
+    /// Whether an application could be promoted but for the budget of this step.
+    fn waits_in(&self, application: u32, step: usize) -> bool {
+        let index = application as usize;
+        self.set.is_allowed(index)
+            && self.set.plan.counted_in(index) == step
+            && self.set.row_status(application) == Some(RolloutStatus::Waiting)
+    }
+
+    /// Whether an application takes a place in the budget of this step.
+    fn is_updating_in(&self, application: u32, step: usize) -> bool {
         self.set.plan.counted_in(application as usize) == step
-            && self
-                .status(application)
-                .is_some_and(|status| statuses.contains(&status))
+            && matches!(
+                self.set.row_status(application),
+                Some(RolloutStatus::Pending | RolloutStatus::Progressing)
+            )
     }
 
     /// The last open step, if not complete.
     fn open_step(&self) -> Option<Hold> {
-        let plan = &self.set.plan;
-        let open = self.open_steps;
-        let behind = self.list(|a| {
-            plan.steps_of(a).any(|step| step as usize + 1 == open) && !self.is_complete(a)
-        });
+        let open = self.status.open_steps;
+        let last_open = (open as u32).checked_sub(1)?;
+        let behind = self.list(|a| self.is_selected_by(a, last_open) && !self.is_complete(a));
         if behind.is_empty() {
             return None;
         }
-        let waiting = self.list(|a| {
-            plan.step_of[a as usize].is_some_and(|step| step as usize >= open)
-                && !self.is_complete(a)
-        });
+        let waiting = self.list(|a| self.is_behind_steps(a, open) && !self.is_complete(a));
         let mut explanation = format!(
             "step {open} is complete when all of it is Healthy; not yet: {}",
             self.reasons(&behind)
         );
         if !waiting.is_empty() {
-            explanation.push_str(&format!(
-                "; {} in later steps wait",
-                self.applications(&waiting)
-            ));
+            let waiting = self.applications(&waiting);
+            explanation.push_str(&format!("; {waiting} in later steps wait"));
         }
         Some(Hold::new("rollingSync.steps", explanation))
     }
 
+    fn is_selected_by(&self, application: u32, step: u32) -> bool {
+        let mut steps = self.set.plan.steps_of(application);
+        steps.any(|other| other == step)
+    }
+
+    /// Whether the first step of an application is not among the first `open`.
+    fn is_behind_steps(&self, application: u32, open: usize) -> bool {
+        match self.set.plan.step_of[application as usize] {
+            Some(step) => step as usize >= open,
+            None => false,
+        }
+    }
+
     fn unselected(&self) -> Option<Hold> {
-        let unselected = self.list(|a| {
-            let view = self.application(a);
-            self.set.plan.step_of[a as usize].is_none()
-                && view.generated.is_some()
-                && !view.is_done()
-        });
-        let explanation = format!(
-            "no step selects {}, so no pass syncs them",
-            self.applications(&unselected)
-        );
-        (!unselected.is_empty()).then(|| Hold::new("matchExpressions", explanation))
+        let mut unselected = self.unfinished();
+        unselected
+            .retain(|a| !self.set.plan.selects(*a) && self.application(*a).generated.is_some());
+        if unselected.is_empty() {
+            return None;
+        }
+        let unselected = self.applications(&unselected);
+        let explanation = format!("no step selects {unselected}, so no pass syncs them");
+        Some(Hold::new("matchExpressions", explanation))
     }
 
     /// Every row is Healthy, but not every application is complete.
     fn settled_rows(&self) -> Option<Hold> {
-        let lost = self.list(|a| !self.application(a).is_done());
+        let lost = self.unfinished();
+        if lost.is_empty() {
+            return None;
+        }
         let explanation = format!(
             "the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: {}",
             self.reasons(&lost)
         );
-        (!lost.is_empty()).then(|| Hold::new("applicationStatus", explanation))
+        Some(Hold::new("applicationStatus", explanation))
     }
 
     fn all_at_once(&self) -> Option<Hold> {
-        let behind = self.list(|a| !self.application(a).is_done());
+        let behind = self.unfinished();
         let mut manual = behind.clone();
         manual.retain(|a| self.application(*a).waits_for_user());
         if manual.is_empty() {
@@ -245,23 +271,21 @@ impl StalledSet<'_> {
         &self.view[application as usize]
     }
 
-    fn status(&self, application: u32) -> Option<RolloutStatus> {
-        Some(self.set.rows[application as usize].as_ref()?.status)
-    }
-
     fn is_complete(&self, application: u32) -> bool {
         self.application(application).live.is_some()
-            && self.status(application) == Some(RolloutStatus::Healthy)
+            && self.set.row_status(application) == Some(RolloutStatus::Healthy)
+    }
+
+    /// Applications that are not as the set wants them, in the order of their names.
+    fn unfinished(&self) -> Vec<u32> {
+        self.list(|a| !self.application(a).is_done())
     }
 
     /// Applications in the order of their names.
     fn list(&self, test: impl Fn(u32) -> bool) -> Vec<u32> {
-        self.set
-            .by_name
-            .iter()
-            .copied()
-            .filter(|application| test(*application))
-            .collect()
+        let mut list = self.set.by_name.clone();
+        list.retain(|application| test(*application));
+        list
     }
 
     /// Groups of applications with the condition that each group waits for.
@@ -284,33 +308,27 @@ impl StalledSet<'_> {
     /// `Pending, OutOfSync, Degraded, operation Failed`.
     fn reason(&self, application: u32) -> String {
         let view = self.application(application);
-        if view
-            .generated
-            .as_ref()
-            .is_some_and(|generated| !generated.valid)
-        {
+        if view.is_invalid() {
             return "not valid".to_owned();
         }
         let Some(live) = &view.live else {
             return "not existing".to_owned();
         };
-        let row = self
-            .status(application)
-            .map(|status| format!("{status:?}, "))
-            .unwrap_or_default();
-        let operation = live
-            .operation_state
-            .map(|state| format!(", operation {:?}", state.phase))
-            .unwrap_or_default();
-        format!("{row}{:?}, {:?}{operation}", live.sync, live.health)
+        let mut reason = format!("{:?}, {:?}", live.sync, live.health);
+        if let Some(status) = self.set.row_status(application) {
+            reason = format!("{status:?}, {reason}");
+        }
+        if let Some(operation) = live.operation_state {
+            reason.push_str(&format!(", operation {:?}", operation.phase));
+        }
+        reason
     }
 
     /// `3 applications (a, b, c)`.
     fn applications(&self, list: &[u32]) -> String {
-        text::listed(
-            list.iter()
-                .map(|index| self.set.names[*index as usize].as_str()),
-            "application",
-        )
+        let names = list
+            .iter()
+            .map(|index| self.set.names[*index as usize].as_str());
+        text::listed(names, "application")
     }
 }

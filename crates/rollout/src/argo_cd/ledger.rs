@@ -5,10 +5,34 @@
 
 use super::super::{TargetSet, cost, places_in, stored};
 use super::ArgoCd;
-use super::barrier::BarrierLedger;
+use super::barrier::{BarrierLedger, Comparison};
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::status::RowCounts;
 use super::view::ApplicationView;
+
+/// The rows that the budget of a step counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct StepRows {
+    pub(super) total: usize,
+    /// Those Pending or Progressing.
+    pub(super) updating: usize,
+}
+
+/// What happens to a row in the counts.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum RowChange {
+    Enters,
+    Leaves,
+}
+
+impl RowChange {
+    fn apply(self, count: &mut usize) {
+        match self {
+            Self::Enters => *count += 1,
+            Self::Leaves => *count -= 1,
+        }
+    }
+}
 
 /// Counts and candidates of one set, with its steps as they are.
 #[derive(Clone, Debug)]
@@ -17,8 +41,8 @@ pub(super) struct SetLedger {
     pub(super) unsettled: TargetSet,
     /// Rows by status.
     pub(super) rows: RowCounts,
-    /// Of each step the rows that its budget counts, and those Pending or Progressing.
-    pub(super) counted: Vec<(usize, usize)>,
+    /// The rows that the budget of each step counts.
+    pub(super) step_rows: Vec<StepRows>,
     /// Generated applications that are not valid.
     pub(super) invalid: TargetSet,
     /// Places of applications in a step of their own with a Pending row and no operation: each pass requests a sync of
@@ -46,17 +70,21 @@ pub(super) struct SetLedger {
 impl SetLedger {
     /// The ledger of the set's rows and these applications, in which every application is still to be looked at.
     pub(super) fn new(set: &ArgoCd, views: &[ApplicationView]) -> Self {
-        let (plan, count, steps) = (&set.plan, set.rows.len(), set.plan.lists.len());
-        let step_of = |application: &u32| plan.counted_in(*application as usize);
+        let plan = &set.plan;
+        let count = set.rows.len();
+        let steps = plan.lists.len();
         let mut applications = set.by_name.clone();
-        applications.sort_by_key(step_of);
-        let first_places = (0..=steps)
-            .map(|step| applications.partition_point(|other| step_of(other) < step) as u32)
-            .collect();
+        applications.sort_by_key(|application| plan.counted_in(*application as usize));
+        let mut first_places = Vec::with_capacity(steps + 1);
+        for step in 0..=steps {
+            let is_earlier = |application: &u32| plan.counted_in(*application as usize) < step;
+            first_places.push(applications.partition_point(is_earlier) as u32);
+        }
+        let has_barrier = set.options.version.has_barrier();
         let mut ledger = Self {
             unsettled: TargetSet::all(count),
             rows: RowCounts::default(),
-            counted: vec![(0, 0); steps],
+            step_rows: vec![StepRows::default(); steps],
             invalid: TargetSet::new(count),
             idle: TargetSet::new(count),
             places: places_in(&applications),
@@ -67,11 +95,7 @@ impl SetLedger {
             complete: TargetSet::new(count),
             incomplete: plan.lists.iter().map(Vec::len).collect(),
             unfinished: Vec::new(),
-            barrier: set
-                .options
-                .version
-                .has_barrier()
-                .then(|| BarrierLedger::new(count)),
+            barrier: has_barrier.then(|| BarrierLedger::new(count)),
         };
         for (application, view) in (0..).zip(views) {
             ledger.row_changes(set, application, None);
@@ -88,115 +112,134 @@ impl SetLedger {
         old: Option<&ApplicationStatus>,
     ) {
         cost::visit();
-        let (plan, new) = (&set.plan, set.rows[application as usize].as_ref());
-        for (row, is_new) in [(old, false), (new, true)] {
-            let Some(row) = row else { continue };
-            let count = |number: &mut usize| if is_new { *number += 1 } else { *number -= 1 };
-            count(&mut self.rows[row.status as usize]);
-            let (total, updating) = &mut self.counted[plan.counted_in(application as usize)];
-            count(total);
-            if matches!(
-                row.status,
-                RolloutStatus::Pending | RolloutStatus::Progressing
-            ) {
-                count(updating);
-            }
-            if let Some(step) = row.step.filter(|_| row.status != RolloutStatus::Healthy) {
-                self.unfinished
-                    .resize(self.unfinished.len().max(step as usize + 1), 0);
-                count(&mut self.unfinished[step as usize]);
-            }
-            if let Some(barrier) = self.barrier.as_mut().filter(|_| row.is_pending_change()) {
-                barrier.change(row.last_transition_time, application, is_new);
-            }
+        let new = set.rows[application as usize].as_ref();
+        if let Some(old) = old {
+            self.count_row(set, application, old, RowChange::Leaves);
+        }
+        if let Some(new) = new {
+            self.count_row(set, application, new, RowChange::Enters);
         }
         let place = self.places[application as usize];
         self.with_row.set(place, new.is_some());
-        let waits = new.is_some_and(|row| row.status == RolloutStatus::Waiting);
-        self.waiting
-            .set(place, waits && plan.step_of[application as usize].is_some());
+        let waits = set.row_status(application) == Some(RolloutStatus::Waiting);
+        let has_own_step = set.plan.selects(application);
+        self.waiting.set(place, waits && has_own_step);
+    }
+
+    /// Counts a row of an application.
+    fn count_row(
+        &mut self,
+        set: &ArgoCd,
+        application: u32,
+        row: &ApplicationStatus,
+        change: RowChange,
+    ) {
+        change.apply(&mut self.rows[row.status as usize]);
+        let step_rows = &mut self.step_rows[set.plan.counted_in(application as usize)];
+        change.apply(&mut step_rows.total);
+        if matches!(
+            row.status,
+            RolloutStatus::Pending | RolloutStatus::Progressing
+        ) {
+            change.apply(&mut step_rows.updating);
+        }
+        if let Some(step) = row.step
+            && row.status != RolloutStatus::Healthy
+        {
+            let step = step as usize;
+            if self.unfinished.len() <= step {
+                self.unfinished.resize(step + 1, 0);
+            }
+            change.apply(&mut self.unfinished[step]);
+        }
+        if let Some(barrier) = &mut self.barrier
+            && row.is_pending_change()
+        {
+            match change {
+                RowChange::Enters => barrier.add_change(row.last_transition_time, application),
+                RowChange::Leaves => barrier.remove_change(row.last_transition_time, application),
+            }
+        }
     }
 
     /// Notes what depends on both the object and the row of an application.
     pub(super) fn examine(&mut self, set: &ArgoCd, application: u32, view: &ApplicationView) {
         cost::visit();
-        let (plan, row, live) = (
-            &set.plan,
-            set.rows[application as usize].as_ref(),
-            view.live.as_ref(),
-        );
-        let is = |status| live.is_some() && row.is_some_and(|row| row.status == status);
-        let is_valid = view.generated.as_ref().map(|generated| generated.valid);
-        self.invalid.set(application, is_valid == Some(false));
-        let has_own_step = || plan.step_of[application as usize].is_some();
-        let is_idle =
-            is(RolloutStatus::Pending) && live.is_some_and(|live| live.operation.is_none());
+        let live = view.live.as_ref();
+        // A row without an object does not count.
+        let status = live.and_then(|_| set.row_status(application));
+        let has_own_step = set.plan.selects(application);
+        let has_no_operation = live.is_some_and(|live| live.operation.is_none());
+        self.invalid.set(application, view.is_invalid());
         self.idle.set(
             self.places[application as usize],
-            is_idle && is_valid == Some(true) && has_own_step(),
+            status == Some(RolloutStatus::Pending)
+                && has_no_operation
+                && view.is_valid()
+                && has_own_step,
         );
-        let (was_complete, is_complete) = (
-            self.complete.contains(application),
-            is(RolloutStatus::Healthy),
-        );
-        if was_complete != is_complete && !plan.lists.is_empty() {
-            self.complete.set(application, is_complete);
-            for step in plan.steps_of(application) {
-                let incomplete = &mut self.incomplete[step as usize];
-                *incomplete = if is_complete {
-                    *incomplete - 1
-                } else {
-                    *incomplete + 1
-                };
-            }
-        }
+        self.note_completion(set, application, status == Some(RolloutStatus::Healthy));
         if let Some(barrier) = &mut self.barrier {
-            barrier.examine(
-                application,
-                live.map(|live| (live.reconciled_at.map(stored), live.refresh)),
-            );
+            let comparison = live.map(|live| Comparison {
+                at: live.reconciled_at.map(stored),
+                is_asked: live.refresh,
+            });
+            barrier.examine(application, comparison);
+        }
+    }
+
+    /// Notes in the steps of an application whether it is complete.
+    fn note_completion(&mut self, set: &ArgoCd, application: u32, is_complete: bool) {
+        let is_unchanged = self.complete.contains(application) == is_complete;
+        if is_unchanged || set.plan.lists.is_empty() {
+            return;
+        }
+        self.complete.set(application, is_complete);
+        for step in set.plan.steps_of(application) {
+            let incomplete = &mut self.incomplete[step as usize];
+            if is_complete {
+                *incomplete -= 1;
+            } else {
+                *incomplete += 1;
+            }
         }
     }
 
     /// Number of steps, from the first, that may sync: up to the first that is not complete (`getAppsToSync`).
     pub(super) fn open_steps(&self) -> usize {
-        let closed = self
-            .incomplete
-            .iter()
-            .position(|incomplete| *incomplete > 0);
-        closed.map_or(self.incomplete.len(), |step| step + 1)
+        match self.incomplete.iter().position(|count| *count > 0) {
+            Some(incomplete) => incomplete + 1,
+            None => self.incomplete.len(),
+        }
     }
 
     /// The first step, counted from 1, that a row names which is not Healthy.
     pub(super) fn first_unfinished(&self) -> Option<u32> {
-        self.unfinished
-            .iter()
-            .position(|rows| *rows > 0)
-            .map(|step| step as u32)
+        let step = self.unfinished.iter().position(|rows| *rows > 0)?;
+        Some(step as u32)
     }
 
     /// Applications in the first `open` steps that have a Pending row and no operation, step by step.
     pub(super) fn idle(&self, open: usize) -> impl Iterator<Item = u32> {
         let end = self.first_places[open];
-        self.idle
-            .iter()
-            .take_while(move |place| *place < end)
-            .map(|place| self.applications[place as usize])
+        let places = self.idle.iter().take_while(move |place| *place < end);
+        places.map(|place| self.application_at(place))
     }
 
-    /// The next application of a step that Waits, by name, and its place; from this place on.
-    pub(super) fn waiting_from(&self, step: usize, place: u32) -> Option<(u32, u32)> {
-        let place = self
-            .waiting
-            .next(place)
-            .filter(|place| *place < self.first_places[step + 1])?;
-        Some((place, self.applications[place as usize]))
+    /// The place of the next application of a step that Waits, by name, from this place on.
+    pub(super) fn waiting_from(&self, step: usize, place: u32) -> Option<u32> {
+        let waiting = self.waiting.next(place)?;
+        (waiting < self.first_places[step + 1]).then_some(waiting)
+    }
+
+    /// The application at a place.
+    pub(super) fn application_at(&self, place: u32) -> u32 {
+        self.applications[place as usize]
     }
 
     /// Whether a step has a row at this place or later.
     pub(super) fn has_row_from(&self, step: usize, place: u32) -> bool {
-        self.with_row
-            .next(place)
-            .is_some_and(|place| place < self.first_places[step + 1])
+        let end = self.first_places[step + 1];
+        self.with_row.next(place).is_some_and(|next| next < end)
     }
 }

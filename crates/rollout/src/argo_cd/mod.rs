@@ -94,8 +94,9 @@ pub struct ArgoCd {
     spec: ApplicationSetSpec,
     options: ControllerOptions,
     names: Vec<String>,
-    /// Indices into `names` in byte order, and the place of each name in it.
+    /// Indices into `names` in byte order.
     by_name: Vec<u32>,
+    /// The rank of each name in byte order.
     rank: Vec<u32>,
     rows: Vec<Option<ApplicationStatus>>,
     conditions: SetConditions,
@@ -213,13 +214,17 @@ impl ArgoCd {
     pub fn operation(&self) -> Operation {
         let retry = self.spec.retry();
         let backoff = retry.and_then(|retry| retry.backoff.as_ref());
+        let automated = self.spec.automated();
         Operation {
-            prune: self
-                .spec
-                .automated()
-                .is_some_and(|automated| automated.is_enabled() && automated.prune),
-            retry_limit: retry.map_or(RETRY_LIMIT, |retry| retry.limit),
-            retry_waits: backoff.map_or(Some(Waits::DEFAULT), |backoff| backoff.waits().ok()),
+            prune: automated.is_some_and(|automated| automated.is_enabled() && automated.prune),
+            retry_limit: match retry {
+                Some(retry) => retry.limit,
+                None => RETRY_LIMIT,
+            },
+            retry_waits: match backoff {
+                Some(backoff) => backoff.waits().ok(),
+                None => Some(Waits::DEFAULT),
+            },
         }
     }
 
@@ -233,9 +238,9 @@ impl ArgoCd {
     /// # Panics
     /// If the pass belongs to another view.
     pub fn store(&self, pass: &SetDecision, view: &mut [ApplicationView]) {
-        pass.actions
-            .iter()
-            .for_each(|action| self.carry_out(*action, view));
+        for action in &pass.actions {
+            self.carry_out(*action, view);
+        }
     }
 
     /// Applies one action of the last pass to its object in `view`.
@@ -250,7 +255,8 @@ impl ArgoCd {
                     .as_ref()
                     .expect("only generated applications are written");
                 let live = live.get_or_insert_default();
-                (live.labels, live.spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
+                live.labels = Arc::clone(&generated.labels);
+                live.spec = self.spec_of(generated);
             }
             ApplicationAction::Deploy(target) => {
                 existing(view, target).operation = Some(self.operation());
@@ -271,12 +277,13 @@ impl ArgoCd {
     /// Sets the conditions that follow from invalid applications (`validateGeneratedApplications`). True: there is a
     /// new error.
     fn report_invalid(&mut self, ledger: &SetLedger) -> bool {
-        let first = ledger.invalid.next(0).map(TargetId);
-        let invalid = |first| ErrorOccurred::Validation {
-            first,
-            applications: ledger.invalid.len(),
+        let error = match ledger.invalid.next(0) {
+            Some(first) => ErrorOccurred::Validation {
+                first: TargetId(first),
+                applications: ledger.invalid.len(),
+            },
+            None => ErrorOccurred::No,
         };
-        let error = first.map_or(ErrorOccurred::No, invalid);
         let is_new = self.conditions.error.replace(error) != Some(error);
         is_new && error != ErrorOccurred::No
     }

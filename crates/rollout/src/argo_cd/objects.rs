@@ -4,20 +4,19 @@
 //! `applicationset/controllers/applicationset_controller.go`.
 
 use super::super::{TargetId, cost};
-use super::pass::SetPass;
+use super::pass::{Look, SetPass};
 use super::{ApplicationAction, ApplicationsSync};
 
 impl SetPass<'_> {
-    /// Creates, changes and deletes the objects of these applications in the order of their names, each with whether
-    /// its sync is requested.
-    pub(super) fn write_objects(&mut self, mut looked: Vec<(u32, bool)>) {
-        looked.sort_unstable_by_key(|(index, _)| self.set.rank[*index as usize]);
-        looked
-            .iter()
-            .for_each(|&(index, is_requested)| self.write_object(TargetId(index), is_requested));
-        looked
-            .iter()
-            .for_each(|&(index, _)| self.delete_orphan(TargetId(index)));
+    /// Creates, changes and deletes the objects of these applications in the order of their names.
+    pub(super) fn write_objects(&mut self, mut looks: Vec<Look>) {
+        looks.sort_unstable_by_key(|look| self.set.rank[look.application as usize]);
+        for look in &looks {
+            self.write_object(TargetId(look.application), look.requests_sync);
+        }
+        for look in &looks {
+            self.delete_orphan(TargetId(look.application));
+        }
     }
 
     /// An action that changes the application, so that the next pass looks at it again.
@@ -31,13 +30,12 @@ impl SetPass<'_> {
         cost::visit();
         let view = self.view;
         let application = &view[target.index()];
-        let Some(generated) = application
-            .generated
-            .as_ref()
-            .filter(|generated| generated.valid)
-        else {
+        let Some(generated) = &application.generated else {
             return;
         };
+        if !generated.valid {
+            return;
+        }
         let is_idle = match &application.live {
             None => {
                 self.act(target, ApplicationAction::Create(target));
@@ -68,14 +66,11 @@ impl SetPass<'_> {
             self.set.spec.applications_sync(),
             ApplicationsSync::Sync | ApplicationsSync::CreateDelete
         );
-        let is_orphan = application.generated.is_none();
-        if may_delete
-            && is_orphan
-            && application
-                .live
-                .as_ref()
-                .is_some_and(|live| live.deleted_at.is_none())
-        {
+        let Some(live) = &application.live else {
+            return;
+        };
+        let is_orphan = application.generated.is_none() && live.deleted_at.is_none();
+        if may_delete && is_orphan {
             self.act(target, ApplicationAction::Delete(target));
             self.status.objects_written |= !self.set.has_finalizers();
         }

@@ -5,15 +5,15 @@
 //!
 //! A row's update depends on the row, the application's object and what is generated for it. If none of these changed
 //! since a look that changed nothing, another look changes nothing. So a pass looks at the applications that its caller
-//! names and at those of which the last look changed or wrote something, and takes everything else from the
-//! [`SetLedger`]. A pass over all builds the ledger first. In tests, each pass over few applications of a small set is
+//! names and at those that the last look changed or wrote, and takes everything else from the [`SetLedger`]. A pass over all builds the ledger first. In tests, each pass over few applications of a small set is
 //! compared with one over all.
 
 use std::sync::Arc;
 
+use super::super::label_selector::Labels;
 use super::super::{Pass, TargetId, TargetSet, stored};
 use super::barrier::{Barrier, BarrierLedger};
-use super::ledger::SetLedger;
+use super::ledger::{SetLedger, StepRows};
 use super::limit::StepBudget;
 use super::recent::{HiddenWrite, Rows};
 use super::row::{ApplicationStatus, Message, RolloutStatus};
@@ -27,8 +27,13 @@ use fleetsim_units::SimTime;
 #[cfg(test)]
 const COMPARED_MAX: usize = 100;
 
-/// An application that a pass looks at, and whether its row was Pending before.
-type Looked = (u32, bool);
+/// An application that a pass looks at.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Look {
+    pub(super) application: u32,
+    /// The pass requests its sync: its row is Pending, and its step is open.
+    pub(super) requests_sync: bool,
+}
 
 /// A write of the set's status in mid-pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -109,15 +114,50 @@ impl ArgoCd {
             "the view has one entry for each name"
         );
         #[cfg(test)]
-        let before =
-            (self.ledger.is_some() && self.names.len() <= COMPARED_MAX).then(|| self.clone());
-        #[cfg(test)]
+        if self.ledger.is_some() && self.names.len() <= COMPARED_MAX {
+            return self.decide_as_a_full_pass(now, view, changed, store);
+        }
+        self.decide(now, view, changed, store)
+    }
+
+    /// Decides, and compares the decision with that of a pass over all applications.
+    #[cfg(test)]
+    fn decide_as_a_full_pass(
+        &mut self,
+        now: SimTime,
+        view: &[ApplicationView],
+        changed: &TargetSet,
+        store: Store<'_>,
+    ) -> SetDecision {
+        let mut full = self.clone();
+        full.ledger = None;
         let mut answers = std::collections::VecDeque::new();
-        #[cfg(test)]
-        let store = &mut |write| {
-            answers.push_back(store(write));
-            answers[answers.len() - 1]
-        };
+        let pass = self.decide(now, view, changed, &mut |write| {
+            let answered = store(write);
+            answers.push_back(answered);
+            answered
+        });
+        let mut all = full.decide(now, view, &TargetSet::default(), &mut |_| {
+            answers.pop_front().unwrap_or(Some(now))
+        });
+        all.status.requested.clone_from(&pass.status.requested);
+        assert_eq!(
+            pass, all,
+            "a pass over what changed decides as a pass over all"
+        );
+        assert_eq!(self.rows, full.rows, "and leaves the same rows");
+        assert_eq!(self.allowed_steps, full.allowed_steps);
+        assert_eq!(self.plan, full.plan);
+        pass
+    }
+
+    fn decide(
+        &mut self,
+        now: SimTime,
+        view: &[ApplicationView],
+        changed: &TargetSet,
+        store: Store<'_>,
+    ) -> SetDecision {
         self.last_pass = now;
         let mut pass = match self.is_rolling() {
             // Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
@@ -130,34 +170,18 @@ impl ArgoCd {
                     status: ApplicationSetStatus::default(),
                 }
             }
-            Ok(_) => self.pass(now, view, changed, store),
+            Ok(is_rolling) => self.pass(view, changed, is_rolling, store),
         };
         pass.status.rows = self.row_counts();
         pass.status.conditions = self.conditions;
         pass.status.requeue_after = self.requeue_after();
-        let is_queued = pass.status.rows_written || pass.status.objects_written;
-        let requeued = pass.status.requeue_after.map(|after| now + after);
-        pass.wake_at = if is_queued {
+        pass.wake_at = if pass.status.rows_written || pass.status.objects_written {
             Some(now)
+        } else if pass.status.failed {
+            None
         } else {
-            requeued.filter(|_| !pass.status.failed)
+            pass.status.requeue_after.map(|after| now + after)
         };
-        #[cfg(test)]
-        if let Some(mut full) = before {
-            full.ledger = None;
-            let mut answer = |_| answers.pop_front().unwrap_or(Some(now));
-            let mut all = full.reconcile_changed(now, view, &TargetSet::default(), &mut answer);
-            all.status.requested.clone_from(&pass.status.requested);
-            assert_eq!(
-                pass, all,
-                "a pass over what changed decides as a pass over all"
-            );
-            assert_eq!(self.rows, full.rows, "and leaves the same rows");
-            assert_eq!(
-                (self.allowed_steps, &self.plan),
-                (full.allowed_steps, &full.plan)
-            );
-        }
         pass
     }
 
@@ -167,8 +191,7 @@ impl ArgoCd {
         let is_known = match &self.labels {
             None => ledger.with_row.is_empty(),
             Some(labels) => changed.iter().all(|index| {
-                let generated = view[index as usize].generated.as_ref();
-                generated.map(|generated| &generated.labels) == labels[index as usize].as_ref()
+                view[index as usize].generated_labels() == labels[index as usize].as_ref()
             }),
         };
         (is_known && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
@@ -184,24 +207,20 @@ impl ArgoCd {
     ) -> SetLedger {
         let has_rows = self.rows.iter().any(Option::is_some);
         if is_rolling {
-            let labels = |view: &ApplicationView| {
-                view.generated
-                    .as_ref()
-                    .map(|generated| Arc::clone(&generated.labels))
-            };
-            let labels: Vec<_> = view.iter().map(labels).collect();
-            self.plan = Steps::new(
-                self.spec.steps().ok().flatten().unwrap_or_default(),
-                &labels,
-            );
+            let labels: Vec<Option<Arc<Labels>>> = view
+                .iter()
+                .map(|application| application.generated_labels().cloned())
+                .collect();
+            self.plan = Steps::new(self.spec.rolling_steps(), &labels);
             self.labels = Some(labels);
         } else if has_rows && store(SetWrite::Rows { is_new: true }).is_none() {
             status.failed = true;
         } else {
             status.rows_written = has_rows;
             self.rows.fill(None);
-            (self.plan, self.conditions.rollout, self.conditions.config) =
-                (Steps::default(), None, None);
+            self.plan = Steps::default();
+            self.conditions.rollout = None;
+            self.conditions.config = None;
             self.labels = None;
         }
         SetLedger::new(self, view)
@@ -209,55 +228,32 @@ impl ArgoCd {
 
     fn pass(
         &mut self,
-        now: SimTime,
         view: &[ApplicationView],
         changed: &TargetSet,
+        is_rolling: bool,
         store: Store<'_>,
     ) -> SetDecision {
-        let (is_rolling, mut status) = (
-            self.is_rolling() == Ok(true),
-            ApplicationSetStatus::default(),
-        );
-        let ledger = self.take_ledger(view, changed);
-        let ledger =
-            ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
-        let (actions, hidden) = (Vec::new(), Vec::new());
+        let mut status = ApplicationSetStatus::default();
+        let ledger = match self.take_ledger(view, changed) {
+            Some(ledger) => ledger,
+            None => self.new_ledger(view, is_rolling, &mut status, store),
+        };
         let mut pass = SetPass {
+            now: self.last_pass,
             set: self,
-            now,
             view,
             ledger,
             status,
-            actions,
+            actions: Vec::new(),
             store,
-            hidden,
+            hidden: Vec::new(),
         };
         if is_rolling {
             pass.hide_writes();
         } else {
             pass.set.recent.clear();
         }
-        let mut looked_at: Vec<u32> = changed.iter().chain(pass.ledger.unsettled.iter()).collect();
-        looked_at.sort_unstable();
-        looked_at.dedup();
-        pass.ledger.unsettled.clear();
-        let looked = if pass.status.failed {
-            Err(RefusedWrite)
-        } else if is_rolling {
-            pass.roll(&looked_at)
-        } else {
-            looked_at.iter().for_each(|&index| pass.examine(index));
-            pass.set.report_invalid(&pass.ledger);
-            Ok(looked_at.iter().map(|&index| (index, false)).collect())
-        };
-        if let Ok(looked) = looked {
-            pass.write_objects(looked);
-        } else {
-            pass.status.failed = true;
-            looked_at
-                .into_iter()
-                .for_each(|index| _ = pass.ledger.unsettled.insert(index));
-        }
+        pass.look_at(changed, is_rolling);
         pass.show_writes();
         let SetPass {
             ledger,
@@ -273,10 +269,13 @@ impl ArgoCd {
         }
     }
 
-    fn is_pending(&self, index: u32) -> bool {
-        self.rows[index as usize]
-            .as_ref()
-            .is_some_and(|row| row.status == RolloutStatus::Pending)
+    /// The status of an application's row. `None`: no row.
+    pub(super) fn row_status(&self, application: u32) -> Option<RolloutStatus> {
+        Some(self.rows[application as usize].as_ref()?.status)
+    }
+
+    fn is_pending(&self, application: u32) -> bool {
+        self.row_status(application) == Some(RolloutStatus::Pending)
     }
 
     /// Whether an application was in an open step in the last pass.
@@ -284,24 +283,17 @@ impl ArgoCd {
         self.plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
-    /// The budgets of the steps with these rows, and those of them that are updating.
-    fn budgets(&self, counts: &[(usize, usize)]) -> Vec<StepBudget> {
-        let steps = self
-            .spec
-            .steps()
-            .ok()
-            .flatten()
-            .unwrap_or_default()
-            .iter()
-            .zip(counts);
-        steps
-            .map(|(step, (total, updating))| {
-                StepBudget::new(step.max_update.as_ref(), *total, *updating)
-            })
-            .collect()
+    /// The budgets of the steps with these rows.
+    fn budgets(&self, counts: &[StepRows]) -> Vec<StepBudget> {
+        let mut budgets = Vec::new();
+        for (step, rows) in self.spec.rolling_steps().iter().zip(counts) {
+            let max_update = step.max_update.as_ref();
+            budgets.push(StepBudget::new(max_update, rows.total, rows.updating));
+        }
+        budgets
     }
 
-    /// Rows that are on their way, which is what a budget counts.
+    /// Rows that are Pending or Progressing, which budgets count as updating.
     pub fn updating(&self) -> usize {
         let counts = self.row_counts();
         counts[RolloutStatus::Pending as usize] + counts[RolloutStatus::Progressing as usize]
@@ -309,82 +301,147 @@ impl ArgoCd {
 
     /// The stored rows by status.
     pub(super) fn row_counts(&self) -> RowCounts {
-        let count = |status| {
-            self.rows
-                .iter()
-                .flatten()
-                .filter(|row| row.status == status)
-                .count()
-        };
-        self.ledger
-            .as_ref()
-            .map_or_else(|| RolloutStatus::ALL.map(count), |ledger| ledger.rows)
+        if let Some(ledger) = &self.ledger {
+            return ledger.rows;
+        }
+        let mut counts = RowCounts::default();
+        for row in self.rows.iter().flatten() {
+            counts[row.status as usize] += 1;
+        }
+        counts
     }
 }
 
 impl SetPass<'_> {
-    /// Updates, opens and promotes. Returns the applications whose objects may be written, each with whether its sync
-    /// is requested.
-    fn roll(&mut self, looked_at: &[u32]) -> Result<Vec<Looked>, RefusedWrite> {
+    /// Looks at the applications that changed and at those that are not settled: updates their rows, and writes their
+    /// objects. A pass whose write is refused gives up, and looks at the same ones next time.
+    fn look_at(&mut self, changed: &TargetSet, is_rolling: bool) {
+        let mut looked_at: Vec<u32> = changed.iter().chain(self.ledger.unsettled.iter()).collect();
+        looked_at.sort_unstable();
+        looked_at.dedup();
+        self.ledger.unsettled.clear();
+        let looks = if self.status.failed {
+            Err(RefusedWrite)
+        } else if is_rolling {
+            self.roll(&looked_at)
+        } else {
+            Ok(self.look_without_steps(&looked_at))
+        };
+        match looks {
+            Ok(looks) => self.write_objects(looks),
+            Err(RefusedWrite) => {
+                self.status.failed = true;
+                for application in looked_at {
+                    self.ledger.unsettled.insert(application);
+                }
+            }
+        }
+    }
+
+    /// Without steps there are no rows to update, and no syncs to request.
+    fn look_without_steps(&mut self, looked_at: &[u32]) -> Vec<Look> {
+        let mut looks = Vec::with_capacity(looked_at.len());
+        for &application in looked_at {
+            self.examine(application);
+            looks.push(Look {
+                application,
+                requests_sync: false,
+            });
+        }
+        self.set.report_invalid(&self.ledger);
+        looks
+    }
+
+    /// Updates, opens and promotes. Returns the applications whose objects may be written.
+    fn roll(&mut self, looked_at: &[u32]) -> Result<Vec<Look>, RefusedWrite> {
         let pending_since = self
             .ledger
             .barrier
             .as_ref()
             .and_then(BarrierLedger::pending_since);
-        let mut looked: Vec<Looked> = looked_at
-            .iter()
-            .map(|&index| (index, self.set.is_pending(index)))
-            .collect();
+        // A sync is requested for a row that was Pending before the pass.
+        let mut looks = Vec::with_capacity(looked_at.len());
+        for &application in looked_at {
+            looks.push(Look {
+                application,
+                requests_sync: self.set.is_pending(application),
+            });
+        }
         let is_updated = self.update_rows(looked_at)?;
-        self.status.budgets = self.set.budgets(&self.ledger.counted);
-        let barrier = self.ledger.barrier.as_ref();
-        self.status.barrier =
-            barrier.and_then(|barrier| self.set.barrier(self.now, pending_since, barrier));
+        self.status.budgets = self.set.budgets(&self.ledger.step_rows);
+        self.open_steps(pending_since);
+        self.add_idle(looked_at, &mut looks);
+        if self.status.barrier.is_none() {
+            self.promote()?;
+            self.report_rollout();
+        }
+        self.status.rows_written = is_updated || !self.status.promoted.is_empty();
+        // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
+        // error it reads the set again, and so triggers by the status it has just stored.
+        let has_new_error = self.set.report_invalid(&self.ledger);
+        if has_new_error || self.set.options.trigger_once {
+            self.request_by_new_rows(&mut looks);
+        }
+        self.ask_for_comparisons();
+        looks.sort_unstable();
+        looks.dedup_by_key(|look| look.application);
+        for look in &mut looks {
+            look.requests_sync &= self.set.is_allowed(look.application as usize);
+        }
+        Ok(looks)
+    }
+
+    /// Opens the first steps, unless there is a barrier. `pending_since`: the last pending change before the pass.
+    fn open_steps(&mut self, pending_since: Option<SimTime>) {
+        self.status.barrier = match &self.ledger.barrier {
+            Some(barrier) => self.set.barrier(self.now, pending_since, barrier),
+            None => None,
+        };
         self.set.allowed_steps = 0;
         if self.status.barrier.is_none() {
             self.set.allowed_steps = self.ledger.open_steps();
             self.status.open_steps = self.set.allowed_steps;
         }
-        // Rows Pending all along; those that have just left it are among those looked at.
-        let open = if self.set.spec.may_update() {
-            self.set.allowed_steps
-        } else {
-            0
+    }
+
+    /// Adds the applications of open steps whose rows were Pending all along; those that have just left it are among
+    /// those looked at.
+    fn add_idle(&self, looked_at: &[u32], looks: &mut Vec<Look>) {
+        if !self.set.spec.may_update() {
+            return;
+        }
+        for application in self.ledger.idle(self.set.allowed_steps) {
+            if looked_at.binary_search(&application).is_err() {
+                looks.push(Look {
+                    application,
+                    requests_sync: true,
+                });
+            }
+        }
+    }
+
+    /// Requests the syncs of the rows that are Pending after the pass, not before it.
+    fn request_by_new_rows(&self, looks: &mut Vec<Look>) {
+        for (target, _) in &self.status.promoted {
+            looks.push(Look {
+                application: target.0,
+                requests_sync: true,
+            });
+        }
+        for look in looks {
+            look.requests_sync = self.set.is_pending(look.application);
+        }
+    }
+
+    /// Asks applications that are behind for a comparison, unless they have been asked already.
+    fn ask_for_comparisons(&mut self) {
+        let Some(Barrier::Behind(unasked)) = &self.status.barrier else {
+            return;
         };
-        let idle = self
-            .ledger
-            .idle(open)
-            .filter(|index| looked_at.binary_search(index).is_err());
-        looked.extend(idle.map(|index| (index, true)));
-        if self.status.barrier.is_none() {
-            self.promote()?;
-            self.report_rollout();
+        self.status.objects_written |= !unasked.is_empty();
+        for target in unasked {
+            self.actions.push(ApplicationAction::Refresh(*target));
         }
-        let status = &mut self.status;
-        status.rows_written = is_updated || !status.promoted.is_empty();
-        // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
-        // error it reads the set again, and so triggers by the status it has just stored.
-        if self.set.report_invalid(&self.ledger) || self.set.options.trigger_once {
-            looked.extend(status.promoted.iter().map(|(target, _)| (target.0, true)));
-            looked
-                .iter_mut()
-                .for_each(|(index, was_pending)| *was_pending = self.set.is_pending(*index));
-        }
-        // Applications that are behind, and were not asked for a comparison yet, are asked for it.
-        if let Some(Barrier::Behind(unasked)) = &status.barrier {
-            status.objects_written |= !unasked.is_empty();
-            self.actions.extend(
-                unasked
-                    .iter()
-                    .map(|target| ApplicationAction::Refresh(*target)),
-            );
-        }
-        looked.sort_unstable();
-        looked.dedup_by_key(|(index, _)| *index);
-        looked
-            .iter_mut()
-            .for_each(|(index, was_pending)| *was_pending &= self.set.is_allowed(*index as usize));
-        Ok(looked)
     }
 
     /// The update of rows (`UpdateApplicationSetApplicationStatus`). True: they are written, all or none; a change of
@@ -401,26 +458,28 @@ impl SetPass<'_> {
                 (Some(old), Some(new)) => new.is_worth_writing_over(old),
                 (old, new) => old.is_some() || new.is_some(),
             };
+            let is_changed = old != new.as_ref();
             // A row that was turned within this second may turn again in the next.
-            if old != new.as_ref()
-                || new
-                    .as_ref()
-                    .is_some_and(|new| new.last_transition_time == now)
-            {
+            let may_turn_again = new
+                .as_ref()
+                .is_some_and(|new| new.last_transition_time == now);
+            if is_changed || may_turn_again {
                 self.ledger.unsettled.insert(index);
             }
-            if old != new.as_ref() {
+            if is_changed {
                 new_rows.push((index, new));
             }
         }
         if is_written {
-            let before = new_rows
-                .into_iter()
-                .map(|(index, new)| (index, self.replace_row(index, new)))
-                .collect();
+            let mut before = Rows::new();
+            for (index, new) in new_rows {
+                before.insert(index, self.replace_row(index, new));
+            }
             self.write_rows(before)?;
         }
-        looked_at.iter().for_each(|&index| self.examine(index));
+        for &index in looked_at {
+            self.examine(index);
+        }
         Ok(is_written)
     }
 
@@ -430,25 +489,8 @@ impl SetPass<'_> {
         let mut before = Rows::new();
         for step in 0..self.status.budgets.len() {
             let mut place = self.ledger.first_places[step];
-            let is_open = step < self.set.allowed_steps;
-            while let Some((at, application)) =
-                self.ledger.waiting_from(step, place).filter(|_| is_open)
-            {
-                if !self.status.budgets[step].turn(true) {
-                    break;
-                }
-                place = at + 1;
-                let mut row = self.set.rows[application as usize]
-                    .clone()
-                    .expect("a row waits");
-                self.status
-                    .promoted
-                    .push((TargetId(application), row.message));
-                row.turn(RolloutStatus::Pending, Message::Promoted, stored(self.now));
-                let waiting = self.replace_row(application, Some(row));
-                before.insert(application, waiting);
-                self.examine(application);
-                self.ledger.unsettled.insert(application);
+            if step < self.set.allowed_steps {
+                place = self.promote_step(step, &mut before);
             }
             // The turn of the rows behind the last promoted one.
             if self.ledger.has_row_from(step, place) {
@@ -465,38 +507,56 @@ impl SetPass<'_> {
         self.write_rows(before)
     }
 
+    /// Promotes Waiting rows of a step while its budget has room. Notes the rows before it in `before`, and returns the
+    /// place behind the last promoted one.
+    fn promote_step(&mut self, step: usize, before: &mut Rows) -> u32 {
+        let mut place = self.ledger.first_places[step];
+        while let Some(waiting) = self.ledger.waiting_from(step, place) {
+            if !self.status.budgets[step].turn(true) {
+                break;
+            }
+            place = waiting + 1;
+            let application = self.ledger.application_at(waiting);
+            let mut row = self.set.rows[application as usize]
+                .clone()
+                .expect("a row waits");
+            self.status
+                .promoted
+                .push((TargetId(application), row.message));
+            row.turn(RolloutStatus::Pending, Message::Promoted, stored(self.now));
+            before.insert(application, self.replace_row(application, Some(row)));
+            self.examine(application);
+            self.ledger.unsettled.insert(application);
+        }
+        place
+    }
+
     /// Sets the conditions of a rollout that has reached this step (`getProgressingCondition`,
     /// `getInvalidRolloutConfig`), unless their write is refused.
     fn report_rollout(&mut self) {
-        let rollout = Some(
-            self.ledger
-                .first_unfinished()
-                .map_or(Rollout::Complete, Rollout::Progressing),
-        );
-        let issue = self.set.plan.issues.reported(
-            self.status
-                .budgets
-                .iter()
-                .any(|budget| budget.is_unreadable),
-        );
-        let config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
-        let is_other = |conditions: SetConditions| {
-            (rollout, config) != (conditions.rollout, conditions.config)
+        let rollout = match self.ledger.first_unfinished() {
+            Some(step) => Rollout::Progressing(step),
+            None => Rollout::Complete,
         };
-        let is_new = is_other(self.stored_conditions());
-        if is_other(self.set.conditions)
-            && let Some(answered) = (self.store)(SetWrite::Conditions { is_new })
-        {
-            self.write_conditions(
-                answered,
-                is_new,
-                SetConditions {
-                    rollout,
-                    config,
-                    ..self.stored_conditions()
-                },
-            );
+        let mut budgets = self.status.budgets.iter();
+        let is_max_update_unreadable = budgets.any(|budget| budget.is_unreadable);
+        let config = match self.set.plan.issues.reported(is_max_update_unreadable) {
+            Some(issue) => RolloutConfig::Invalid(issue),
+            None => RolloutConfig::Valid,
+        };
+        if self.set.conditions.has_rollout(rollout, config) {
+            return;
         }
+        let is_new = !self.stored_conditions().has_rollout(rollout, config);
+        let Some(answered) = (self.store)(SetWrite::Conditions { is_new }) else {
+            return;
+        };
+        let conditions = SetConditions {
+            rollout: Some(rollout),
+            config: Some(config),
+            ..self.stored_conditions()
+        };
+        self.write_conditions(answered, is_new, conditions);
     }
 
     /// Puts a row in place of another one, which is returned.

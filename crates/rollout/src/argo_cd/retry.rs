@@ -80,22 +80,28 @@ impl RetryBackoff {
     /// # Errors
     /// The first of its durations that cannot be parsed.
     pub fn waits(&self) -> Result<Waits, BackoffError> {
-        let read = |field, written: &Option<String>, default| match written.as_deref() {
-            None | Some("") => Ok(default),
-            Some(text) => parse_nanos(text).ok_or_else(|| BackoffError {
-                field,
-                text: text.to_owned(),
-            }),
-        };
+        let duration = nanos_of("duration", self.duration.as_deref())?;
+        let max_duration = nanos_of("maxDuration", self.max_duration.as_deref())?;
         Ok(Waits {
-            duration: read("duration", &self.duration, Waits::DEFAULT.duration)?,
+            duration: duration.unwrap_or(Waits::DEFAULT.duration),
             factor: self.factor.unwrap_or(Waits::DEFAULT.factor),
-            max_duration: read(
-                "maxDuration",
-                &self.max_duration,
-                Waits::DEFAULT.max_duration,
-            )?,
+            max_duration: max_duration.unwrap_or(Waits::DEFAULT.max_duration),
         })
+    }
+}
+
+/// The duration that a field has, if any.
+fn nanos_of(field: &'static str, written: Option<&str>) -> Result<Option<i64>, BackoffError> {
+    let text = written.unwrap_or_default();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match parse_nanos(text) {
+        Some(nanos) => Ok(Some(nanos)),
+        None => Err(BackoffError {
+            field,
+            text: text.to_owned(),
+        }),
     }
 }
 

@@ -110,11 +110,24 @@ impl ApplicationStatus {
 
     /// Whether a change of this row causes a write of the rows. A change of only the revisions or the time does not.
     pub(super) fn is_worth_writing_over(&self, old: &Self) -> bool {
-        (self.status, self.step, self.message) != (old.status, old.step, old.message)
+        self.status != old.status || self.step != old.step || self.message != old.message
     }
 
     pub(super) fn turn(&mut self, status: RolloutStatus, message: Message, now: SimTime) {
-        (self.status, self.message, self.last_transition_time) = (status, message, now);
+        self.status = status;
+        self.message = message;
+        self.last_transition_time = now;
+    }
+
+    /// The row of an application that has none yet.
+    fn new(live: &Application, now: SimTime) -> Self {
+        Self {
+            status: RolloutStatus::Waiting,
+            step: None,
+            target_revisions: Arc::clone(&live.revisions),
+            last_transition_time: now,
+            message: Message::New,
+        }
     }
 }
 
@@ -127,59 +140,72 @@ impl ArgoCd {
         view: &ApplicationView,
     ) -> Option<ApplicationStatus> {
         cost::visit();
-        let (live, keeps_spec) = (view.live.as_ref()?, self.options.keep_spec_changes);
-        let mut row = self.rows[index]
-            .clone()
-            .unwrap_or_else(|| ApplicationStatus {
-                status: RolloutStatus::Waiting,
-                step: None,
-                target_revisions: Arc::clone(&live.revisions),
-                last_transition_time: now,
-                message: Message::New,
-            });
-        let was = row.status;
+        let live = view.live.as_ref()?;
+        let mut row = match &self.rows[index] {
+            Some(row) => row.clone(),
+            None => ApplicationStatus::new(live, now),
+        };
         row.step = self.plan.step_of[index].map(|step| step + 1);
-        let revision_changed = row.target_revisions != live.revisions;
-        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
-        // compared.
-        let looks_at_spec =
-            self.options.version.sees_spec_changes() && (!keeps_spec || self.spec.may_update());
-        let generated = view.generated.as_ref().filter(|_| looks_at_spec);
-        let spec_changed = generated.is_some_and(|generated| self.spec_of(generated) != live.spec);
-        if revision_changed || spec_changed {
-            let message = match (revision_changed, spec_changed) {
-                (true, true) => Message::RevisionAndSpec,
-                (true, false) => Message::Revision,
-                (false, _) => Message::Spec,
-            };
+        if let Some(message) = self.pending_change(&row, live, view) {
             row.turn(RolloutStatus::Waiting, message, now);
             row.target_revisions = Arc::clone(&live.revisions);
         }
-        if row.status == RolloutStatus::Waiting {
-            if live.sync == SyncStatus::Synced && (!keeps_spec || is_synced_since(&row, live)) {
-                if live.health == Health::Healthy {
-                    row.turn(RolloutStatus::Healthy, Message::SyncedHealthy, now);
-                } else {
-                    row.turn(RolloutStatus::Progressing, Message::SyncedNotHealthy, now);
+        match row.status {
+            RolloutStatus::Waiting => {
+                let counts = !self.options.keep_spec_changes || is_synced_since(&row, live);
+                if live.sync == SyncStatus::Synced && counts {
+                    if live.health == Health::Healthy {
+                        row.turn(RolloutStatus::Healthy, Message::SyncedHealthy, now);
+                    } else {
+                        row.turn(RolloutStatus::Progressing, Message::SyncedNotHealthy, now);
+                    }
                 }
             }
-        } else if was == RolloutStatus::Pending {
-            if let Some(message) = left_pending(&row, live) {
-                row.turn(RolloutStatus::Progressing, message, now);
+            RolloutStatus::Pending => {
+                if let Some(message) = left_pending(&row, live) {
+                    row.turn(RolloutStatus::Progressing, message, now);
+                }
             }
-        } else if was == RolloutStatus::Progressing && live.is_synced_and_healthy() {
-            row.turn(RolloutStatus::Healthy, Message::Arrived, now);
+            RolloutStatus::Progressing => {
+                if live.is_synced_and_healthy() {
+                    row.turn(RolloutStatus::Healthy, Message::Arrived, now);
+                }
+            }
+            RolloutStatus::Healthy => {}
         }
         Some(row)
+    }
+
+    /// Why an application waits for another sync: its revisions or its spec changed.
+    fn pending_change(
+        &self,
+        row: &ApplicationStatus,
+        live: &Application,
+        view: &ApplicationView,
+    ) -> Option<Message> {
+        let revision_changed = row.target_revisions != live.revisions;
+        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
+        // compared.
+        let looks_at_spec = self.options.version.sees_spec_changes()
+            && (!self.options.keep_spec_changes || self.spec.may_update());
+        let spec_changed = match &view.generated {
+            Some(generated) if looks_at_spec => self.spec_of(generated) != live.spec,
+            _ => false,
+        };
+        match (revision_changed, spec_changed) {
+            (true, true) => Some(Message::RevisionAndSpec),
+            (true, false) => Some(Message::Revision),
+            (false, true) => Some(Message::Spec),
+            (false, false) => None,
+        }
     }
 }
 
 /// Why a Pending application progresses: only an operation that started after the second of the promotion counts, and
 /// only after a comparison since then.
 fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
-    if live
-        .reconciled_at
-        .is_some_and(|at| stored(at) <= row.last_transition_time)
+    if let Some(at) = live.reconciled_at
+        && stored(at) <= row.last_transition_time
     {
         return None;
     }
@@ -197,8 +223,11 @@ fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> 
 
 /// The fixed rule: Synced does not count for a changed spec before its comparison.
 fn is_synced_since(row: &ApplicationStatus, live: &Application) -> bool {
-    !matches!(row.message, Message::Spec | Message::RevisionAndSpec)
-        || live
-            .reconciled_at
-            .is_some_and(|at| stored(at) > row.last_transition_time)
+    if !matches!(row.message, Message::Spec | Message::RevisionAndSpec) {
+        return true;
+    }
+    match live.reconciled_at {
+        Some(at) => stored(at) > row.last_transition_time,
+        None => false,
+    }
 }

@@ -61,6 +61,13 @@ pub struct SetConditions {
     pub error: Option<ErrorOccurred>,
 }
 
+impl SetConditions {
+    /// Whether the conditions of a rollout are these.
+    pub(super) fn has_rollout(&self, rollout: Rollout, config: RolloutConfig) -> bool {
+        self.rollout == Some(rollout) && self.config == Some(config)
+    }
+}
+
 /// `RolloutProgressing`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Rollout {

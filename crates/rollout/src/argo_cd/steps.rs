@@ -49,14 +49,17 @@ pub enum IssueKind {
 impl Issues {
     /// The reported kind, if any.
     pub fn reported(&self, is_max_update_unreadable: bool) -> Option<IssueKind> {
-        [
-            (IssueKind::Operator, !self.operators.is_empty()),
-            (IssueKind::Duplicate, !self.duplicates.is_empty()),
-            (IssueKind::MaxUpdate, is_max_update_unreadable),
-            (IssueKind::EmptyStep, !self.empty_steps.is_empty()),
-        ]
-        .into_iter()
-        .find_map(|(kind, is_found)| is_found.then_some(kind))
+        if !self.operators.is_empty() {
+            Some(IssueKind::Operator)
+        } else if !self.duplicates.is_empty() {
+            Some(IssueKind::Duplicate)
+        } else if is_max_update_unreadable {
+            Some(IssueKind::MaxUpdate)
+        } else if !self.empty_steps.is_empty() {
+            Some(IssueKind::EmptyStep)
+        } else {
+            None
+        }
     }
 }
 
@@ -72,47 +75,66 @@ impl MatchExpression {
     }
 }
 
+/// What the expressions of a step say of an application.
+enum Selection<'s> {
+    Selected,
+    NotSelected,
+    /// Not selected because of an unknown operator on a label that the application has.
+    UnknownOperator(&'s str),
+}
+
+impl RolloutStep {
+    /// Upstream stops at the first expression that fails; later ones are not evaluated.
+    fn selection(&self, labels: &Labels) -> Selection<'_> {
+        for expression in &self.match_expressions {
+            if expression.matches(labels) {
+                continue;
+            }
+            let is_known = matches!(expression.operator.as_str(), "In" | "NotIn");
+            return if !is_known && labels.contains_key(&expression.key) {
+                Selection::UnknownOperator(&expression.operator)
+            } else {
+                Selection::NotSelected
+            };
+        }
+        Selection::Selected
+    }
+}
+
 impl Steps {
     /// Assigns applications to steps by their generated labels (`buildAppDependencyList`). `None`: not generated.
     pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {
         let mut lists = vec![Vec::new(); steps.len()];
         let mut step_of = vec![None; labels.len()];
-        let (mut issues, mut operators) = (Issues::default(), BTreeSet::new());
-        let mut several = Vec::new();
+        let mut issues = Issues::default();
+        let mut operators = BTreeSet::new();
+        let mut selecting = Vec::new();
         for (application, labels) in (0..).zip(labels) {
             let Some(labels) = labels else { continue };
-            several.clear();
+            selecting.clear();
             for (index, step) in (0..).zip(steps) {
-                // Upstream stops at the first expression that fails; later ones are not evaluated.
-                let failed = step
-                    .match_expressions
-                    .iter()
-                    .find(|expression| !expression.matches(labels));
-                match failed {
-                    None => several.push(index),
-                    Some(MatchExpression { key, operator, .. })
-                        if !matches!(operator.as_str(), "In" | "NotIn")
-                            && labels.contains_key(key) =>
-                    {
-                        operators.insert((index, operator.clone()));
+                match step.selection(labels) {
+                    Selection::Selected => selecting.push(index),
+                    Selection::NotSelected => {}
+                    Selection::UnknownOperator(operator) => {
+                        operators.insert((index, operator.to_owned()));
                     }
-                    Some(_) => {}
                 }
             }
-            several
-                .iter()
-                .for_each(|step| lists[*step as usize].push(application));
-            step_of[application as usize] = several.first().copied();
-            if several.len() > 1 {
-                issues.duplicates.push((application, several.clone()));
+            for step in &selecting {
+                lists[*step as usize].push(application);
+            }
+            step_of[application as usize] = selecting.first().copied();
+            if selecting.len() > 1 {
+                issues.duplicates.push((application, selecting.clone()));
             }
         }
         issues.operators = operators.into_iter().collect();
-        issues.empty_steps = (0..)
-            .zip(&lists)
-            .filter(|(_, list)| list.is_empty())
-            .map(|(index, _)| index)
-            .collect();
+        for (index, list) in (0..).zip(&lists) {
+            if list.is_empty() {
+                issues.empty_steps.push(index);
+            }
+        }
         Self {
             lists,
             step_of,
@@ -123,22 +145,26 @@ impl Steps {
     /// The steps that select an application, counted from 0.
     pub fn steps_of(&self, application: u32) -> impl Iterator<Item = u32> {
         // The list of applications in several steps is in their order.
-        let several = self
-            .issues
-            .duplicates
-            .binary_search_by_key(&application, |(other, _)| *other);
-        let several = several.map_or(&[][..], |at| &self.issues.duplicates[at].1);
-        let only = self.step_of[application as usize].filter(|_| several.is_empty());
+        let duplicates = &self.issues.duplicates;
+        let found = duplicates.binary_search_by_key(&application, |(other, _)| *other);
+        let (several, only) = match found {
+            Ok(index) => (duplicates[index].1.as_slice(), None),
+            Err(_) => (&[][..], self.step_of[application as usize]),
+        };
         several.iter().copied().chain(only)
+    }
+
+    /// Whether any step selects an application; none does if nothing rolls.
+    pub(super) fn selects(&self, application: u32) -> bool {
+        matches!(self.step_of.get(application as usize), Some(Some(_)))
     }
 
     /// The step whose budget counts an application: its own, or the first if it is in no step or nothing rolls.
     pub fn counted_in(&self, application: usize) -> usize {
-        self.step_of
-            .get(application)
-            .copied()
-            .flatten()
-            .unwrap_or(0) as usize
+        match self.step_of.get(application) {
+            Some(Some(step)) => *step as usize,
+            Some(None) | None => 0,
+        }
     }
 }
 

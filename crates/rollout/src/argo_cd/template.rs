@@ -31,17 +31,12 @@ impl ApplicationSetSpec {
             is_go: self.go_template,
         };
         // Without the cluster's name, all applications would have one name.
-        let own_name = Some(&metadata.name).filter(|text| {
-            ClusterParameters {
-                name: "",
-                ..parameters
-            }
-            .render(text)
-            .is_none()
-        });
-        let own_name = own_name
-            .and_then(|text| parameters.render(text))
-            .unwrap_or_else(|| name.to_owned());
+        let own_name = if parameters.need_name(&metadata.name) {
+            parameters.render(&metadata.name)
+        } else {
+            None
+        };
+        let own_name = own_name.unwrap_or_else(|| name.to_owned());
         if metadata.labels.is_empty() {
             return (own_name, Arc::clone(labels));
         }
@@ -56,6 +51,12 @@ impl ApplicationSetSpec {
 }
 
 impl ClusterParameters<'_> {
+    /// Whether a text cannot be rendered without the cluster's name.
+    fn need_name(self, text: &str) -> bool {
+        let nameless = ClusterParameters { name: "", ..self };
+        nameless.render(text).is_none()
+    }
+
     /// A text with its expressions replaced. `None`: one of them is not known here.
     fn render(&self, text: &str) -> Option<String> {
         let mut rendered = String::new();
@@ -84,24 +85,29 @@ impl ClusterParameters<'_> {
             expression
         };
         if ["name", "nameNormalized"].contains(&path) {
-            return Some(self.name).filter(|name| !name.is_empty());
+            return (!self.name.is_empty()).then_some(self.name);
         }
-        let label = |key: &str| self.labels.get(key).map(String::as_str);
         if let Some(key) = path.strip_prefix("metadata.labels.") {
-            return if self.is_go {
-                Some(label(key).unwrap_or_default())
-            } else {
-                label(key)
-            };
+            return self.label(key);
         }
-        let key = expression
-            .strip_prefix("index .metadata.labels ")
-            .filter(|_| self.is_go)?;
+        if !self.is_go {
+            return None;
+        }
+        let key = expression.strip_prefix("index .metadata.labels ")?;
         let key = key
             .trim()
             .strip_prefix(['"', '`'])?
             .strip_suffix(['"', '`'])?;
-        Some(label(key).unwrap_or_default())
+        self.label(key)
+    }
+
+    /// A label's value. A missing label is empty in Go's notation.
+    fn label(&self, key: &str) -> Option<&str> {
+        match self.labels.get(key) {
+            Some(value) => Some(value),
+            None if self.is_go => Some(""),
+            None => None,
+        }
     }
 }
 

@@ -205,6 +205,23 @@ impl Application {
 }
 
 impl ApplicationView {
+    /// The labels of the generated application.
+    pub(super) fn generated_labels(&self) -> Option<&Arc<Labels>> {
+        Some(&self.generated.as_ref()?.labels)
+    }
+
+    /// Whether it is generated, and passes the product's validation.
+    pub(super) fn is_valid(&self) -> bool {
+        self.generated
+            .as_ref()
+            .is_some_and(|generated| generated.valid)
+    }
+
+    /// Whether it is generated, and fails the product's validation.
+    pub(super) fn is_invalid(&self) -> bool {
+        self.generated.is_some() && !self.is_valid()
+    }
+
     /// Whether the application is complete: the object has the generated parameters, and is Synced and Healthy. An
     /// application that is no longer generated is complete once it does not exist.
     pub fn is_done(&self) -> bool {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::super::label_selector::null_is_default;
-use super::super::{RolloutStep, limit};
+use super::super::{MatchExpression, RolloutStep, limit};
 
 /// A whole ApplicationSet file of the proposal.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -74,23 +74,19 @@ impl ProposalStrategy {
                 });
             }
         }
-        let steps = self
-            .rolling_update
-            .as_ref()
-            .map_or(&[][..], |block| &block.steps);
+        let steps = match &self.rolling_update {
+            Some(block) => block.steps.as_slice(),
+            None => &[],
+        };
         for (index, step) in steps.iter().enumerate() {
-            let is_unknown = |operator: &&String| !matches!(operator.as_str(), "In" | "NotIn");
-            if let Some(operator) = step
-                .match_expressions
-                .iter()
-                .map(|e| &e.operator)
-                .find(is_unknown)
-            {
-                let problem = format!("has the operator `{operator}`; use In or NotIn");
-                return Err(ProposalError {
-                    field: step_at(index),
-                    problem,
-                });
+            for MatchExpression { operator, .. } in &step.match_expressions {
+                if !matches!(operator.as_str(), "In" | "NotIn") {
+                    let problem = format!("has the operator `{operator}`; use In or NotIn");
+                    return Err(ProposalError {
+                        field: step_at(index),
+                        problem,
+                    });
+                }
             }
             limit_of(index, step, 1)?;
         }

@@ -105,8 +105,13 @@ impl ProposalView {
 
     /// Returns true if an application runs the wanted revision: synced successfully, and Healthy since.
     pub fn is_complete(&self, application: u32) -> bool {
-        let is_fine = |live: ProposalObject| live.is_synced && live.health == Health::Healthy;
-        self.is_changed(application) && self.applications[application as usize].is_some_and(is_fine)
+        self.is_changed(application) && self.is_synced_and(Health::Healthy, application)
+    }
+
+    /// Returns true if an application was synced successfully, and has this health now.
+    fn is_synced_and(&self, health: Health, application: u32) -> bool {
+        let live = self.applications[application as usize];
+        live.is_some_and(|live| live.is_synced && live.health == health)
     }
 
     fn is_changed(&self, application: u32) -> bool {
@@ -127,47 +132,44 @@ impl ProposedRollingUpdate {
         strategy: &ProposalStrategy,
         applications: &[(String, Arc<Labels>)],
     ) -> Result<Self, ProposalError> {
-        let steps = strategy.steps()?;
         let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
         let order = by_name(&names, String::as_str);
-        let is_rolling = steps.is_some();
-        let steps = steps.unwrap_or_default();
-        if steps.is_empty() {
-            let stages = vec![Stage {
-                members: order,
-                limit: is_rolling.then_some(1),
-            }];
-            return Ok(Self {
-                names,
-                is_rolling,
-                stages,
-                unselected: Vec::new(),
-            });
-        }
-        let labels: Vec<_> = applications
-            .iter()
-            .map(|(_, labels)| Some(Arc::clone(labels)))
-            .collect();
-        let plan = Steps::new(steps, &labels);
-        let of = |step: Option<u32>| -> Vec<u32> {
-            order
-                .iter()
-                .copied()
-                .filter(|a| plan.step_of[*a as usize] == step)
-                .collect()
-        };
-        let mut stages = Vec::new();
-        for (index, step) in (0..).zip(steps) {
-            let members = of(Some(index));
-            let limit = config::limit_of(index as usize, step, members.len())?;
-            stages.push(Stage { members, limit });
-        }
-        Ok(Self {
+        let mut proposed = Self {
             names,
-            is_rolling,
-            stages,
-            unselected: of(None),
-        })
+            is_rolling: true,
+            stages: Vec::new(),
+            unselected: Vec::new(),
+        };
+        match strategy.steps()? {
+            None => {
+                proposed.is_rolling = false;
+                proposed.stages = vec![Stage {
+                    members: order,
+                    limit: None,
+                }];
+            }
+            // One by one.
+            Some([]) => {
+                proposed.stages = vec![Stage {
+                    members: order,
+                    limit: Some(1),
+                }]
+            }
+            Some(steps) => {
+                let labels: Vec<_> = applications
+                    .iter()
+                    .map(|(_, labels)| Some(Arc::clone(labels)))
+                    .collect();
+                let plan = Steps::new(steps, &labels);
+                for (index, step) in (0..).zip(steps) {
+                    let members = members_of(&plan, &order, Some(index));
+                    let limit = config::limit_of(index as usize, step, members.len())?;
+                    proposed.stages.push(Stage { members, limit });
+                }
+                proposed.unselected = members_of(&plan, &order, None);
+            }
+        }
+        Ok(proposed)
     }
 
     /// Applications that no step selects and that are therefore never changed, by name.
@@ -188,36 +190,33 @@ impl ProposedRollingUpdate {
         })
     }
 
+    /// The first step that is not complete at `view`.
     fn current(&self, view: &ProposalView) -> Option<CurrentStage<'_>> {
-        let is_open = |stage: &Stage| {
-            stage
-                .members
-                .iter()
-                .any(|member| !view.is_complete(*member))
-        };
-        let index = self.stages.iter().position(is_open)?;
-        let Stage { members, limit } = &self.stages[index];
-        let open = members
-            .iter()
-            .copied()
-            .filter(|member| !view.is_complete(*member));
-        let (updating, waiting) = open.partition(|member| view.is_changed(*member));
-        Some(CurrentStage {
+        let mut stages = self.stages.iter();
+        let index = stages.position(|stage| !stage.is_complete(view))?;
+        let stage = &self.stages[index];
+        let mut current = CurrentStage {
             index,
-            limit: *limit,
-            updating,
-            waiting,
+            limit: stage.limit,
+            updating: Vec::new(),
+            waiting: Vec::new(),
             later: &self.stages[index + 1..],
-        })
+        };
+        for &member in &stage.members {
+            if !view.is_changed(member) {
+                current.waiting.push(member);
+            } else if !view.is_complete(member) {
+                current.updating.push(member);
+            }
+        }
+        Some(current)
     }
 
     fn list(&self, applications: &[u32]) -> String {
-        listed(
-            applications
-                .iter()
-                .map(|application| self.names[*application as usize].as_str()),
-            "application",
-        )
+        let names = applications
+            .iter()
+            .map(|index| self.names[*index as usize].as_str());
+        listed(names, "application")
     }
 
     /// One pass. It has no timer: only a change requires another one.
@@ -252,16 +251,27 @@ impl ProposedRollingUpdate {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
     pub fn hold(&self, view: &ProposalView) -> Option<Hold> {
+        if view.is_done() {
+            return None;
+        }
         let Some(current) = self.current(view) else {
-            let explanation = format!(
-                "no step selects {}, so they are never changed",
-                self.list(&self.unselected)
-            );
-            return (!view.is_done()).then(|| Hold::new("matchExpressions", explanation));
+            let unselected = self.list(&self.unselected);
+            let explanation = format!("no step selects {unselected}, so they are never changed");
+            return Some(Hold::new("matchExpressions", explanation));
         };
         if !current.started().is_empty() {
             return None;
         }
+        let updating = self.list(&current.updating);
+        if !self.is_rolling {
+            let explanation = format!("all were updated simultaneously; not complete: {updating}");
+            return Some(Hold::new("AllAtOnce", explanation));
+        }
+        Some(self.step_hold(&current, view))
+    }
+
+    /// The hold of a step that changes no application now.
+    fn step_hold(&self, current: &CurrentStage<'_>, view: &ProposalView) -> Hold {
         let CurrentStage {
             index,
             limit,
@@ -269,54 +279,62 @@ impl ProposedRollingUpdate {
             waiting,
             later,
         } = current;
-        if !self.is_rolling {
-            let explanation = format!(
-                "all were updated simultaneously; not complete: {}",
-                self.list(&updating)
-            );
-            return Some(Hold::new("AllAtOnce", explanation));
-        }
-        let later = later.iter().flat_map(|stage| &stage.members).copied();
-        let later: Vec<u32> = later
-            .filter(|application| !view.is_complete(*application))
-            .collect();
         let mut explanation = format!(
             "in step {}, not complete: {}",
             index + 1,
-            self.list(&updating)
+            self.list(updating)
         );
-        let has_failed = |live: ProposalObject| live.is_synced && live.health == Health::Degraded;
-        let mut failed = updating;
-        failed
-            .retain(|application| view.applications[*application as usize].is_some_and(has_failed));
+        let mut failed = updating.clone();
+        failed.retain(|application| view.is_synced_and(Health::Degraded, *application));
         if !failed.is_empty() {
             explanation.push_str(&format!(
                 "; failed, which stalls the rollout: {}",
                 self.list(&failed)
             ));
         }
-        for (group, place) in [(&waiting, "of the step"), (&later, "of later steps")] {
-            if !group.is_empty() {
-                explanation.push_str(&format!("; {} {place} wait", self.list(group)));
+        if !waiting.is_empty() {
+            explanation.push_str(&format!("; {} of the step wait", self.list(waiting)));
+        }
+        let mut waiting_later = Vec::new();
+        for &member in later.iter().flat_map(|stage| &stage.members) {
+            if !view.is_complete(member) {
+                waiting_later.push(member);
             }
         }
-        let limit = limit.map(|limit| format!("; maxUpdate allows {limit} concurrently"));
-        explanation.push_str(&limit.filter(|_| !waiting.is_empty()).unwrap_or_default());
-        let rule = if waiting.is_empty() {
-            "rollingUpdate.steps"
-        } else {
-            "maxUpdate"
-        };
-        Some(Hold::new(rule, explanation))
+        if !waiting_later.is_empty() {
+            let waiting_later = self.list(&waiting_later);
+            explanation.push_str(&format!("; {waiting_later} of later steps wait"));
+        }
+        if waiting.is_empty() {
+            return Hold::new("rollingUpdate.steps", explanation);
+        }
+        if let Some(limit) = limit {
+            explanation.push_str(&format!("; maxUpdate allows {limit} concurrently"));
+        }
+        Hold::new("maxUpdate", explanation)
+    }
+}
+
+/// Those of the applications in `order` whose first step is this one.
+fn members_of(plan: &Steps, order: &[u32], step: Option<u32>) -> Vec<u32> {
+    let mut members = order.to_vec();
+    members.retain(|application| plan.step_of[*application as usize] == step);
+    members
+}
+
+impl Stage {
+    fn is_complete(&self, view: &ProposalView) -> bool {
+        self.members.iter().all(|member| view.is_complete(*member))
     }
 }
 
 impl CurrentStage<'_> {
     /// Applications that the next pass changes.
     fn started(&self) -> &[u32] {
-        let room = self.limit.map_or(usize::MAX, |limit| {
-            limit.saturating_sub(self.updating.len())
-        });
+        let room = match self.limit {
+            Some(limit) => limit.saturating_sub(self.updating.len()),
+            None => usize::MAX,
+        };
         &self.waiting[..room.min(self.waiting.len())]
     }
 }
