@@ -43,7 +43,9 @@ impl<M: PartitionMembers> BundlePass<'_, M> {
     /// Processes the partitions until too many of them are NotReady.
     pub(super) fn documented(&mut self, is_partition_limit_set: bool) {
         // "Remaining clusters are marked OutOfSync": existing deployments get the next id immediately.
-        (0..self.plan.partitions.len()).for_each(|number| self.create_and_stage(number, 0));
+        for number in 0..self.plan.partitions.len() {
+            self.create_and_stage(number, 0);
+        }
         for (number, partition) in self.plan.partitions.iter().enumerate() {
             if self.status.unavailable_partitions <= self.plan.max_unavailable_partitions {
                 self.reached = number + 1;
@@ -61,18 +63,21 @@ impl<M: PartitionMembers> BundlePass<'_, M> {
 
     /// Clusters that were started or cannot be started, and are not ready on the wanted version.
     fn not_ready(&self, number: usize, partition: &Partition) -> i64 {
-        let count = |group| self.members.count(number, group);
-        partition.members.len() as i64 - count(MemberGroup::Done) - count(MemberGroup::Startable)
+        let done = self.members.count(number, MemberGroup::Done);
+        let startable = self.members.count(number, MemberGroup::Startable);
+        partition.members.len() as i64 - done - startable
+    }
+
+    /// Clusters that were started, and are not ready on the wanted version.
+    fn started_not_ready(&self, number: usize) -> i64 {
+        self.members.count(number, MemberGroup::Promoted)
+            - self.members.count(number, MemberGroup::Done)
     }
 
     fn start_batches(&mut self, number: usize, partition: &Partition) {
-        let count = |members: &M, group| members.count(number, group);
-        let mut has_started = count(self.members, MemberGroup::Promoted) > 0;
+        let mut has_started = self.members.count(number, MemberGroup::Promoted) > 0;
         let mut from = 0;
-        while !has_started
-            || count(self.members, MemberGroup::Promoted) - count(self.members, MemberGroup::Done)
-                <= partition.max_unavailable
-        {
+        while !has_started || self.started_not_ready(number) <= partition.max_unavailable {
             for _ in 0..BATCH {
                 let Some(place) = self.members.next(number, MemberGroup::Startable, from) else {
                     return;

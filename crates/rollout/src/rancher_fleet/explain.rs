@@ -5,7 +5,7 @@ use super::cluster::FleetCluster;
 use super::config::RolloutStrategy;
 use super::documented;
 use super::matcher::Matcher;
-use super::partition::{Partition, Partitioning, StrategyError, THRESHOLD};
+use super::partition::{Partitioning, StrategyError, THRESHOLD};
 use super::pass;
 use super::{RuleSet, by_name};
 
@@ -39,37 +39,46 @@ pub fn explain(
     let targets = by_name(clusters, |cluster| &cluster.name);
     let plan = Partitioning::new(strategy, clusters, &targets)?;
     let is_partition_limit_set = strategy.max_unavailable_partitions.is_some();
-    let gate = |partition: &Partition| match rules {
-        RuleSet::Shipped => partition.max_unavailable,
-        RuleSet::Documented => documented::gate_limit(partition, is_partition_limit_set),
-    };
-    let mut times = vec![0_usize; clusters.len()];
-    plan.partitions
-        .iter()
-        .flat_map(|p| &p.members)
-        .for_each(|member| times[*member as usize] += 1);
-    let with = |test: fn(usize) -> bool| -> Vec<String> {
-        let tested = targets
-            .iter()
-            .map(|index| *index as usize)
-            .filter(|index| test(times[*index]));
-        tested.map(|index| clusters[index].name.clone()).collect()
-    };
+    let mut gates = Vec::with_capacity(plan.partitions.len());
+    for partition in &plan.partitions {
+        gates.push(match rules {
+            RuleSet::Shipped => partition.max_unavailable,
+            RuleSet::Documented => documented::gate_limit(partition, is_partition_limit_set),
+        });
+    }
+    let mut memberships = vec![0_usize; clusters.len()];
+    for member in plan.partitions.iter().flat_map(|p| &p.members) {
+        memberships[*member as usize] += 1;
+    }
+    let mut unpartitioned = Vec::new();
+    let mut in_several = Vec::new();
+    for index in targets.iter().map(|index| *index as usize) {
+        match memberships[index] {
+            0 => unpartitioned.push(clusters[index].name.clone()),
+            1 => {}
+            2.. => in_several.push(clusters[index].name.clone()),
+        }
+    }
     let found = BundleExplanation {
-        gates: plan.partitions.iter().map(gate).collect(),
+        gates,
         plan,
         targets: targets.len(),
         batch: match rules {
             RuleSet::Shipped => strategy.max_new.unwrap_or(pass::MAX_NEW),
             RuleSet::Documented => documented::BATCH as i64,
         },
-        unpartitioned: with(|times| times == 0),
+        unpartitioned,
         warnings: Vec::new(),
     };
     let mut warnings = Vec::new();
-    entries(strategy, &found, &with(|times| times > 1), &mut warnings);
+    entries(strategy, &found, &in_several, &mut warnings);
+    if let Some(warning) = automatic_size(strategy, &found) {
+        warnings.push(warning);
+    }
     limits(strategy, rules, &found, &mut warnings);
-    gates(rules, &found, &mut warnings);
+    if let Some(warning) = open_gates(rules, &found) {
+        warnings.push(warning);
+    }
     Ok(BundleExplanation { warnings, ..found })
 }
 
@@ -111,20 +120,29 @@ fn entries(
                 .to_owned(),
         );
     }
-    if manual.is_empty()
-        && strategy.auto_partition_size.is_some()
-        && found.plan.partitions.len() == 1
-    {
-        let targets = text::count(found.targets, "target");
-        let threshold = strategy.auto_partition_threshold.unwrap_or(THRESHOLD);
-        warnings.push(if threshold <= 0 || matches!(strategy.auto_partition_size, Some(IntOrString::Int(..=0))) {
-            format!("autoPartitionSize or autoPartitionThreshold is 0 or less, so one partition holds all {targets}")
-        } else if (found.targets as i64) < threshold {
-            format!("autoPartitionSize has no effect: {targets} are fewer than autoPartitionThreshold ({threshold})")
-        } else {
-            format!("autoPartitionSize has no effect: one partition holds all {targets}")
-        });
+}
+
+/// A warning about the size of automatic partitions where it has no effect.
+fn automatic_size(strategy: &RolloutStrategy, found: &BundleExplanation) -> Option<String> {
+    let size = strategy.auto_partition_size.as_ref()?;
+    let has_entries = !strategy.manual_partitions().is_empty();
+    if has_entries || found.plan.partitions.len() != 1 {
+        return None;
     }
+    let targets = text::count(found.targets, "target");
+    let threshold = strategy.auto_partition_threshold.unwrap_or(THRESHOLD);
+    let is_off = threshold <= 0 || matches!(size, IntOrString::Int(..=0));
+    Some(if is_off {
+        format!(
+            "autoPartitionSize or autoPartitionThreshold is 0 or less, so one partition holds all {targets}"
+        )
+    } else if (found.targets as i64) < threshold {
+        format!(
+            "autoPartitionSize has no effect: {targets} are fewer than autoPartitionThreshold ({threshold})"
+        )
+    } else {
+        format!("autoPartitionSize has no effect: one partition holds all {targets}")
+    })
 }
 
 /// Warnings about limits that stop a rollout or have no effect.
@@ -149,12 +167,10 @@ fn limits(
             "maxUnavailable is the number 0: an update never starts; use 0% to update clusters one by one".to_owned(),
         );
     }
-    for partition in found
-        .plan
-        .partitions
-        .iter()
-        .filter(|partition| !partition.members.is_empty())
-    {
+    for partition in &found.plan.partitions {
+        if partition.members.is_empty() {
+            continue;
+        }
         if partition.max_unavailable == 0 && bundle != 0 {
             warnings.push(format!(
                 "maxUnavailable of partition `{}` is 0: it is never updated",
@@ -175,7 +191,7 @@ fn limits(
 }
 
 /// A warning about the check between partitions where it cannot fail.
-fn gates(rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) {
+fn open_gates(rules: RuleSet, found: &BundleExplanation) -> Option<String> {
     let Partitioning {
         partitions,
         max_unavailable,
@@ -183,28 +199,33 @@ fn gates(rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) 
     } = &found.plan;
     let number = partitions.len();
     if number < 2 {
-        return;
+        return None;
     }
-    let is_open = |(gate, partition): (&i64, &Partition)| *gate >= partition.members.len() as i64;
     if *max_unavailable_partitions >= number as i64 - 1 {
-        warnings.push(format!(
+        return Some(format!(
             "maxUnavailablePartitions is {max_unavailable_partitions} of {number} partitions: no partition ever waits \
              for another"
         ));
-    } else if found.gates.iter().zip(partitions).all(is_open) {
-        let is_all = rules == RuleSet::Shipped && *max_unavailable >= found.targets as i64;
+    }
+    for (gate, partition) in found.gates.iter().zip(partitions) {
+        if *gate < partition.members.len() as i64 {
+            return None;
+        }
+    }
+    let mut warning =
+        "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another".to_owned();
+    if rules == RuleSet::Shipped && *max_unavailable >= found.targets as i64 {
+        let updated = text::count(found.targets - found.unpartitioned.len(), "cluster");
         let all = if found.unpartitioned.is_empty() {
             "all "
         } else {
             ""
         };
-        let updated = text::count(found.targets - found.unpartitioned.len(), "cluster");
-        let all = format!("; an update goes to {all}{updated} in the first pass");
-        warnings.push(format!(
-            "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another{}",
-            if is_all { &all } else { "" }
+        warning.push_str(&format!(
+            "; an update goes to {all}{updated} in the first pass"
         ));
     }
+    Some(warning)
 }
 
 fn listed(names: &[String]) -> String {

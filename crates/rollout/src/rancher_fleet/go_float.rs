@@ -22,16 +22,12 @@ pub(super) fn parse(text: &str) -> Option<f64> {
         return None;
     }
     let clean = unsigned.replace('_', "");
-    let magnitude = match clean
-        .strip_prefix("0x")
-        .or_else(|| clean.strip_prefix("0X"))
-    {
-        Some(digits) => hexadecimal(digits)?,
-        // Rust reads the same decimals and names as Go; a second sign is neither.
-        None => clean
-            .parse()
-            .ok()
-            .filter(|_| !clean.starts_with(['+', '-']))?,
+    let magnitude = match clean.as_bytes() {
+        [b'0', b'x' | b'X', ..] => hexadecimal(&clean[2..])?,
+        // A second sign.
+        [b'+' | b'-', ..] => return None,
+        // Rust reads the same decimals and names as Go.
+        _ => clean.parse().ok()?,
     };
     // Digits that are not finite were too large, and a name without a number has no sign.
     let is_named = clean.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -50,32 +46,34 @@ fn underscores_ok(text: &[u8]) -> bool {
         [b'0', b'x' | b'X', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    let is_digit = |byte: &u8| {
-        if is_hex {
-            byte.is_ascii_hexdigit()
-        } else {
-            byte.is_ascii_digit()
+    let mut is_after_digit = is_hex;
+    for (index, byte) in number.iter().enumerate() {
+        if *byte == b'_' {
+            let next = number.get(index + 1);
+            let is_before_digit = next.is_some_and(|next| is_digit(*next, is_hex));
+            if !is_after_digit || !is_before_digit {
+                return false;
+            }
         }
-    };
-    number
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'_')
-        .all(|(at, _)| {
-            let is_after = if at == 0 {
-                is_hex
-            } else {
-                is_digit(&number[at - 1])
-            };
-            is_after && number.get(at + 1).is_some_and(is_digit)
-        })
+        is_after_digit = is_digit(*byte, is_hex);
+    }
+    true
+}
+
+const fn is_digit(byte: u8, is_hex: bool) -> bool {
+    if is_hex {
+        byte.is_ascii_hexdigit()
+    } else {
+        byte.is_ascii_digit()
+    }
 }
 
 /// Hexadecimal digits with at most one point, then `p` and a binary exponent.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, exponent) = text.split_once(['p', 'P'])?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let (mut mantissa, mut scale) = (0_u64, -4 * fraction.len() as i64);
+    let mut mantissa = 0_u64;
+    let mut scale = -4 * fraction.len() as i64;
     for digit in whole.chars().chain(fraction.chars()) {
         let digit = u64::from(digit.to_digit(16)?);
         if mantissa >> 60 == 0 {
@@ -91,7 +89,10 @@ fn hexadecimal(text: &str) -> Option<f64> {
         .clamp(-100_000, 100_000);
     // A 64-bit mantissa rounds to the nearest float; scaling by a power of two is exact down to the subnormals, which
     // no limit distinguishes.
-    (!matches!(digits, "" | ".")).then(|| libm::ldexp(mantissa as f64, exponent as i32))
+    if matches!(digits, "" | ".") {
+        return None;
+    }
+    Some(libm::ldexp(mantissa as f64, exponent as i32))
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
 //! the state of single clusters: in no partition, off schedule, promoted and not ready, paused, unregistered.
 
-use itertools::Itertools;
-
 use super::super::{Hold, text};
 use super::documented;
 use super::ledger::{BundleLedger, MemberGroup, PartitionMembers, flag};
@@ -32,12 +30,11 @@ impl RancherFleet {
         let unavailable = ledger.unavailable;
         let mut pass = BundlePass::new(&plan, &mut ledger, unavailable);
         self.decide(&mut pass);
-        if pass
-            .actions
-            .iter()
-            .any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..)))
-        {
-            return None;
+        for action in &pass.actions {
+            match action {
+                BundleAction::Create(_) | BundleAction::Deploy(_) => return None,
+                BundleAction::Stage(_) | BundleAction::Delete(_) => {}
+            }
         }
         let stalled = StalledBundle {
             scheduler: self,
@@ -45,12 +42,14 @@ impl RancherFleet {
             view,
             pass: &pass,
         };
-        stalled
-            .paused_bundle()
-            .or_else(|| stalled.limit())
-            .or_else(|| stalled.max_new())
-            .or_else(|| stalled.gate())
-            .or_else(|| stalled.single_clusters())
+        let rules = [
+            StalledBundle::paused_bundle,
+            StalledBundle::limit,
+            StalledBundle::max_new,
+            StalledBundle::gate,
+            StalledBundle::single_clusters,
+        ];
+        rules.iter().find_map(|rule| rule(&stalled))
     }
 }
 
@@ -81,12 +80,12 @@ struct HeldGroup {
 impl StalledBundle<'_> {
     fn paused_bundle(&self) -> Option<Hold> {
         let waiting = self.targets(|flags| flags & flag::PROMOTED == 0);
-        (self.view.paused && !waiting.is_empty()).then(|| {
-            Hold::new(
-                "paused",
-                format!("the bundle is paused; {} wait", self.clusters(&waiting)),
-            )
-        })
+        if !self.view.paused || waiting.is_empty() {
+            return None;
+        }
+        let waiting = self.clusters(&waiting);
+        let explanation = format!("the bundle is paused; {waiting} wait");
+        Some(Hold::new("paused", explanation))
     }
 
     fn limit(&self) -> Option<Hold> {
@@ -97,11 +96,8 @@ impl StalledBundle<'_> {
             members,
             limit,
         } = &scope;
-        let culprits: Vec<u32> = members
-            .iter()
-            .copied()
-            .filter(|target| self.counts_as_unavailable(self.flags(*target)))
-            .collect();
+        let mut culprits = members.clone();
+        culprits.retain(|target| self.counts_as_unavailable(self.flags(*target)));
         let waiting = self.clusters(&waiting);
         let explanation = if *limit == 0 && culprits.is_empty() {
             format!(
@@ -174,12 +170,10 @@ impl StalledBundle<'_> {
 
     /// Shipped only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
-        let is_without = |flags: u8| flags & flag::EXISTS == 0;
-        let waiting: Vec<u32> = self
-            .reached()
-            .iter()
-            .flat_map(|of| self.members(of, is_without))
-            .collect();
+        let mut waiting = Vec::new();
+        for partition in self.reached() {
+            waiting.extend(self.members(partition, is_absent));
+        }
         if waiting.is_empty() || self.scheduler.rules == RuleSet::Documented {
             return None;
         }
@@ -190,8 +184,7 @@ impl StalledBundle<'_> {
                 self.clusters(&waiting)
             )
         } else {
-            let unregistered =
-                self.targets(|flags| flags & flag::REGISTERED == 0 && !is_without(flags));
+            let unregistered = self.targets(|flags| is_unregistered(flags) && !is_absent(flags));
             format!(
                 "all {max_new} new deployments of a pass go to unregistered clusters, which cannot keep them ({}); \
                  {} wait",
@@ -203,21 +196,11 @@ impl StalledBundle<'_> {
     }
 
     fn gate(&self) -> Option<Hold> {
-        let (reached, later) = self.plan.partitions.split_at(self.pass.reached);
-        let is_reached = |target: &u32| {
-            reached
-                .iter()
-                .any(|partition| partition.members.contains(target))
-        };
-        let later = later
-            .iter()
-            .flat_map(|partition| self.members(partition, is_not_done));
-        let waiting: Vec<u32> = later
-            .filter(|target| !is_reached(target))
-            .sorted_unstable()
-            .dedup()
-            .collect();
-        let last = reached.last().filter(|_| !waiting.is_empty())?;
+        let waiting = self.waiting_for_gate();
+        if waiting.is_empty() {
+            return None;
+        }
+        let last = self.reached().last()?;
         let behind = self.members(last, |flags| self.counts_at_gate(flags));
         let limit = self.gate_limit(last);
         let condition = match self.scheduler.rules {
@@ -235,6 +218,21 @@ impl StalledBundle<'_> {
             self.clusters(&waiting),
         );
         Some(Hold::new("maxUnavailablePartitions", explanation))
+    }
+
+    /// Clusters of partitions that were not reached which are in no reached one.
+    fn waiting_for_gate(&self) -> Vec<u32> {
+        let later = &self.plan.partitions[self.pass.reached..];
+        let mut waiting = Vec::new();
+        for partition in later {
+            waiting.extend(self.members(partition, is_not_done));
+        }
+        waiting.sort_unstable();
+        waiting.dedup();
+        for partition in self.reached() {
+            waiting.retain(|target| !partition.members.contains(target));
+        }
+        waiting
     }
 
     /// Whether a cluster of a partition keeps the next one closed.
@@ -259,18 +257,16 @@ impl StalledBundle<'_> {
     /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut unfinished = self.targets(is_not_done);
-        let unregistered = take(&mut unfinished, |target| {
-            self.flags(target) & flag::REGISTERED == 0
-        });
-        let paused = take(&mut unfinished, |target| {
-            self.flags(target) & flag::PAUSED != 0
-        });
-        let outside = take(&mut unfinished, |target| {
-            !self.pass.members.is_in_partition(target)
-        });
-        let off_schedule = take(&mut unfinished, |target| {
-            self.view.clusters[target as usize].off_schedule
-        });
+        let unregistered = self.take(&mut unfinished, is_unregistered);
+        let paused = self.take(&mut unfinished, is_paused);
+        let outside = unfinished
+            .extract_if(.., |target| !self.pass.members.is_in_partition(*target))
+            .collect();
+        let off_schedule = unfinished
+            .extract_if(.., |target| {
+                self.view.clusters[*target as usize].off_schedule
+            })
+            .collect();
         // Those that a rollout waits for come first: it is complete without the paused and the unregistered.
         let groups = [
             HeldGroup {
@@ -329,41 +325,43 @@ impl StalledBundle<'_> {
     }
 
     fn members(&self, partition: &Partition, test: impl Fn(u8) -> bool) -> Vec<u32> {
-        partition
-            .members
-            .iter()
-            .copied()
-            .filter(|member| test(self.flags(*member)))
-            .collect()
+        let mut members = partition.members.clone();
+        members.retain(|member| test(self.flags(*member)));
+        members
     }
 
     /// Targets in the order of their names.
     fn targets(&self, test: impl Fn(u8) -> bool) -> Vec<u32> {
-        let tested =
-            |&index: &u32| self.view.clusters[index as usize].targeted && test(self.flags(index));
-        self.scheduler
-            .by_name
-            .iter()
-            .copied()
-            .filter(tested)
+        let mut targets = Vec::new();
+        for &index in &self.scheduler.by_name {
+            if self.view.clusters[index as usize].targeted && test(self.flags(index)) {
+                targets.push(index);
+            }
+        }
+        targets
+    }
+
+    /// Takes the clusters of a list whose flags pass a test.
+    fn take(&self, list: &mut Vec<u32>, test: FlagTest) -> Vec<u32> {
+        list.extract_if(.., |target| test(self.flags(*target)))
             .collect()
     }
 
     /// Why clusters are pending, each with its first reason.
     fn reasons(&self, mut behind: Vec<u32>) -> String {
-        let reasons: [(&str, FlagTest); 4] = [
-            ("not registered", |flags| flags & flag::REGISTERED == 0),
-            ("paused", |flags| flags & flag::PAUSED != 0),
-            ("assigned and not ready", |flags| {
-                flags & flag::PROMOTED != 0
-            }),
-            ("not assigned", |_| true),
+        let unregistered = self.take(&mut behind, is_unregistered);
+        let paused = self.take(&mut behind, is_paused);
+        let assigned = self.take(&mut behind, is_promoted);
+        let groups = [
+            ("not registered", unregistered),
+            ("paused", paused),
+            ("assigned and not ready", assigned),
+            ("not assigned", behind),
         ];
         let mut texts = Vec::new();
-        for (name, test) in reasons {
-            let group = take(&mut behind, |target| test(self.flags(target)));
+        for (reason, group) in groups {
             if !group.is_empty() {
-                texts.push(format!("{name}: {}", self.names(&group)));
+                texts.push(format!("{reason}: {}", self.names(&group)));
             }
         }
         texts.join("; ")
@@ -383,12 +381,23 @@ impl StalledBundle<'_> {
     }
 }
 
-/// Takes the targets of a list that pass a test.
-fn take(list: &mut Vec<u32>, test: impl Fn(u32) -> bool) -> Vec<u32> {
-    list.extract_if(.., |target| test(*target)).collect()
+const fn is_absent(flags: u8) -> bool {
+    flags & flag::EXISTS == 0
 }
 
-fn is_not_done(flags: u8) -> bool {
+const fn is_unregistered(flags: u8) -> bool {
+    flags & flag::REGISTERED == 0
+}
+
+const fn is_paused(flags: u8) -> bool {
+    flags & flag::PAUSED != 0
+}
+
+const fn is_promoted(flags: u8) -> bool {
+    flags & flag::PROMOTED != 0
+}
+
+const fn is_not_done(flags: u8) -> bool {
     flags & flag::DONE != flag::DONE
 }
 

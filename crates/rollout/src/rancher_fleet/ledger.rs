@@ -3,10 +3,10 @@
 //! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
 //! `reconciler/bundle_status.go`. A changed cluster costs a few words for each partition that it is in.
 
-use super::super::{TargetId, TargetSet, places_in};
+use super::super::{Revision, TargetId, TargetSet, places_in};
 use super::partition::Partitioning;
 use super::status::{BundleState, BundleSummary};
-use super::view::BundleView;
+use super::view::{BundleDeployment, BundleView};
 
 /// Number of not-ready targets that a bundle's status lists.
 const LISTED: usize = 10;
@@ -108,11 +108,12 @@ pub(super) struct BundleLedger {
     flags: Vec<u8>,
     /// Clusters whose flags a pass has changed, until they are observed again.
     touched: Vec<u32>,
-    /// The clusters in the order of their names, and the place of each cluster there.
+    /// The clusters in the order of their names.
     by_name: Vec<u32>,
+    /// The rank of each cluster in the order of their names.
     ranks: Vec<u32>,
-    /// Of each cluster, the partitions that it is in, with its place there.
-    places: Vec<Vec<(u32, u32)>>,
+    /// The memberships of each cluster in partitions.
+    memberships: Vec<Vec<Membership>>,
     partitions: Vec<PartitionLedger>,
     /// Unavailable deployments over all targets.
     pub(super) unavailable: i64,
@@ -122,6 +123,15 @@ pub(super) struct BundleLedger {
     orphans: TargetSet,
     /// Clusters whose stored `paused` or `offSchedule` is out of date.
     pub(super) stale: TargetSet,
+}
+
+/// The membership of a cluster in a partition.
+#[derive(Clone, Copy, Debug)]
+struct Membership {
+    /// The number of the partition.
+    partition: u32,
+    /// The cluster's place among the members.
+    place: u32,
 }
 
 /// The members of a partition by group: places of those that rules pick from, and numbers of all.
@@ -165,10 +175,17 @@ impl BundleLedger {
         judges_wanted: bool,
     ) -> Self {
         let clusters = view.clusters.len();
-        let partitions = plan
-            .partitions
-            .iter()
-            .map(|partition| PartitionLedger::new(partition.members.len()));
+        let mut partitions = Vec::with_capacity(plan.partitions.len());
+        let mut memberships = vec![Vec::new(); clusters];
+        for (number, partition) in (0..).zip(&plan.partitions) {
+            partitions.push(PartitionLedger::new(partition.members.len()));
+            for (place, member) in (0..).zip(&partition.members) {
+                memberships[*member as usize].push(Membership {
+                    partition: number,
+                    place,
+                });
+            }
+        }
         let mut ledger = Self {
             is_paused: view.paused,
             judges_wanted,
@@ -177,36 +194,36 @@ impl BundleLedger {
             touched: Vec::new(),
             by_name: by_name.to_vec(),
             ranks: places_in(by_name),
-            places: vec![Vec::new(); clusters],
-            partitions: partitions.collect(),
+            memberships,
+            partitions,
             unavailable: 0,
             summary: BundleSummary::default(),
             not_ready: TargetSet::new(clusters),
             orphans: TargetSet::new(clusters),
             stale: TargetSet::new(clusters),
         };
-        for (number, partition) in (0..).zip(&plan.partitions) {
-            for (place, member) in (0..).zip(&partition.members) {
-                ledger.places[*member as usize].push((number, place));
-            }
+        for index in 0..clusters as u32 {
+            ledger.observe(index, view);
         }
-        (0..clusters as u32).for_each(|index| ledger.observe(index, view));
         ledger
     }
 
     /// Observes these clusters again, and those that the last pass changed. False: the partitions may have changed, or
     /// all clusters have.
     pub(super) fn update(&mut self, view: &BundleView, changed: &TargetSet) -> bool {
-        let is_same = |index: u32| {
-            view.clusters[index as usize].targeted == self.states[index as usize].is_some()
-        };
-        if self.is_paused != view.paused || !changed.iter().all(is_same) {
+        if self.is_paused != view.paused {
             return false;
         }
-        for index in std::mem::take(&mut self.touched)
-            .into_iter()
-            .chain(changed.iter())
-        {
+        for index in changed.iter() {
+            let was_target = self.states[index as usize].is_some();
+            if view.clusters[index as usize].targeted != was_target {
+                return false;
+            }
+        }
+        for index in std::mem::take(&mut self.touched) {
+            self.observe(index, view);
+        }
+        for index in changed.iter() {
             self.observe(index, view);
         }
         true
@@ -215,75 +232,75 @@ impl BundleLedger {
     fn observe(&mut self, index: u32, view: &BundleView) {
         let cluster = &view.clusters[index as usize];
         let is_paused = cluster.paused || view.paused;
-        // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no cluster.
-        let deployment = cluster
-            .deployment
-            .filter(|_| cluster.targeted && cluster.registered);
-        let bit = |holds: bool, flag: u8| u8::from(holds) * flag;
-        let (mut flags, mut state, mut is_stale) = (0, BundleState::Pending, false);
-        if let Some(stored) = &deployment {
-            let wanted = Some(cluster.wanted);
-            flags = flag::EXISTS
-                | bit(stored.is_unavailable(), flag::UNAVAILABLE)
-                | bit(stored.staged == wanted, flag::STAGED)
-                | bit(stored.deployed == wanted, flag::PROMOTED)
-                | bit(
-                    stored.applied == wanted && stored.ready,
-                    flag::APPLIED_READY,
-                );
-            state = BundleState::of(
-                stored,
-                if self.judges_wanted {
-                    wanted
-                } else {
-                    stored.deployed
-                },
-            );
-            is_stale = stored.paused != is_paused || stored.off_schedule != cluster.off_schedule;
-        }
-        flags |= bit(cluster.registered, flag::REGISTERED) | bit(is_paused, flag::PAUSED);
-        let state = cluster.targeted.then_some(state);
-        if let Some(old) = std::mem::replace(&mut self.states[index as usize], state) {
-            self.summary.0[old as usize] -= 1;
-        }
-        if let Some(new) = state {
-            self.summary.0[new as usize] += 1;
+        let mut flags = flag_if(cluster.registered, flag::REGISTERED);
+        flags |= flag_if(is_paused, flag::PAUSED);
+        let mut state = BundleState::Pending;
+        let mut is_stale = false;
+        let mut is_orphan = false;
+        if let Some(stored) = &cluster.deployment {
+            // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no
+            // cluster.
+            if cluster.targeted && cluster.registered {
+                flags |= deployment_flags(stored, cluster.wanted);
+                state = self.judge(stored, cluster.wanted);
+                is_stale =
+                    stored.paused != is_paused || stored.off_schedule != cluster.off_schedule;
+            } else {
+                is_orphan = !stored.off_schedule;
+            }
         }
         let rank = self.ranks[index as usize];
-        self.not_ready
-            .set(rank, state.is_some_and(|state| state != BundleState::Ready));
-        let is_orphan = deployment.is_none()
-            && cluster
-                .deployment
-                .is_some_and(|stored| !stored.off_schedule);
+        self.set_state(index, cluster.targeted.then_some(state));
         self.orphans.set(rank, is_orphan);
         self.stale.set(index, is_stale);
         self.set_flags(index, flags);
+    }
+
+    /// The state of a deployment of a cluster that wants this id.
+    fn judge(&self, deployment: &BundleDeployment, wanted: Revision) -> BundleState {
+        let deployed = if self.judges_wanted {
+            Some(wanted)
+        } else {
+            deployment.deployed
+        };
+        BundleState::of(deployment, deployed)
+    }
+
+    /// Sets the state of a target. `None`: the cluster is not a target.
+    fn set_state(&mut self, index: u32, state: Option<BundleState>) {
+        if let Some(old) = std::mem::replace(&mut self.states[index as usize], state) {
+            self.summary.remove(old);
+        }
+        if let Some(new) = state {
+            self.summary.add(new);
+        }
+        let is_not_ready = !matches!(state, None | Some(BundleState::Ready));
+        self.not_ready.set(self.ranks[index as usize], is_not_ready);
     }
 
     fn set_flags(&mut self, index: u32, new: u8) {
         let old = std::mem::replace(&mut self.flags[index as usize], new);
         self.unavailable +=
             i64::from(new & flag::UNAVAILABLE != 0) - i64::from(old & flag::UNAVAILABLE != 0);
-        for &(number, place) in &self.places[index as usize] {
-            self.partitions[number as usize].change(place, old, new);
+        for &Membership { partition, place } in &self.memberships[index as usize] {
+            self.partitions[partition as usize].change(place, old, new);
         }
     }
 
     pub(super) fn is_in_partition(&self, index: u32) -> bool {
-        !self.places[index as usize].is_empty()
+        !self.memberships[index as usize].is_empty()
     }
 
     /// The first targets by name that are not Ready.
     pub(super) fn first_not_ready(&self) -> Vec<(TargetId, BundleState)> {
-        let listed = self
-            .not_ready
-            .iter()
-            .take(LISTED)
-            .map(|rank| self.by_name[rank as usize]);
-        listed
-            .filter_map(|index| Some((TargetId(index), self.states[index as usize]?)))
-            .collect()
+        let mut first = Vec::new();
+        for rank in self.not_ready.iter().take(LISTED) {
+            let index = self.by_name[rank as usize];
+            if let Some(state) = self.states[index as usize] {
+                first.push((TargetId(index), state));
+            }
+        }
+        first
     }
 
     /// Clusters whose deployment must be deleted, by name.
@@ -292,6 +309,22 @@ impl BundleLedger {
             .iter()
             .map(|rank| TargetId(self.by_name[rank as usize]))
     }
+}
+
+/// The flag where something holds, or none.
+const fn flag_if(holds: bool, flag: u8) -> u8 {
+    if holds { flag } else { 0 }
+}
+
+/// The flags that the deployment of a cluster decides.
+fn deployment_flags(deployment: &BundleDeployment, wanted: Revision) -> u8 {
+    let wanted = Some(wanted);
+    let is_applied_ready = deployment.applied == wanted && deployment.ready;
+    flag::EXISTS
+        | flag_if(deployment.is_unavailable(), flag::UNAVAILABLE)
+        | flag_if(deployment.staged == wanted, flag::STAGED)
+        | flag_if(deployment.deployed == wanted, flag::PROMOTED)
+        | flag_if(is_applied_ready, flag::APPLIED_READY)
 }
 
 impl PartitionMembers for BundleLedger {

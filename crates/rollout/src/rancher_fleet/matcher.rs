@@ -19,15 +19,11 @@ pub(super) struct Matcher<'a> {
 
 impl<'a> Matcher<'a> {
     pub(super) fn new(entry: &'a ManualPartition) -> Result<Self, SelectorError> {
-        let set = |text: &'a str| (!text.is_empty()).then_some(text);
-        let check = |selector: &Option<LabelSelector>| {
-            selector.as_ref().map(LabelSelector::check).transpose()
-        };
         Ok(Self {
-            name: set(&entry.cluster_name),
-            labels: check(&entry.cluster_selector)?,
-            group_name: set(&entry.cluster_group),
-            group_labels: check(&entry.cluster_group_selector)?,
+            name: non_empty(&entry.cluster_name),
+            labels: checked(entry.cluster_selector.as_ref())?,
+            group_name: non_empty(&entry.cluster_group),
+            group_labels: checked(entry.cluster_group_selector.as_ref())?,
         })
     }
 
@@ -45,20 +41,18 @@ impl<'a> Matcher<'a> {
     }
 
     pub(super) fn matches(&self, cluster: &FleetCluster) -> bool {
-        let is_named = |name| {
-            cluster.name == name
-                || cluster
-                    .labels
-                    .get(DISPLAY_NAME)
-                    .is_some_and(|text| text == name)
-        };
         self.has_criteria()
-            && self.name.is_none_or(is_named)
-            && self
-                .labels
-                .as_ref()
-                .is_none_or(|selector| selector.matches(&cluster.labels))
+            && self.matches_name(cluster)
+            && holds(self.labels.as_ref(), &cluster.labels)
             && self.matches_a_group(cluster)
+    }
+
+    fn matches_name(&self, cluster: &FleetCluster) -> bool {
+        let Some(name) = self.name else {
+            return true;
+        };
+        let display_name = cluster.labels.get(DISPLAY_NAME);
+        cluster.name == name || display_name.is_some_and(|text| text == name)
     }
 
     /// Both group criteria must hold for the same group. A cluster in no group is matched as if it were in a group
@@ -67,18 +61,30 @@ impl<'a> Matcher<'a> {
         if cluster.groups.is_empty() {
             return self.matches_group("", &Labels::new());
         }
-        cluster
-            .groups
-            .iter()
-            .any(|group| self.matches_group(&group.name, &group.labels))
+        let mut groups = cluster.groups.iter();
+        groups.any(|group| self.matches_group(&group.name, &group.labels))
     }
 
     fn matches_group(&self, name: &str, labels: &Labels) -> bool {
         self.group_name.is_none_or(|wanted| wanted == name)
-            && self
-                .group_labels
-                .as_ref()
-                .is_none_or(|selector| selector.matches(labels))
+            && holds(self.group_labels.as_ref(), labels)
+    }
+}
+
+/// A text of an entry; an empty one is not set.
+fn non_empty(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+fn checked(selector: Option<&LabelSelector>) -> Result<Option<CheckedSelector>, SelectorError> {
+    selector.map(LabelSelector::check).transpose()
+}
+
+/// Whether a selector that is set matches these labels.
+fn holds(selector: Option<&CheckedSelector>, labels: &Labels) -> bool {
+    match selector {
+        Some(selector) => selector.matches(labels),
+        None => true,
     }
 }
 
@@ -90,16 +96,18 @@ pub fn selected_by(
     entries: &[ManualPartition],
     clusters: &[FleetCluster],
 ) -> Result<Vec<bool>, (usize, SelectorError)> {
-    let matcher = |(index, entry)| Matcher::new(entry).map_err(|error| (index, error));
-    let matchers: Vec<Matcher<'_>> = entries
-        .iter()
-        .enumerate()
-        .map(matcher)
-        .collect::<Result<_, _>>()?;
-    Ok(clusters
-        .iter()
-        .map(|cluster| matchers.iter().any(|matcher| matcher.matches(cluster)))
-        .collect())
+    let mut matchers = Vec::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate() {
+        match Matcher::new(entry) {
+            Ok(matcher) => matchers.push(matcher),
+            Err(error) => return Err((index, error)),
+        }
+    }
+    let mut selected = Vec::with_capacity(clusters.len());
+    for cluster in clusters {
+        selected.push(matchers.iter().any(|matcher| matcher.matches(cluster)));
+    }
+    Ok(selected)
 }
 
 #[cfg(test)]

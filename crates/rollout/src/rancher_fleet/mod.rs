@@ -123,8 +123,12 @@ impl RancherFleet {
     }
 
     fn partitioning_of(&self, view: &BundleView) -> Result<Partitioning, StrategyError> {
-        let is_target = |index: &u32| view.clusters[*index as usize].targeted;
-        let targets: Vec<u32> = self.by_name.iter().copied().filter(is_target).collect();
+        let mut targets = Vec::with_capacity(self.by_name.len());
+        for &index in &self.by_name {
+            if view.clusters[index as usize].targeted {
+                targets.push(index);
+            }
+        }
         Partitioning::new(&self.strategy, &self.clusters, &targets)
     }
 
@@ -163,58 +167,65 @@ impl RancherFleet {
             self.clusters.len(),
             "the view has one entry for each cluster"
         );
-        let mut ledger = self.ledger.take();
-        if !ledger
-            .as_mut()
-            .is_some_and(|ledger| ledger.update(view, changed))
-        {
+        let known = self.take_ledger(view, changed);
+        if known.is_none() {
             self.plan = self.partitioning_of(view);
-            ledger = self
-                .plan
-                .as_ref()
-                .ok()
-                .map(|plan| BundleLedger::new(plan, &self.by_name, view, self.judges_wanted));
         }
-        let (Ok(plan), Some(mut ledger)) = (&self.plan, ledger) else {
-            // It changes nothing, and only a change starts the next pass.
-            let status = BundleStatus {
-                error: self.plan.as_ref().err().cloned(),
-                ..BundleStatus::default()
-            };
-            return Pass {
-                actions: Vec::new(),
-                wake_at: None,
-                status,
-            };
+        let plan = match &self.plan {
+            Ok(plan) => plan,
+            Err(error) => return failed_pass(error.clone()),
         };
-        let (summary, not_ready, unavailable) =
-            (ledger.summary, ledger.first_not_ready(), ledger.unavailable);
-        let mut pass = BundlePass::new(plan, &mut ledger, unavailable);
+        let mut ledger = match known {
+            Some(ledger) => ledger,
+            None => BundleLedger::new(plan, &self.by_name, view, self.judges_wanted),
+        };
+        let decision = self.pass(plan, &mut ledger);
+        self.ledger = Some(ledger);
+        decision
+    }
+
+    /// The ledger after these changes, if it can follow them.
+    fn take_ledger(&mut self, view: &BundleView, changed: &TargetSet) -> Option<BundleLedger> {
+        let mut ledger = self.ledger.take()?;
+        ledger.update(view, changed).then_some(ledger)
+    }
+
+    fn pass(&self, plan: &Partitioning, ledger: &mut BundleLedger) -> BundleDecision {
+        // The status has the states before the pass.
+        let summary = ledger.summary;
+        let not_ready = ledger.first_not_ready();
+        let unavailable = ledger.unavailable;
+        let mut pass = BundlePass::new(plan, ledger, unavailable);
         self.decide(&mut pass);
         let BundlePass {
             mut actions,
-            status,
+            mut status,
             ..
         } = pass;
         actions.extend(ledger.orphans().map(BundleAction::Delete));
-        let mut stored: Vec<u32> = actions
-            .iter()
-            .map(|action| action.target().0)
-            .chain(ledger.stale.iter())
-            .collect();
+        let changed = actions.iter().map(|action| action.target().0);
+        let mut stored: Vec<u32> = changed.chain(ledger.stale.iter()).collect();
         stored.sort_unstable();
         stored.dedup();
-        let status = BundleStatus {
-            summary,
-            not_ready,
-            stored,
-            ..status
-        };
-        self.ledger = Some(ledger);
+        status.summary = summary;
+        status.not_ready = not_ready;
+        status.stored = stored;
         Pass {
             actions,
             wake_at: None,
             status,
         }
+    }
+}
+
+/// A pass that changes nothing. Only a change starts the next one.
+fn failed_pass(error: StrategyError) -> BundleDecision {
+    Pass {
+        actions: Vec::new(),
+        wake_at: None,
+        status: BundleStatus {
+            error: Some(error),
+            ..BundleStatus::default()
+        },
     }
 }

@@ -3,6 +3,7 @@
 //! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` may overlap, and no partition takes
 //! the rest: a cluster can be in several partitions or in none.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use itertools::Itertools;
@@ -108,33 +109,41 @@ impl Partitioning {
 pub(super) const THRESHOLD: i64 = 200;
 
 fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partition>, StrategyError> {
-    let partition = |name: String, members: &[u32]| {
-        let of_strategy = strategy.max_unavailable.as_ref();
-        Ok(Partition {
-            name,
-            members: members.to_vec(),
-            max_unavailable: field("maxUnavailable", count(members), &[of_strategy])?,
-            is_limit_set: of_strategy.is_some(),
-        })
-    };
     let threshold = strategy.auto_partition_threshold.unwrap_or(THRESHOLD);
     let is_off =
         matches!(strategy.auto_partition_size, Some(IntOrString::Int(..=0))) || threshold <= 0;
     if is_off || count(targets) < threshold {
-        return Ok(vec![partition("All".to_owned(), targets)?]);
+        let all = automatic_partition("All".to_owned(), strategy, targets)?;
+        return Ok(vec![all]);
     }
     let default_size = IntOrString::from("25%");
     let sizes = [strategy.auto_partition_size.as_ref(), Some(&default_size)];
     let size =
         usize::try_from(field("autoPartitionSize", count(targets), &sizes)?).unwrap_or(usize::MAX);
-    let chunk = |(number, members): (usize, &[u32])| {
-        let first = number * size;
-        partition(
-            format!("Partition {first} - {}", first + members.len()),
-            members,
-        )
-    };
-    targets.chunks(size).enumerate().map(chunk).collect()
+    let mut partitions = Vec::new();
+    let mut first = 0;
+    for members in targets.chunks(size) {
+        let end = first + members.len();
+        let name = format!("Partition {first} - {end}");
+        partitions.push(automatic_partition(name, strategy, members)?);
+        first = end;
+    }
+    Ok(partitions)
+}
+
+/// A partition with the limit of the strategy.
+fn automatic_partition(
+    name: String,
+    strategy: &RolloutStrategy,
+    members: &[u32],
+) -> Result<Partition, StrategyError> {
+    let limit = strategy.max_unavailable.as_ref();
+    Ok(Partition {
+        name,
+        members: members.to_vec(),
+        max_unavailable: field("maxUnavailable", count(members), &[limit])?,
+        is_limit_set: limit.is_some(),
+    })
 }
 
 fn manual(
@@ -146,27 +155,27 @@ fn manual(
     let matchers: Vec<Result<Matcher<'_>, SelectorError>> =
         entries.iter().map(Matcher::new).collect();
     let by_label = by_label(matchers.iter().flatten(), clusters, targets);
-    let partition = |(index, entry): (usize, &super::ManualPartition)| {
-        let invalid = |source: &SelectorError| StrategyError::Selector {
-            entry: index,
-            source: source.clone(),
-        };
-        let matcher = matchers[index].as_ref().map_err(invalid)?;
-        let is_member = |target: &u32| matcher.matches(&clusters[*target as usize]);
-        let members: Vec<u32> = match matcher.needs() {
-            None => targets.iter().copied().filter(is_member).collect(),
-            Some((key, values)) => {
-                let places = values
-                    .iter()
-                    .unique()
-                    .flat_map(|value| &by_label[key][value.as_str()])
-                    .sorted_unstable();
-                places
-                    .map(|place| targets[*place])
-                    .filter(is_member)
-                    .collect()
+    let mut partitions = Vec::with_capacity(entries.len());
+    for (index, (entry, matcher)) in entries.iter().zip(&matchers).enumerate() {
+        let matcher = match matcher {
+            Ok(matcher) => matcher,
+            Err(source) => {
+                return Err(StrategyError::Selector {
+                    entry: index,
+                    source: source.clone(),
+                });
             }
         };
+        let candidates = match matcher.needs() {
+            None => Cow::Borrowed(targets),
+            Some((key, values)) => Cow::Owned(with_label(targets, &by_label[key], values)),
+        };
+        let mut members = Vec::new();
+        for &target in candidates.iter() {
+            if matcher.matches(&clusters[target as usize]) {
+                members.push(target);
+            }
+        }
         let values = [
             entry.max_unavailable.as_ref(),
             strategy.max_unavailable.as_ref(),
@@ -177,14 +186,28 @@ fn manual(
             &values,
         )?;
         let is_limit_set = values.iter().any(Option::is_some);
-        Ok(Partition {
+        partitions.push(Partition {
             name: entry.name.clone(),
             members,
             max_unavailable,
             is_limit_set,
-        })
-    };
-    entries.iter().enumerate().map(partition).collect()
+        });
+    }
+    Ok(partitions)
+}
+
+/// Targets in their order whose label has one of these values, by the places of targets for each value.
+fn with_label(
+    targets: &[u32],
+    by_value: &BTreeMap<&str, Vec<usize>>,
+    values: &[String],
+) -> Vec<u32> {
+    let mut places: Vec<usize> = Vec::new();
+    for value in values.iter().unique() {
+        places.extend(&by_value[value.as_str()]);
+    }
+    places.sort_unstable();
+    places.into_iter().map(|place| targets[place]).collect()
 }
 
 /// The places of targets by the labels that entries need, so that many entries look at few targets each.
@@ -195,18 +218,19 @@ fn by_label<'m>(
 ) -> BTreeMap<&'m str, BTreeMap<&'m str, Vec<usize>>> {
     let mut found: BTreeMap<&str, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
     for (key, values) in matchers.filter_map(Matcher::needs) {
-        found
-            .entry(key)
-            .or_default()
-            .extend(values.iter().map(|value| (value.as_str(), Vec::new())));
+        let by_value = found.entry(key).or_default();
+        for value in values {
+            by_value.insert(value, Vec::new());
+        }
     }
     for (place, target) in targets.iter().enumerate() {
         let labels = &clusters[*target as usize].labels;
-        for (key, values) in &mut found {
-            let places = labels
-                .get(*key)
-                .and_then(|value| values.get_mut(value.as_str()));
-            places.into_iter().for_each(|places| places.push(place));
+        for (key, by_value) in &mut found {
+            if let Some(value) = labels.get(*key)
+                && let Some(places) = by_value.get_mut(value.as_str())
+            {
+                places.push(place);
+            }
         }
     }
     found

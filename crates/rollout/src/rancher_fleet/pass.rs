@@ -46,10 +46,10 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
     pub(super) fn shipped(&mut self, max_new: i64) {
         // For all partitions before any of them is processed; the status publishes this number, not the one that the
         // gate uses.
-        let numbers = 0..self.plan.partitions.len();
-        self.status.partitions = numbers
-            .map(|number| self.members.count(number, MemberGroup::Unavailable))
-            .collect();
+        for number in 0..self.plan.partitions.len() {
+            let unavailable = self.members.count(number, MemberGroup::Unavailable);
+            self.status.partitions.push(unavailable);
+        }
         for (number, partition) in self.plan.partitions.iter().enumerate() {
             self.reached = number + 1;
             self.create_and_stage(number, max_new);
@@ -68,15 +68,9 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         let mut from = 0;
         loop {
             let has_room = self.status.newly_created < max_new;
-            let absent = self
-                .members
-                .next(number, MemberGroup::Absent, from)
-                .filter(|_| has_room);
-            let Some(place) = absent
-                .into_iter()
-                .chain(self.members.next(number, MemberGroup::Unstaged, from))
-                .min()
-            else {
+            let absent = self.next_if(has_room, number, MemberGroup::Absent, from);
+            let unstaged = self.members.next(number, MemberGroup::Unstaged, from);
+            let Some(place) = first_of(absent, unstaged) else {
                 return;
             };
             from = place + 1;
@@ -101,14 +95,11 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         loop {
             let has_room = self.status.unavailable < self.plan.max_unavailable
                 && unavailable < max_unavailable;
-            let available = self
-                .members
-                .next(number, MemberGroup::AvailableOutdated, from)
-                .filter(|_| has_room);
+            let available = self.next_if(has_room, number, MemberGroup::AvailableOutdated, from);
             let exempt = self
                 .members
                 .next(number, MemberGroup::UnavailableOutdated, from);
-            let Some(place) = available.into_iter().chain(exempt).min() else {
+            let Some(place) = first_of(available, exempt) else {
                 return;
             };
             if available == Some(place) {
@@ -122,6 +113,14 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         }
     }
 
+    /// The next member of a group, if there is room for it.
+    fn next_if(&self, has_room: bool, number: usize, group: MemberGroup, from: u32) -> Option<u32> {
+        if !has_room {
+            return None;
+        }
+        self.members.next(number, group, from)
+    }
+
     pub(super) fn target(&self, number: usize, place: u32) -> TargetId {
         TargetId(self.plan.partitions[number].members[place as usize])
     }
@@ -131,5 +130,13 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         if self.members.flags(target.0) & flag::REGISTERED != 0 {
             self.actions.push(action);
         }
+    }
+}
+
+/// The smaller of two places.
+fn first_of(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

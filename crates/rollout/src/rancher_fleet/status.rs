@@ -31,7 +31,10 @@ pub enum BundleState {
 
 /// Number of deployments in each state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BundleSummary(pub(super) [u32; 7]);
+pub struct BundleSummary {
+    /// In the order of the states' declaration.
+    counts: [u32; 7],
+}
 
 /// The bundle's status as a pass writes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,7 +66,7 @@ impl BundleStatus {
     /// The status of a bundle whose targets are all ready.
     pub fn settled(targets: u32) -> Self {
         let mut summary = BundleSummary::default();
-        summary.0[BundleState::Ready as usize] = targets;
+        summary.counts[BundleState::Ready as usize] = targets;
         Self {
             summary,
             ..Self::default()
@@ -114,27 +117,42 @@ impl BundleDeployment {
 impl BundleSummary {
     /// Number in `state`.
     pub const fn count(&self, state: BundleState) -> u32 {
-        self.0[state as usize]
+        self.counts[state as usize]
+    }
+
+    /// Counts a deployment in `state`.
+    #[inline]
+    pub(super) const fn add(&mut self, state: BundleState) {
+        self.counts[state as usize] += 1;
+    }
+
+    /// No longer counts a deployment in `state`.
+    #[inline]
+    pub(super) const fn remove(&mut self, state: BundleState) {
+        self.counts[state as usize] -= 1;
     }
 
     /// As the GitRepo shows it: of all stored deployments, unchanged, also of clusters that are no longer targets.
     /// Clusters without a deployment do not appear.
     pub fn of_git_repo(view: &BundleView) -> Self {
         let mut summary = Self::default();
-        for deployment in view
-            .clusters
-            .iter()
-            .filter_map(|cluster| cluster.deployment.as_ref())
-        {
-            summary.0[deployment.state() as usize] += 1;
+        for cluster in &view.clusters {
+            if let Some(deployment) = &cluster.deployment {
+                summary.add(deployment.state());
+            }
         }
         summary
     }
 
     /// The worst state that occurs. `None`: no deployment, or all are `Ready`.
     pub fn worst(&self) -> Option<BundleState> {
-        let occurs = |state: &BundleState| *state != BundleState::Ready && self.count(*state) > 0;
-        BundleState::ALL.into_iter().filter(occurs).max()
+        let mut worst = None;
+        for state in BundleState::ALL {
+            if state != BundleState::Ready && self.count(state) > 0 {
+                worst = worst.max(Some(state));
+            }
+        }
+        worst
     }
 }
 
@@ -161,10 +179,9 @@ impl BundleView {
         }
         for &index in &pass.status.stored {
             let cluster = &mut self.clusters[index as usize];
-            if let Some(deployment) = cluster
-                .deployment
-                .as_mut()
-                .filter(|_| cluster.targeted && cluster.registered)
+            if let Some(deployment) = &mut cluster.deployment
+                && cluster.targeted
+                && cluster.registered
             {
                 deployment.paused = cluster.paused || self.paused;
                 deployment.off_schedule = cluster.off_schedule;
@@ -264,10 +281,10 @@ mod tests {
             (BundleState::ErrApplied, Some(BundleState::ErrApplied)),
         ];
         for (state, worst) in climb {
-            summary.0[state as usize] += 1;
+            summary.add(state);
             assert_eq!(summary.worst(), worst, "after {state:?}");
         }
-        summary.0[BundleState::NotReady as usize] += 1;
+        summary.add(BundleState::NotReady);
         assert_eq!(summary.worst(), Some(BundleState::ErrApplied));
     }
 }
