@@ -57,19 +57,18 @@ impl AppView {
         let newest = self.processes.last().expect("an app has a web process");
         let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
-            // Only the final size: the newest process at its final size, beside all others unchanged.
-            let others = self.processes[..self.processes.len() - 1].iter();
-            let others = others.fold(Usage::default(), |usage, it| {
-                usage.with(it.instances, it.memory_in_mb)
-            });
-            self.admit(others.with(
-                options.web_instances.unwrap_or(newest.instances),
-                memory_in_mb,
-            ))?;
+            // Only the final size: the newest process at its final size, with all others unchanged.
+            let instances = options.web_instances.unwrap_or(newest.instances);
+            let mut usage = Usage::default().with(instances, memory_in_mb);
+            for process in &self.processes[..self.processes.len() - 1] {
+                usage = usage.with(process.instances, process.memory_in_mb);
+            }
+            self.admit(usage)?;
         }
-        let original_instances = self.active().map_or(self.processes[0].instances, |active| {
-            active.original_instances
-        });
+        let original_instances = match self.active() {
+            Some(active) => active.original_instances,
+            None => self.processes[0].instances,
+        };
         let mut deployment = Deployment::new(options, original_instances, self.revision);
         if self.started {
             let room = match rules {
@@ -81,10 +80,11 @@ impl AppView {
             let process = self.add_process(revision, instances);
             process.memory_in_mb = memory_in_mb;
             deployment.process = Some(process.id);
-            self.deployments
-                .iter_mut()
-                .filter(|deployment| deployment.is_active())
-                .for_each(Deployment::supersede);
+            for deployment in &mut self.deployments {
+                if deployment.is_active() {
+                    deployment.supersede();
+                }
+            }
         } else {
             self.start(options, memory_in_mb, revision)?;
             deployment.state = DeploymentState::Deployed;
@@ -104,11 +104,10 @@ impl AppView {
         if deployment.state != DeploymentState::Paused {
             return Err(ApiError::Continue(deployment.value(), deployment.reason()));
         }
-        let steps = deployment
-            .options
-            .canary_steps
-            .as_ref()
-            .map_or(0, |steps| steps.len() as u32);
+        let steps = match &deployment.options.canary_steps {
+            Some(steps) => steps.len() as u32,
+            None => 0,
+        };
         match &mut deployment.canary_current_step {
             Some(current) if *current < steps => {
                 *current += 1;
@@ -136,10 +135,10 @@ impl AppView {
 
     /// Whether the app's processes fit into the quotas together.
     fn admit(&self, usage: Usage) -> Result<(), ApiError> {
-        let exceeded = self.quota.exceeded_by(usage);
-        exceeded.map_or(Ok(()), |exceeded| {
-            Err(ApiError::Quota(self.quota.creation_error(&exceeded)))
-        })
+        match self.quota.exceeded_by(usage) {
+            None => Ok(()),
+            Some(exceeded) => Err(ApiError::Quota(self.quota.creation_error(&exceeded))),
+        }
     }
 
     /// Starts a stopped app with the new version.
@@ -153,15 +152,16 @@ impl AppView {
         let newest = processes.last_mut().expect("it was read before");
         newest.instances = options.web_instances.unwrap_or(newest.instances);
         newest.memory_in_mb = memory_in_mb;
-        processes
-            .iter_mut()
-            .for_each(|process| process.revision = revision);
+        for process in &mut processes {
+            process.revision = revision;
+        }
         let mut usage = Usage::default();
         for process in &processes {
             usage = usage.with(process.instances, process.memory_in_mb);
             self.admit(usage)?;
         }
-        (self.processes, self.started) = (processes, true);
+        self.processes = processes;
+        self.started = true;
         Ok(())
     }
 }

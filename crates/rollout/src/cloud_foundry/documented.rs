@@ -19,10 +19,13 @@
 use super::RuleSet;
 use super::view::{Deployment, Process};
 
-/// Number of further instances allowed beside those of `processes`, including those that are being stopped.
+/// Number of further instances allowed in addition to those of `processes`, including those that are being stopped.
 pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
-    let alive = |process: &Process| u64::from(process.instances) + u64::from(process.stopping());
-    cap(deployment).saturating_sub(processes.iter().map(alive).sum())
+    let mut existing = 0;
+    for process in processes {
+        existing += u64::from(process.instances) + u64::from(process.stopping());
+    }
+    cap(deployment).saturating_sub(existing)
 }
 
 /// "Never exceeding 50 instances + 5 max-in-flight."

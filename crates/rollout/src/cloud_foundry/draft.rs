@@ -1,8 +1,9 @@
 //! The processes of an app while a pass changes them: saved one by one, each checked against the quotas, and rolled
 //! back together when one does not fit.
 
+use super::pass::OldProcess;
 use super::quota::Usage;
-use super::view::{AppView, Process, ProcessAction};
+use super::view::{AppView, ProcessAction};
 
 /// The desired processes, by their index in the view.
 #[derive(Clone, Debug)]
@@ -15,14 +16,10 @@ pub(super) struct Draft<'v> {
 
 impl<'v> Draft<'v> {
     pub(super) fn new(view: &'v AppView) -> Self {
-        let rows = view
-            .processes
-            .iter()
-            .map(|process| Some(process.instances))
-            .collect();
+        let processes = view.processes.iter();
         Self {
             view,
-            rows,
+            rows: processes.map(|process| Some(process.instances)).collect(),
             actions: Vec::new(),
         }
     }
@@ -47,20 +44,15 @@ impl<'v> Draft<'v> {
     /// # Errors
     /// It does not fit; the text is the client's.
     pub(super) fn save(&mut self, index: usize, instances: u32) -> Result<(), String> {
-        let Some(saved) = self.rows[index].filter(|saved| *saved != instances) else {
+        let Some(saved) = self.rows[index] else {
             return Ok(());
         };
+        if saved == instances {
+            return Ok(());
+        }
         self.rows[index] = Some(instances);
-        let rows = self.view.processes.iter().zip(&self.rows);
-        let add = |usage: Usage, (process, instances): (&Process, &Option<u32>)| {
-            usage.with(instances.unwrap_or(0), process.memory_in_mb)
-        };
-        let usage = rows.fold(Usage::default(), add);
-        if let Some(exceeded) = self
-            .view
-            .quota
-            .exceeded_by(usage)
-            .filter(|_| self.view.started)
+        if self.view.started
+            && let Some(exceeded) = self.view.quota.exceeded_by(self.usage())
         {
             self.rows[index] = Some(saved);
             return Err(exceeded);
@@ -72,22 +64,30 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// Removes `cut` instances from the old processes, from the oldest on, of which each has an assumed number. An
-    /// unchanged number is not written.
+    /// The usage of all processes as saved so far.
+    fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for (process, instances) in self.view.processes.iter().zip(&self.rows) {
+            usage = usage.with(instances.unwrap_or(0), process.memory_in_mb);
+        }
+        usage
+    }
+
+    /// Removes `cut` instances from the old processes, from the oldest on. An unchanged number is not written.
     ///
     /// # Errors
     /// As [`Self::save`].
-    pub(super) fn shrink(&mut self, old: &[(usize, u32)], mut cut: u64) -> Result<(), String> {
+    pub(super) fn shrink(&mut self, old: &[OldProcess], mut cut: u64) -> Result<(), String> {
         let oldest = self.oldest();
-        for &(index, counted) in old {
-            if cut < u64::from(counted) {
+        for &OldProcess { index, instances } in old {
+            if cut < u64::from(instances) {
                 return if cut > 0 {
-                    self.save(index, counted - cut as u32)
+                    self.save(index, instances - cut as u32)
                 } else {
                     Ok(())
                 };
             }
-            cut -= u64::from(counted);
+            cut -= u64::from(instances);
             if oldest == Some(index) {
                 self.save(index, 0)?;
             } else {

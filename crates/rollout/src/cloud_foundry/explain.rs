@@ -99,17 +99,17 @@ impl DeploymentExplanation {
             );
         }
         let instances = deployment.original_instances;
-        let is_all = |(weight, step): &(&u8, &CanaryStep)| **weight < 100 && step.original <= 1;
-        if let Some((weight, step)) = weights
-            .iter()
-            .zip(&self.steps)
-            .find(is_all)
-            .filter(|_| instances > 1)
-        {
-            let new = step.canary;
-            warnings.push(format!(
-                "{weight} % of {instances} instances is rounded to {new}: one old instance is left"
-            ));
+        if instances <= 1 {
+            return;
+        }
+        for (weight, step) in weights.iter().zip(&self.steps) {
+            if *weight < 100 && step.original <= 1 {
+                let new = step.canary;
+                warnings.push(format!(
+                    "{weight} % of {instances} instances is rounded to {new}: one old instance is left"
+                ));
+                break;
+            }
         }
     }
 }
@@ -134,27 +134,14 @@ pub fn explain(
     let deployment = Deployment::new(options, instances, Revision(0));
     let steps = deployment.plan(rules);
     let first_batch = deployment.first_batch(rules) as u32;
-    let (mut old, mut new) = (instances, first_batch);
-    let mut phases = Vec::new();
-    for step in steps.iter().chain([&CanaryStep {
-        canary: instances,
-        original: 0,
-    }]) {
-        let [total, scaled, old_before, new_before] =
-            [step.total(), step.canary, old, new].map(u64::from);
-        phases.push(ScalePhase {
-            total,
-            new: scaled,
-            old_before,
-            new_before,
-        });
-        (old, new) = (step.original.min(old), step.canary.max(new));
+    let phases = phases(instances, first_batch, &steps);
+    let max_in_flight = options.max_in_flight;
+    let mut peak = u64::from(instances) + u64::from(first_batch);
+    let mut passes = 0;
+    for phase in &phases {
+        peak = peak.max(phase.peak(max_in_flight));
+        passes += phase.passes(max_in_flight);
     }
-    let peaks = phases.iter().map(|phase| phase.peak(options.max_in_flight));
-    let peak = peaks
-        .max()
-        .unwrap_or(0)
-        .max(u64::from(instances) + u64::from(first_batch));
     let mut explanation = DeploymentExplanation {
         first_batch,
         steps,
@@ -162,29 +149,39 @@ pub fn explain(
             RuleSet::Shipped => peak,
             RuleSet::Documented => peak.min(documented::cap(&deployment)),
         },
-        passes: (rules == RuleSet::Shipped).then(|| {
-            phases
-                .iter()
-                .map(|phase| phase.passes(options.max_in_flight))
-                .sum()
-        }),
+        passes: (rules == RuleSet::Shipped).then_some(passes),
         warnings: Vec::new(),
     };
     explanation.warnings = explanation.warnings(&deployment, rules, quota);
     explanation
 }
 
+/// The phases of a deployment that begins with `first_batch` new instances: its steps, and all instances at the end.
+fn phases(instances: u32, first_batch: u32, steps: &[CanaryStep]) -> Vec<ScalePhase> {
+    let end = CanaryStep {
+        canary: instances,
+        original: 0,
+    };
+    let mut old = instances;
+    let mut new = first_batch;
+    let mut phases = Vec::new();
+    for step in steps.iter().chain([&end]) {
+        phases.push(ScalePhase {
+            total: u64::from(step.total()),
+            new: u64::from(step.canary),
+            old_before: u64::from(old),
+            new_before: u64::from(new),
+        });
+        old = old.min(step.original);
+        new = new.max(step.canary);
+    }
+    phases
+}
+
 impl ScalePhase {
     /// Maximum number of desired instances: while `routable` new ones are routable, `total - routable` old ones stay
     /// and `routable + max_in_flight` new ones are requested. The maximum is where one of the two terms saturates.
     fn peak(&self, max_in_flight: u64) -> u64 {
-        let desired = |routable: u64| {
-            let new = routable
-                .saturating_add(max_in_flight)
-                .min(self.new)
-                .max(self.new_before);
-            self.old_before.min(self.total.saturating_sub(routable)) + new
-        };
         let bends = [
             0,
             self.total.saturating_sub(self.old_before),
@@ -192,12 +189,19 @@ impl ScalePhase {
             self.new,
         ];
         let most = self.new.max(self.new_before);
-        // The instances started with the request may not be routable at first.
-        bends
-            .into_iter()
-            .map(|routable| desired(routable.min(most)))
-            .max()
-            .unwrap_or(0)
+        let mut peak = 0;
+        for routable in bends {
+            // The instances started with the request may not be routable at first.
+            peak = peak.max(self.desired(routable.min(most), max_in_flight));
+        }
+        peak
+    }
+
+    /// Desired instances while `routable` new ones are routable.
+    fn desired(&self, routable: u64, max_in_flight: u64) -> u64 {
+        let requested = routable.saturating_add(max_in_flight).min(self.new);
+        let old = self.old_before.min(self.total.saturating_sub(routable));
+        old + requested.max(self.new_before)
     }
 
     fn passes(&self, max_in_flight: u64) -> u64 {

@@ -6,7 +6,7 @@
 //! routable.
 
 use super::super::{Hold, text};
-use super::pass::{limits, pass};
+use super::pass::{ScaleLimits, pass};
 use super::quota::{AppQuota, QuotaLimits};
 use super::reports::{InstanceCounts, LrpState};
 use super::steps::CanaryStep;
@@ -25,44 +25,48 @@ impl CloudFoundry {
         }
         // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
         let mut view = view.clone();
-        view.deployments
-            .iter_mut()
-            .for_each(|deployment| deployment.error = None);
+        for deployment in &mut view.deployments {
+            deployment.error = None;
+        }
         let next = pass(self.rules, self.defects, &view);
-        let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
-        if !next.actions.is_empty() || view.deployments.iter().zip(&next.status).any(is_moved) {
+        let mut fails = false;
+        for (before, after) in view.deployments.iter().zip(&next.status) {
+            if before.state != after.state {
+                return None;
+            }
+            fails |= after.error.is_some();
+        }
+        if !next.actions.is_empty() {
             return None;
         }
-        let fails = next
-            .status
-            .iter()
-            .any(|deployment| deployment.error.is_some());
         let deployment = view.active()?;
         let process = view.process(deployment.process?)?;
-        let (counts, goal) = (process.counts(), deployment.goal(self.rules).canary);
         let stalled = StalledDeployment {
             rules: self.rules,
             view: &view,
             deployment,
             process,
-            counts,
-            goal,
+            counts: process.counts(),
+            goal: deployment.goal(self.rules).canary,
+            fails,
         };
-        stalled
-            .diego()
-            .or_else(|| fails.then(|| stalled.quota()))
-            .or_else(|| stalled.unhealthy())
-            .or_else(|| stalled.max_in_flight())
-            .or_else(|| stalled.tear_down())
-            .or_else(|| Some(stalled.routable()))
+        let rules = [
+            StalledDeployment::diego,
+            StalledDeployment::quota,
+            StalledDeployment::unhealthy,
+            StalledDeployment::max_in_flight,
+            StalledDeployment::tear_down,
+        ];
+        let hold = rules.iter().find_map(|rule| rule(&stalled));
+        Some(hold.unwrap_or_else(|| stalled.routable()))
     }
 }
 
 fn cancelled(view: &AppView) -> Option<Hold> {
-    let last = view
-        .deployments
-        .last()
-        .filter(|last| last.state == DeploymentState::Canceled)?;
+    let last = view.deployments.last()?;
+    if last.state != DeploymentState::Canceled {
+        return None;
+    }
     let explanation = format!(
         "the deployment was cancelled: the app is back on {} with {}",
         view.revision,
@@ -74,18 +78,16 @@ fn cancelled(view: &AppView) -> Option<Hold> {
 fn paused(rules: RuleSet, deployment: &Deployment) -> Option<Hold> {
     let current = deployment.canary_current_step?;
     let CanaryStep { canary, original } = deployment.current_step(rules)?;
-    let weight = deployment
-        .options
-        .canary_steps
-        .as_ref()
-        .map(|weights| weights[current as usize - 1]);
-    let weight = weight.map_or_else(String::new, |weight| format!(" ({weight} %)"));
-    let text = format!(
+    let weight = match &deployment.options.canary_steps {
+        Some(weights) => format!(" ({} %)", weights[current as usize - 1]),
+        None => String::new(),
+    };
+    let explanation = format!(
         "step {current} of {}{weight} is reached with {canary} new and {original} old instances; it waits for a user to \
          continue or cancel",
         deployment.plan(rules).len()
     );
-    Some(Hold::new("canary", text))
+    Some(Hold::new("canary", explanation))
 }
 
 /// A pass that would change nothing.
@@ -98,69 +100,92 @@ struct StalledDeployment<'a> {
     counts: InstanceCounts,
     /// The number of new instances that it scales to.
     goal: u32,
+    /// The pass is rolled back because of an error.
+    fails: bool,
+}
+
+/// What a pass needs of a quota.
+struct QuotaDemand {
+    /// The name of the limit.
+    rule: &'static str,
+    unit: &'static str,
+    /// What the app needs, and has.
+    wanted: u64,
+    has: u64,
+    /// What other apps have.
+    others: u64,
+    /// `None`: no limit.
+    limit: Option<u64>,
 }
 
 impl StalledDeployment<'_> {
     fn diego(&self) -> Option<Hold> {
-        (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling).then(
-            || {
-                Hold::new(
-                    "diego",
-                    "Diego does not respond; passes have no effect until it does",
-                )
-            },
-        )
+        if self.view.diego_available || self.deployment.state == DeploymentState::Canceling {
+            return None;
+        }
+        let explanation = "Diego does not respond; passes have no effect until it does";
+        Some(Hold::new("diego", explanation))
     }
 
-    /// The quota that the next pass would exceed.
-    fn quota(&self) -> Hold {
-        let usage = self.view.usage();
-        let instances = self.wanted();
-        let megabytes = instances * u64::from(self.process.memory_in_mb);
+    /// The quota that the next pass would exceed, if it fails.
+    fn quota(&self) -> Option<Hold> {
+        if !self.fails {
+            return None;
+        }
         let AppQuota {
             organization,
             space,
         } = &self.view.quota;
         for (limits, kind) in [(organization, "organization"), (space, "space")] {
-            let QuotaLimits {
-                name,
-                other_instances,
-                other_memory_in_mb,
-                ..
-            } = limits;
-            let (most_instances, most_memory) =
-                (limits.app_instance_limit, limits.memory_limit_in_mb);
-            for (rule, unit, wanted, has, others, limit) in [
-                (
-                    "app_instance_limit",
-                    "instances",
-                    instances,
-                    usage.instances,
-                    other_instances,
-                    most_instances,
-                ),
-                (
-                    "memory",
-                    "MB",
-                    megabytes,
-                    usage.memory_in_mb,
-                    other_memory_in_mb,
-                    most_memory,
-                ),
-            ] {
-                if let Some(limit) = limit.filter(|limit| others + wanted > *limit) {
+            for demand in self.demands(limits) {
+                let QuotaDemand {
+                    rule,
+                    unit,
+                    wanted,
+                    has,
+                    others,
+                    limit,
+                } = demand;
+                if let Some(limit) = limit
+                    && others + wanted > limit
+                {
                     let explanation = format!(
                         "the pass needs {wanted} {unit} for the app, which has {has}; others use {others}, and {kind} \
-                         `{name}` allows {limit}; the pass is rolled back, and so is the next"
+                         `{}` allows {limit}; the pass is rolled back, and so is the next",
+                        limits.name
                     );
-                    return Hold::new(rule, explanation);
+                    return Some(Hold::new(rule, explanation));
                 }
             }
         }
-        Hold::new(
+        Some(Hold::new(
             "quota",
             "the pass does not fit into a quota; it is rolled back, and so is the next",
-        )
+        ))
+    }
+
+    /// What the next pass needs of the limits of an organization or a space.
+    fn demands(&self, limits: &QuotaLimits) -> [QuotaDemand; 2] {
+        let usage = self.view.usage();
+        let instances = self.wanted();
+        [
+            QuotaDemand {
+                rule: "app_instance_limit",
+                unit: "instances",
+                wanted: instances,
+                has: usage.instances,
+                others: limits.other_instances,
+                limit: limits.app_instance_limit,
+            },
+            QuotaDemand {
+                rule: "memory",
+                unit: "MB",
+                wanted: instances * u64::from(self.process.memory_in_mb),
+                has: usage.memory_in_mb,
+                others: limits.other_memory_in_mb,
+                limit: limits.memory_limit_in_mb,
+            },
+        ]
     }
 
     /// Instances of the app after the next pass, if it were not rolled back.
@@ -168,21 +193,26 @@ impl StalledDeployment<'_> {
         if self.deployment.state == DeploymentState::Canceling {
             return u64::from(self.deployment.original_instances);
         }
-        let (keep, new) = limits(self.rules, self.deployment, self.counts.routable);
-        keep.min(self.old_instances()) + new.max(u64::from(self.process.instances))
+        let limits = ScaleLimits::of(self.rules, self.deployment, self.counts.routable);
+        let old = limits.old.min(self.old_instances());
+        let new = limits.new.max(u64::from(self.process.instances));
+        old + new
     }
 
     /// Shipped only: as documented an unhealthy instance only counts as in flight.
     fn unhealthy(&self) -> Option<Hold> {
         let unhealthy = self.counts.unhealthy;
-        let text = format!(
+        if self.rules == RuleSet::Documented || unhealthy == 0 {
+            return None;
+        }
+        let explanation = format!(
             "{unhealthy} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
             self.process.instances,
             text::are(unhealthy as usize),
             self.states(&STATES[3..]),
             self.left()
         );
-        (self.rules == RuleSet::Shipped && unhealthy > 0).then(|| Hold::new("unhealthy", text))
+        Some(Hold::new("unhealthy", explanation))
     }
 
     fn max_in_flight(&self) -> Option<Hold> {
@@ -191,28 +221,37 @@ impl StalledDeployment<'_> {
             RuleSet::Documented => self.counts.starting + self.counts.unhealthy,
         };
         let limit = self.deployment.options.max_in_flight;
-        let text = format!(
+        if !self.is_short() || u64::from(in_flight) < limit {
+            return None;
+        }
+        let explanation = format!(
             "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
             self.process.instances,
             text::are(in_flight as usize),
             self.states(&STATES),
             self.left()
         );
-        (self.process.instances < self.goal && u64::from(in_flight) >= limit)
-            .then(|| Hold::new("max_in_flight", text))
+        Some(Hold::new("max_in_flight", explanation))
     }
 
     /// Documented only: shipped rules ignore old instances.
     fn tear_down(&self) -> Option<Hold> {
+        if self.rules == RuleSet::Shipped || !self.is_short() {
+            return None;
+        }
         let stopping: u32 = self.view.processes.iter().map(Process::stopping).sum();
-        let text = format!(
+        let explanation = format!(
             "{} instances exist, {stopping} of them being stopped, and at most {} may exist; {}",
             self.view.desired_instances() + u64::from(stopping),
             documented::cap(self.deployment),
             self.left()
         );
-        let is_short = self.process.instances < self.goal;
-        (self.rules == RuleSet::Documented && is_short).then(|| Hold::new("max_in_flight", text))
+        Some(Hold::new("max_in_flight", explanation))
+    }
+
+    /// Whether new instances are still to be started.
+    const fn is_short(&self) -> bool {
+        self.process.instances < self.goal
     }
 
     fn routable(&self) -> Hold {
@@ -246,21 +285,22 @@ impl StalledDeployment<'_> {
 
     /// `2 crashed, 1 not reported`: the number of new instances in each of `states`.
     fn states(&self, states: &[(LrpState, &str)]) -> String {
-        let instances = self.process.instances as usize;
-        let state = |index: usize| self.process.lrps.get(index).copied().unwrap_or_default();
-        let count = |wanted: LrpState| {
-            (0..instances)
-                .filter(|index| state(*index) == wanted)
-                .count()
-        };
-        let found = states
-            .iter()
-            .map(|(state, name)| (count(*state), name))
-            .filter(|(count, _)| *count > 0);
-        found
-            .map(|(count, name)| format!("{count} {name}"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        let mut texts = Vec::new();
+        for (state, name) in states {
+            let count = self.instances_in(*state);
+            if count > 0 {
+                texts.push(format!("{count} {name}"));
+            }
+        }
+        texts.join(", ")
+    }
+
+    /// The number of new instances in a state.
+    fn instances_in(&self, wanted: LrpState) -> usize {
+        let lrps = &self.process.lrps;
+        let indices = 0..self.process.instances as usize;
+        let states = indices.map(|index| lrps.get(index).copied().unwrap_or_default());
+        states.filter(|state| *state == wanted).count()
     }
 }
 

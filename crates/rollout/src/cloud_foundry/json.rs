@@ -29,10 +29,18 @@ impl Json {
         let Self::Object(Ordered(fields)) = self else {
             return NULL;
         };
-        fields
-            .iter()
-            .rfind(|(name, _)| name == key)
-            .map_or(NULL, |(_, value)| value)
+        match fields.iter().rfind(|(name, _)| name == key) {
+            Some((_, value)) => value,
+            None => NULL,
+        }
+    }
+
+    /// Whether this is an object with this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        let Self::Object(Ordered(fields)) = self else {
+            return false;
+        };
+        fields.iter().any(|(name, _)| name == key)
     }
 
     /// Neither null nor false: true in Ruby.
@@ -60,14 +68,11 @@ impl Json {
         let Self::Object(Ordered(fields)) = self else {
             unreachable!("it was just made one")
         };
-        let place = fields
-            .iter()
-            .rposition(|(name, _)| name == key)
-            .unwrap_or_else(|| {
-                fields.push((key.to_owned(), Self::Null));
-                fields.len() - 1
-            });
-        let field = &mut fields[place].1;
+        if fields.iter().all(|(name, _)| name != key) {
+            fields.push((key.to_owned(), Self::Null));
+        }
+        let field = fields.iter_mut().rfind(|(name, _)| name == key);
+        let (_, field) = field.expect("it was just added");
         if rest.is_empty() {
             *field = value;
         } else {

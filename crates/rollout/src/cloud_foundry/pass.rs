@@ -10,8 +10,8 @@
 
 use super::super::Pass;
 use super::draft::Draft;
-use super::reports::LrpState;
-use super::view::{AppView, Deployment, DeploymentState, ProcessAction};
+use super::reports::InstanceCounts;
+use super::view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
 
 /// One pass over all deployments of an app.
@@ -28,12 +28,10 @@ pub(super) fn pass(
         DeploymentState::Canceling,
         DeploymentState::Prepaused,
     ] {
-        for (before, after) in view
-            .deployments
-            .iter()
-            .zip(&mut deployments)
-            .filter(|(before, _)| before.state == state)
-        {
+        for (before, after) in view.deployments.iter().zip(&mut deployments) {
+            if before.state != state {
+                continue;
+            }
             let mut tick = DeploymentTick {
                 rules,
                 defects,
@@ -70,6 +68,24 @@ enum ScaleProgress {
     Finished,
 }
 
+/// How far a deployment may scale while some of its new instances are routable.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct ScaleLimits {
+    /// Old instances that stay.
+    pub(super) old: u64,
+    /// New instances that `max_in_flight` allows.
+    pub(super) new: u64,
+}
+
+/// An old process as a pass counts it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OldProcess {
+    /// Its index in the view.
+    pub(super) index: usize,
+    /// Its assumed number of instances.
+    pub(super) instances: u32,
+}
+
 /// One deployment in a pass. Errors are texts as a client sees them.
 struct DeploymentTick<'a, 'v> {
     rules: RuleSet,
@@ -83,13 +99,11 @@ struct DeploymentTick<'a, 'v> {
 impl DeploymentTick<'_, '_> {
     /// The pass of a deployment in progress.
     fn roll(&mut self) -> Result<(), String> {
-        let is_new = |id| {
-            self.view
-                .processes
-                .iter()
-                .position(|process| process.id == id)
+        let Some(id) = self.before.process else {
+            return Ok(());
         };
-        let Some(new) = self.before.process.and_then(is_new) else {
+        let mut processes = self.view.processes.iter();
+        let Some(new) = processes.position(|process| process.id == id) else {
             return Ok(());
         };
         if !self.view.diego_available {
@@ -102,9 +116,8 @@ impl DeploymentTick<'_, '_> {
             };
         }
         let before = self.draft.clone();
-        let progress = self
-            .scale(new)
-            .inspect_err(|_| self.draft.clone_from(&before))?;
+        let scaled = self.scale(new);
+        let progress = scaled.inspect_err(|_| self.draft.clone_from(&before))?;
         if progress != ScaleProgress::Idle {
             self.after.error = None;
         }
@@ -112,103 +125,111 @@ impl DeploymentTick<'_, '_> {
             if self.before.state == DeploymentState::Prepaused {
                 self.after.state = DeploymentState::Paused;
             } else {
-                // The last step: destroys all other processes that existed when the pass started. One that the pass
-                // itself destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
-                let fails_twice = self.defects.interim_trap && self.rules == RuleSet::Shipped;
-                let others = (0..self.view.processes.len()).filter(|index| *index != new);
-                for index in others.filter(|index| !before.is_destroyed(*index)) {
-                    if fails_twice && self.draft.is_destroyed(index) {
-                        return Err(unexpected("Sequel::NoExistingObject"));
-                    }
-                    self.draft.destroy(index);
-                }
-                self.after.state = DeploymentState::Deployed;
+                self.finalize(new, &before)?;
             }
         }
         Ok(())
     }
 
+    /// The last step: destroys all other processes that existed when the pass started. One that the pass itself
+    /// destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
+    fn finalize(&mut self, new: usize, before: &Draft<'_>) -> Result<(), String> {
+        let fails_twice = self.defects.interim_trap && self.rules == RuleSet::Shipped;
+        for index in 0..self.view.processes.len() {
+            if index == new || before.is_destroyed(index) {
+                continue;
+            }
+            if fails_twice && self.draft.is_destroyed(index) {
+                return Err(unexpected("Sequel::NoExistingObject"));
+            }
+            self.draft.destroy(index);
+        }
+        self.after.state = DeploymentState::Deployed;
+        Ok(())
+    }
+
     /// Scales down and up.
     fn scale(&mut self, new: usize) -> Result<ScaleProgress, String> {
-        let (deployment, process) = (self.before, &self.view.processes[new]);
-        let is_shipped = self.rules == RuleSet::Shipped;
-        let goal = deployment.goal(self.rules).canary;
+        let process = &self.view.processes[new];
+        let goal = self.before.goal(self.rules).canary;
         let counts = process.counts();
-        let (keep, most) = limits(self.rules, deployment, counts.routable);
-        let (grown, can_grow) = if is_shipped {
-            // The third condition of the product, on routable instances, follows from these.
-            (
-                most,
-                u64::from(counts.starting) < deployment.options.max_in_flight
-                    && counts.unhealthy == 0,
-            )
-        } else {
-            // Instances that existed at the start of the pass still exist, even if they are being stopped.
-            let instances = u64::from(process.instances);
-            let grown = most.min(instances + documented::room(deployment, &self.view.processes));
-            (grown, grown > instances)
-        };
-        // The old processes, each with its assumed number of instances.
-        let processes = self.view.processes.len();
-        let count = |draft: &Draft<'_>| -> Vec<(usize, u32)> {
-            (0..processes)
-                .filter(|index| *index != new)
-                .map(|index| (index, draft.instances(index)))
-                .collect()
-        };
-        let excess = |old: &[(usize, u32)]| {
-            old.iter()
-                .map(|(_, it)| u64::from(*it))
-                .sum::<u64>()
-                .saturating_sub(keep)
-        };
         let is_done = process.instances >= goal && counts.routable >= goal;
+        let limits = ScaleLimits::of(self.rules, self.before, counts.routable);
+        let growth = self.growth(process, counts, limits.new);
 
-        let mut old = count(self.draft);
-        let can_shrink = excess(&old) > 0;
-        if !can_grow && !can_shrink {
-            let is_finished = is_done && !is_shipped;
+        let mut old = self.old_processes(new);
+        let can_shrink = excess(&old, limits.old) > 0;
+        if growth.is_none() && !can_shrink {
+            let is_finished = is_done && self.rules == RuleSet::Documented;
             return Ok(if is_finished {
                 ScaleProgress::Finished
             } else {
                 ScaleProgress::Idle
             });
         }
-        if is_shipped {
+        if self.rules == RuleSet::Shipped {
             // Purged instances still count as old in this pass, as shipped.
             self.purge()?;
             if !self.defects.purge {
-                old = count(self.draft);
+                old = self.old_processes(new);
             }
         }
-        if can_shrink && excess(&old) > 0 {
-            self.draft.shrink(&old, excess(&old))?;
+        let cut = excess(&old, limits.old);
+        if can_shrink && cut > 0 {
+            self.draft.shrink(&old, cut)?;
         }
         if is_done {
             return Ok(ScaleProgress::Finished);
         }
-        if can_grow {
-            self.draft.save(new, grown as u32)?;
+        if let Some(instances) = growth {
+            self.draft.save(new, instances)?;
         }
         Ok(ScaleProgress::Moved)
     }
 
+    /// The number of instances that the new process may grow to. `None`: it may not grow.
+    fn growth(&self, process: &Process, counts: InstanceCounts, most: u64) -> Option<u32> {
+        match self.rules {
+            RuleSet::Shipped => {
+                // The third condition of the product, on routable instances, follows from these.
+                let can_grow = u64::from(counts.starting) < self.before.options.max_in_flight
+                    && counts.unhealthy == 0;
+                can_grow.then_some(most as u32)
+            }
+            RuleSet::Documented => {
+                // Instances that existed at the start of the pass still exist, even if they are being stopped.
+                let instances = u64::from(process.instances);
+                let room = documented::room(self.before, &self.view.processes);
+                let grown = most.min(instances + room);
+                (grown > instances).then_some(grown as u32)
+            }
+        }
+    }
+
+    /// The processes other than the new one, as saved so far.
+    fn old_processes(&self, new: usize) -> Vec<OldProcess> {
+        let mut old = Vec::new();
+        for index in 0..self.view.processes.len() {
+            if index != new {
+                let instances = self.draft.instances(index);
+                old.push(OldProcess { index, instances });
+            }
+        }
+        old
+    }
+
     /// Scales the processes of superseded canary deployments to 0. The oldest process gains nothing.
     fn purge(&mut self) -> Result<(), String> {
-        let is_purged = |deployment: &&Deployment| {
-            deployment.superseded && deployment.state == DeploymentState::Canceled
-        };
-        let purged: Vec<_> = self
-            .view
-            .deployments
-            .iter()
-            .filter(is_purged)
-            .filter_map(|it| it.process)
-            .collect();
-        for index in (0..self.view.processes.len())
-            .filter(|index| purged.contains(&self.view.processes[*index].id))
-        {
-            self.draft.save(index, 0)?;
+        let mut purged = Vec::new();
+        for deployment in &self.view.deployments {
+            if deployment.superseded && deployment.state == DeploymentState::Canceled {
+                purged.extend(deployment.process);
+            }
+        }
+        for (index, process) in self.view.processes.iter().enumerate() {
+            if purged.contains(&process.id) {
+                self.draft.save(index, 0)?;
+            }
         }
         Ok(())
     }
@@ -220,8 +241,10 @@ impl DeploymentTick<'_, '_> {
             return Ok(());
         };
         // Destroying first makes room in the quotas.
-        for index in (0..self.view.processes.len()).filter(|index| *index != survivor) {
-            self.draft.destroy(index);
+        for index in 0..self.view.processes.len() {
+            if index != survivor {
+                self.draft.destroy(index);
+            }
         }
         let saved = self.draft.save(survivor, self.before.original_instances);
         saved.inspect_err(|_| self.draft.clone_from(&before))?;
@@ -232,37 +255,44 @@ impl DeploymentTick<'_, '_> {
 
     /// The newest process of a superseded deployment that has a running instance, else the oldest process.
     fn survivor(&self) -> Option<usize> {
-        let is_interim = |deployment: &Deployment| {
-            deployment.superseded && deployment.state == DeploymentState::Deployed
-        };
-        let runs = |index: &usize| {
-            let process = &self.view.processes[*index];
-            let owned = self
-                .view
-                .deployments
-                .iter()
-                .any(|d| d.process == Some(process.id) && is_interim(d));
-            let mut lrps = process.lrps.iter().take(process.instances as usize);
-            let is_running =
-                |lrp| matches!(lrp, &LrpState::Running | &LrpState::RunningNotRoutable);
-            owned && self.view.diego_available && lrps.any(is_running)
-        };
-        (0..self.view.processes.len())
-            .rev()
-            .find(runs)
-            .or_else(|| self.draft.oldest())
+        for (index, process) in self.view.processes.iter().enumerate().rev() {
+            if self.view.diego_available && self.is_interim(process) && process.has_running() {
+                return Some(index);
+            }
+        }
+        self.draft.oldest()
+    }
+
+    /// Whether a process belongs to a deployment that was superseded while it was deploying.
+    fn is_interim(&self, process: &Process) -> bool {
+        self.view.deployments.iter().any(|deployment| {
+            deployment.process == Some(process.id)
+                && deployment.superseded
+                && deployment.state == DeploymentState::Deployed
+        })
     }
 }
 
-/// While `routable` new instances are routable: the old ones that stay, and the new ones that max in flight allows.
-pub(super) fn limits(rules: RuleSet, deployment: &Deployment, routable: u32) -> (u64, u64) {
-    let goal = deployment.goal(rules);
-    let keep = match rules {
-        RuleSet::Shipped => goal.total().saturating_sub(routable),
-        RuleSet::Documented => documented::keep(deployment, routable),
-    };
-    let most = u64::from(routable).saturating_add(deployment.options.max_in_flight);
-    (u64::from(keep), most.min(u64::from(goal.canary)))
+impl ScaleLimits {
+    /// The limits while `routable` new instances are routable.
+    pub(super) fn of(rules: RuleSet, deployment: &Deployment, routable: u32) -> Self {
+        let goal = deployment.goal(rules);
+        let old = match rules {
+            RuleSet::Shipped => goal.total().saturating_sub(routable),
+            RuleSet::Documented => documented::keep(deployment, routable),
+        };
+        let new = u64::from(routable).saturating_add(deployment.options.max_in_flight);
+        Self {
+            old: u64::from(old),
+            new: new.min(u64::from(goal.canary)),
+        }
+    }
+}
+
+/// The number of instances of the old processes beyond those that stay.
+fn excess(old: &[OldProcess], keep: u64) -> u64 {
+    let instances: u64 = old.iter().map(|old| u64::from(old.instances)).sum();
+    instances.saturating_sub(keep)
 }
 
 fn unexpected(class: &str) -> String {

@@ -48,47 +48,45 @@ pub(super) struct Usage {
 impl Usage {
     /// With further instances of this size.
     pub(super) const fn with(self, instances: u32, memory_in_mb: u32) -> Self {
-        let (instances, memory_in_mb) = (instances as u64, memory_in_mb as u64);
         Self {
-            instances: self.instances + instances,
-            memory_in_mb: self.memory_in_mb + instances * memory_in_mb,
+            instances: self.instances + instances as u64,
+            memory_in_mb: self.memory_in_mb + instances as u64 * memory_in_mb as u64,
         }
+    }
+}
+
+impl QuotaLimits {
+    fn lacks_instances(&self, usage: Usage) -> bool {
+        self.app_instance_limit
+            .is_some_and(|limit| self.other_instances.saturating_add(usage.instances) > limit)
+    }
+
+    fn lacks_memory(&self, usage: Usage) -> bool {
+        self.memory_limit_in_mb
+            .is_some_and(|limit| self.other_memory_in_mb.saturating_add(usage.memory_in_mb) > limit)
     }
 }
 
 impl AppQuota {
     /// The product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
     pub(super) fn exceeded_by(&self, usage: Usage) -> Option<String> {
-        let lacks = |limit: Option<u64>, others: u64, wanted| {
-            limit.is_some_and(|it| others.saturating_add(wanted) > it)
-        };
-        let memory = |of: &QuotaLimits| {
-            lacks(
-                of.memory_limit_in_mb,
-                of.other_memory_in_mb,
-                usage.memory_in_mb,
-            )
-        };
-        let instances =
-            |of: &QuotaLimits| lacks(of.app_instance_limit, of.other_instances, usage.instances);
-        let checks = [
-            ("memory space_quota_exceeded", memory(&self.space)),
-            ("memory quota_exceeded", memory(&self.organization)),
-            (
-                "app_instance_limit app_instance_limit_exceeded",
-                instances(&self.organization),
-            ),
-            (
-                "app_instance_limit space_app_instance_limit_exceeded",
-                instances(&self.space),
-            ),
-        ];
-        let exceeded: Vec<&str> = checks
-            .into_iter()
-            .filter(|(_, exceeded)| *exceeded)
-            .map(|(text, _)| text)
-            .collect();
-        (!exceeded.is_empty()).then(|| exceeded.join(", "))
+        let mut exceeded = Vec::new();
+        if self.space.lacks_memory(usage) {
+            exceeded.push("memory space_quota_exceeded");
+        }
+        if self.organization.lacks_memory(usage) {
+            exceeded.push("memory quota_exceeded");
+        }
+        if self.organization.lacks_instances(usage) {
+            exceeded.push("app_instance_limit app_instance_limit_exceeded");
+        }
+        if self.space.lacks_instances(usage) {
+            exceeded.push("app_instance_limit space_app_instance_limit_exceeded");
+        }
+        if exceeded.is_empty() {
+            return None;
+        }
+        Some(exceeded.join(", "))
     }
 
     /// The message to a client when a deployment cannot be created for these reasons.

@@ -30,6 +30,13 @@ pub enum LrpState {
     Unknown,
 }
 
+impl LrpState {
+    /// Whether the instance runs, routable or not.
+    pub(super) const fn is_running(self) -> bool {
+        matches!(self, Self::Running | Self::RunningNotRoutable)
+    }
+}
+
 /// The instances of a process with an index below its desired number, in the updater's three classes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct InstanceCounts {

@@ -32,6 +32,30 @@ impl RequestError {
             exception: None,
         }
     }
+
+    fn empty_steps() -> Self {
+        let message = "Options canary steps must not be empty (the product accepts this, and then fails with \
+                       NoMethodError)";
+        Self {
+            exception: Some("NoMethodError"),
+            ..Self::new(STEPS, message)
+        }
+    }
+
+    /// `options` is empty, but no object.
+    fn blank_options(options: &Json) -> Self {
+        let class = match options {
+            Json::List(_) => "TypeError",
+            _ => "NoMethodError",
+        };
+        let message = format!(
+            "Options must be an object (the product accepts an empty list or text, and then fails with {class})"
+        );
+        Self {
+            exception: Some(class),
+            ..Self::new("options", message)
+        }
+    }
 }
 
 /// Replacement of the old version by the new one.
@@ -49,7 +73,9 @@ pub enum DeploymentStrategy {
 /// A body of `POST /v3/deployments`, unchanged. [`check`](Self::check) interprets it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct DeploymentRequest(Json);
+pub struct DeploymentRequest {
+    body: Json,
+}
 
 /// A checked request.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -88,7 +114,7 @@ impl<'de> Deserialize<'de> for DeploymentRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Json::deserialize(deserializer)? {
             Json::Null => Ok(Self::default()),
-            body @ Json::Object(_) => Ok(Self(body)),
+            body @ Json::Object(_) => Ok(Self { body }),
             _ => Err(de::Error::custom(
                 "a deployment is an object, e.g. `{strategy: rolling}`",
             )),
@@ -125,12 +151,7 @@ impl DeploymentRequest {
     pub fn check(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
         let options = self.validate()?;
         if options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
-            let message = "Options canary steps must not be empty (the product accepts this, and then fails with \
-                           NoMethodError)";
-            return Err(vec![RequestError {
-                exception: Some("NoMethodError"),
-                ..RequestError::new(STEPS, message)
-            }]);
+            return Err(vec![RequestError::empty_steps()]);
         }
         Ok(options)
     }
@@ -141,67 +162,31 @@ impl DeploymentRequest {
     /// # Errors
     /// All errors, in the product's order; at least one.
     pub fn validate(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
-        let mut errors = Vec::new();
-        let unknown = unknown_keys(&self.0, &Self::FIELDS);
-        if let [first, ..] = &unknown[..] {
-            let quoted: Vec<_> = unknown.iter().map(|name| format!("'{name}'")).collect();
-            errors.push(RequestError::new(
-                first,
-                format!("Unknown field(s): {}", quoted.join(", ")),
-            ));
-        }
-        let mut found = DeploymentOptions::default();
-        match self.0.at("strategy") {
-            Json::Null => {}
-            Json::Text(text) if text == "rolling" => {}
-            Json::Text(text) if text == "canary" => found.strategy = DeploymentStrategy::Canary,
-            other => {
-                let message = format!("Strategy '{other}' is not a supported deployment strategy");
-                errors.push(RequestError::new("strategy", message));
-            }
-        }
-        if !self.0.at("droplet").is_blank() && !self.0.at("revision").is_blank() {
-            errors.push(RequestError::new(
-                "droplet",
-                "Droplet Cannot set both fields 'droplet' and 'revision'",
-            ));
-        }
-        match self.0.at("options") {
-            options @ Json::Object(_) => read_options(options, &mut found, &mut errors),
+        let mut validation = Validation::default();
+        validation.read_fields(&self.body);
+        match self.body.at("options") {
+            options @ Json::Object(_) => validation.read_options(options),
             Json::Null => {}
             options if options.is_blank() => {
                 // Validation ends here. The product fails when it reads options that should not have passed.
-                if errors.is_empty() {
-                    let class = if matches!(options, Json::List(_)) {
-                        "TypeError"
-                    } else {
-                        "NoMethodError"
-                    };
-                    let message = format!(
-                        "Options must be an object (the product accepts an empty list or text, and then fails with \
-                         {class})"
-                    );
-                    errors.push(RequestError {
-                        exception: Some(class),
-                        ..RequestError::new("options", message)
-                    });
+                if validation.errors.is_empty() {
+                    let error = RequestError::blank_options(options);
+                    validation.errors.push(error);
                 }
             }
-            _ => errors.push(RequestError::new("options", "Options must be an object")),
+            _ => validation.refuse("options", "Options must be an object"),
         }
-        if errors.is_empty() {
-            Ok(found)
+        if validation.errors.is_empty() {
+            Ok(validation.found)
         } else {
-            Err(errors)
+            Err(validation.errors)
         }
     }
 
     /// Replaces the value at a path of keys, such as `options.max_in_flight`.
     pub fn set(&mut self, path: &str, value: &serde_json::Value) {
-        self.0.set(
-            path,
-            Json::deserialize(value).expect("any value can be kept"),
-        );
+        let value = Json::deserialize(value).expect("any value can be kept");
+        self.body.set(path, value);
     }
 }
 
@@ -211,149 +196,226 @@ const MAX_DB_INT: i128 = 2_147_483_647;
 /// The path of the canary steps.
 const STEPS: &str = "options.canary.steps";
 
-/// Options with a number that the rules of scaling check, with the least and the largest.
-const NUMBERS: [(&str, i128, i128); 4] = [
-    ("web_instances", 0, MAX_DB_INT),
-    ("memory_in_mb", 1, MAX_DB_INT),
-    ("disk_in_mb", 1, MAX_DB_INT),
-    ("log_rate_limit_in_bytes_per_second", -1, i64::MAX as i128),
-];
+/// An option with a number that the rules of scaling check.
+struct NumberOption {
+    name: &'static str,
+    min: i128,
+    max: i128,
+}
 
-/// The number of an option; `None`: null, absent or invalid.
-fn read_number(
-    options: &Json,
-    (name, min, max): (&str, i128, i128),
-    errors: &mut Vec<RequestError>,
-) -> Option<i128> {
-    let number = match options.at(name) {
-        Json::Null => return None,
-        Json::Number(number) => number.as_i128().ok_or("must be an integer"),
-        // A text of digits alone is parsed as a number, and the number is saved.
-        Json::Text(text) => {
-            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-            if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                Ok(text.parse().unwrap_or(if text.starts_with('-') {
-                    i128::MIN
-                } else {
-                    i128::MAX
-                }))
-            } else if text.trim().parse::<f64>().is_ok_and(f64::is_finite) {
-                Err("must be an integer")
-            } else {
-                Err("is not a number")
+const WEB_INSTANCES: NumberOption = NumberOption {
+    name: "web_instances",
+    min: 0,
+    max: MAX_DB_INT,
+};
+const MEMORY: NumberOption = NumberOption {
+    name: "memory_in_mb",
+    min: 1,
+    max: MAX_DB_INT,
+};
+const DISK: NumberOption = NumberOption {
+    name: "disk_in_mb",
+    min: 1,
+    max: MAX_DB_INT,
+};
+const LOG_RATE: NumberOption = NumberOption {
+    name: "log_rate_limit_in_bytes_per_second",
+    min: -1,
+    max: i64::MAX as i128,
+};
+
+impl NumberOption {
+    /// What is wrong with a number, in the product's words.
+    fn problem_of(&self, number: i128) -> Option<String> {
+        let Self { min, max, .. } = self;
+        if number < *min && *min == 1 {
+            Some("must be greater than 0".to_owned())
+        } else if number < *min {
+            Some(format!("must be greater than or equal to {min}"))
+        } else if number > *max {
+            Some(format!("must be less than or equal to {max}"))
+        } else {
+            None
+        }
+    }
+}
+
+/// A validation in progress: the options that were read, and the errors in the product's order.
+#[derive(Default)]
+struct Validation {
+    found: DeploymentOptions,
+    errors: Vec<RequestError>,
+}
+
+impl Validation {
+    fn refuse(&mut self, field: &str, message: impl Into<String>) {
+        self.errors.push(RequestError::new(field, message));
+    }
+
+    fn refuse_steps(&mut self, problem: &str) {
+        self.refuse(STEPS, format!("Options canary steps {problem}"));
+    }
+
+    /// Reads the fields beside `options`.
+    fn read_fields(&mut self, body: &Json) {
+        let unknown = unknown_keys(body, &DeploymentRequest::FIELDS);
+        if let [first, ..] = &unknown[..] {
+            let message = format!("Unknown field(s): '{}'", unknown.join("', '"));
+            self.refuse(first, message);
+        }
+        match body.at("strategy") {
+            Json::Null => {}
+            Json::Text(text) if text == "rolling" => {}
+            Json::Text(text) if text == "canary" => {
+                self.found.strategy = DeploymentStrategy::Canary;
+            }
+            other => {
+                let message = format!("Strategy '{other}' is not a supported deployment strategy");
+                self.refuse("strategy", message);
             }
         }
-        Json::Bool(_) | Json::List(_) | Json::Object(_) => Err("is not a number"),
-    };
-    let problem = match number {
-        Ok(number) if number < min && min == 1 => "must be greater than 0".to_owned(),
-        Ok(number) if number < min => format!("must be greater than or equal to {min}"),
-        Ok(number) if number > max => format!("must be less than or equal to {max}"),
-        Ok(number) => return Some(number),
-        Err(problem) => problem.to_owned(),
-    };
-    let title = name[..1].to_uppercase() + &name[1..].replace('_', " ");
-    errors.push(RequestError::new(
-        &format!("options.{name}"),
-        format!("{title} {problem}"),
-    ));
-    None
+        if !body.at("droplet").is_blank() && !body.at("revision").is_blank() {
+            let message = "Droplet Cannot set both fields 'droplet' and 'revision'";
+            self.refuse("droplet", message);
+        }
+    }
+
+    /// Reads `options` with the product's validation.
+    fn read_options(&mut self, options: &Json) {
+        let unknown = unknown_keys(options, &DeploymentRequest::OPTIONS);
+        if let [first, ..] = &unknown[..] {
+            let message = format!("Options has unsupported key(s): {}", unknown.join(", "));
+            self.refuse(&format!("options.{first}"), message);
+        }
+        self.found.web_instances = self.read_unsigned(options, &WEB_INSTANCES);
+        self.found.memory_in_mb = self.read_unsigned(options, &MEMORY);
+        self.found.disk_in_mb = self.read_unsigned(options, &DISK);
+        let log_rate = self.read_number(options, &LOG_RATE);
+        self.found.log_rate_limit_in_bytes_per_second =
+            log_rate.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+        match options.at("max_in_flight") {
+            written if !written.is_truthy() => {}
+            Json::Number(number) if number.as_u64().is_some_and(|number| number >= 1) => {
+                self.found.max_in_flight = number.as_u64().unwrap_or(u64::MAX);
+            }
+            _ => self.refuse(
+                "options.max_in_flight",
+                "Max in flight must be an integer greater than 0",
+            ),
+        }
+        match options.at("canary") {
+            canary if !canary.is_truthy() => {}
+            // Only the given strategy is checked, not what another one such as `recreate` would need.
+            canary @ Json::Object(_) if self.found.strategy == DeploymentStrategy::Canary => {
+                self.found.canary_steps = self.read_steps(canary.at("steps"));
+            }
+            Json::Object(_) => self.refuse(
+                "options.canary",
+                "Options canary are only valid for Canary deployments",
+            ),
+            _ => self.refuse("options.canary", "Options canary must be an object"),
+        }
+    }
+
+    /// As [`Self::read_number`], of an option that is not negative.
+    fn read_unsigned(&mut self, options: &Json, option: &NumberOption) -> Option<u32> {
+        u32::try_from(self.read_number(options, option)?).ok()
+    }
+
+    /// The number of an option; `None`: null, absent or invalid.
+    fn read_number(&mut self, options: &Json, option: &NumberOption) -> Option<i128> {
+        let name = option.name;
+        let number = match options.at(name) {
+            Json::Null => return None,
+            Json::Number(number) => number.as_i128().ok_or("must be an integer"),
+            Json::Text(text) => number_in_text(text),
+            Json::Bool(_) | Json::List(_) | Json::Object(_) => Err("is not a number"),
+        };
+        let problem = match number {
+            Ok(number) => match option.problem_of(number) {
+                None => return Some(number),
+                Some(problem) => problem,
+            },
+            Err(problem) => problem.to_owned(),
+        };
+        let title = name[..1].to_uppercase() + &name[1..].replace('_', " ");
+        self.refuse(&format!("options.{name}"), format!("{title} {problem}"));
+        None
+    }
+
+    fn read_steps(&mut self, steps: &Json) -> Option<Vec<u8>> {
+        let list = match steps {
+            steps if !steps.is_truthy() => return None,
+            Json::List(list) if list.iter().all(|step| matches!(step, Json::Object(_))) => list,
+            _ => {
+                self.refuse_steps("must be an array of objects");
+                return None;
+            }
+        };
+        for step in list {
+            let unknown = unknown_keys(step, &[WEIGHT]);
+            if !unknown.is_empty() {
+                self.refuse_steps(&format!("has unsupported key(s): {}", unknown.join(", ")));
+            }
+        }
+        if !list.iter().all(|step| step.has(WEIGHT)) {
+            self.refuse_steps("missing key: \"instance_weight\"");
+        }
+        let weights: Option<Vec<i128>> = list.iter().map(weight_of).collect();
+        let Some(weights) = weights else {
+            self.refuse_steps(WEIGHT_PROBLEM);
+            return None;
+        };
+        if !weights.iter().all(|weight| (1..=100).contains(weight)) {
+            self.refuse_steps(WEIGHT_PROBLEM);
+        }
+        if !weights.is_sorted() {
+            self.refuse_steps("instance weight must be sorted in ascending order");
+        }
+        let weights = weights.into_iter().map(|weight| u8::try_from(weight).ok());
+        weights.collect()
+    }
+}
+
+/// The only key of a canary step.
+const WEIGHT: &str = "instance_weight";
+
+const WEIGHT_PROBLEM: &str = "instance weight must be an Integer between 1-100 (inclusive)";
+
+/// The weight of a canary step, if it is an integer.
+fn weight_of(step: &Json) -> Option<i128> {
+    match step.at(WEIGHT) {
+        Json::Number(weight) => weight.as_i128(),
+        _ => None,
+    }
+}
+
+/// A text of digits alone is parsed as a number, and the number is saved. The error is in the product's words.
+fn number_in_text(text: &str) -> Result<i128, &'static str> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let out_of_range = if text.starts_with('-') {
+            i128::MIN
+        } else {
+            i128::MAX
+        };
+        Ok(text.parse().unwrap_or(out_of_range))
+    } else if text.trim().parse::<f64>().is_ok_and(f64::is_finite) {
+        Err("must be an integer")
+    } else {
+        Err("is not a number")
+    }
 }
 
 fn unknown_keys(object: &Json, known: &[&str]) -> Vec<String> {
     let Json::Object(Ordered(fields)) = object else {
         return Vec::new();
     };
-    fields
-        .iter()
-        .map(|(name, _)| name)
-        .filter(|name| !known.contains(&name.as_str()))
-        .cloned()
-        .collect()
-}
-
-/// Reads `options` with the product's validation: all errors, in its order.
-fn read_options(options: &Json, found: &mut DeploymentOptions, errors: &mut Vec<RequestError>) {
-    let unknown = unknown_keys(options, &DeploymentRequest::OPTIONS);
-    if let [first, ..] = &unknown[..] {
-        let message = format!("Options has unsupported key(s): {}", unknown.join(", "));
-        errors.push(RequestError::new(&format!("options.{first}"), message));
-    }
-    let [web_instances, memory, disk, log_rate] =
-        NUMBERS.map(|field| read_number(options, field, errors));
-    let unsigned = |number: Option<i128>| number.and_then(|number| u32::try_from(number).ok());
-    found.web_instances = unsigned(web_instances);
-    found.memory_in_mb = unsigned(memory);
-    found.disk_in_mb = unsigned(disk);
-    found.log_rate_limit_in_bytes_per_second =
-        log_rate.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
-    let mut refuse = |field, message: &str| errors.push(RequestError::new(field, message));
-    match options.at("max_in_flight") {
-        written if !written.is_truthy() => {}
-        Json::Number(number) if number.as_u64().is_some_and(|number| number >= 1) => {
-            found.max_in_flight = number.as_u64().unwrap_or(u64::MAX);
+    let mut unknown = Vec::new();
+    for (name, _) in fields {
+        if !known.contains(&name.as_str()) {
+            unknown.push(name.clone());
         }
-        _ => refuse(
-            "options.max_in_flight",
-            "Max in flight must be an integer greater than 0",
-        ),
     }
-    match options.at("canary") {
-        canary if !canary.is_truthy() => {}
-        // Only the given strategy is checked, not what another one such as `recreate` would need.
-        canary @ Json::Object(_) if found.strategy == DeploymentStrategy::Canary => {
-            found.canary_steps = read_steps(canary.at("steps"), errors);
-        }
-        Json::Object(_) => refuse(
-            "options.canary",
-            "Options canary are only valid for Canary deployments",
-        ),
-        _ => refuse("options.canary", "Options canary must be an object"),
-    }
-}
-
-fn read_steps(steps: &Json, errors: &mut Vec<RequestError>) -> Option<Vec<u8>> {
-    let mut refuse = |message: String| {
-        errors.push(RequestError::new(
-            STEPS,
-            format!("Options canary steps {message}"),
-        ));
-    };
-    let list = match steps {
-        steps if !steps.is_truthy() => return None,
-        Json::List(list) if list.iter().all(|step| matches!(step, Json::Object(_))) => list,
-        _ => {
-            refuse("must be an array of objects".to_owned());
-            return None;
-        }
-    };
-    for unknown in list
-        .iter()
-        .map(|step| unknown_keys(step, &["instance_weight"]))
-        .filter(|keys| !keys.is_empty())
-    {
-        refuse(format!("has unsupported key(s): {}", unknown.join(", ")));
-    }
-    let has_weight = |step: &Json| matches!(step, Json::Object(Ordered(fields)) if fields.iter().any(|(name, _)| name == "instance_weight"));
-    if !list.iter().all(has_weight) {
-        refuse("missing key: \"instance_weight\"".to_owned());
-    }
-    let weight = |step: &Json| match step.at("instance_weight") {
-        Json::Number(weight) => weight.as_i128(),
-        _ => None,
-    };
-    let weights: Option<Vec<i128>> = list.iter().map(weight).collect();
-    if weights
-        .as_ref()
-        .is_none_or(|weights| weights.iter().any(|weight| !(1..=100).contains(weight)))
-    {
-        refuse("instance weight must be an Integer between 1-100 (inclusive)".to_owned());
-    }
-    if weights.as_ref().is_some_and(|weights| !weights.is_sorted()) {
-        refuse("instance weight must be sorted in ascending order".to_owned());
-    }
-    weights?
-        .into_iter()
-        .map(|weight| u8::try_from(weight).ok())
-        .collect()
+    unknown
 }

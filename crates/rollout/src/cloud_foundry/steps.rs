@@ -39,20 +39,22 @@ pub fn canary_step_plan(
             original: original_instances,
         }];
     };
-    let base = web_instances.map_or(original_instances, |web_instances| {
-        web_instances.min(original_instances)
-    });
-    let step = |weight: &u8| {
-        let canary = canary(rules, base, *weight);
+    let base = match web_instances {
+        Some(web_instances) => web_instances.min(original_instances),
+        None => original_instances,
+    };
+    let mut steps = Vec::with_capacity(weights.len());
+    for &weight in weights {
+        let canary = canary(rules, base, weight);
         let original = match rules {
-            RuleSet::Shipped if *weight == 100 => 0,
+            RuleSet::Shipped if weight == 100 => 0,
             RuleSet::Shipped => (base + 1).saturating_sub(canary),
             // One for one: fewer `web_instances` remove nothing in advance.
             RuleSet::Documented => (original_instances + 1).saturating_sub(canary),
         };
-        CanaryStep { canary, original }
-    };
-    weights.iter().map(step).collect()
+        steps.push(CanaryStep { canary, original });
+    }
+    steps
 }
 
 /// New instances of a step.

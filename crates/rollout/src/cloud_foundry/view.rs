@@ -112,18 +112,14 @@ impl AppView {
 
     /// Adds a process of the default memory, of which no instance is reported yet.
     pub(super) fn add_process(&mut self, revision: Revision, instances: u32) -> &mut Process {
-        let (id, memory_in_mb, lrps) = (
-            TargetId(self.next_process),
-            DEFAULT_MEMORY_IN_MB,
-            InstanceReports::default(),
-        );
+        let id = TargetId(self.next_process);
         self.next_process += 1;
         self.processes.push_mut(Process {
             id,
             revision,
             instances,
-            memory_in_mb,
-            lrps,
+            memory_in_mb: DEFAULT_MEMORY_IN_MB,
+            lrps: InstanceReports::default(),
         })
     }
 
@@ -182,10 +178,13 @@ impl AppView {
 
     /// The usage of the app's processes; none while it is stopped.
     pub(super) fn usage(&self) -> Usage {
-        let processes = self.processes.iter().filter(|_| self.started);
-        processes.fold(Usage::default(), |usage, process| {
-            usage.with(process.instances, process.memory_in_mb)
-        })
+        let mut usage = Usage::default();
+        if self.started {
+            for process in &self.processes {
+                usage = usage.with(process.instances, process.memory_in_mb);
+            }
+        }
+        usage
     }
 }
 
@@ -197,6 +196,12 @@ impl Process {
     /// The counts of its instances.
     pub fn counts(&self) -> InstanceCounts {
         self.lrps.counts(self.instances)
+    }
+
+    /// Whether one of its instances runs, routable or not.
+    pub(super) fn has_running(&self) -> bool {
+        let mut lrps = self.lrps.iter().take(self.instances as usize);
+        lrps.any(|lrp| lrp.is_running())
     }
 
     /// Instances beyond the desired number that Diego still reports: they are being stopped.
@@ -294,23 +299,21 @@ impl Deployment {
 
     /// The numbers of instances that it scales to: those of a step, or its final ones.
     pub(super) fn goal(&self, rules: RuleSet) -> CanaryStep {
-        let step = self
-            .current_step(rules)
-            .filter(|_| self.state == DeploymentState::Prepaused);
-        step.unwrap_or(CanaryStep {
-            canary: self.target_instances(),
-            original: 0,
-        })
+        match self.current_step(rules) {
+            Some(step) if self.state == DeploymentState::Prepaused => step,
+            _ => CanaryStep {
+                canary: self.target_instances(),
+                original: 0,
+            },
+        }
     }
 
     /// Marks it as superseded by a later one.
     pub(super) fn supersede(&mut self) {
-        let is_deploying = self.state == DeploymentState::Deploying;
         self.superseded = true;
-        self.state = if is_deploying {
-            DeploymentState::Deployed
-        } else {
-            DeploymentState::Canceled
+        self.state = match self.state {
+            DeploymentState::Deploying => DeploymentState::Deployed,
+            _ => DeploymentState::Canceled,
         };
     }
 
