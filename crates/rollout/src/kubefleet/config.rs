@@ -197,6 +197,11 @@ impl StageTask {
             .and_then(parse_duration)
             .unwrap_or_default()
     }
+
+    /// Whether it is a `TimedWait` that waits for nothing.
+    pub(super) fn is_wait_of_zero(&self) -> bool {
+        self.kind == "TimedWait" && self.wait().is_zero()
+    }
 }
 
 impl StrategySpec {

@@ -8,42 +8,55 @@
 use super::super::{ObjectCondition, Revision};
 use super::binding::{Binding, BindingState, Bindings, ConditionStatus as Status};
 
-/// The conditions, in the product's order: type, and the reasons for Unknown, False and True.
-const CONDITIONS: [(&str, [&str; 3]); 5] = [
-    (
-        "RolloutStarted",
-        [
+/// A condition of a placement: its type, and its reasons.
+struct ConditionKind {
+    name: &'static str,
+    /// For Unknown, False and True.
+    reasons: [&'static str; 3],
+}
+
+/// The conditions, in the product's order.
+const CONDITIONS: [ConditionKind; 5] = [
+    ConditionKind {
+        name: "RolloutStarted",
+        reasons: [
             "RolloutStartedUnknown",
             "RolloutNotStartedYet",
             "RolloutStarted",
         ],
-    ),
-    (
-        "Overridden",
-        [
+    },
+    ConditionKind {
+        name: "Overridden",
+        reasons: [
             "OverriddenPending",
             "OverriddenFailed",
             "NoOverrideSpecified",
         ],
-    ),
-    (
-        "WorkSynchronized",
-        [
+    },
+    ConditionKind {
+        name: "WorkSynchronized",
+        reasons: [
             "WorkSynchronizedUnknown",
             "WorkNotSynchronizedYet",
             "WorkSynchronized",
         ],
-    ),
-    ("Applied", ["ApplyPending", "ApplyFailed", "ApplySucceeded"]),
-    (
-        "Available",
-        [
+    },
+    ConditionKind {
+        name: "Applied",
+        reasons: ["ApplyPending", "ApplyFailed", "ApplySucceeded"],
+    },
+    ConditionKind {
+        name: "Available",
+        reasons: [
             "ResourceAvailableUnknown",
             "ResourceNotAvailableYet",
             "ResourceAvailable",
         ],
-    ),
+    },
 ];
+
+/// The number of clusters with each status of a condition, in the order of [`ConditionKind::reasons`].
+type StatusCounts = [usize; 3];
 
 /// The conditions of the placement called `name` with these bindings. `latest` is its newest resource snapshot; `None`:
 /// its rollout is external, by update runs.
@@ -53,21 +66,13 @@ pub fn placement_conditions(
     latest: Option<Revision>,
 ) -> Vec<ObjectCondition> {
     let object = format!("ClusterResourcePlacement/{name}");
-    let is_picked =
-        |binding: &&Binding| !binding.deleting && binding.state != BindingState::Unscheduled;
-    let live = || bindings.iter().filter(is_picked);
     if latest.is_none()
-        && let Some(message) = external(live())
+        && let Some(message) = external(live(bindings))
     {
-        let reason = "RolloutControlledByExternalController";
-        let started = ObjectCondition::new(&object, CONDITIONS[0].0, "Unknown", reason, message);
-        let absent = CONDITIONS[1..]
-            .iter()
-            .map(|(kind, _)| ObjectCondition::absent(&object, kind));
-        return std::iter::once(started).chain(absent).collect();
+        return external_conditions(&object, message);
     }
-    let mut counts = [[0_usize; 3]; CONDITIONS.len()];
-    for binding in live() {
+    let mut counts = [StatusCounts::default(); CONDITIONS.len()];
+    for binding in live(bindings) {
         for (count, status) in counts.iter_mut().zip(statuses(binding, latest)) {
             count[status as usize] += 1;
             if status != Status::True {
@@ -75,29 +80,59 @@ pub fn placement_conditions(
             }
         }
     }
+    let mut list = Vec::new();
     let mut is_decided = false;
-    CONDITIONS
+    for (kind, count) in CONDITIONS.iter().zip(counts) {
+        if is_decided || count == StatusCounts::default() {
+            list.push(ObjectCondition::absent(&object, kind.name));
+            continue;
+        }
+        let status = worst(count);
+        is_decided = status != Status::True;
+        list.push(ObjectCondition::new(
+            &object,
+            kind.name,
+            &format!("{status:?}"),
+            kind.reasons[status as usize],
+            format!("{} cluster(s)", count[status as usize]),
+        ));
+    }
+    list
+}
+
+/// The bindings that count: those that are picked, and not being deleted.
+fn live(bindings: &Bindings) -> impl Iterator<Item = &Binding> {
+    bindings
         .iter()
-        .zip(counts)
-        .map(|((kind, reasons), count)| {
-            if is_decided || count == [0; 3] {
-                return ObjectCondition::absent(&object, kind);
-            }
-            let status = [Status::Unknown, Status::False]
-                .into_iter()
-                .find(|status| count[*status as usize] > 0);
-            is_decided = status.is_some();
-            let status = status.unwrap_or(Status::True);
-            let message = format!("{} cluster(s)", count[status as usize]);
-            ObjectCondition::new(
-                &object,
-                kind,
-                &format!("{status:?}"),
-                reasons[status as usize],
-                message,
-            )
-        })
-        .collect()
+        .filter(|binding| !binding.deleting && binding.state != BindingState::Unscheduled)
+}
+
+/// The conditions of an external rollout of which nothing can be said but this.
+fn external_conditions(object: &str, message: &str) -> Vec<ObjectCondition> {
+    let reason = "RolloutControlledByExternalController";
+    let [started, others @ ..] = &CONDITIONS;
+    let mut list = vec![ObjectCondition::new(
+        object,
+        started.name,
+        "Unknown",
+        reason,
+        message,
+    )];
+    for kind in others {
+        list.push(ObjectCondition::absent(object, kind.name));
+    }
+    list
+}
+
+/// The status of a condition with these counts.
+const fn worst(count: StatusCounts) -> Status {
+    if count[Status::Unknown as usize] > 0 {
+        Status::Unknown
+    } else if count[Status::False as usize] > 0 {
+        Status::False
+    } else {
+        Status::True
+    }
 }
 
 /// Why nothing can be said of an external rollout but this. `None`: all clusters have the same snapshot, and have
@@ -121,11 +156,9 @@ fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
         (_, true) => Status::False,
         _ => Status::Unknown,
     };
-    let work = binding
-        .work_state()
-        .statuses()
-        .map(|status| status.unwrap_or(Status::Unknown));
-    let [overridden, synchronized, applied, available] = work;
+    let statuses = binding.work_state().statuses();
+    let [overridden, synchronized, applied, available] =
+        statuses.map(|status| status.unwrap_or(Status::Unknown));
     [started, overridden, synchronized, applied, available]
 }
 

@@ -56,17 +56,20 @@ impl StrategySpec {
     /// The first violation.
     pub fn validate(&self) -> Result<(), InvalidField> {
         at_most(STAGES, self.stages.len(), "spec.stages")?;
-        self.stages
-            .iter()
-            .enumerate()
-            .try_for_each(|(index, stage)| stage.validate(&format!("spec.stages[{index}]")))
+        for (index, stage) in self.stages.iter().enumerate() {
+            stage.validate(&format!("spec.stages[{index}]"))?;
+        }
+        Ok(())
     }
 }
 
 impl StageConfig {
     fn validate(&self, at: &str) -> Result<(), InvalidField> {
-        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let is_named = matches!(self.name.len(), 1..=63) && self.name.bytes().all(is_name);
+        let is_named = matches!(self.name.len(), 1..=63)
+            && self
+                .name
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9'));
         let reason = format!(
             "`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'",
             self.name
@@ -87,29 +90,31 @@ impl StageConfig {
             }
             None => {}
         }
-        let (at_before, at_after) = (
-            format!("{at}.beforeStageTasks"),
-            format!("{at}.afterStageTasks"),
-        );
-        let waits = |task: &StageTask| task.kind == "TimedWait";
+        let at_before = format!("{at}.beforeStageTasks");
         each_task(&self.before_stage_tasks, &at_before, 1)?;
-        require(
-            !self.before_stage_tasks.iter().any(waits),
-            at_before,
-            "BeforeStageTaskType cannot be TimedWait",
-        )?;
+        for task in &self.before_stage_tasks {
+            let is_wait = task.kind == "TimedWait";
+            require(
+                !is_wait,
+                &at_before,
+                "BeforeStageTaskType cannot be TimedWait",
+            )?;
+        }
+        let at_after = format!("{at}.afterStageTasks");
         each_task(&self.after_stage_tasks, &at_after, 2)?;
-        let is_endless = |task: &StageTask| waits(task) && task.wait_time.is_none();
-        let has_endless = self.after_stage_tasks.iter().any(is_endless);
-        require(
-            !has_endless,
-            at_after,
-            "AfterStageTaskType is TimedWait, waitTime is required",
-        )
+        for task in &self.after_stage_tasks {
+            let is_endless = task.kind == "TimedWait" && task.wait_time.is_none();
+            require(
+                !is_endless,
+                &at_after,
+                "AfterStageTaskType is TimedWait, waitTime is required",
+            )?;
+        }
+        Ok(())
     }
 }
 
-/// The checks of a list of at most so many tasks.
+/// The checks of a list of tasks.
 fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidField> {
     at_most(most, tasks.len(), at)?;
     for (index, StageTask { kind, wait_time }) in tasks.iter().enumerate() {
@@ -134,27 +139,53 @@ fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidFi
 
 /// `0%` to `100%`, in at most two digits below 100.
 fn is_percentage(text: &str) -> bool {
-    let digits = text.strip_suffix('%');
-    digits.is_some_and(|it| {
-        it == "100" || matches!(it.len(), 1 | 2) && it.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    let Some(number) = text.strip_suffix('%') else {
+        return false;
+    };
+    let is_below_100 =
+        matches!(number.len(), 1 | 2) && number.bytes().all(|byte| byte.is_ascii_digit());
+    number == "100" || is_below_100
 }
 
 /// Numbers with h, m or s after each.
 fn is_wait(text: &str) -> bool {
-    let mut units = text
-        .split(|c: char| c.is_ascii_digit() || c == '.')
-        .filter(|unit| !unit.is_empty());
-    let units_are_known = units.all(|unit| matches!(unit, "h" | "m" | "s"));
-    let is_whole =
-        |number: &str| number.is_empty() || !number.starts_with('.') && !number.ends_with('.');
-    let numbers_are_whole = text
-        .split(|c: char| !c.is_ascii_digit() && c != '.')
-        .all(is_whole);
-    units_are_known
-        && numbers_are_whole
-        && text.ends_with(['h', 'm', 's'])
-        && parse_duration(text).is_some()
+    for unit in text.split(is_of_number) {
+        if !matches!(unit, "" | "h" | "m" | "s") {
+            return false;
+        }
+    }
+    for number in text.split(|c| !is_of_number(c)) {
+        if number.starts_with('.') || number.ends_with('.') {
+            return false;
+        }
+    }
+    text.ends_with(['h', 'm', 's']) && parse_duration(text).is_some()
+}
+
+const fn is_of_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '.'
+}
+
+/// The checks of a limit of a rolling update.
+fn rolling_limit(name: &str, value: &IntOrString) -> Result<(), InvalidField> {
+    let at = format!("spec.strategy.rollingUpdate.{name}");
+    match value {
+        IntOrString::Int(number) => {
+            let negative = format!("{name} must be greater than or equal to 0, got `{value}`");
+            require(*number >= 0, &at, negative)?;
+        }
+        IntOrString::String(text) => {
+            let unlike = format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'");
+            require(!text.ends_with('%') || is_percentage(text), &at, unlike)?;
+        }
+    }
+    match limit(Some(value), 10, Rounding::Up) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(InvalidField {
+            at,
+            reason: format!("{name} `{value}` is invalid: {error}"),
+        }),
+    }
 }
 
 impl PlacementSpec {
@@ -188,28 +219,11 @@ impl PlacementSpec {
             format!("{at}.unavailablePeriodSeconds"),
             negative,
         )?;
-        for (name, value) in [
-            ("maxUnavailable", &rolling.max_unavailable),
-            ("maxSurge", &rolling.max_surge),
-        ] {
-            let Some(value) = value else { continue };
-            let at = format!("{at}.{name}");
-            let (holds, reason) = match value {
-                IntOrString::Int(number) => (
-                    *number >= 0,
-                    format!("{name} must be greater than or equal to 0, got `{value}`"),
-                ),
-                IntOrString::String(text) => {
-                    let unlike = format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'");
-                    (!text.ends_with('%') || is_percentage(text), unlike)
-                }
-            };
-            require(holds, &at, reason)?;
-            let invalid = |error| InvalidField {
-                at,
-                reason: format!("{name} `{value}` is invalid: {error}"),
-            };
-            limit(Some(value), 10, Rounding::Up).map_err(invalid)?;
+        if let Some(value) = &rolling.max_unavailable {
+            rolling_limit("maxUnavailable", value)?;
+        }
+        if let Some(value) = &rolling.max_surge {
+            rolling_limit("maxSurge", value)?;
         }
         Ok(())
     }
@@ -219,7 +233,8 @@ impl PlacementSpec {
             return Ok(());
         };
         let kind = policy.placement_type.as_deref().unwrap_or("PickAll");
-        let (at_number, at_names) = ("spec.policy.numberOfClusters", "spec.policy.clusterNames");
+        let at_number = "spec.policy.numberOfClusters";
+        let at_names = "spec.policy.clusterNames";
         let only = "only valid for PickN placement policy type";
         let misplaced = format!("number of clusters must be nil for policy type {kind}, {only}");
         require(

@@ -11,16 +11,14 @@ use super::{Binding, BindingState};
 /// are cut so that it fits into 63 characters (`pkg/scheduler/framework/uniquename`).
 pub fn binding_name(placement: &str, cluster: &str, suffix: u32) -> String {
     const PART: usize = (63 - 8 - 2) / 2;
-    let cut = |part: &str, most: usize| part.chars().take(most).collect::<String>();
-    let (placement_len, cluster_len) = (placement.chars().count(), cluster.chars().count());
+    let placement_len = placement.chars().count();
+    let cluster_len = cluster.chars().count();
     // One part may use the length that the other leaves unused.
     let placement_most = PART.max(2 * PART - cluster_len.min(2 * PART));
     let cluster_most = PART.max(2 * PART - placement_len.min(2 * PART));
-    format!(
-        "{}-{}-{suffix:08x}",
-        cut(placement, placement_most),
-        cut(cluster, cluster_most)
-    )
+    let placement: String = placement.chars().take(placement_most).collect();
+    let cluster: String = cluster.chars().take(cluster_most).collect();
+    format!("{placement}-{cluster}-{suffix:08x}")
 }
 
 /// All bindings of a placement, in the byte order of their names.
@@ -67,9 +65,10 @@ impl Bindings {
 
     /// Mutable [`Bindings::get`]; the caller must not change name and cluster.
     pub fn get_mut(&mut self, target: TargetId) -> Option<&mut Binding> {
-        let place = self
-            .place(target)
-            .filter(|place| !self.gone.contains(*place))?;
+        let place = self.place(target)?;
+        if self.gone.contains(place) {
+            return None;
+        }
         self.changed.insert(target.0);
         self.list.get_mut(place as usize)
     }
@@ -88,11 +87,11 @@ impl Bindings {
     /// # Panics
     /// If there is none.
     pub(in super::super) fn selected(&mut self, target: TargetId) -> &mut Binding {
-        let selected = self
-            .of_mut(target)
-            .filter(|binding| binding.state != BindingState::Unscheduled)
-            .last();
-        selected.expect("a binding that a pass decided about exists")
+        let bindings = self.of_mut(target);
+        let selected = bindings.filter(|binding| binding.state != BindingState::Unscheduled);
+        selected
+            .last()
+            .expect("a binding that a pass decided about exists")
     }
 
     /// Mutable bindings of a cluster; the caller must not change name and cluster.
@@ -101,7 +100,8 @@ impl Bindings {
             Some(place) if self.layout.are_single => place as usize..place as usize + 1,
             _ => 0..self.list.len(),
         };
-        let (gone, changed) = (&self.gone, &mut self.changed);
+        let gone = &self.gone;
+        let changed = &mut self.changed;
         let own = (places.start as u32..).zip(&mut self.list[places]);
         let own =
             own.filter(move |(place, binding)| binding.target == target && !gone.contains(*place));
@@ -164,9 +164,10 @@ impl Bindings {
 
     /// The binding at a place. `None`: it is gone.
     pub(in super::super) fn at(&self, place: u32) -> Option<&Binding> {
-        self.list
-            .get(place as usize)
-            .filter(|_| !self.gone.contains(place))
+        if self.gone.contains(place) {
+            return None;
+        }
+        self.list.get(place as usize)
     }
 
     /// The cluster of the binding at a place, also of one that is gone.
@@ -176,11 +177,8 @@ impl Bindings {
 
     /// The place of a cluster's binding, also of one that is gone.
     pub(in super::super) fn place(&self, target: TargetId) -> Option<u32> {
-        self.layout
-            .place_of
-            .get(target.index())
-            .copied()
-            .filter(|place| *place != NOWHERE)
+        let place = *self.layout.place_of.get(target.index())?;
+        (place != NOWHERE).then_some(place)
     }
 
     pub(in super::super) const fn layout(&self) -> &Arc<Layout> {
@@ -198,11 +196,8 @@ impl FromIterator<Binding> for Bindings {
             list.is_sorted_by(|a, b| a.name < b.name),
             "a binding's name is unique"
         );
-        let clusters = list
-            .iter()
-            .map(|binding| binding.target.index() + 1)
-            .max()
-            .unwrap_or(0);
+        let ends = list.iter().map(|binding| binding.target.index() + 1);
+        let clusters = ends.max().unwrap_or(0);
         let mut layout = Layout {
             place_of: vec![NOWHERE; clusters],
             are_single: true,
@@ -214,12 +209,11 @@ impl FromIterator<Binding> for Bindings {
                 *entry = place;
             }
         }
-        let (gone, changed) = (TargetSet::new(list.len()), TargetSet::all(clusters));
         Self {
+            gone: TargetSet::new(list.len()),
             list,
             layout: Arc::new(layout),
-            gone,
-            changed,
+            changed: TargetSet::all(clusters),
             unavailable: TargetSet::new(clusters),
         }
     }

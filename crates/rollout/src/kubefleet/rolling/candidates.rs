@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::super::super::{Revision, TargetId, TargetSet};
 use super::super::binding::{BindingState, Layout};
-use super::super::{ApplyStrategy, WorkState};
+use super::super::{ApplyStrategy, Binding, WorkState};
 use super::RollingUpdate;
-use super::view::RollingView;
+use super::view::{BindingCounts, RollingView};
 use fleetsim_units::SimTime;
 
 /// A reason to count or pick a binding. A binding can be of several kinds.
@@ -39,8 +39,9 @@ pub(super) enum BindingKind {
     UpToDateBound,
     /// Scheduled or Bound, without RolloutStarted.
     LacksStart,
-    /// Of these candidates, those whose RolloutStarted does not say yet that they are blocked.
+    /// A BoundingCandidate whose RolloutStarted does not say yet that it is blocked.
     BoundingCandidateUnmarked,
+    /// An UpdateCandidate whose RolloutStarted does not say yet that it is blocked.
     UpdateCandidateUnmarked,
     /// It keeps the rollout from being done.
     Behind,
@@ -48,62 +49,94 @@ pub(super) enum BindingKind {
 
 const COUNT: usize = BindingKind::Behind as usize + 1;
 
-/// The kinds of the binding at a place, one bit each, and the known time after which it becomes ready by itself. A
-/// binding that is gone is of no kind.
-fn seen(update: &RollingUpdate, view: &RollingView, place: u32) -> (u32, Option<SimTime>) {
-    let Some(binding) = view.bindings.at(place) else {
-        return (0, None);
-    };
-    let mut kinds = 0;
-    let mut is = |kind: BindingKind, holds: bool| kinds |= u32::from(holds) << kind as u32;
-    let (is_picked, is_unmarked) = (
-        binding.state != BindingState::Unscheduled,
-        !binding.is_marked_blocked(),
-    );
-    is(
-        BindingKind::OtherStrategy,
-        !binding.deleting && binding.apply_strategy != Some(view.apply_strategy),
-    );
-    is(BindingKind::SchedulerTargeted, is_picked);
-    is(BindingKind::LacksStart, is_picked && !binding.has_started());
-    is(BindingKind::Behind, !view.has(binding));
-    if binding.state == BindingState::Scheduled {
-        is(BindingKind::BoundingCandidate, true);
-        is(BindingKind::BoundingCandidateUnmarked, is_unmarked);
-        return (kinds, None);
-    }
-    let (state, has_failed) = (binding.work_state(), binding.has_failed(update.defects));
-    is(
-        BindingKind::CanBeReady,
-        !(has_failed || matches!(state, WorkState::DiffReported | WorkState::DiffFailed)),
-    );
-    // Without availability tracking: at exactly the period it is not ready yet, and no wait is left.
-    let ready_after =
-        (state == WorkState::AvailableUntrackable).then(|| binding.work.since + update.period());
-    let is_ready = match ready_after {
-        Some(time) => time < update.last,
-        None => matches!(state, WorkState::Available | WorkState::DiffReported),
-    };
-    is(BindingKind::Ready, is_ready);
-    is(BindingKind::CanBeUnavailable, is_ready && binding.deleting);
-    is(BindingKind::NotReady, !is_ready && ready_after.is_none());
-    if !binding.deleting {
-        let kind = match binding.state {
-            BindingState::Unscheduled => BindingKind::RemoveCandidate,
-            _ if binding.snapshot == view.latest_snapshot => BindingKind::UpToDateBound,
-            _ if has_failed => BindingKind::ApplyFailedUpdateCandidate,
-            _ => BindingKind::UpdateCandidate,
+/// What a pass sees of the binding at a place. A binding that is gone is of no kind.
+#[derive(Clone, Copy, Default)]
+struct SeenBinding {
+    /// One bit for each [`BindingKind`].
+    kinds: u32,
+    /// The known time after which it becomes ready by itself.
+    ready_after: Option<SimTime>,
+}
+
+impl SeenBinding {
+    fn at(update: &RollingUpdate, view: &RollingView, place: u32) -> Self {
+        let mut seen = Self::default();
+        let Some(binding) = view.bindings.at(place) else {
+            return seen;
         };
-        is(
-            kind,
-            kind != BindingKind::UpToDateBound || !binding.has_started(),
+        let is_picked = binding.state != BindingState::Unscheduled;
+        let has_other_strategy = binding.apply_strategy != Some(view.apply_strategy);
+        seen.set(
+            BindingKind::OtherStrategy,
+            !binding.deleting && has_other_strategy,
         );
-        is(
-            BindingKind::UpdateCandidateUnmarked,
-            kind == BindingKind::UpdateCandidate && is_unmarked,
+        seen.set(BindingKind::SchedulerTargeted, is_picked);
+        seen.set(BindingKind::LacksStart, is_picked && !binding.has_started());
+        seen.set(BindingKind::Behind, !view.has(binding));
+        if binding.state == BindingState::Scheduled {
+            seen.set(BindingKind::BoundingCandidate, true);
+            seen.set(
+                BindingKind::BoundingCandidateUnmarked,
+                !binding.is_marked_blocked(),
+            );
+            return seen;
+        }
+        let has_failed = binding.has_failed(update.defects);
+        seen.see_readiness(update, binding, has_failed);
+        if !binding.deleting {
+            seen.see_candidate(view, binding, has_failed);
+        }
+        seen
+    }
+
+    /// Whether the binding of a cluster that may have the resources is ready, or may become so.
+    fn see_readiness(&mut self, update: &RollingUpdate, binding: &Binding, has_failed: bool) {
+        let state = binding.work_state();
+        let is_diff = matches!(state, WorkState::DiffReported | WorkState::DiffFailed);
+        self.set(BindingKind::CanBeReady, !has_failed && !is_diff);
+        let is_ready = if state == WorkState::AvailableUntrackable {
+            // Without availability tracking: at exactly the period it is not ready yet, and no wait is left.
+            let ready_after = binding.work.since + update.period();
+            let is_ready = ready_after < update.last;
+            if !is_ready {
+                self.ready_after = Some(ready_after);
+            }
+            is_ready
+        } else {
+            matches!(state, WorkState::Available | WorkState::DiffReported)
+        };
+        self.set(BindingKind::Ready, is_ready);
+        self.set(BindingKind::CanBeUnavailable, is_ready && binding.deleting);
+        self.set(
+            BindingKind::NotReady,
+            !is_ready && self.ready_after.is_none(),
         );
     }
-    (kinds, ready_after.filter(|_| !is_ready))
+
+    /// What a pass may do with a binding that is not being deleted.
+    fn see_candidate(&mut self, view: &RollingView, binding: &Binding, has_failed: bool) {
+        if binding.state == BindingState::Unscheduled {
+            self.set(BindingKind::RemoveCandidate, true);
+        } else if binding.snapshot == view.latest_snapshot {
+            self.set(BindingKind::UpToDateBound, !binding.has_started());
+        } else if has_failed {
+            self.set(BindingKind::ApplyFailedUpdateCandidate, true);
+        } else {
+            self.set(BindingKind::UpdateCandidate, true);
+            self.set(
+                BindingKind::UpdateCandidateUnmarked,
+                !binding.is_marked_blocked(),
+            );
+        }
+    }
+
+    fn set(&mut self, kind: BindingKind, is_of_kind: bool) {
+        self.kinds |= u32::from(is_of_kind) << kind as u32;
+    }
+
+    const fn is(self, kind: usize) -> bool {
+        self.kinds >> kind & 1 == 1
+    }
 }
 
 /// The places of each kind as the last pass saw them. They follow changes of placements without a cluster that has
@@ -131,7 +164,9 @@ impl CandidateSets {
             ready_after: vec![None; places],
             by_time: BTreeSet::new(),
         };
-        (0..places as u32).for_each(|place| sets.observe(place, update, view));
+        for place in 0..places as u32 {
+            sets.observe(place, update, view);
+        }
         sets
     }
 
@@ -143,39 +178,38 @@ impl CandidateSets {
         view: &RollingView,
         changed: &TargetSet,
     ) -> Option<Self> {
-        let is_same =
-            (self.apply_strategy, self.latest) == (view.apply_strategy, view.latest_snapshot);
-        if !is_same
+        if self.apply_strategy != view.apply_strategy
+            || self.latest != view.latest_snapshot
             || !Arc::ptr_eq(&self.layout, view.bindings.layout())
             || !view.bindings.are_single()
         {
             return None;
         }
-        while let Some((_, place)) = self
-            .by_time
-            .first()
-            .copied()
-            .filter(|(time, _)| *time < update.last)
+        while let Some(&(time, place)) = self.by_time.first()
+            && time < update.last
         {
             self.observe(place, update, view);
         }
-        for place in changed
-            .iter()
-            .filter_map(|target| view.bindings.place(TargetId(target)))
-        {
-            self.observe(place, update, view);
+        for target in changed.iter() {
+            if let Some(place) = view.bindings.place(TargetId(target)) {
+                self.observe(place, update, view);
+            }
         }
         Some(self)
     }
 
     fn observe(&mut self, place: u32, update: &RollingUpdate, view: &RollingView) {
-        let (kinds, ready_after) = seen(update, view, place);
+        let seen = SeenBinding::at(update, view, place);
         for (kind, set) in self.kinds.iter_mut().enumerate() {
-            set.set(place, kinds >> kind & 1 == 1);
+            set.set(place, seen.is(kind));
         }
-        let before = std::mem::replace(&mut self.ready_after[place as usize], ready_after);
-        before.map(|time| self.by_time.remove(&(time, place)));
-        self.by_time.extend(ready_after.map(|time| (time, place)));
+        let before = std::mem::replace(&mut self.ready_after[place as usize], seen.ready_after);
+        if let Some(time) = before {
+            self.by_time.remove(&(time, place));
+        }
+        if let Some(time) = seen.ready_after {
+            self.by_time.insert((time, place));
+        }
     }
 
     /// Number of bindings of a kind.
@@ -188,8 +222,38 @@ impl CandidateSets {
         self.kinds[kind as usize].iter_from(from)
     }
 
+    /// The clusters of all bindings of a kind at or after a place.
+    pub(super) fn targets(
+        &self,
+        view: &RollingView,
+        kind: BindingKind,
+        from: u32,
+    ) -> impl Iterator<Item = TargetId> {
+        self.from(kind, from)
+            .map(|place| view.bindings.target_at(place))
+    }
+
+    /// The controller's counters.
+    pub(super) fn binding_counts(&self, view: &RollingView) -> BindingCounts {
+        let target = match view.requested {
+            Some(requested) => i64::from(requested),
+            None => self.count(BindingKind::SchedulerTargeted) as i64,
+        };
+        BindingCounts {
+            target,
+            ready: self.count(BindingKind::Ready) as i64,
+            can_be_unavailable: self.count(BindingKind::CanBeUnavailable) as i64,
+            can_be_ready: self.count(BindingKind::CanBeReady) as i64,
+            bounding_candidates: self.count(BindingKind::BoundingCandidate) as i64,
+            remove_candidates: self.count(BindingKind::RemoveCandidate) as i64,
+            update_candidates: self.count(BindingKind::UpdateCandidate) as i64,
+            failed_update_candidates: self.count(BindingKind::ApplyFailedUpdateCandidate) as i64,
+        }
+    }
+
     /// The first known time after which a binding becomes ready by itself.
     pub(super) fn first_ready_after(&self) -> Option<SimTime> {
-        self.by_time.first().map(|(time, _)| *time)
+        let (time, _) = self.by_time.first()?;
+        Some(*time)
     }
 }

@@ -19,7 +19,8 @@ pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> Rol
     let target = i64::from(target);
     let limits =
         RollingUpdate::new(config.clone(), rules, KubeFleetBugs::ALL, Vec::new()).limits(target);
-    let (unavailable, surge) = (limits.max_unavailable, limits.max_surge);
+    let unavailable = limits.max_unavailable;
+    let surge = limits.max_surge;
     let first_wave = unavailable.min(target);
     let waves = match first_wave {
         0 => "it never ends".to_owned(),

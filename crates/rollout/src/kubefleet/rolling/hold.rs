@@ -48,44 +48,14 @@ impl RollingUpdate {
     }
 
     fn limit(&self, view: &RollingView, counts: BindingCounts, room: Room) -> Hold {
-        let limits = self.limits(counts.target);
-        let requested = count(usize::try_from(counts.target).unwrap_or(0), "cluster");
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
-            let is_stale =
-                |b: &Binding| b.state == BindingState::Bound && b.snapshot != view.latest_snapshot;
-            let waiting = targets(view, |binding| {
-                !binding.deleting
-                    && (binding.state == BindingState::Unscheduled || is_stale(binding))
-            });
-            let not_ready = targets(view, |b| {
-                b.state != BindingState::Scheduled && !b.has_succeeded()
-            });
-            let text = if limits.max_unavailable == 0
-                && self.rules == RuleSet::Shipped
-                && not_ready.is_empty()
-            {
-                format!(
-                    "maxUnavailable is 0, so no available cluster is ever updated; {}",
-                    waits(&self.clusters, &waiting)
-                )
-            } else {
-                format!(
-                    "of {requested} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
-                     deleted (not available: {}), so {} may be updated; {}",
-                    limits.max_unavailable,
-                    counts.ready,
-                    are(usize::try_from(counts.ready).unwrap_or(0)),
-                    counts.can_be_unavailable,
-                    listed(&self.clusters, &not_ready),
-                    room.to_remove.max(0),
-                    waits(&self.clusters, &waiting)
-                )
-            };
-            return Hold::new("maxUnavailable", text);
+            return self.max_unavailable(view, counts, room);
         }
+        let limits = self.limits(counts.target);
+        let requested = requested(counts);
         let blocked = targets(view, |binding| binding.state == BindingState::Scheduled);
-        let text = format!(
+        let explanation = format!(
             "of {requested} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {}",
             limits.max_surge,
             counts.can_be_ready,
@@ -97,14 +67,60 @@ impl RollingUpdate {
             room.to_add.max(0),
             waits(&self.clusters, &blocked)
         );
-        Hold::new("maxSurge", text)
+        Hold::new("maxSurge", explanation)
+    }
+
+    fn max_unavailable(&self, view: &RollingView, counts: BindingCounts, room: Room) -> Hold {
+        let limits = self.limits(counts.target);
+        let waiting = targets(view, |binding| is_outdated(view, binding));
+        let waiting = waits(&self.clusters, &waiting);
+        let not_ready = targets(view, |binding| {
+            binding.state != BindingState::Scheduled && !binding.has_succeeded()
+        });
+        let never_updates =
+            limits.max_unavailable == 0 && self.rules == RuleSet::Shipped && not_ready.is_empty();
+        let explanation = if never_updates {
+            format!("maxUnavailable is 0, so no available cluster is ever updated; {waiting}")
+        } else {
+            format!(
+                "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being deleted \
+                 (not available: {}), so {} may be updated; {waiting}",
+                requested(counts),
+                limits.max_unavailable,
+                counts.ready,
+                are(usize::try_from(counts.ready).unwrap_or(0)),
+                counts.can_be_unavailable,
+                listed(&self.clusters, &not_ready),
+                room.to_remove.max(0),
+            )
+        };
+        Hold::new("maxUnavailable", explanation)
+    }
+}
+
+/// The number of clusters that the placement requests.
+fn requested(counts: BindingCounts) -> String {
+    count(usize::try_from(counts.target).unwrap_or(0), "cluster")
+}
+
+/// Whether a binding waits for its update or its deletion.
+fn is_outdated(view: &RollingView, binding: &Binding) -> bool {
+    if binding.deleting {
+        return false;
+    }
+    match binding.state {
+        BindingState::Unscheduled => true,
+        BindingState::Bound => binding.snapshot != view.latest_snapshot,
+        BindingState::Scheduled => false,
     }
 }
 
 fn targets(view: &RollingView, test: impl Fn(&Binding) -> bool) -> Vec<TargetId> {
-    view.bindings
-        .iter()
-        .filter(|binding| test(binding))
-        .map(|binding| binding.target)
-        .collect()
+    let mut targets = Vec::new();
+    for binding in view.bindings.iter() {
+        if test(binding) {
+            targets.push(binding.target);
+        }
+    }
+    targets
 }

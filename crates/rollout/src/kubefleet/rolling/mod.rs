@@ -80,24 +80,15 @@ impl RollingUpdate {
 
     /// The limits for `target` requested clusters. An invalid value, which admission rejects, is 0.
     pub fn limits(&self, target: i64) -> RollingLimits {
-        let default = IntOrString::String("25%".to_owned());
         let total = usize::try_from(target).unwrap_or(0);
-        let resolve = |value: &Option<IntOrString>| {
-            limit(
-                Some(value.as_ref().unwrap_or(&default)),
-                total,
-                Rounding::Up,
-            )
-            .unwrap_or(0)
-        };
-        let max_unavailable = resolve(&self.config.max_unavailable);
+        let max_unavailable = resolved(self.config.max_unavailable.as_ref(), total);
         RollingLimits {
             max_unavailable: match self.rules {
                 RuleSet::Shipped => max_unavailable,
                 // "The minimum is 1."
                 RuleSet::Documented => max_unavailable.max(1),
             },
-            max_surge: resolve(&self.config.max_surge),
+            max_surge: resolved(self.config.max_surge.as_ref(), total),
         }
     }
 
@@ -108,4 +99,11 @@ impl RollingUpdate {
             .unwrap_or(PERIOD_SECONDS);
         SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
+}
+
+/// A limit of a rolling update of `total` clusters.
+fn resolved(value: Option<&IntOrString>, total: usize) -> i64 {
+    let default = IntOrString::String("25%".to_owned());
+    let value = value.unwrap_or(&default);
+    limit(Some(value), total, Rounding::Up).unwrap_or(0)
 }

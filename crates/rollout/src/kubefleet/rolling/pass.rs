@@ -15,7 +15,8 @@ use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::candidates::{BindingKind, CandidateSets};
 use super::view::{
-    BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room,
+    BindingCounts, BlockedFrom, RollingAction, RollingDecision, RollingError, RollingStatus,
+    RollingView, Room,
 };
 use fleetsim_units::{SimDuration, SimTime};
 
@@ -43,11 +44,12 @@ impl RollingUpdate {
         changed: &TargetSet,
     ) -> RollingDecision {
         self.last = now;
-        let sets = self
-            .sets
-            .take()
-            .and_then(|sets| sets.update(self, view, changed));
-        let sets = sets.unwrap_or_else(|| CandidateSets::new(self, view));
+        let known = self.sets.take();
+        let updated = known.and_then(|sets| sets.update(self, view, changed));
+        let sets = match updated {
+            Some(sets) => sets,
+            None => CandidateSets::new(self, view),
+        };
         let decision = self.pass(view, &sets);
         #[cfg(test)]
         if view.bindings.places() <= SCANNED_MAX {
@@ -64,25 +66,26 @@ impl RollingUpdate {
 
     /// Clusters whose binding this pass, the last one, has blocked: all of them.
     pub fn blocked(&self, pass: &RollingStatus, view: &RollingView) -> Vec<TargetId> {
-        let kinds = [BindingKind::UpdateCandidate, BindingKind::BoundingCandidate];
         let mut blocked = Vec::new();
-        for (kind, from) in kinds.into_iter().zip(pass.blocked_from) {
-            if let (Some(sets), Some(from)) = (&self.sets, from) {
-                blocked.extend(
-                    sets.from(kind, from)
-                        .map(|place| view.bindings.target_at(place)),
-                );
-            }
+        let Some(sets) = &self.sets else {
+            return blocked;
+        };
+        let BlockedFrom { updates, bindings } = pass.blocked_from;
+        if let Some(from) = updates {
+            blocked.extend(sets.targets(view, BindingKind::UpdateCandidate, from));
+        }
+        if let Some(from) = bindings {
+            blocked.extend(sets.targets(view, BindingKind::BoundingCandidate, from));
         }
         blocked
     }
 
     /// [`RollingView::is_done`], at the time of the last pass.
     pub fn is_done(&self, view: &RollingView) -> bool {
-        self.sets.as_ref().map_or_else(
-            || view.is_done(),
-            |sets| sets.count(BindingKind::Behind) == 0,
-        )
+        match &self.sets {
+            Some(sets) => sets.count(BindingKind::Behind) == 0,
+            None => view.is_done(),
+        }
     }
 
     pub(super) fn pass(&self, view: &RollingView, candidates: &CandidateSets) -> RollingDecision {
@@ -91,8 +94,8 @@ impl RollingUpdate {
             wake_at: None,
             status: RollingStatus::default(),
         };
-        let others = candidates.from(BindingKind::OtherStrategy, 0);
-        pass.status.patched = others.map(|place| view.bindings.target_at(place)).collect();
+        let others = candidates.targets(view, BindingKind::OtherStrategy, 0);
+        pass.status.patched = others.collect();
         if !pass.status.patched.is_empty() {
             pass.status.next = QueueRequest::RateLimited;
             return pass;
@@ -122,100 +125,67 @@ impl RollingUpdate {
         let Pass {
             actions, status, ..
         } = pass;
-        let count = |kind: BindingKind| candidates.count(kind) as i64;
-        let target = |place: u32| view.bindings.target_at(place);
-        let deploy = |place: u32| RollingAction::Deploy(target(place), latest);
-        let counts = BindingCounts {
-            target: view
-                .requested
-                .map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
-            ready: count(BindingKind::Ready),
-            can_be_unavailable: count(BindingKind::CanBeUnavailable),
-            can_be_ready: count(BindingKind::CanBeReady),
-            bounding_candidates: count(BindingKind::BoundingCandidate),
-            remove_candidates: count(BindingKind::RemoveCandidate),
-            update_candidates: count(BindingKind::UpdateCandidate),
-            failed_update_candidates: count(BindingKind::ApplyFailedUpdateCandidate),
-        };
+        let counts = candidates.binding_counts(view);
         status.counts = Some(counts);
-        let BindingCounts {
-            bounding_candidates,
-            remove_candidates,
-            update_candidates,
-            ..
-        } = counts;
-        if bounding_candidates
-            + remove_candidates
-            + update_candidates
-            + counts.failed_update_candidates
-            == 0
-        {
-            status.restarted = candidates
-                .from(BindingKind::LacksStart, 0)
-                .map(target)
-                .collect();
+        if counts.all_candidates() == 0 {
+            let started = candidates.targets(view, BindingKind::LacksStart, 0);
+            status.restarted = started.collect();
             return;
         }
-        let limits = self.limits(counts.target);
-        let room = Room {
-            to_remove: counts.ready
-                - counts.can_be_unavailable
-                - (counts.target - limits.max_unavailable),
-            to_add: counts.target + limits.max_surge - counts.can_be_ready,
-        };
+        let room = self.room(counts);
         status.room = Some(room);
-        let removed = room.to_remove.clamp(0, remove_candidates);
-        let updated = (room.to_remove - removed).clamp(0, update_candidates);
-        let bound = room.to_add.clamp(0, bounding_candidates);
-        actions.extend(
-            candidates
-                .from(BindingKind::ApplyFailedUpdateCandidate, 0)
-                .map(deploy),
-        );
-        let removing = candidates
-            .from(BindingKind::RemoveCandidate, 0)
-            .take(removed as usize);
-        actions.extend(removing.map(|place| RollingAction::Delete(target(place))));
-        let kinds = [
-            (
-                BindingKind::UpdateCandidate,
-                BindingKind::UpdateCandidateUnmarked,
-                updated,
-            ),
-            (
-                BindingKind::BoundingCandidate,
-                BindingKind::BoundingCandidateUnmarked,
-                bound,
-            ),
-        ];
-        for ((kind, unmarked, share), blocked_from) in
-            kinds.into_iter().zip(&mut status.blocked_from)
-        {
-            let mut places = candidates.from(kind, 0);
-            actions.extend(places.by_ref().take(share as usize).map(deploy));
-            *blocked_from = places.next();
-            let blocked = blocked_from
-                .iter()
-                .flat_map(|from| candidates.from(unmarked, *from));
-            status.blocked.extend(blocked.map(target));
+        let removed = room.to_remove.clamp(0, counts.remove_candidates);
+        let updated = (room.to_remove - removed).clamp(0, counts.update_candidates);
+        let bound = room.to_add.clamp(0, counts.bounding_candidates);
+        for target in candidates.targets(view, BindingKind::ApplyFailedUpdateCandidate, 0) {
+            actions.push(RollingAction::Deploy(target, latest));
         }
-        status.restarted = candidates
-            .from(BindingKind::UpToDateBound, 0)
-            .map(target)
-            .collect();
-        let wait = candidates
-            .first_ready_after()
-            .map(|time| time.since(self.last));
-        status.next = self.next(
-            wait,
-            wait.is_some() || candidates.count(BindingKind::NotReady) > 0,
-        );
+        let removing = candidates.targets(view, BindingKind::RemoveCandidate, 0);
+        actions.extend(removing.take(removed as usize).map(RollingAction::Delete));
+        let updates = RollingWave {
+            kind: BindingKind::UpdateCandidate,
+            unmarked: BindingKind::UpdateCandidateUnmarked,
+            size: updated as usize,
+        };
+        let bindings = RollingWave {
+            kind: BindingKind::BoundingCandidate,
+            unmarked: BindingKind::BoundingCandidateUnmarked,
+            size: bound as usize,
+        };
+        status.blocked_from = BlockedFrom {
+            updates: updates.deploy(view, candidates, latest, actions),
+            bindings: bindings.deploy(view, candidates, latest, actions),
+        };
+        if let Some(from) = status.blocked_from.updates {
+            let blocked = candidates.targets(view, updates.unmarked, from);
+            status.blocked.extend(blocked);
+        }
+        if let Some(from) = status.blocked_from.bindings {
+            let blocked = candidates.targets(view, bindings.unmarked, from);
+            status.blocked.extend(blocked);
+        }
+        let restarted = candidates.targets(view, BindingKind::UpToDateBound, 0);
+        status.restarted = restarted.collect();
+        let ready_after = candidates.first_ready_after();
+        let wait = ready_after.map(|time| time.since(self.last));
+        let is_waiting = wait.is_some() || candidates.count(BindingKind::NotReady) > 0;
+        status.next = self.next(wait, is_waiting);
+    }
+
+    /// The number of bindings that the limits allow a pass to roll.
+    fn room(&self, counts: BindingCounts) -> Room {
+        let limits = self.limits(counts.target);
+        let least_ready = counts.target - limits.max_unavailable;
+        Room {
+            to_remove: counts.ready - counts.can_be_unavailable - least_ready,
+            to_add: counts.target + limits.max_surge - counts.can_be_ready,
+        }
     }
 
     fn next(&self, wait: Option<SimDuration>, is_waiting: bool) -> QueueRequest {
         let wait = match self.rules {
             _ if !is_waiting => Some(SimDuration::ZERO),
-            RuleSet::Shipped => Some(wait.map_or(self.period(), |wait| wait.min(self.period()))),
+            RuleSet::Shipped => Some(wait.unwrap_or(SimDuration::MAX).min(self.period())),
             // "Only matters for resources whose availability cannot be tracked."
             RuleSet::Documented => wait,
         };
@@ -227,22 +197,51 @@ impl RollingUpdate {
     }
 }
 
+/// Candidates of which a pass deploys the first.
+struct RollingWave {
+    kind: BindingKind,
+    /// Those of them whose RolloutStarted does not say yet that they are blocked.
+    unmarked: BindingKind,
+    size: usize,
+}
+
+impl RollingWave {
+    /// Deploys to the first candidates. Returns the place from which on they are blocked.
+    fn deploy(
+        &self,
+        view: &RollingView,
+        candidates: &CandidateSets,
+        latest: Revision,
+        actions: &mut Vec<RollingAction>,
+    ) -> Option<u32> {
+        let mut places = candidates.from(self.kind, 0);
+        for place in places.by_ref().take(self.size) {
+            let target = view.bindings.target_at(place);
+            actions.push(RollingAction::Deploy(target, latest));
+        }
+        places.next()
+    }
+}
+
 /// Whether a cluster that needs the resources is still being cleaned up; nothing is rolled then.
 fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
     if view.bindings.are_single() {
         return Ok(false);
     }
     let mut live: BTreeMap<TargetId, &Binding> = BTreeMap::new();
-    let (deleting, others): (Vec<&Binding>, Vec<&Binding>) =
-        view.bindings.iter().partition(|binding| binding.deleting);
-    for binding in others {
+    for binding in view.bindings.iter().filter(|binding| !binding.deleting) {
         if let Some(first) = live.insert(binding.target, binding) {
-            let (first, second) = (first.name.clone(), binding.name.clone());
-            return Err(RollingError::TwoBindings { first, second });
+            return Err(RollingError::TwoBindings {
+                first: first.name.clone(),
+                second: binding.name.clone(),
+            });
         }
     }
     let mut waits = false;
-    for binding in deleting.iter().filter_map(|old| live.get(&old.target)) {
+    for deleting in view.bindings.iter().filter(|binding| binding.deleting) {
+        let Some(binding) = live.get(&deleting.target) else {
+            continue;
+        };
         let was_bound = binding.state == BindingState::Unscheduled && binding.was_bound;
         if binding.state == BindingState::Bound || was_bound {
             return Err(RollingError::BoundAndDeleting(binding.name.clone()));

@@ -38,6 +38,16 @@ pub struct BindingCounts {
     pub failed_update_candidates: i64,
 }
 
+impl BindingCounts {
+    /// Candidates of all kinds.
+    pub(super) const fn all_candidates(&self) -> i64 {
+        self.bounding_candidates
+            + self.remove_candidates
+            + self.update_candidates
+            + self.failed_update_candidates
+    }
+}
+
 /// Number of bindings that the limits allow a pass to roll. Negative numbers mean none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Room {
@@ -80,8 +90,16 @@ pub struct RollingStatus {
     /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`, and
     /// `checkAndUpdateStaleBindingsStatus` where nothing is rolled).
     pub restarted: Vec<TargetId>,
-    /// The places from which on bindings to update and to bind are blocked. `None`: none is.
-    pub(super) blocked_from: [Option<u32>; 2],
+    pub(super) blocked_from: BlockedFrom,
+}
+
+/// The places from which on bindings are blocked by the limits. `None`: none is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct BlockedFrom {
+    /// Bindings to update.
+    pub(super) updates: Option<u32>,
+    /// Bindings to bind.
+    pub(super) bindings: Option<u32>,
 }
 
 /// An action of a pass of a rolling update, which a driver carries out.
@@ -114,21 +132,19 @@ impl RollingView {
         self.store_patched(&pass.status.patched);
         self.store_started(&pass.status.blocked, false);
         self.store_started(&pass.status.restarted, true);
-        pass.actions
-            .iter()
-            .for_each(|action| self.store_action(*action));
+        for action in &pass.actions {
+            self.store_action(*action);
+        }
     }
 
     /// Stores only the placement's apply strategy in the bindings that a pass patches.
     pub fn store_patched(&mut self, targets: &[TargetId]) {
         for target in targets {
-            for binding in self
-                .bindings
-                .of_mut(*target)
-                .filter(|binding| !binding.deleting)
-            {
-                binding.apply_strategy = Some(self.apply_strategy);
-                binding.generation += 1;
+            for binding in self.bindings.of_mut(*target) {
+                if !binding.deleting {
+                    binding.apply_strategy = Some(self.apply_strategy);
+                    binding.generation += 1;
+                }
             }
         }
     }
@@ -176,19 +192,19 @@ impl RollingView {
 /// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition with only a higher observed generation counts as
 /// unchanged, because the old and the new object are compared in the wrong order.
 pub fn wakes(before: &Binding, after: &Binding, defects: KubeFleetBugs) -> bool {
-    let [old, new] =
-        [before, after].map(|binding| Some(binding.work).filter(|work| work.state.is_observed()));
-    let differs = match (old, new) {
-        (Some(old), Some(new)) => {
-            let (older, newer) = (old.generation, new.generation);
+    let old = before.work;
+    let new = after.work;
+    let differs = match (old.state.is_observed(), new.state.is_observed()) {
+        (true, true) => {
             let is_outdated = if defects.missed_wake_ups {
-                newer < older
+                new.generation < old.generation
             } else {
-                older < newer
+                old.generation < new.generation
             };
             old.state != new.state || is_outdated
         }
-        _ => old != new,
+        (false, false) => false,
+        (true, false) | (false, true) => true,
     };
     before.generation != after.generation || differs
 }

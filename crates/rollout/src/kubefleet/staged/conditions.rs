@@ -25,14 +25,14 @@ impl StagedUpdateRun {
         let run = &self.run;
         let object = format!("ClusterStagedUpdateRun/{}", self.fixed.run_name);
         let mut list = Vec::new();
-        list.extend(run.initialized.map(|is_done| {
+        if let Some(is_done) = run.initialized {
             let reason = if is_done {
                 "UpdateRunInitializedSuccessfully"
             } else {
                 "UpdateRunInitializedFailed"
             };
-            outcome(&object, "Initialized", is_done, reason, run)
-        }));
+            list.push(outcome(&object, "Initialized", is_done, reason, run));
+        }
         for (index, stage) in run.stages.iter().enumerate() {
             let object = format!("{object}/{}", stage.name);
             list.extend(progress(
@@ -78,13 +78,8 @@ impl StagedUpdateRun {
                 )
             }
             Some(RunReason::Stuck) => {
-                let named = self
-                    .run
-                    .stuck
-                    .iter()
-                    .take(STUCK_NAMED)
-                    .map(|target| self.fixed.name(*target))
-                    .join(", ");
+                let first = self.run.stuck.iter().take(STUCK_NAMED);
+                let named = first.map(|target| self.fixed.name(*target)).join(", ");
                 let more = if self.run.stuck.len() > STUCK_NAMED {
                     "..."
                 } else {
@@ -107,26 +102,17 @@ impl StagedUpdateRun {
         index: usize,
         stage: &StageStatus,
     ) -> Vec<ObjectCondition> {
-        let is_before = stage.approved_before
-            || stage
-                .progressing
-                .is_some_and(|it| it.reason == RunReason::Waiting && !is_complete(stage));
+        let reason = stage.progressing.map(|progress| progress.reason);
+        let waits_before = reason == Some(RunReason::Waiting) && !is_complete(stage);
+        let is_before = stage.approved_before || waits_before;
         let mut list = Vec::new();
         if is_before && self.fixed.needs_approval_before(index) {
             let name = self.fixed.approval("before", index);
             list.extend(approval(object, &name, stage.approved_before));
         }
-        let is_after = is_complete(stage)
-            && stage
-                .progressing
-                .is_some_and(|it| it.reason != RunReason::Started);
-        for (task, status) in self
-            .fixed
-            .config(index)
-            .after_stage_tasks
-            .iter()
-            .zip(&stage.after_tasks)
-        {
+        let is_after = is_complete(stage) && !matches!(reason, None | Some(RunReason::Started));
+        let tasks = &self.fixed.config(index).after_stage_tasks;
+        for (task, status) in tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && is_after {
                 let name = self.fixed.approval("after", index);
                 list.extend(approval(object, &name, status.approved));
@@ -147,20 +133,18 @@ impl StagedUpdateRun {
 }
 
 /// The conditions of an approval's task, with the name of its request.
-fn approval(object: &str, name: &str, is_approved: bool) -> impl Iterator<Item = ObjectCondition> {
-    let condition = |kind: &str| {
-        ObjectCondition::new(
-            &format!("{object}/{name}"),
-            kind,
-            "True",
-            &format!("StageTask{kind}"),
-            "",
-        )
-    };
-    let approved = is_approved.then(|| condition("ApprovalRequestApproved"));
-    [condition("ApprovalRequestCreated")]
-        .into_iter()
-        .chain(approved)
+fn approval(object: &str, name: &str, is_approved: bool) -> Vec<ObjectCondition> {
+    let object = format!("{object}/{name}");
+    let mut kinds = vec!["ApprovalRequestCreated"];
+    if is_approved {
+        kinds.push("ApprovalRequestApproved");
+    }
+    let mut list = Vec::new();
+    for kind in kinds {
+        let reason = format!("StageTask{kind}");
+        list.push(ObjectCondition::new(&object, kind, "True", &reason, ""));
+    }
+    list
 }
 
 fn is_complete(stage: &StageStatus) -> bool {
@@ -175,12 +159,10 @@ fn outcome(
     reason: &str,
     run: &RunStatus,
 ) -> ObjectCondition {
-    let failure = run
-        .failure
-        .as_ref()
-        .filter(|_| !is_true)
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let failure = match &run.failure {
+        Some(error) if !is_true => error.to_string(),
+        _ => String::new(),
+    };
     ObjectCondition::new(
         object,
         kind,
@@ -201,10 +183,8 @@ fn progress(
     let Some(progress) = condition else {
         return Vec::new();
     };
-    let (status, reason) = (
-        progress.reason.status(),
-        format!("{prefix}{:?}", progress.reason),
-    );
+    let status = progress.reason.status();
+    let reason = format!("{prefix}{:?}", progress.reason);
     let mut list = vec![ObjectCondition::new(
         object,
         "Progressing",
@@ -212,10 +192,8 @@ fn progress(
         &reason,
         message,
     )];
-    list.extend(
-        progress
-            .outcome()
-            .map(|succeeded| outcome(object, "Succeeded", succeeded, &reason, run)),
-    );
+    if let Some(succeeded) = progress.outcome() {
+        list.push(outcome(object, "Succeeded", succeeded, &reason, run));
+    }
     list
 }

@@ -119,15 +119,15 @@ impl<'a> RunPass<'a> {
                 i64::from(self.update_cluster(index, self.stage.frontier as u32 - 1, true));
         }
         let clusters = &self.run.stages[index].clusters;
-        let target = |position: u32| clusters[position as usize].target;
-        self.run.stuck = self.stage.stuck(self.now).into_iter().map(target).collect();
-        let failing: Vec<String> = self
-            .stage
-            .failing
-            .iter()
-            .take(NAMED)
-            .map(|position| self.fixed.name(target(position)))
-            .collect();
+        self.run.stuck.clear();
+        for position in self.stage.stuck(self.now) {
+            self.run.stuck.push(clusters[position as usize].target);
+        }
+        let mut failing = Vec::new();
+        for position in self.stage.failing.iter().take(NAMED) {
+            let target = clusters[position as usize].target;
+            failing.push(self.fixed.name(target));
+        }
         if !self.run.stuck.is_empty() {
             self.run.mark(self.now, RunReason::Stuck);
         } else if self.view.state != RunState::Stop {
@@ -254,7 +254,8 @@ impl<'a> RunPass<'a> {
         self.run.mark(self.now, RunReason::Waiting);
         self.run.stages[index].mark(self.now, RunReason::Waiting);
         let tasks = &self.fixed.config(index).after_stage_tasks;
-        let (mut is_passed, mut wait) = (true, None);
+        let mut is_passed = true;
+        let mut wait = None;
         for (position, task) in tasks.iter().enumerate() {
             if task.kind == "Approval" {
                 let approved = self.run.stages[index].after_tasks[position].approved
@@ -317,12 +318,10 @@ impl<'a> RunPass<'a> {
                 RunReason::Started
             },
         );
-        let binding_of: BTreeMap<TargetId, &Binding> = self
-            .collected
-            .to_delete
-            .iter()
-            .map(|binding| (binding.target, *binding))
-            .collect();
+        let mut binding_of: BTreeMap<TargetId, &Binding> = BTreeMap::new();
+        for binding in &self.collected.to_delete {
+            binding_of.insert(binding.target, binding);
+        }
         let mut is_deleting = false;
         for position in 0..self.run.deletion.clusters.len() {
             let mut cluster = self.run.deletion.clusters[position];

@@ -1,5 +1,6 @@
 //! Explains a strategy for a fleet before a rollout: stages, limits and tasks in numbers, and warnings.
 
+use super::super::super::TargetId;
 use super::super::super::text::{NAMED, count};
 use super::super::{KubeFleetBugs, MemberCluster, RuleSet};
 use super::{RunError, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
@@ -39,70 +40,60 @@ pub fn explain(
     rules: RuleSet,
     clusters: Vec<MemberCluster>,
 ) -> Result<StagedExplanation, RunError> {
-    let (name, newest, strategy) = (
-        String::new(),
-        String::new(),
-        Some(strategy.clone().with_defaults()),
-    );
+    let newest = String::new();
     let run = StagedUpdateRun::new(
-        name,
+        String::new(),
         newest,
-        strategy,
+        Some(strategy.clone().with_defaults()),
         rules,
         KubeFleetBugs::of(rules),
         clusters,
     );
-    let stage = |(index, targets): (usize, Vec<super::super::super::TargetId>)| {
+    let mut stages: Vec<StageExplanation> = Vec::new();
+    let mut all_warnings = Vec::new();
+    for (index, targets) in run.fixed.assign(|_| true)?.iter().enumerate() {
+        let stage = explain_stage(&run, index, targets);
+        let is_twice = stages.iter().any(|before| before.name == stage.name);
         let config = run.fixed.config(index);
-        StageExplanation {
-            name: config.name.clone(),
-            count: targets.len(),
-            max_concurrency: run.fixed.max_concurrency(index, targets.len()).unwrap_or(0),
-            first: targets
-                .iter()
-                .take(NAMED)
-                .map(|target| run.fixed.name(*target))
-                .collect(),
-            before_tasks: if rules == RuleSet::Shipped {
-                tasks(&config.before_stage_tasks)
-            } else {
-                Vec::new()
-            },
-            after_tasks: tasks(&config.after_stage_tasks),
-        }
-    };
-    let stages: Vec<StageExplanation> = run
-        .fixed
-        .assign(|_| true)?
-        .into_iter()
-        .enumerate()
-        .map(stage)
-        .collect();
-    let warnings = if run.clusters().is_empty() {
-        vec!["there is no cluster: the run cannot be initialized".to_owned()]
-    } else {
-        let is_twice = |index: usize| {
-            stages[..index]
-                .iter()
-                .any(|before| before.name == stages[index].name)
-        };
-        let of_stage =
-            |(index, stage)| warnings(stage, run.fixed.config(index), is_twice(index), rules);
-        stages.iter().enumerate().flat_map(of_stage).collect()
-    };
-    Ok(StagedExplanation { stages, warnings })
+        all_warnings.extend(warnings(&stage, config, is_twice, rules));
+        stages.push(stage);
+    }
+    if run.clusters().is_empty() {
+        all_warnings = vec!["there is no cluster: the run cannot be initialized".to_owned()];
+    }
+    Ok(StagedExplanation {
+        stages,
+        warnings: all_warnings,
+    })
+}
+
+/// One stage with these clusters, in the order in which they are updated.
+fn explain_stage(run: &StagedUpdateRun, index: usize, targets: &[TargetId]) -> StageExplanation {
+    let fixed = &run.fixed;
+    let config = fixed.config(index);
+    let first = targets.iter().take(NAMED);
+    StageExplanation {
+        name: config.name.clone(),
+        count: targets.len(),
+        max_concurrency: fixed.max_concurrency(index, targets.len()).unwrap_or(0),
+        first: first.map(|target| fixed.name(*target)).collect(),
+        before_tasks: match fixed.rules {
+            RuleSet::Shipped => tasks(&config.before_stage_tasks),
+            RuleSet::Documented => Vec::new(),
+        },
+        after_tasks: tasks(&config.after_stage_tasks),
+    }
 }
 
 fn tasks(tasks: &[StageTask]) -> Vec<String> {
-    let text = |task: &StageTask| match task
-        .wait_time
-        .as_deref()
-        .filter(|_| task.kind == "TimedWait")
-    {
-        Some(wait) => format!("{} {wait}", task.kind),
-        None => task.kind.clone(),
-    };
-    tasks.iter().map(text).collect()
+    let mut texts = Vec::new();
+    for StageTask { kind, wait_time } in tasks {
+        texts.push(match wait_time {
+            Some(wait) if kind == "TimedWait" => format!("{kind} {wait}"),
+            _ => kind.clone(),
+        });
+    }
+    texts
 }
 
 fn warnings(
@@ -135,11 +126,8 @@ fn warnings(
         ));
     }
     if rules == RuleSet::Documented {
-        if config
-            .max_concurrency
-            .as_ref()
-            .is_some_and(|limit| *limit != 1.into())
-        {
+        let limit = config.max_concurrency.as_ref();
+        if limit.is_some_and(|limit| *limit != 1.into()) {
             warnings.push(format!(
                 "maxConcurrency of {title} has no effect: as documented clusters are updated one at a time"
             ));

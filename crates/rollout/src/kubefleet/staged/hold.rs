@@ -7,7 +7,7 @@ use super::super::super::{Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
-use super::run::{RunStatus, StageStatus};
+use super::run::{RunError, RunStatus, StageStatus};
 use super::view::{StagedAction, StagedDecision, StagedStatus, StagedView};
 use super::{RunState, StageTask, StagedUpdateRun};
 use fleetsim_units::SimTime;
@@ -24,29 +24,17 @@ impl StagedUpdateRun {
             return self.lost(&run, view);
         }
         if let Some(error) = &run.failure {
-            let waiting = unfinished(&run);
-            let rule = if run.initialized == Some(true) {
-                "Succeeded"
-            } else {
-                "Initialized"
-            };
-            let end = if waiting.is_empty() {
-                String::new()
-            } else {
-                format!(
-                    "; {} {} not updated",
-                    listed(&self.fixed.clusters, &waiting),
-                    are(waiting.len())
-                )
-            };
-            return Some(Hold::new(rule, format!("the run has failed: {error}{end}")));
+            return Some(self.failed(&run, error));
         }
-        let moves = actions
-            .iter()
-            .any(|action| matches!(action, StagedAction::Deploy(..) | StagedAction::Delete(..)));
+        for action in &actions {
+            match action {
+                StagedAction::Deploy(..) | StagedAction::Delete(_) => return None,
+                StagedAction::RequestApproval(_) => {}
+            }
+        }
         let goes_on =
             run.current_stage() != self.run.current_stage() && self.run.initialized.is_some();
-        if moves || goes_on || !status.restarted.is_empty() {
+        if goes_on || !status.restarted.is_empty() {
             return None;
         }
         Some(self.reason(view, &run, &status))
@@ -54,122 +42,110 @@ impl StagedUpdateRun {
 
     /// The end of a timed wait that goes on while this approval is waited for.
     pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
-        let is_it = |index: &usize| self.fixed.approval("after", *index) == approval;
-        let index = (0..self.run.stages.len()).find(is_it)?;
-        let tasks = self
-            .fixed
-            .config(index)
-            .after_stage_tasks
-            .iter()
-            .filter(|task| task.kind == "TimedWait");
-        tasks
-            .filter_map(|task| wait_ends(self.run.stage(index), task))
-            .max()
+        let mut stages = 0..self.run.stages.len();
+        let index = stages.find(|index| self.fixed.approval("after", *index) == approval)?;
+        let mut end = None;
+        for task in &self.fixed.config(index).after_stage_tasks {
+            if task.kind == "TimedWait" {
+                end = end.max(wait_ends(self.run.stage(index), task));
+            }
+        }
+        end
+    }
+
+    fn failed(&self, run: &RunStatus, error: &RunError) -> Hold {
+        let rule = if run.initialized == Some(true) {
+            "Succeeded"
+        } else {
+            "Initialized"
+        };
+        let mut explanation = format!("the run has failed: {error}");
+        let waiting = unfinished(run);
+        if !waiting.is_empty() {
+            let clusters = listed(&self.fixed.clusters, &waiting);
+            let are = are(waiting.len());
+            explanation.push_str(&format!("; {clusters} {are} not updated"));
+        }
+        Hold::new(rule, explanation)
     }
 
     /// A run that has succeeded observes nothing any more, not even clusters that fail later.
     fn lost(&self, run: &RunStatus, view: &StagedView) -> Option<Hold> {
-        let clusters = run
-            .stages
-            .iter()
-            .flat_map(|stage| &stage.clusters)
-            .map(|cluster| cluster.target);
-        let is_lost = |target: &TargetId| {
-            view.bindings
-                .get(*target)
-                .is_some_and(|binding| !binding.has_succeeded())
-        };
-        let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
+        let mut lost = Vec::new();
+        for cluster in run.stages.iter().flat_map(|stage| &stage.clusters) {
+            if let Some(binding) = view.bindings.get(cluster.target)
+                && !binding.has_succeeded()
+            {
+                lost.push(cluster.target);
+            }
+        }
+        if lost.is_empty() {
+            return None;
+        }
         let verb = if lost.len() == 1 {
             "was available and no longer is"
         } else {
             "were available and no longer are"
         };
-        let text = format!(
-            "the run has succeeded; {} {verb}",
-            listed(&self.fixed.clusters, &lost)
-        );
-        (!lost.is_empty()).then(|| Hold::new("Available", text))
+        let clusters = listed(&self.fixed.clusters, &lost);
+        let explanation = format!("the run has succeeded; {clusters} {verb}");
+        Some(Hold::new("Available", explanation))
     }
 
     fn reason(&self, view: &StagedView, run: &RunStatus, status: &StagedStatus) -> Hold {
-        let waiting = unfinished(run);
-        let rest = waits(&self.fixed.clusters, &waiting);
+        let rest = waits(&self.fixed.clusters, &unfinished(run));
         match view.state {
             RunState::Initialize if self.fixed.rules == RuleSet::Shipped => {
-                return Hold::new(
-                    "state",
-                    format!("the run is initialized and its state is not Run; {rest}"),
-                );
+                let explanation =
+                    format!("the run is initialized and its state is not Run; {rest}");
+                return Hold::new("state", explanation);
             }
             RunState::Stop => {
-                return Hold::new("state", format!("the state of the run is Stop; {rest}"));
+                let explanation = format!("the state of the run is Stop; {rest}");
+                return Hold::new("state", explanation);
             }
-            _ => {}
+            RunState::Initialize | RunState::Run => {}
         }
         let index = run.current_stage();
         if index == run.stages.len() {
-            return Hold::new(
-                "deletionStage",
-                format!("waiting for the deletion of their bindings: {rest}"),
-            );
+            let explanation = format!("waiting for the deletion of their bindings: {rest}");
+            return Hold::new("deletionStage", explanation);
         }
         let stage = &run.stages[index];
-        if stage.updating().next().is_none()
-            && stage.finished < stage.clusters.len()
-            && !stage.approved_before
-        {
-            let error = status
-                .error
-                .as_ref()
-                .map(|error| format!("; {error}"))
-                .unwrap_or_default();
-            if self.fixed.needs_approval_before(index) {
-                let name = self.fixed.approval("before", index);
-                return Hold::new(
-                    "beforeStageTasks",
-                    format!("`{name}` is not approved; {rest}"),
-                );
-            }
-            return Hold::new(
-                "stages",
-                format!(
-                    "no cluster of stage `{}` can start; {rest}{error}",
-                    stage.name
-                ),
-            );
-        }
         if stage.finished == stage.clusters.len() {
-            return Hold::new(
-                "afterStageTasks",
-                format!("{}; {rest}", self.tasks(index, stage)),
-            );
+            let explanation = format!("{}; {rest}", self.tasks(index, stage));
+            return Hold::new("afterStageTasks", explanation);
         }
-        self.updating(view, run, index)
+        if stage.updating().next().is_some() || stage.approved_before {
+            return self.updating(view, run, index);
+        }
+        if self.fixed.needs_approval_before(index) {
+            let name = self.fixed.approval("before", index);
+            let explanation = format!("`{name}` is not approved; {rest}");
+            return Hold::new("beforeStageTasks", explanation);
+        }
+        let mut explanation = format!("no cluster of stage `{}` can start; {rest}", stage.name);
+        if let Some(error) = &status.error {
+            explanation.push_str(&format!("; {error}"));
+        }
+        Hold::new("stages", explanation)
     }
 
     fn tasks(&self, index: usize, stage: &StageStatus) -> String {
         let fixed = &self.fixed;
         let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
-        for (task, status) in fixed
-            .config(index)
-            .after_stage_tasks
-            .iter()
-            .zip(&stage.after_tasks)
-        {
+        let tasks = &fixed.config(index).after_stage_tasks;
+        for (task, status) in tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && !status.approved {
-                texts.push(format!(
-                    "`{}` is not approved",
-                    fixed.approval("after", index)
-                ));
+                let name = fixed.approval("after", index);
+                texts.push(format!("`{name}` is not approved"));
             }
             if task.kind == "TimedWait"
-                && let Some(end) = wait_ends(stage, task).filter(|end| *end > self.last)
+                && let Some(end) = wait_ends(stage, task)
+                && end > self.last
             {
-                texts.push(format!(
-                    "a TimedWait of {} ends at {end}",
-                    format_duration(task.wait())
-                ));
+                let wait = format_duration(task.wait());
+                texts.push(format!("a TimedWait of {wait} ends at {end}"));
             }
         }
         texts.join(", ")
@@ -178,24 +154,24 @@ impl StagedUpdateRun {
     fn updating(&self, view: &StagedView, run: &RunStatus, index: usize) -> Hold {
         let stage = &run.stages[index];
         let clusters = &self.fixed.clusters;
-        let going: Vec<TargetId> = stage.updating().map(|cluster| cluster.target).collect();
-        let not_started = |cluster: &&super::ClusterStatus| cluster.started.is_none();
-        let next: Vec<TargetId> = stage
-            .clusters
-            .iter()
-            .filter(not_started)
-            .map(|cluster| cluster.target)
-            .collect();
-        let is_failing = |target: &TargetId| {
-            view.bindings
-                .get(*target)
-                .is_some_and(|of| self.fixed.is_failing(of))
-        };
-        let failing: Vec<TargetId> = going.iter().copied().filter(is_failing).collect();
-        let limit = self
-            .fixed
-            .max_concurrency(index, stage.clusters.len())
-            .unwrap_or(0);
+        let mut going = Vec::new();
+        let mut failing = Vec::new();
+        let mut next = Vec::new();
+        for cluster in &stage.clusters {
+            let target = cluster.target;
+            if cluster.is_updating() {
+                going.push(target);
+                if let Some(binding) = view.bindings.get(target)
+                    && self.fixed.is_failing(binding)
+                {
+                    failing.push(target);
+                }
+            } else if cluster.started.is_none() {
+                next.push(target);
+            }
+        }
+        let limit = self.fixed.max_concurrency(index, stage.clusters.len());
+        let limit = limit.unwrap_or(0);
         let mut here = format!(
             "in stage `{}`, {} {} updating",
             stage.name,
@@ -218,11 +194,9 @@ impl StagedUpdateRun {
             );
             return Hold::new("maxConcurrency", here);
         }
-        let later: Vec<TargetId> = run.stages[index + 1..]
-            .iter()
-            .flat_map(|stage| &stage.clusters)
-            .map(|c| c.target)
-            .collect();
+        let later = run.stages[index + 1..].iter();
+        let later = later.flat_map(|stage| &stage.clusters);
+        let later: Vec<TargetId> = later.map(|cluster| cluster.target).collect();
         if !later.is_empty() {
             let verb = if later.len() == 1 { "waits" } else { "wait" };
             here += &format!("; {} in later stages {verb}", listed(clusters, &later));
@@ -233,21 +207,22 @@ impl StagedUpdateRun {
 
 /// Clusters of all stages that are not done.
 fn unfinished(run: &RunStatus) -> Vec<TargetId> {
-    let clusters = run
-        .stages
-        .iter()
-        .chain([&run.deletion])
-        .flat_map(|stage| &stage.clusters);
-    clusters
-        .filter(|cluster| cluster.succeeded != Some(true))
-        .map(|cluster| cluster.target)
-        .collect()
+    let mut unfinished = Vec::new();
+    for stage in run.stages.iter().chain([&run.deletion]) {
+        for cluster in &stage.clusters {
+            if cluster.succeeded != Some(true) {
+                unfinished.push(cluster.target);
+            }
+        }
+    }
+    unfinished
 }
 
 /// The end of a timed wait after a stage, once its clusters are done.
 fn wait_ends(stage: &StageStatus, task: &StageTask) -> Option<SimTime> {
-    let progress = stage
-        .progressing
-        .filter(|progress| progress.reason.status() == ConditionStatus::False)?;
+    let progress = stage.progressing?;
+    if progress.reason.status() != ConditionStatus::False {
+        return None;
+    }
     Some(progress.since + task.wait())
 }

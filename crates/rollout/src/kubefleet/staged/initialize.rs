@@ -34,16 +34,15 @@ impl Fixed {
         let collected = self.collect(view, true)?;
         let stages = self.assign(|target| collected.selected[target.index()].is_some())?;
         let snapshot = self.target_snapshot(view)?;
-        let status = |(index, targets): (usize, Vec<TargetId>)| {
+        run.stages.clear();
+        for (index, targets) in stages.into_iter().enumerate() {
             let config = self.config(index);
-            StageStatus::new(config.name.clone(), targets, config.after_stage_tasks.len())
-        };
-        run.stages = stages.into_iter().enumerate().map(status).collect();
-        let mut targets: Vec<TargetId> = collected
-            .to_delete
-            .iter()
-            .map(|binding| binding.target)
-            .collect();
+            let tasks = config.after_stage_tasks.len();
+            run.stages
+                .push(StageStatus::new(config.name.clone(), targets, tasks));
+        }
+        let to_delete = collected.to_delete.iter();
+        let mut targets: Vec<TargetId> = to_delete.map(|binding| binding.target).collect();
         targets.sort_by_key(|target| self.name(*target));
         run.deletion = StageStatus::new(String::new(), targets, 0);
         run.cluster_count = collected.count as u32;
@@ -68,14 +67,12 @@ impl Fixed {
                 recorded: run.policy,
             });
         }
-        if let Some(count) = view
-            .policy
-            .requested
-            .filter(|count| *count != run.cluster_count)
+        if let Some(observed) = view.policy.requested
+            && observed != run.cluster_count
         {
             return Err(RunError::ClusterCountMismatch {
                 selected: run.cluster_count as usize,
-                observed: count,
+                observed,
             });
         }
         // A run that has completed all deletions finds no binding and fails: a bug of upstream.
@@ -87,46 +84,36 @@ impl Fixed {
             self.limit(index, existing)?;
         }
         let mut is_known = vec![false; self.clusters.len()];
-        run.deletion
-            .clusters
-            .iter()
-            .for_each(|cluster| is_known[cluster.target.index()] = true);
-        match collected
-            .to_delete
-            .iter()
-            .find(|binding| !is_known[binding.target.index()])
-        {
-            Some(binding) => Err(RunError::NewClusterToDelete(self.name(binding.target))),
-            None => Ok(collected),
+        for cluster in &run.deletion.clusters {
+            is_known[cluster.target.index()] = true;
         }
+        for binding in &collected.to_delete {
+            if !is_known[binding.target.index()] {
+                return Err(RunError::NewClusterToDelete(self.name(binding.target)));
+            }
+        }
+        Ok(collected)
     }
 
     fn compare(&self, existing: &StageStatus, new: &[TargetId]) -> Result<(), RunError> {
-        let (stage, existing) = (existing.name.clone(), &existing.clusters);
-        if existing.len() != new.len() {
+        if existing.clusters.len() != new.len() {
             return Err(RunError::StageClusterCountChanged {
-                stage,
+                stage: existing.name.clone(),
                 new: new.len(),
-                existing: existing.len(),
+                existing: existing.clusters.len(),
             });
         }
-        let Some(position) = existing
-            .iter()
-            .zip(new)
-            .position(|(old, new)| old.target != *new)
-        else {
-            return Ok(());
-        };
-        let (new, existing) = (
-            self.name(new[position]),
-            self.name(existing[position].target),
-        );
-        Err(RunError::StageClusterChanged {
-            stage,
-            position,
-            new,
-            existing,
-        })
+        for (position, (old, new)) in existing.clusters.iter().zip(new).enumerate() {
+            if old.target != *new {
+                return Err(RunError::StageClusterChanged {
+                    stage: existing.name.clone(),
+                    position,
+                    new: self.name(*new),
+                    existing: self.name(old.target),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Splits the bindings into those to update and those to delete.
@@ -174,13 +161,12 @@ impl Fixed {
             return Err(RunError::ResourceSnapshotIndexInvalid(text.clone()));
         }
         // The text is the value of the label that snapshots are listed by, so `07` finds none.
-        let found = view
-            .resource_snapshots
-            .iter()
-            .find(|snapshot| snapshot.0.to_string() == *text);
-        found
-            .copied()
-            .ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
+        for snapshot in &view.resource_snapshots {
+            if snapshot.0.to_string() == *text {
+                return Ok(*snapshot);
+            }
+        }
+        Err(RunError::ResourceSnapshotNotFound(text.clone()))
     }
 
     /// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
@@ -203,12 +189,11 @@ impl Fixed {
 
     /// As [`Self::max_concurrency`], of a stage whose clusters are known.
     pub(super) fn limit(&self, index: usize, stage: &StageStatus) -> Result<i64, RunError> {
-        let error = |source| RunError::MaxConcurrency {
+        let limit = self.max_concurrency(index, stage.clusters.len());
+        limit.map_err(|source| RunError::MaxConcurrency {
             stage: stage.name.clone(),
             source,
-        };
-        self.max_concurrency(index, stage.clusters.len())
-            .map_err(error)
+        })
     }
 
     pub(super) fn name(&self, target: TargetId) -> String {

@@ -9,8 +9,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use itertools::Itertools;
-
 use super::super::super::{TargetId, TargetSet};
 use super::super::RuleSet;
 use super::super::binding::{BindingState, Layout};
@@ -20,14 +18,31 @@ use super::view::{PlacementView, PolicySnapshot, StagedView};
 use super::{Fixed, RunState};
 use fleetsim_units::SimTime;
 
-/// The part of a binding on which the check of the stages depends: the policy under which it was picked, and whether it
-/// still is. `None`: it is gone.
-type PickedBinding = Option<(u32, bool)>;
+/// The part of a binding on which the check of the stages depends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct PickedBinding {
+    /// The policy under which it was picked.
+    policy: u32,
+    /// It is still picked.
+    is_picked: bool,
+}
 
-fn picked(view: &StagedView, place: u32) -> PickedBinding {
-    view.bindings
-        .at(place)
-        .map(|binding| (binding.policy, binding.state != BindingState::Unscheduled))
+impl PickedBinding {
+    /// Of the binding at a place. `None`: it is gone.
+    fn at(view: &StagedView, place: u32) -> Option<Self> {
+        let binding = view.bindings.at(place)?;
+        Some(Self {
+            policy: binding.policy,
+            is_picked: binding.state != BindingState::Unscheduled,
+        })
+    }
+}
+
+/// A cluster's stage, and its position there.
+#[derive(Clone, Copy, Debug)]
+struct StagePosition {
+    stage: u32,
+    position: u32,
 }
 
 /// A run's bindings as the last pass saw them.
@@ -36,10 +51,10 @@ pub(super) struct RunLedger {
     layout: Arc<Layout>,
     placement: Option<PlacementView>,
     policy: PolicySnapshot,
-    /// By place.
-    kinds: Vec<PickedBinding>,
-    /// The stage of each cluster and its position there.
-    positions: Vec<Option<(u32, u32)>>,
+    /// By place. `None`: the binding is gone.
+    picked: Vec<Option<PickedBinding>>,
+    /// By cluster. `None`: it is in no stage.
+    positions: Vec<Option<StagePosition>>,
     pub(super) stage: StageLedger,
 }
 
@@ -69,33 +84,36 @@ impl RunLedger {
         let mut positions = vec![None; fixed.clusters.len()];
         for (number, stage) in (0..).zip(&run.stages) {
             for (position, cluster) in (0..).zip(&stage.clusters) {
-                positions[cluster.target.index()] = Some((number, position));
+                positions[cluster.target.index()] = Some(StagePosition {
+                    stage: number,
+                    position,
+                });
             }
         }
         Some(Self {
             layout: Arc::clone(view.bindings.layout()),
             placement: view.placement,
             policy: view.policy,
-            kinds: places.map(|place| picked(view, place)).collect(),
+            picked: places.map(|place| PickedBinding::at(view, place)).collect(),
             positions,
             stage: StageLedger::new(run, run.current_stage()),
         })
     }
 
-    /// Notes what the next pass has to look at. False: it has to look at all.
+    /// The ledger with what the next pass has to look at. `None`: it has to look at all.
     pub(super) fn update(
-        &mut self,
+        mut self,
         fixed: &Fixed,
         run: &RunStatus,
         view: &StagedView,
         changed: &TargetSet,
-    ) -> bool {
+    ) -> Option<Self> {
         let is_same = self.placement == view.placement && self.policy == view.policy;
         if !is_same
             || !is_covered(fixed, run, view)
             || !Arc::ptr_eq(&self.layout, view.bindings.layout())
         {
-            return false;
+            return None;
         }
         let index = run.current_stage();
         if self.stage.index != index {
@@ -106,23 +124,22 @@ impl RunLedger {
             let Some(place) = view.bindings.place(TargetId(target)) else {
                 continue;
             };
-            if picked(view, place) != self.kinds[place as usize] {
-                return false;
+            if PickedBinding::at(view, place) != self.picked[place as usize] {
+                return None;
             }
-            let position =
-                self.positions[target as usize].filter(|(stage, _)| *stage as usize == index);
-            looks.extend(
-                position
-                    .map(|(_, position)| position)
-                    .filter(|at| (*at as usize) < self.stage.frontier),
-            );
+            if let Some(StagePosition { stage, position }) = self.positions[target as usize]
+                && stage as usize == index
+                && (position as usize) < self.stage.frontier
+            {
+                looks.push(position);
+            }
         }
         looks.sort_unstable();
         looks.dedup();
         let clusters = &run.stages[index].clusters;
         looks.retain(|position| clusters[*position as usize].succeeded != Some(true));
         self.stage.looks = looks;
-        true
+        Some(self)
     }
 }
 
@@ -134,43 +151,45 @@ fn is_covered(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> bool {
     };
     let index = run.current_stage();
     let is_going = run.initialized == Some(true) && !run.is_over() && index < run.stages.len();
-    // A pass over all ends the run for the limit of any stage, also of a later one.
-    let limit = |at: usize| fixed.max_concurrency(at, run.stages[at].clusters.len());
-    let have_room = || (0..run.stages.len()).all(|at| limit(at).is_ok_and(|limit| limit > 0));
-    runs && is_going && have_room()
+    runs && is_going && have_room(fixed, run)
+}
+
+/// Whether all stages may update clusters: a pass over all ends the run for the limit of any stage, also of a later
+/// one.
+fn have_room(fixed: &Fixed, run: &RunStatus) -> bool {
+    let mut stages = run.stages.iter().enumerate();
+    stages.all(|(index, stage)| {
+        let limit = fixed.max_concurrency(index, stage.clusters.len());
+        limit.is_ok_and(|limit| limit > 0)
+    })
 }
 
 impl StageLedger {
     /// A pass with this ledger observes all clusters that have been tried and are not done.
     pub(super) fn new(run: &RunStatus, index: usize) -> Self {
         let clusters = &run.stage(index).clusters;
-        let is_tried =
-            |cluster: &ClusterStatus| cluster.started.is_some() || cluster.succeeded.is_some();
-        let frontier = clusters
-            .iter()
-            .rposition(is_tried)
-            .map_or(0, |last| last + 1);
-        let none = || TargetSet::new(clusters.len());
-        let (updating, looks) = (BTreeSet::new(), Vec::new());
+        let frontier = match clusters.iter().rposition(ClusterStatus::is_tried) {
+            Some(last) => last + 1,
+            None => 0,
+        };
         let mut ledger = Self {
             index,
             frontier,
-            refused: none(),
-            failing: none(),
-            updating,
-            looks,
+            refused: TargetSet::new(clusters.len()),
+            failing: TargetSet::new(clusters.len()),
+            updating: BTreeSet::new(),
+            looks: Vec::new(),
         };
         for (position, cluster) in (0..).zip(&clusters[..frontier]) {
-            ledger.refused.set(position, !is_tried(cluster));
-            ledger.updating.extend(
-                cluster
-                    .started
-                    .filter(|_| cluster.is_updating())
-                    .map(|started| (started, position)),
-            );
-            ledger
-                .looks
-                .extend((cluster.succeeded != Some(true)).then_some(position));
+            ledger.refused.set(position, !cluster.is_tried());
+            if let Some(started) = cluster.started
+                && cluster.is_updating()
+            {
+                ledger.updating.insert((started, position));
+            }
+            if cluster.succeeded != Some(true) {
+                ledger.looks.push(position);
+            }
         }
         ledger
     }
@@ -196,13 +215,14 @@ impl StageLedger {
 
     /// Clusters that have been updating for too long, in the order of the stage.
     pub(super) fn stuck(&self, now: SimTime) -> Vec<u32> {
-        let stuck = self
-            .updating
-            .iter()
-            .take_while(|(started, _)| now.since(*started) > STUCK_AFTER);
+        let mut stuck = Vec::new();
+        for &(started, position) in &self.updating {
+            if now.since(started) <= STUCK_AFTER {
+                break;
+            }
+            stuck.push(position);
+        }
+        stuck.sort_unstable();
         stuck
-            .map(|(_, position)| *position)
-            .sorted_unstable()
-            .collect()
     }
 }

@@ -117,7 +117,8 @@ impl StagedUpdateRun {
     /// index; one that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
-        (self.fixed.clusters, self.fixed.by_name) = (clusters, by_name);
+        self.fixed.clusters = clusters;
+        self.fixed.by_name = by_name;
         self.fixed.select();
         self.ledger = None;
     }
@@ -173,17 +174,15 @@ impl StagedUpdateRun {
     ) -> StagedDecision {
         self.last = now;
         let mut run = std::mem::take(&mut self.run);
-        let ledger = self.ledger.take();
-        let mut ledger =
-            ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
+        let mut ledger = match self.ledger.take() {
+            Some(ledger) => ledger.update(&self.fixed, &run, view, changed),
+            None => None,
+        };
         #[cfg(test)]
         let before =
             (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
-        let decision = self.pass(
-            &mut run,
-            view,
-            ledger.as_mut().map(|ledger| &mut ledger.stage),
-        );
+        let stage = ledger.as_mut().map(|ledger| &mut ledger.stage);
+        let decision = self.pass(&mut run, view, stage);
         #[cfg(test)]
         if let Some(mut scanned) = before {
             let scan = self.pass(&mut scanned, view, None);
@@ -201,7 +200,8 @@ impl StagedUpdateRun {
         {
             ledger = RunLedger::new(&self.fixed, &run, view);
         }
-        (self.run, self.ledger) = (run, ledger);
+        self.run = run;
+        self.ledger = ledger;
         decision
     }
 
@@ -256,9 +256,14 @@ impl Fixed {
             None if run.initialized.is_none() => self.initialize(run, view)?,
             None => self.validate(run, view)?,
         };
-        let mut new = None;
-        let stage =
-            ledger.unwrap_or_else(|| new.insert(StageLedger::new(run, run.current_stage())));
+        let mut new;
+        let stage = match ledger {
+            Some(ledger) => ledger,
+            None => {
+                new = StageLedger::new(run, run.current_stage());
+                &mut new
+            }
+        };
         let mut pass = execute::RunPass {
             fixed: self,
             now,
@@ -297,7 +302,8 @@ impl Fixed {
 
     /// The name of the `ClusterApprovalRequest` `before` or `after` a stage. Stages of the same name share theirs.
     fn approval(&self, when: &str, stage: usize) -> String {
-        let (run, stage) = (&self.run_name, &self.config(stage).name);
+        let run = &self.run_name;
+        let stage = &self.config(stage).name;
         match self.rules {
             RuleSet::Documented => format!("{run}-{stage}"),
             RuleSet::Shipped => format!("{run}-{when}-{stage}"),

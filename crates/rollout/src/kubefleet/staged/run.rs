@@ -57,11 +57,11 @@ impl RunReason {
 impl ProgressCondition {
     /// Sets a condition; its time changes only with the status.
     pub(super) fn mark(condition: &mut Option<Self>, now: SimTime, reason: RunReason) {
-        let before = condition.filter(|before| before.reason.status() == reason.status());
-        *condition = Some(Self {
-            reason,
-            since: before.map_or(now, |before| before.since),
-        });
+        let since = match condition {
+            Some(before) if before.reason.status() == reason.status() => before.since,
+            _ => now,
+        };
+        *condition = Some(Self { reason, since });
     }
 
     /// The outcome of what it is about: success or failure. `None`: not finished.
@@ -86,6 +86,20 @@ pub struct ClusterStatus {
 }
 
 impl ClusterStatus {
+    /// A cluster that has not started.
+    const fn new(target: TargetId) -> Self {
+        Self {
+            target,
+            started: None,
+            succeeded: None,
+        }
+    }
+
+    /// Whether a pass has started it, or knows its outcome.
+    pub(super) const fn is_tried(&self) -> bool {
+        self.started.is_some() || self.succeeded.is_some()
+    }
+
     /// Whether it has started and not finished.
     pub const fn is_updating(&self) -> bool {
         self.started.is_some() && self.succeeded.is_none()
@@ -122,15 +136,9 @@ pub struct StageStatus {
 
 impl StageStatus {
     pub(super) fn new(name: String, targets: Vec<TargetId>, tasks: usize) -> Self {
-        let cluster = |target| ClusterStatus {
-            target,
-            started: None,
-            succeeded: None,
-        };
-        let clusters = targets.into_iter().map(cluster).collect();
         Self {
             name,
-            clusters,
+            clusters: targets.into_iter().map(ClusterStatus::new).collect(),
             after_tasks: vec![TaskStatus::default(); tasks],
             ..Self::default()
         }
@@ -148,10 +156,10 @@ impl StageStatus {
     /// Replaces what is known of a cluster.
     pub(super) fn set(&mut self, position: usize, cluster: ClusterStatus) {
         let old = std::mem::replace(&mut self.clusters[position], cluster);
-        let has_succeeded = |of: &ClusterStatus| usize::from(of.succeeded == Some(true));
-        self.finished = self.finished + has_succeeded(&cluster) - has_succeeded(&old);
-        self.in_progress =
-            self.in_progress + usize::from(cluster.is_updating()) - usize::from(old.is_updating());
+        self.finished -= usize::from(old.succeeded == Some(true));
+        self.finished += usize::from(cluster.succeeded == Some(true));
+        self.in_progress -= usize::from(old.is_updating());
+        self.in_progress += usize::from(cluster.is_updating());
     }
 
     /// Its clusters that have started and not finished.
@@ -197,10 +205,9 @@ impl RunStatus {
 
     /// The first stage that is not finished; the number of stages means the delete stage.
     pub fn current_stage(&self) -> usize {
-        self.stages
-            .iter()
-            .position(|stage| stage.succeeded() != Some(true))
-            .unwrap_or(self.stages.len())
+        let mut stages = self.stages.iter();
+        let current = stages.position(|stage| stage.succeeded() != Some(true));
+        current.unwrap_or(self.stages.len())
     }
 
     /// A stage by its number; the number of stages means the delete stage.
@@ -222,14 +229,11 @@ impl RunStatus {
 
     /// Rounds times to whole seconds, as the API server stores them after a pass. Within the pass they are exact.
     pub(super) fn store(&mut self) {
-        let floor = |since: &mut SimTime| *since = stored(*since);
-        self.progressing
-            .iter_mut()
-            .for_each(|progress| floor(&mut progress.since));
         let stages = self.stages.iter_mut().chain([&mut self.deletion]);
-        stages
-            .filter_map(|stage| stage.progressing.as_mut())
-            .for_each(|progress| floor(&mut progress.since));
+        let of_stages = stages.map(|stage| &mut stage.progressing);
+        for progress in of_stages.chain([&mut self.progressing]).flatten() {
+            progress.since = stored(progress.since);
+        }
     }
 
     /// Whether a binding is bound to what the run rolls out.

@@ -5,8 +5,7 @@
 //! ([`RunLedger`](super::ledger::RunLedger)).
 
 use super::super::super::TargetId;
-use super::super::super::label_selector::LabelSelector;
-use super::super::config::StageConfig;
+use super::super::config::{StageConfig, StageTask};
 use super::super::{MemberCluster, RuleSet};
 use super::Fixed;
 use super::run::RunError;
@@ -23,43 +22,35 @@ impl Fixed {
 
     /// Checks a stage's tasks and then its selector. Without a selector it selects nothing.
     fn selected_by(&self, stage: &StageConfig) -> Result<Vec<bool>, RunError> {
-        let before = &stage.before_stage_tasks;
+        let is_valid_before = match &stage.before_stage_tasks[..] {
+            [] => true,
+            [task] => task.kind == "Approval",
+            _ => false,
+        };
         // The document has no tasks before a stage.
-        if self.rules == RuleSet::Shipped
-            && (before.len() > 1 || before.iter().any(|task| task.kind != "Approval"))
-        {
+        if self.rules == RuleSet::Shipped && !is_valid_before {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }
         let after = &stage.after_stage_tasks;
         // Three tasks of a type pass, because only two are compared.
         let is_twice = matches!(&after[..], [a, b] if a.kind == b.kind);
-        if is_twice
-            || after
-                .iter()
-                .any(|task| task.kind == "TimedWait" && task.wait().is_zero())
-        {
+        if is_twice || after.iter().any(StageTask::is_wait_of_zero) {
             return Err(RunError::InvalidAfterStageTasks(stage.name.clone()));
         }
-        let invalid = |source| RunError::InvalidLabelSelector {
-            stage: stage.name.clone(),
-            source,
+        let mut selected = vec![false; self.clusters.len()];
+        let Some(selector) = &stage.label_selector else {
+            return Ok(selected);
         };
-        let selector = stage
-            .label_selector
-            .as_ref()
-            .map(LabelSelector::check)
-            .transpose()
-            .map_err(invalid)?;
-        let matches = |labels| {
-            selector
-                .as_ref()
-                .is_some_and(|selector| selector.matches(labels))
-        };
-        Ok(self
-            .clusters
-            .iter()
-            .map(|cluster| !cluster.left && matches(&cluster.labels))
-            .collect())
+        let selector = selector
+            .check()
+            .map_err(|source| RunError::InvalidLabelSelector {
+                stage: stage.name.clone(),
+                source,
+            })?;
+        for (is_selected, cluster) in selected.iter_mut().zip(&self.clusters) {
+            *is_selected = !cluster.left && selector.matches(&cluster.labels);
+        }
+        Ok(selected)
     }
 
     /// The selected clusters of each stage, in the order in which they are updated.
@@ -68,62 +59,56 @@ impl Fixed {
         is_selected: impl Fn(TargetId) -> bool,
     ) -> Result<Vec<Vec<TargetId>>, RunError> {
         let strategy = self.strategy.as_ref().ok_or(RunError::StrategyNotFound)?;
+        let clusters = self.by_name.iter().copied().map(TargetId);
+        let clusters = clusters.filter(|target| is_selected(*target));
         let mut is_placed = vec![false; self.clusters.len()];
         let mut stages = Vec::with_capacity(strategy.stages.len());
-        let clusters = || {
-            self.by_name
-                .iter()
-                .copied()
-                .map(TargetId)
-                .filter(|target| is_selected(*target))
-        };
         for (config, selects) in strategy.stages.iter().zip(&self.selects) {
             let selects = selects.as_ref().map_err(RunError::clone)?;
             let mut members = Vec::new();
-            for target in clusters() {
+            for target in clusters.clone() {
                 if !selects[target.index()] {
                     continue;
                 }
-                let MemberCluster { name, labels, .. } = &self.clusters[target.index()];
                 if std::mem::replace(&mut is_placed[target.index()], true) {
-                    let (cluster, stage) = (name.clone(), config.name.clone());
-                    return Err(RunError::ClusterInMultipleStages { cluster, stage });
+                    return Err(RunError::ClusterInMultipleStages {
+                        cluster: self.name(target),
+                        stage: config.name.clone(),
+                    });
                 }
-                let key = match &config.sorting_label_key {
-                    None => 0,
-                    Some(key) => {
-                        let value = labels.get(key).map_or("", String::as_str);
-                        value.parse::<i64>().map_err(|_| {
-                            let (cluster, key, value) =
-                                (name.clone(), key.clone(), value.to_owned());
-                            RunError::SortingLabelInvalid {
-                                cluster,
-                                key,
-                                value,
-                            }
-                        })?
-                    }
-                };
-                members.push((key, target));
+                members.push((self.sorting_key(config, target)?, target));
             }
             // Stable: equal keys keep the order of names.
             members.sort_by_key(|(key, _)| *key);
             stages.push(members.into_iter().map(|(_, target)| target).collect());
         }
-        let missing: Vec<TargetId> = clusters()
+        let missing: Vec<TargetId> = clusters
             .filter(|target| !is_placed[target.index()])
             .collect();
         if !missing.is_empty() {
-            let first = missing
-                .iter()
-                .take(NAMED)
-                .map(|target| self.name(*target))
-                .collect();
+            let first = missing.iter().take(NAMED);
             return Err(RunError::ClustersNotInAnyStage {
                 total: missing.len(),
-                first,
+                first: first.map(|target| self.name(*target)).collect(),
             });
         }
         Ok(stages)
+    }
+
+    /// The value of the label by which a stage orders a cluster; 0 if it orders by names alone.
+    fn sorting_key(&self, config: &StageConfig, target: TargetId) -> Result<i64, RunError> {
+        let Some(key) = &config.sorting_label_key else {
+            return Ok(0);
+        };
+        let MemberCluster { name, labels, .. } = &self.clusters[target.index()];
+        let value = labels.get(key).map_or("", String::as_str);
+        match value.parse() {
+            Ok(number) => Ok(number),
+            Err(_) => Err(RunError::SortingLabelInvalid {
+                cluster: name.clone(),
+                key: key.clone(),
+                value: value.to_owned(),
+            }),
+        }
     }
 }
