@@ -30,16 +30,16 @@ pub(super) struct BarrierLedger {
     /// Times of pending changes.
     changes: BTreeSet<(SimTime, u32)>,
     /// Existing applications without the annotation.
-    unasked: BTreeSet<Compared>,
+    unasked: BTreeSet<ComparedApplication>,
     /// Existing applications with the annotation.
-    asked: BTreeSet<Compared>,
+    asked: BTreeSet<ComparedApplication>,
     /// The last comparison of each application. `None`: it does not exist.
-    comparisons: Vec<Option<Comparison>>,
+    comparisons: Vec<Option<LastComparison>>,
 }
 
 /// The last comparison of an existing application.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Comparison {
+pub(super) struct LastComparison {
     /// The second of the comparison. `None`: it was never compared.
     pub(super) at: Option<SimTime>,
     /// It has the annotation, which asks for another comparison.
@@ -48,12 +48,12 @@ pub(super) struct Comparison {
 
 /// An application by the second of its last comparison.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Compared {
+struct ComparedApplication {
     at: Option<SimTime>,
     application: u32,
 }
 
-impl Compared {
+impl ComparedApplication {
     /// Whether it was not compared since then.
     fn is_behind(&self, since: SimTime) -> bool {
         match self.at {
@@ -104,21 +104,23 @@ impl BarrierLedger {
     }
 
     /// Notes the last comparison of an application. `None`: it does not exist.
-    pub(super) fn examine(&mut self, application: u32, comparison: Option<Comparison>) {
+    pub(super) fn examine(&mut self, application: u32, comparison: Option<LastComparison>) {
         let known = std::mem::replace(&mut self.comparisons[application as usize], comparison);
         if known == comparison {
             return;
         }
-        if let Some(Comparison { at, is_asked }) = known {
-            self.group(is_asked).remove(&Compared { at, application });
+        if let Some(LastComparison { at, is_asked }) = known {
+            self.group(is_asked)
+                .remove(&ComparedApplication { at, application });
         }
-        if let Some(Comparison { at, is_asked }) = comparison {
-            self.group(is_asked).insert(Compared { at, application });
+        if let Some(LastComparison { at, is_asked }) = comparison {
+            self.group(is_asked)
+                .insert(ComparedApplication { at, application });
         }
     }
 
     /// The applications with the annotation, or those without.
-    const fn group(&mut self, is_asked: bool) -> &mut BTreeSet<Compared> {
+    const fn group(&mut self, is_asked: bool) -> &mut BTreeSet<ComparedApplication> {
         if is_asked {
             &mut self.asked
         } else {

@@ -5,7 +5,7 @@
 
 use super::super::{TargetSet, cost, places_in, stored};
 use super::ArgoCd;
-use super::barrier::{BarrierLedger, Comparison};
+use super::barrier::{BarrierLedger, LastComparison};
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::status::RowCounts;
 use super::view::ApplicationView;
@@ -77,8 +77,9 @@ impl SetLedger {
         applications.sort_by_key(|application| plan.counted_in(*application as usize));
         let mut first_places = Vec::with_capacity(steps + 1);
         for step in 0..=steps {
-            let is_earlier = |application: &u32| plan.counted_in(*application as usize) < step;
-            first_places.push(applications.partition_point(is_earlier) as u32);
+            let first =
+                applications.partition_point(|other| plan.counted_in(*other as usize) < step);
+            first_places.push(first as u32);
         }
         let has_barrier = set.options.version.has_barrier();
         let mut ledger = Self {
@@ -180,7 +181,7 @@ impl SetLedger {
         );
         self.note_completion(set, application, status == Some(RolloutStatus::Healthy));
         if let Some(barrier) = &mut self.barrier {
-            let comparison = live.map(|live| Comparison {
+            let comparison = live.map(|live| LastComparison {
                 at: live.reconciled_at.map(stored),
                 is_asked: live.refresh,
             });

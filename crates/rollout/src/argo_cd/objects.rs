@@ -4,22 +4,22 @@
 //! `applicationset/controllers/applicationset_controller.go`.
 
 use super::super::{TargetId, cost};
-use super::pass::{Look, SetPass};
+use super::pass::{ExaminedApplication, SetPass};
 use super::{ApplicationAction, ApplicationsSync};
 
 impl SetPass<'_> {
     /// Creates, changes and deletes the objects of these applications in the order of their names.
-    pub(super) fn write_objects(&mut self, mut looks: Vec<Look>) {
-        looks.sort_unstable_by_key(|look| self.set.rank[look.application as usize]);
-        for look in &looks {
-            self.write_object(TargetId(look.application), look.requests_sync);
+    pub(super) fn write_objects(&mut self, mut examined: Vec<ExaminedApplication>) {
+        examined.sort_unstable_by_key(|application| self.set.rank[application.index as usize]);
+        for application in &examined {
+            self.write_object(TargetId(application.index), application.requests_sync);
         }
-        for look in &looks {
-            self.delete_orphan(TargetId(look.application));
+        for application in &examined {
+            self.delete_orphan(TargetId(application.index));
         }
     }
 
-    /// An action that changes the application, so that the next pass looks at it again.
+    /// An action that changes the application, so that the next pass examined at it again.
     fn act(&mut self, target: TargetId, action: ApplicationAction) {
         self.ledger.unsettled.insert(target.0);
         self.actions.push(action);

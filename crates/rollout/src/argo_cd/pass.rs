@@ -4,9 +4,10 @@
 //! and `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go`.
 //!
 //! A row's update depends on the row, the application's object and what is generated for it. If none of these changed
-//! since a look that changed nothing, another look changes nothing. So a pass looks at the applications that its caller
-//! names and at those that the last look changed or wrote, and takes everything else from the [`SetLedger`]. A pass over all builds the ledger first. In tests, each pass over few applications of a small set is
-//! compared with one over all.
+//! since it was examined without a change, examining it again changes nothing. So a pass examines the applications that
+//! its caller names and those that the last pass changed or wrote, and takes everything else from the [`SetLedger`]. A
+//! pass over all builds the ledger first. In tests, each pass over few applications of a small set is compared with one
+//! over all.
 
 use std::sync::Arc;
 
@@ -27,10 +28,10 @@ use fleetsim_units::SimTime;
 #[cfg(test)]
 const COMPARED_MAX: usize = 100;
 
-/// An application that a pass looks at.
+/// An application that a pass examined at.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Look {
-    pub(super) application: u32,
+pub(super) struct ExaminedApplication {
+    pub(super) index: u32,
     /// The pass requests its sync: its row is Pending, and its step is open.
     pub(super) requests_sync: bool,
 }
@@ -96,7 +97,7 @@ impl ArgoCd {
 
     /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only applications in
     /// `changed` differ from those of the last such pass. The first pass, and one after a change of spec or labels,
-    /// looks at all. `store` carries out the writes of the set's status, each with whether the API server has something
+    /// examined at all. `store` carries out the writes of the set's status, each with whether the API server has something
     /// else, and says when it is accepted, if it is.
     ///
     /// # Panics
@@ -253,7 +254,7 @@ impl ArgoCd {
         } else {
             pass.set.recent.clear();
         }
-        pass.look_at(changed, is_rolling);
+        pass.examine_changed(changed, is_rolling);
         pass.show_writes();
         let SetPass {
             ledger,
@@ -313,25 +314,25 @@ impl ArgoCd {
 }
 
 impl SetPass<'_> {
-    /// Looks at the applications that changed and at those that are not settled: updates their rows, and writes their
-    /// objects. A pass whose write is refused gives up, and looks at the same ones next time.
-    fn look_at(&mut self, changed: &TargetSet, is_rolling: bool) {
-        let mut looked_at: Vec<u32> = changed.iter().chain(self.ledger.unsettled.iter()).collect();
-        looked_at.sort_unstable();
-        looked_at.dedup();
+    /// Examines the applications that changed and those that are not settled: updates their rows, and writes their
+    /// objects. A pass whose write is refused gives up, and the next one examines the same applications.
+    fn examine_changed(&mut self, changed: &TargetSet, is_rolling: bool) {
+        let mut to_examine: Vec<u32> = changed.iter().chain(self.ledger.unsettled.iter()).collect();
+        to_examine.sort_unstable();
+        to_examine.dedup();
         self.ledger.unsettled.clear();
-        let looks = if self.status.failed {
+        let examined = if self.status.failed {
             Err(RefusedWrite)
         } else if is_rolling {
-            self.roll(&looked_at)
+            self.roll(&to_examine)
         } else {
-            Ok(self.look_without_steps(&looked_at))
+            Ok(self.examine_without_steps(&to_examine))
         };
-        match looks {
-            Ok(looks) => self.write_objects(looks),
+        match examined {
+            Ok(examined) => self.write_objects(examined),
             Err(RefusedWrite) => {
                 self.status.failed = true;
-                for application in looked_at {
+                for application in to_examine {
                     self.ledger.unsettled.insert(application);
                 }
             }
@@ -339,38 +340,38 @@ impl SetPass<'_> {
     }
 
     /// Without steps there are no rows to update, and no syncs to request.
-    fn look_without_steps(&mut self, looked_at: &[u32]) -> Vec<Look> {
-        let mut looks = Vec::with_capacity(looked_at.len());
-        for &application in looked_at {
+    fn examine_without_steps(&mut self, to_examine: &[u32]) -> Vec<ExaminedApplication> {
+        let mut examined = Vec::with_capacity(to_examine.len());
+        for &application in to_examine {
             self.examine(application);
-            looks.push(Look {
-                application,
+            examined.push(ExaminedApplication {
+                index: application,
                 requests_sync: false,
             });
         }
         self.set.report_invalid(&self.ledger);
-        looks
+        examined
     }
 
     /// Updates, opens and promotes. Returns the applications whose objects may be written.
-    fn roll(&mut self, looked_at: &[u32]) -> Result<Vec<Look>, RefusedWrite> {
+    fn roll(&mut self, to_examine: &[u32]) -> Result<Vec<ExaminedApplication>, RefusedWrite> {
         let pending_since = self
             .ledger
             .barrier
             .as_ref()
             .and_then(BarrierLedger::pending_since);
         // A sync is requested for a row that was Pending before the pass.
-        let mut looks = Vec::with_capacity(looked_at.len());
-        for &application in looked_at {
-            looks.push(Look {
-                application,
+        let mut examined = Vec::with_capacity(to_examine.len());
+        for &application in to_examine {
+            examined.push(ExaminedApplication {
+                index: application,
                 requests_sync: self.set.is_pending(application),
             });
         }
-        let is_updated = self.update_rows(looked_at)?;
+        let is_updated = self.update_rows(to_examine)?;
         self.status.budgets = self.set.budgets(&self.ledger.step_rows);
         self.open_steps(pending_since);
-        self.add_idle(looked_at, &mut looks);
+        self.add_idle(to_examine, &mut examined);
         if self.status.barrier.is_none() {
             self.promote()?;
             self.report_rollout();
@@ -380,15 +381,15 @@ impl SetPass<'_> {
         // error it reads the set again, and so triggers by the status it has just stored.
         let has_new_error = self.set.report_invalid(&self.ledger);
         if has_new_error || self.set.options.trigger_once {
-            self.request_by_new_rows(&mut looks);
+            self.request_by_new_rows(&mut examined);
         }
         self.ask_for_comparisons();
-        looks.sort_unstable();
-        looks.dedup_by_key(|look| look.application);
-        for look in &mut looks {
-            look.requests_sync &= self.set.is_allowed(look.application as usize);
+        examined.sort_unstable();
+        examined.dedup_by_key(|application| application.index);
+        for application in &mut examined {
+            application.requests_sync &= self.set.is_allowed(application.index as usize);
         }
-        Ok(looks)
+        Ok(examined)
     }
 
     /// Opens the first steps, unless there is a barrier. `pending_since`: the last pending change before the pass.
@@ -404,16 +405,16 @@ impl SetPass<'_> {
         }
     }
 
-    /// Adds the applications of open steps whose rows were Pending all along; those that have just left it are among
-    /// those looked at.
-    fn add_idle(&self, looked_at: &[u32], looks: &mut Vec<Look>) {
+    /// Adds the applications of open steps whose rows were Pending all along; those that have just left it are examined
+    /// anyway.
+    fn add_idle(&self, to_examine: &[u32], examined: &mut Vec<ExaminedApplication>) {
         if !self.set.spec.may_update() {
             return;
         }
         for application in self.ledger.idle(self.set.allowed_steps) {
-            if looked_at.binary_search(&application).is_err() {
-                looks.push(Look {
-                    application,
+            if to_examine.binary_search(&application).is_err() {
+                examined.push(ExaminedApplication {
+                    index: application,
                     requests_sync: true,
                 });
             }
@@ -421,15 +422,15 @@ impl SetPass<'_> {
     }
 
     /// Requests the syncs of the rows that are Pending after the pass, not before it.
-    fn request_by_new_rows(&self, looks: &mut Vec<Look>) {
+    fn request_by_new_rows(&self, examined: &mut Vec<ExaminedApplication>) {
         for (target, _) in &self.status.promoted {
-            looks.push(Look {
-                application: target.0,
+            examined.push(ExaminedApplication {
+                index: target.0,
                 requests_sync: true,
             });
         }
-        for look in looks {
-            look.requests_sync = self.set.is_pending(look.application);
+        for application in examined {
+            application.requests_sync = self.set.is_pending(application.index);
         }
     }
 
@@ -446,11 +447,11 @@ impl SetPass<'_> {
 
     /// The update of rows (`UpdateApplicationSetApplicationStatus`). True: they are written, all or none; a change of
     /// only revisions or times is no reason.
-    fn update_rows(&mut self, looked_at: &[u32]) -> Result<bool, RefusedWrite> {
+    fn update_rows(&mut self, to_examine: &[u32]) -> Result<bool, RefusedWrite> {
         let now = stored(self.now);
         let mut new_rows: Vec<(u32, Option<ApplicationStatus>)> = Vec::new();
         let mut is_written = false;
-        for &index in looked_at {
+        for &index in to_examine {
             let application = &self.view[index as usize];
             let new = self.set.updated_row(now, index as usize, application);
             let old = self.set.rows[index as usize].as_ref();
@@ -477,7 +478,7 @@ impl SetPass<'_> {
             }
             self.write_rows(before)?;
         }
-        for &index in looked_at {
+        for &index in to_examine {
             self.examine(index);
         }
         Ok(is_written)

@@ -76,7 +76,7 @@ impl MatchExpression {
 }
 
 /// What the expressions of a step say of an application.
-enum Selection<'s> {
+enum StepSelection<'s> {
     Selected,
     NotSelected,
     /// Not selected because of an unknown operator on a label that the application has.
@@ -85,19 +85,19 @@ enum Selection<'s> {
 
 impl RolloutStep {
     /// Upstream stops at the first expression that fails; later ones are not evaluated.
-    fn selection(&self, labels: &Labels) -> Selection<'_> {
+    fn selection(&self, labels: &Labels) -> StepSelection<'_> {
         for expression in &self.match_expressions {
             if expression.matches(labels) {
                 continue;
             }
             let is_known = matches!(expression.operator.as_str(), "In" | "NotIn");
             return if !is_known && labels.contains_key(&expression.key) {
-                Selection::UnknownOperator(&expression.operator)
+                StepSelection::UnknownOperator(&expression.operator)
             } else {
-                Selection::NotSelected
+                StepSelection::NotSelected
             };
         }
-        Selection::Selected
+        StepSelection::Selected
     }
 }
 
@@ -114,9 +114,9 @@ impl Steps {
             selecting.clear();
             for (index, step) in (0..).zip(steps) {
                 match step.selection(labels) {
-                    Selection::Selected => selecting.push(index),
-                    Selection::NotSelected => {}
-                    Selection::UnknownOperator(operator) => {
+                    StepSelection::Selected => selecting.push(index),
+                    StepSelection::NotSelected => {}
+                    StepSelection::UnknownOperator(operator) => {
                         operators.insert((index, operator.to_owned()));
                     }
                 }
