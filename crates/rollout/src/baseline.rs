@@ -71,15 +71,10 @@ impl Baseline {
             return Vec::new();
         }
         let started = targets.iter().filter(|target| target.started).count();
-        let waiting = targets
-            .iter()
-            .enumerate()
-            .filter(|(_, target)| !target.started);
         let batch = self.batch(started, targets.len());
-        waiting
-            .take(batch)
-            .map(|(index, _)| TargetId(index as u32))
-            .collect()
+        let waiting = (0..).zip(targets).filter(|(_, target)| !target.started);
+        let first = waiting.take(batch);
+        first.map(|(index, _)| TargetId(index)).collect()
     }
 
     /// The rule that blocks the rollout at what is visible now; `all` are the names of the targets. `None` when no
@@ -89,32 +84,32 @@ impl Baseline {
         targets: &[BaselineTarget],
         all: impl Iterator<Item = &'n str>,
     ) -> Option<Hold> {
-        let in_flight = targets
-            .iter()
-            .zip(all)
-            .filter(|(target, _)| target.is_in_flight());
-        let in_flight: Vec<&str> = in_flight.map(|(_, name)| name).collect();
+        let mut in_flight = Vec::new();
+        for (target, name) in targets.iter().zip(all) {
+            if target.is_in_flight() {
+                in_flight.push(name);
+            }
+        }
         let waiting = targets.iter().filter(|target| !target.started).count();
         if in_flight.is_empty() || (self == Self::AllAtOnce && waiting > 0) {
             return None;
         }
-        let of_targets = format!(
+        let not_ready = format!(
             "{} started target(s) not ready ({})",
             in_flight.len(),
             names(in_flight)
         );
-        let rule = if matches!(self, Self::Doubling(_)) {
-            "doubling"
-        } else {
-            "batch"
+        if waiting == 0 {
+            let explanation = format!("{not_ready}; all targets were started");
+            return Some(Hold::new("ready", explanation));
+        }
+        let rule = match self {
+            Self::Doubling(_) => "doubling",
+            _ => "batch",
         };
-        Some(match waiting {
-            0 => Hold::new("ready", format!("{of_targets}; all targets were started")),
-            _ => Hold::new(
-                rule,
-                format!("{of_targets}; the next of {waiting} waiting targets start when all are"),
-            ),
-        })
+        let explanation =
+            format!("{not_ready}; the next of {waiting} waiting targets start when all are");
+        Some(Hold::new(rule, explanation))
     }
 }
 

@@ -80,7 +80,8 @@ pub fn format_duration(duration: SimDuration) -> String {
 
 /// `nanos` in units of `size`, a power of ten.
 fn decimal(nanos: u64, size: u64, name: &str) -> String {
-    let (whole, part) = (nanos / size, nanos % size);
+    let whole = nanos / size;
+    let part = nanos % size;
     let digits = size.ilog10() as usize;
     let fraction = format!("{part:0digits$}");
     let fraction = fraction.trim_end_matches('0');

@@ -58,7 +58,9 @@ pub struct LabelRequirement {
 
 /// A checked selector.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct CheckedSelector(LabelSelector);
+pub struct CheckedSelector {
+    selector: LabelSelector,
+}
 
 /// Why Kubernetes rejects a selector.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -96,35 +98,44 @@ impl LabelSelector {
             check_key(key)?;
             check_value(value)?;
         }
-        self.match_expressions
-            .iter()
-            .try_for_each(LabelRequirement::check)?;
-        Ok(CheckedSelector(self.clone()))
+        for requirement in &self.match_expressions {
+            requirement.check()?;
+        }
+        Ok(CheckedSelector {
+            selector: self.clone(),
+        })
     }
 }
 
 impl LabelRequirement {
     fn check(&self) -> Result<(), SelectorError> {
         check_key(&self.key)?;
-        let (key, operator) = (self.key.clone(), self.operator.clone());
-        match (self.operator.as_str(), self.values.is_empty()) {
-            ("In" | "NotIn", true) => Err(SelectorError::NoValues { key, operator }),
-            ("Exists" | "DoesNotExist", false) => {
-                Err(SelectorError::UselessValues { key, operator })
+        let key = self.key.clone();
+        let operator = self.operator.clone();
+        match self.operator.as_str() {
+            "In" | "NotIn" if self.values.is_empty() => {
+                Err(SelectorError::NoValues { key, operator })
             }
-            ("In" | "NotIn" | "Exists" | "DoesNotExist", _) => {
-                self.values.iter().try_for_each(|it| check_value(it))
+            "In" | "NotIn" => {
+                for value in &self.values {
+                    check_value(value)?;
+                }
+                Ok(())
             }
+            "Exists" | "DoesNotExist" if self.values.is_empty() => Ok(()),
+            "Exists" | "DoesNotExist" => Err(SelectorError::UselessValues { key, operator }),
             _ => Err(SelectorError::UnknownOperator(operator)),
         }
     }
 
     fn matches(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
+        let is_among_values = value.is_some_and(|value| self.values.contains(value));
         match self.operator.as_str() {
-            "In" => value.is_some_and(|value| self.values.contains(value)),
-            "NotIn" => value.is_none_or(|value| !self.values.contains(value)),
+            "In" => is_among_values,
+            "NotIn" => !is_among_values,
             "Exists" => value.is_some(),
+            // `check` rejects all but this one.
             _ => value.is_none(),
         }
     }
@@ -133,32 +144,27 @@ impl LabelRequirement {
 impl CheckedSelector {
     /// A label that must have one of these values, if a requirement says so.
     pub fn needs(&self) -> Option<(&str, &[String])> {
-        let equal = self
-            .0
-            .match_labels
-            .iter()
-            .map(|(key, value)| (key.as_str(), std::slice::from_ref(value)));
-        let among = self
-            .0
-            .match_expressions
-            .iter()
-            .filter(|part| part.operator == "In");
-        equal
-            .chain(among.map(|part| (part.key.as_str(), part.values.as_slice())))
-            .next()
+        let LabelSelector {
+            match_labels,
+            match_expressions,
+        } = &self.selector;
+        if let Some((key, value)) = match_labels.first_key_value() {
+            return Some((key, std::slice::from_ref(value)));
+        }
+        let mut parts = match_expressions.iter();
+        let part = parts.find(|part| part.operator == "In")?;
+        Some((&part.key, &part.values))
     }
 
     /// Whether every requirement holds for these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
-        self.0
-            .match_labels
-            .iter()
-            .all(|(key, value)| labels.get(key) == Some(value))
-            && self
-                .0
-                .match_expressions
-                .iter()
-                .all(|part| part.matches(labels))
+        let LabelSelector {
+            match_labels,
+            match_expressions,
+        } = &self.selector;
+        let mut pairs = match_labels.iter();
+        pairs.all(|(key, value)| labels.get(key) == Some(value))
+            && match_expressions.iter().all(|part| part.matches(labels))
     }
 }
 
@@ -196,27 +202,28 @@ fn check_value(value: &str) -> Result<(), SelectorError> {
 /// Empty, or up to 63 of letters, digits, `-`, `_` and `.` that begin and end with a letter or digit.
 fn is_label_name(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let ends = [bytes.first(), bytes.last()];
+    let [first, ..] = bytes else {
+        return true;
+    };
+    let last = bytes[bytes.len() - 1];
     bytes.len() <= 63
+        && first.is_ascii_alphanumeric()
+        && last.is_ascii_alphanumeric()
         && bytes
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-        && ends
-            .iter()
-            .all(|end| end.is_none_or(u8::is_ascii_alphanumeric))
 }
 
 fn is_dns_subdomain(text: &str) -> bool {
-    let is_alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.len() <= 253
-        && text.split('.').all(|part| {
-            let bytes = part.as_bytes();
-            bytes.first().is_some_and(is_alphanumeric)
-                && bytes.last().is_some_and(is_alphanumeric)
-                && bytes
-                    .iter()
-                    .all(|byte| is_alphanumeric(byte) || *byte == b'-')
-        })
+    text.len() <= 253 && text.split('.').all(is_dns_label)
+}
+
+/// Lowercase letters, digits and `-`, which is not at the ends.
+fn is_dns_label(text: &str) -> bool {
+    let has_valid_bytes = text
+        .bytes()
+        .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+    !text.is_empty() && has_valid_bytes && !text.starts_with('-') && !text.ends_with('-')
 }
 
 #[cfg(test)]

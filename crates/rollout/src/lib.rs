@@ -72,9 +72,9 @@ pub fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
 /// For each index its place in an order of all.
 pub fn places_in(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
-    (0..)
-        .zip(order)
-        .for_each(|(place, index)| places[*index as usize] = place);
+    for (place, index) in (0..).zip(order) {
+        places[*index as usize] = place;
+    }
     places
 }
 

@@ -16,15 +16,18 @@ pub struct TargetSet {
 }
 
 const BITS: usize = 64;
-/// Indices that are counted together: a count looks at so many bits, and at the numbers of the blocks before.
+/// Indices that are counted together: a count looks at the bits of one block, and at the numbers of the blocks before.
 const BLOCK: usize = BITS * BITS;
 
 impl TargetSet {
     /// An empty set of indices below `size`.
     pub fn new(size: usize) -> Self {
-        let above = |words: &usize| (*words > 1).then(|| words.div_ceil(BITS));
-        let words = std::iter::successors(Some(size.div_ceil(BITS).max(1)), above);
-        let levels = words.map(|words| vec![0; words]).collect();
+        let mut words = size.div_ceil(BITS).max(1);
+        let mut levels = vec![vec![0; words]];
+        while words > 1 {
+            words = words.div_ceil(BITS);
+            levels.push(vec![0; words]);
+        }
         Self {
             levels,
             blocks: vec![0; size.div_ceil(BLOCK)],
@@ -41,7 +44,9 @@ impl TargetSet {
 
     /// Adds every index below the size.
     pub fn insert_all(&mut self) {
-        (0..self.universe as u32).for_each(|index| _ = self.insert(index));
+        for index in 0..self.universe as u32 {
+            self.insert(index);
+        }
     }
 
     /// Adds an index. False: it was there.
@@ -72,7 +77,8 @@ impl TargetSet {
             return false;
         }
         for level in &mut self.levels {
-            let (word, bit) = (&mut level[at / BITS], 1 << (at % BITS));
+            let word = &mut level[at / BITS];
+            let bit = 1 << (at % BITS);
             let was_empty = *word == 0;
             *word = if is_member { *word | bit } else { *word & !bit };
             if was_empty == (*word == 0) {
@@ -94,13 +100,15 @@ impl TargetSet {
     /// The smallest index in it that is not below `from`.
     pub fn next(&self, from: u32) -> Option<u32> {
         super::cost::visit();
-        let (mut at, mut level) = (from as usize, 0);
+        let mut at = from as usize;
+        let mut level = 0;
         // Up, until a word has a bit at or after the place; then down along the lowest bits.
         loop {
             let words = self.levels.get(level)?;
-            let rest = words
-                .get(at / BITS)
-                .map_or(0, |word| word >> (at % BITS) << (at % BITS));
+            let rest = match words.get(at / BITS) {
+                Some(word) => word >> (at % BITS) << (at % BITS),
+                None => 0,
+            };
             if rest != 0 {
                 at = at / BITS * BITS + rest.trailing_zeros() as usize;
                 break;
@@ -131,22 +139,19 @@ impl TargetSet {
 
     /// Number of members below an index.
     pub fn count_below(&self, index: u32) -> usize {
-        let (at, words) = (index as usize, &self.levels[0]);
-        let blocks: usize = self.blocks.iter().take(at / BLOCK).sum();
-        let words = words
-            .iter()
-            .enumerate()
-            .take(at / BITS + 1)
-            .skip(at / BLOCK * BITS);
+        let at = index as usize;
+        let words = &self.levels[0];
+        let last = at / BITS;
+        let mut count: usize = self.blocks.iter().take(at / BLOCK).sum();
+        for word in words.iter().take(last).skip(at / BLOCK * BITS) {
+            count += word.count_ones() as usize;
+        }
         // The last word counts up to the index.
-        let bits = words.map(|(nth, word)| {
-            if nth < at / BITS {
-                *word
-            } else {
-                word & ((1 << (at % BITS)) - 1)
-            }
-        });
-        blocks + bits.map(|bits| bits.count_ones() as usize).sum::<usize>()
+        if let Some(word) = words.get(last) {
+            let below = word & ((1 << (at % BITS)) - 1);
+            count += below.count_ones() as usize;
+        }
+        count
     }
 
     /// Number of indices in it.

@@ -128,7 +128,8 @@ impl CloudFoundry {
     /// pass, or after time zero. The driver must start the next pass immediately after one that takes longer than the
     /// period; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
     pub const fn next_pass(&self, now: SimTime) -> SimTime {
-        let (last, period) = (self.last.as_nanos(), UPDATE_FREQUENCY.as_nanos());
+        let last = self.last.as_nanos();
+        let period = UPDATE_FREQUENCY.as_nanos();
         let rounds = now.as_nanos().saturating_sub(last) / period + 1;
         SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }

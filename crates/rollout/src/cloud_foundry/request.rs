@@ -162,7 +162,7 @@ impl DeploymentRequest {
     /// # Errors
     /// All errors, in the product's order; at least one.
     pub fn validate(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
-        let mut validation = Validation::default();
+        let mut validation = RequestValidation::default();
         validation.read_fields(&self.body);
         match self.body.at("options") {
             options @ Json::Object(_) => validation.read_options(options),
@@ -242,12 +242,12 @@ impl NumberOption {
 
 /// A validation in progress: the options that were read, and the errors in the product's order.
 #[derive(Default)]
-struct Validation {
+struct RequestValidation {
     found: DeploymentOptions,
     errors: Vec<RequestError>,
 }
 
-impl Validation {
+impl RequestValidation {
     fn refuse(&mut self, field: &str, message: impl Into<String>) {
         self.errors.push(RequestError::new(field, message));
     }

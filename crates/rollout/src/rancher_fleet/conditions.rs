@@ -80,23 +80,22 @@ fn word(state: BundleState) -> String {
 
 fn ready_of(summary: &BundleSummary) -> String {
     let all: u32 = BundleState::ALL
-        .into_iter()
         .map(|state| summary.count(state))
+        .iter()
         .sum();
     format!("{}/{all}", summary.count(BundleState::Ready))
 }
 
 /// The count of each state that one of the listed clusters has, with the first of these clusters.
 fn ready_message(clusters: &[FleetCluster], status: &BundleStatus) -> String {
-    let part = |state: BundleState| {
-        let (target, _) = status.not_ready.iter().find(|(_, of)| *of == state)?;
-        let name = &clusters[target.index()].name;
-        Some(format!(
-            "{state:?}({}) [Cluster {WORKSPACE}/{name}]",
-            status.summary.count(state)
-        ))
-    };
-    let mut parts: Vec<String> = BundleState::ALL.into_iter().filter_map(part).collect();
+    let mut parts = Vec::new();
+    for state in BundleState::ALL {
+        if let Some((target, _)) = status.not_ready.iter().find(|(_, other)| *other == state) {
+            let name = &clusters[target.index()].name;
+            let count = status.summary.count(state);
+            parts.push(format!("{state:?}({count}) [Cluster {WORKSPACE}/{name}]"));
+        }
+    }
     parts.sort();
     parts.join("; ")
 }
