@@ -16,8 +16,10 @@ use super::bootstrap::{Indices, MOST_RESAMPLED, students_ratio};
 use super::interval::{Interval, assert_level, t_quantile};
 use super::sample::{mean, sample_sd};
 
-/// Fewest replicates, and most variants, that are resampled.
+/// Fewest replicates that are resampled.
 const FEWEST: usize = 5;
+
+/// Most variants that are resampled.
 const MOST_VARIANTS: usize = 40;
 
 /// A variant beside the best of the others.
@@ -43,7 +45,8 @@ pub fn with_the_best(
     seed: u64,
 ) -> Option<Vec<Contender>> {
     assert_level(level);
-    let (count, runs) = (variants.len(), variants.first()?.len());
+    let count = variants.len();
+    let runs = variants.first()?.len();
     assert!(
         variants.iter().all(|values| values.len() == runs),
         "paired variants have the same replicates"
@@ -51,68 +54,100 @@ pub fn with_the_best(
     if count < 2 || runs < 2 {
         return None;
     }
-    let pairs = Pairs::of(variants);
-    let critical = critical_values(variants, &pairs, level, resamples, seed);
-    // The least that variant `at` may be behind `other`.
-    let least = |at: usize, other: usize| {
-        pairs.difference[at][other] - critical[at] * pairs.error[at][other]
+    let differences = paired_differences(variants);
+    let critical = critical_values(variants, &differences, level, resamples, seed);
+    let comparisons = Comparisons {
+        differences,
+        critical,
     };
-    let others = |at: usize| (0..count).filter(move |other| *other != at);
     let may_be_best: Vec<bool> = (0..count)
-        .map(|at| others(at).all(|other| least(at, other) <= 0.0))
+        .map(|variant| comparisons.may_be_best(variant))
         .collect();
-    let contender = |at: usize| {
-        let estimate = others(at)
-            .map(|other| pairs.difference[at][other])
-            .fold(f64::NEG_INFINITY, f64::max);
-        let low = others(at)
-            .map(|other| least(at, other))
-            .fold(f64::NEG_INFINITY, f64::max);
+    let contenders = (0..count).map(|variant| comparisons.contender(variant, &may_be_best));
+    Some(contenders.collect())
+}
+
+/// The difference of two variants over their replicates.
+#[derive(Clone, Copy)]
+struct PairedDifference {
+    mean: f64,
+    /// Of the mean.
+    standard_error: f64,
+}
+
+/// The differences of each ordered pair of variants.
+fn paired_differences(variants: &[Vec<f64>]) -> Vec<Vec<PairedDifference>> {
+    let root = (variants[0].len() as f64).sqrt();
+    let mut differences = Vec::with_capacity(variants.len());
+    for own in variants {
+        let mut row = Vec::with_capacity(variants.len());
+        for other in variants {
+            let values: Vec<f64> = own
+                .iter()
+                .zip(other)
+                .map(|(own, other)| own - other)
+                .collect();
+            row.push(PairedDifference {
+                mean: mean(&values).unwrap_or(0.0),
+                standard_error: sample_sd(&values).unwrap_or(0.0) / root,
+            });
+        }
+        differences.push(row);
+    }
+    differences
+}
+
+/// All comparisons of variants with one another.
+struct Comparisons {
+    differences: Vec<Vec<PairedDifference>>,
+    /// For each variant as the best, its critical value.
+    critical: Vec<f64>,
+}
+
+impl Comparisons {
+    /// The least that a variant may be behind another.
+    fn least(&self, variant: usize, other: usize) -> f64 {
+        let difference = self.differences[variant][other];
+        difference.mean - self.critical[variant] * difference.standard_error
+    }
+
+    fn others(&self, variant: usize) -> impl Iterator<Item = usize> {
+        (0..self.differences.len()).filter(move |other| *other != variant)
+    }
+
+    /// Whether no other variant is shown to be better.
+    fn may_be_best(&self, variant: usize) -> bool {
+        let mut others = self.others(variant);
+        others.all(|other| self.least(variant, other) <= 0.0)
+    }
+
+    /// A variant beside the best of the others. `may_be_best`: which variants may be the best.
+    fn contender(&self, variant: usize, may_be_best: &[bool]) -> Contender {
+        let mut estimate = f64::NEG_INFINITY;
+        let mut low = f64::NEG_INFINITY;
         // The greatest that it may be behind a possible best.
-        let high = others(at)
-            .filter(|other| may_be_best[*other])
-            .map(|other| -least(other, at));
+        let mut high = f64::NEG_INFINITY;
+        for other in self.others(variant) {
+            estimate = estimate.max(self.differences[variant][other].mean);
+            low = low.max(self.least(variant, other));
+            if may_be_best[other] {
+                high = high.max(-self.least(other, variant));
+            }
+        }
+        let low = if may_be_best[variant] {
+            low.min(0.0)
+        } else {
+            0.0
+        };
         // Which of -0 and 0 is the greater depends on the compiler; their sum is 0.
-        let high = high.fold(f64::NEG_INFINITY, f64::max).max(0.0) + 0.0;
-        let low = if may_be_best[at] { low.min(0.0) } else { 0.0 };
+        let high = high.max(0.0) + 0.0;
         Contender {
-            may_be_best: may_be_best[at],
+            may_be_best: may_be_best[variant],
             behind: Interval {
                 estimate,
                 low,
                 high,
             },
-        }
-    };
-    Some((0..count).map(contender).collect())
-}
-
-/// Mean difference of each ordered pair of variants, and its standard error.
-struct Pairs {
-    difference: Vec<Vec<f64>>,
-    error: Vec<Vec<f64>>,
-}
-
-impl Pairs {
-    fn of(variants: &[Vec<f64>]) -> Self {
-        let root = (variants[0].len() as f64).sqrt();
-        let of = |statistic: &dyn Fn(&[f64]) -> f64| -> Vec<Vec<f64>> {
-            let pair = |own: &Vec<f64>, other: &Vec<f64>| {
-                statistic(
-                    &own.iter()
-                        .zip(other)
-                        .map(|(own, other)| own - other)
-                        .collect::<Vec<f64>>(),
-                )
-            };
-            variants
-                .iter()
-                .map(|own| variants.iter().map(|other| pair(own, other)).collect())
-                .collect()
-        };
-        Self {
-            difference: of(&|values| mean(values).unwrap_or(0.0)),
-            error: of(&|values| sample_sd(values).unwrap_or(0.0) / root),
         }
     }
 }
@@ -120,38 +155,38 @@ impl Pairs {
 /// For each variant as the best, the number of standard errors by which another may seem better by chance.
 fn critical_values(
     variants: &[Vec<f64>],
-    pairs: &Pairs,
+    differences: &[Vec<PairedDifference>],
     level: f64,
     resamples: usize,
     seed: u64,
 ) -> Vec<f64> {
-    let (count, runs) = (variants.len(), variants[0].len());
+    let count = variants.len();
+    let runs = variants[0].len();
     let degrees = u32::try_from(runs - 1).expect("fewer than 2^32 runs");
     let bonferroni = t_quantile(1.0 - (1.0 - level) / (count - 1) as f64, degrees);
     if runs < FEWEST || count > MOST_VARIANTS {
         return vec![bonferroni; count];
     }
-    let place = ((resamples + 1) as f64 * level).ceil() as usize - 1;
+    let rank = ((resamples + 1) as f64 * level).ceil() as usize - 1;
+    let rank = rank.min(resamples - 1);
     let student = t_quantile(level, degrees);
-    let quantile = |mut ratios: Vec<f64>| {
-        let (_, &mut critical, _) =
-            ratios.select_nth_unstable_by(place.min(resamples - 1), f64::total_cmp);
-        critical.max(student)
-    };
-    greatest_ratios(variants, pairs, resamples, seed)
-        .into_iter()
-        .map(quantile)
-        .collect()
+    let mut critical = Vec::with_capacity(count);
+    for mut ratios in greatest_ratios(variants, differences, resamples, seed) {
+        let (_, &mut quantile, _) = ratios.select_nth_unstable_by(rank, f64::total_cmp);
+        critical.push(quantile.max(student));
+    }
+    critical
 }
 
 /// Of each variant, its greatest ratio in every resample.
 fn greatest_ratios(
     variants: &[Vec<f64>],
-    pairs: &Pairs,
+    differences: &[Vec<PairedDifference>],
     resamples: usize,
     seed: u64,
 ) -> Vec<Vec<f64>> {
-    let (count, runs) = (variants.len(), variants[0].len());
+    let count = variants.len();
+    let runs = variants[0].len();
     let mut greatest: Vec<Vec<f64>> = vec![Vec::with_capacity(resamples); count];
     let mut indices = Indices::new(seed);
     for _ in 0..resamples {
@@ -161,42 +196,31 @@ fn greatest_ratios(
         let mut most = vec![f64::NEG_INFINITY; count];
         for own in 0..count {
             for other in own + 1..count {
-                let ratio = ratio(
-                    &variants[own],
-                    &variants[other],
-                    pairs,
-                    (own, other),
-                    &drawn,
-                );
+                let difference = differences[own][other];
+                let ratio = ratio(&variants[own], &variants[other], difference, &drawn);
                 most[own] = most[own].max(ratio);
                 most[other] = most[other].max(-ratio);
             }
         }
-        greatest
-            .iter_mut()
-            .zip(most)
-            .for_each(|(all, most)| all.push(most));
+        for (ratios, most) in greatest.iter_mut().zip(most) {
+            ratios.push(most);
+        }
     }
     greatest
 }
 
 /// Student's ratio of a pair in a resample of replicates; 0 for a pair that always differs by the same.
-fn ratio(
-    own: &[f64],
-    other: &[f64],
-    pairs: &Pairs,
-    (at, beside): (usize, usize),
-    drawn: &[usize],
-) -> f64 {
-    let n = drawn.len() as f64;
-    let (difference, error) = (pairs.difference[at][beside], pairs.error[at][beside]);
-    if error <= 0.0 {
+fn ratio(own: &[f64], other: &[f64], difference: PairedDifference, drawn: &[usize]) -> f64 {
+    let PairedDifference {
+        mean,
+        standard_error,
+    } = difference;
+    if standard_error <= 0.0 {
         return 0.0;
     }
-    students_ratio(
-        drawn.iter().map(|&run| own[run] - other[run] - difference),
-        error * error * n,
-    )
+    let deviations = drawn.iter().map(|&run| own[run] - other[run] - mean);
+    let variance = standard_error * standard_error * drawn.len() as f64;
+    students_ratio(deviations, variance)
 }
 
 #[cfg(test)]

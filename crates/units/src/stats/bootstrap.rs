@@ -69,11 +69,8 @@ pub fn bootstrap_interval(
     } = student;
     let n = values.len() as f64;
     let deviations: Vec<f64> = values.iter().map(|value| value - estimate).collect();
-    let variance = deviations
-        .iter()
-        .map(|deviation| deviation * deviation)
-        .sum::<f64>()
-        / (n - 1.0);
+    let squares = deviations.iter().map(|deviation| deviation * deviation);
+    let variance = squares.sum::<f64>() / (n - 1.0);
     if values.len() < FEWEST || variance <= 0.0 {
         return Some(student);
     }
@@ -92,19 +89,24 @@ pub fn bootstrap_interval(
 fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec<f64> {
     let drawn = deviations.len().min(MOST_RESAMPLED);
     let mut indices = Indices::new(seed);
-    let mut draw = || deviations[indices.below(deviations.len())];
-    (0..resamples)
-        .map(|_| students_ratio((0..drawn).map(|_| draw()), variance))
-        .collect()
+    let mut ratios = Vec::with_capacity(resamples);
+    for _ in 0..resamples {
+        let resample = (0..drawn).map(|_| deviations[indices.below(deviations.len())]);
+        ratios.push(students_ratio(resample, variance));
+    }
+    ratios
 }
 
 /// The mean of deviations by its standard error, with at least [`LEAST_SPREAD`] of the spread of the sample that they
 /// were drawn from, whose variance is `variance` and above 0.
 pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, variance: f64) -> f64 {
     let n = deviations.len() as f64;
-    let (sum, squares) = deviations.fold((0.0, 0.0), |(sum, squares), next| {
-        (sum + next, squares + next * next)
-    });
+    let mut sum = 0.0;
+    let mut squares = 0.0;
+    for deviation in deviations {
+        sum += deviation;
+        squares += deviation * deviation;
+    }
     let mean = sum / n;
     let of_resample = (squares - n * mean * mean) / (n - 1.0);
     mean / (of_resample.max(LEAST_SPREAD * LEAST_SPREAD * variance) / n).sqrt()
@@ -112,19 +114,21 @@ pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, var
 
 /// Draws of an index: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub struct Indices(u64);
+pub struct Indices {
+    state: u64,
+}
 
 impl Indices {
     /// Draws that `seed` decides.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed }
     }
 
     /// Below `count`, each equally likely but for a share of `count` in 2⁶⁴.
     pub fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^= z >> 31;

@@ -30,44 +30,48 @@ impl CensoredFit {
     /// Fits durations in seconds; `true` marks one that is over, `false` one that lasts longer. `None`: none is over.
     #[must_use]
     pub fn of(durations: &[(f64, bool)]) -> Option<Self> {
-        let logs: Vec<(f64, bool)> = durations
-            .iter()
-            .map(|(d, over)| (libm::log(d.max(0.1)), *over))
-            .collect();
-        let over: Vec<f64> = logs
-            .iter()
-            .filter(|(_, over)| *over)
-            .map(|(log, _)| *log)
-            .collect();
-        let mu = super::mean(&over)?;
+        let mut logs = Vec::with_capacity(durations.len());
+        let mut over = Vec::new();
+        for &(duration, is_over) in durations {
+            let log = libm::log(duration.max(0.1));
+            logs.push((log, is_over));
+            if is_over {
+                over.push(log);
+            }
+        }
         let mut fit = Self {
-            mu,
+            mu: super::mean(&over)?,
             sigma: PRIOR_SIGMA,
         };
         for _ in 0..STEPS {
-            // Mean and second moment about the present mean of each logarithm.
-            let moments = logs.iter().map(|&(log, over)| {
-                let z = (log - fit.mu) / fit.sigma;
-                let hazard = if over { 0.0 } else { hazard(z) };
-                if over {
-                    (log - fit.mu, (log - fit.mu) * (log - fit.mu))
-                } else {
-                    (
-                        fit.sigma * hazard,
-                        fit.sigma * fit.sigma * (1.0 + z * hazard),
-                    )
-                }
-            });
-            let (first, second) = moments.fold((0.0, 0.0), |sum, (a, b)| (sum.0 + a, sum.1 + b));
-            let count = logs.len() as f64;
-            let step = first / count;
-            let squares = second - count * step * step + PRIOR * PRIOR_SIGMA * PRIOR_SIGMA;
-            fit = Self {
-                mu: fit.mu + step,
-                sigma: libm::sqrt((squares / (count + PRIOR)).max(1e-6)),
-            };
+            fit = fit.maximised(&logs);
         }
         Some(fit)
+    }
+
+    /// One step of the maximisation, with the logarithms of the durations.
+    fn maximised(self, logs: &[(f64, bool)]) -> Self {
+        // Expected mean and second moment of all logarithms about the present mean.
+        let mut first = 0.0;
+        let mut second = 0.0;
+        for &(log, is_over) in logs {
+            if is_over {
+                first += log - self.mu;
+                second += (log - self.mu) * (log - self.mu);
+            } else {
+                let z = (log - self.mu) / self.sigma;
+                let hazard = hazard(z);
+                first += self.sigma * hazard;
+                second += self.sigma * self.sigma * (1.0 + z * hazard);
+            }
+        }
+        let count = logs.len() as f64;
+        let step = first / count;
+        let squares = second - count * step * step + PRIOR * PRIOR_SIGMA * PRIOR_SIGMA;
+        Self {
+            mu: self.mu + step,
+            sigma: libm::sqrt((squares / (count + PRIOR)).max(1e-6)),
+        }
     }
 
     /// Standard deviations of the logarithm above its mean.
@@ -91,7 +95,8 @@ impl CensoredFit {
     /// A duration in seconds that exceeds `elapsed`, at a share of such durations that exceed it: 0 to 1.
     #[must_use]
     pub fn beyond(self, elapsed: f64, share: f64) -> f64 {
-        let (z, elapsed) = (self.score(elapsed), elapsed.max(0.1));
+        let z = self.score(elapsed);
+        let elapsed = elapsed.max(0.1);
         if z > 3.0 {
             return elapsed / share.max(1e-3);
         }

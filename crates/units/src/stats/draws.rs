@@ -4,17 +4,21 @@ use super::bootstrap::Indices;
 
 /// Random draws.
 #[derive(Debug)]
-pub struct Draws(Indices);
+pub struct Draws {
+    indices: Indices,
+}
 
 impl Draws {
     /// Equal seeds give equal draws.
     pub fn new(seed: u64) -> Self {
-        Self(Indices::new(seed))
+        Self {
+            indices: Indices::new(seed),
+        }
     }
 
     /// Between 0 and 1, neither of them.
     pub fn unit(&mut self) -> f64 {
-        (self.0.below(1 << 52) as f64 + 0.5) / (1_u64 << 52) as f64
+        (self.indices.below(1 << 52) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
     /// Normal with mean 0 and deviation 1, by Box and Muller.

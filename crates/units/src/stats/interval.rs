@@ -109,12 +109,12 @@ pub(super) fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
 /// `1 / (1 + d1 / (1 + d2 / (1 + ...)))` of 26.5.8, evaluated from the front (Lentz's method as modified by Thompson
 /// and Barnett, Journal of Computational Physics 64 (1986)).
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
-    const TINY: f64 = 1e-300;
     const TOLERANCE: f64 = 1e-14;
     // Takes some multiple of sqrt(max(a, b)) steps; this is enough for 2³² degrees of freedom.
     const STEPS: u32 = 1_000_000;
-    let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
-    let (mut value, mut c, mut d) = (1.0_f64, 1.0_f64, 0.0_f64);
+    let mut value = 1.0_f64;
+    let mut c = 1.0_f64;
+    let mut d = 0.0_f64;
     for step in 0..=STEPS {
         let m = f64::from(step / 2);
         let numerator = if step == 0 {
@@ -133,6 +133,12 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
         }
     }
     value - 1.0
+}
+
+/// The value, or a tiny one in place of one that is closer to 0.
+const fn away_from_zero(value: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    if value.abs() < TINY { TINY } else { value }
 }
 
 #[cfg(test)]

@@ -42,11 +42,11 @@ pub fn bisected(
 ) -> (f64, f64) {
     for _ in 0..steps {
         let middle = 0.5 * (low + high);
-        *if is_above(middle) {
-            &mut high
+        if is_above(middle) {
+            high = middle;
         } else {
-            &mut low
-        } = middle;
+            low = middle;
+        }
     }
     (low, high)
 }

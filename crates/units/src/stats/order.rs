@@ -58,35 +58,42 @@ pub struct Prediction {
 #[must_use]
 pub fn prediction_interval(values: &[f64], level: f64) -> Option<Prediction> {
     assert_level(level);
-    let (n, sorted) = (values.len(), ordered(values));
+    let n = values.len();
+    let sorted = ordered(values);
     if n < 2 {
         return None;
     }
-    let reached = |r: usize| 1.0 - 2.0 * r as f64 / (n + 1) as f64;
-    let r = (1..=n / 2)
-        .rev()
-        .find(|r| reached(*r) >= level - 1e-12)
-        .unwrap_or(1);
+    let mut ranks = (1..=n / 2).rev();
+    let reaches_level = ranks.find(|r| level_between(*r, n) >= level - 1e-12);
+    let r = reaches_level.unwrap_or(1);
     Some(Prediction {
         low: sorted[r - 1],
         high: sorted[n - r],
-        level: reached(r),
+        level: level_between(r, n),
     })
+}
+
+/// The probability that the next value lies between the r-th least and the r-th greatest of n values.
+fn level_between(r: usize, n: usize) -> f64 {
+    1.0 - 2.0 * r as f64 / (n + 1) as f64
 }
 
 /// The greatest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: not even 0.
 fn left_out(throws: usize, tail: f64) -> Option<usize> {
     let n = throws as f64;
-    let ln_choose =
-        |k: f64| libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
     let mut heads = 0.0;
     for r in 0..throws {
-        heads += libm::exp(ln_choose(r as f64) - n * std::f64::consts::LN_2);
+        heads += libm::exp(ln_choose(n, r as f64) - n * std::f64::consts::LN_2);
         if heads > tail {
             return r.checked_sub(1);
         }
     }
     None
+}
+
+/// Logarithm of the number of ways to choose k of n.
+fn ln_choose(n: f64, k: f64) -> f64 {
+    libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0)
 }
 
 #[cfg(test)]

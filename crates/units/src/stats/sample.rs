@@ -43,7 +43,8 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let h = last as f64 * p;
     let below = h.floor() as usize;
     let share = h - h.floor();
-    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    let low = sorted[below];
+    let high = sorted[(below + 1).min(last)];
     match (low.is_finite(), high.is_finite()) {
         (true, true) => Some(low + share * (high - low)),
         // The value itself, or two equal ones: their difference would not be a number.
@@ -66,7 +67,10 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// The arithmetic mean. `None` without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    if values.is_empty() {
+        return None;
+    }
+    Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The standard deviation of the population that the values were drawn from: squared deviations from the mean are
@@ -77,11 +81,9 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
         return None;
     }
     let mean = mean(values)?;
-    let squares: f64 = values
-        .iter()
-        .map(|value| (value - mean) * (value - mean))
-        .sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
+    let squares = values.iter().map(|value| (value - mean) * (value - mean));
+    let variance = squares.sum::<f64>() / (values.len() - 1) as f64;
+    Some(variance.sqrt())
 }
 
 #[cfg(test)]
