@@ -9,26 +9,31 @@ use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
 /// Why a text is not a quantity. The message includes a fix.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct UnitError(String);
+#[error("{message}")]
+pub struct UnitError {
+    message: String,
+}
 
 impl UnitError {
     fn not_a_number(value: &str, quantity: &str, example: &str) -> Self {
-        Self(format!(
-            "`{value}` is not {quantity}; write e.g. `{example}`"
-        ))
+        Self {
+            message: format!("`{value}` is not {quantity}; write e.g. `{example}`"),
+        }
     }
 
     fn out_of_range(value: &str, quantity: &str, range: &str) -> Self {
-        Self(format!("`{value}` is out of range: {quantity} is {range}"))
+        Self {
+            message: format!("`{value}` is out of range: {quantity} is {range}"),
+        }
     }
 
     /// The same error of a setting that also accepts a word, so that its example names the word.
     pub(super) fn or_word(self, word: &str) -> Self {
-        if self.0.contains("write e.g.") {
-            Self(format!("{self} or `{word}`"))
-        } else {
-            self
+        if !self.message.contains("write e.g.") {
+            return self;
+        }
+        Self {
+            message: format!("{self} or `{word}`"),
         }
     }
 }
@@ -64,8 +69,9 @@ pub trait WithUnit: Copy + PartialEq + 'static {
     /// # Errors
     /// The text is no number, has no unit or one of another quantity, or is out of range.
     fn parse(value: &str) -> Result<Self, UnitError> {
-        let (number, rest) =
-            split_number(value.trim()).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
+        let Some((number, rest)) = split_number(value.trim()) else {
+            return Err(Self::NOTATION.not_a_number(value));
+        };
         let (size, after) = Self::NOTATION.unit_size(value, rest)?;
         if !after.is_empty() {
             return Err(Self::NOTATION.not_a_number(value));
@@ -117,8 +123,9 @@ impl WithUnit for SimDuration {
         let mut rest = value.trim();
         let mut nanos = None;
         while !rest.is_empty() || nanos.is_none() {
-            let (number, after) =
-                split_number(rest).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
+            let Some((number, after)) = split_number(rest) else {
+                return Err(Self::NOTATION.not_a_number(value));
+            };
             if number == 0.0 && after.is_empty() && nanos.is_none() {
                 return Ok(Self::ZERO);
             }
@@ -236,66 +243,75 @@ impl WithUnit for Share {
 
 /// See [`WithUnit::exact`].
 fn shortest<T: WithUnit>(value: T) -> String {
-    let Notation {
-        units, printed, to, ..
-    } = T::NOTATION;
-    let base = to(value);
-    let text = |unit: &&str| {
-        let size = units
-            .iter()
-            .find(|(name, _)| name == unit)
-            .map_or(1.0, |(_, size)| *size);
-        let number = base / size;
+    let notation = T::NOTATION;
+    let base = (notation.to)(value);
+    let mut shortest: Option<UnitText> = None;
+    for unit in notation.printed {
+        let candidate = UnitText::new(base / notation.size(unit), unit);
+        let is_exact = T::parse(&candidate.text).is_ok_and(|read| read == value);
+        let is_shorter = match &shortest {
+            Some(shortest) => candidate.rank() < shortest.rank(),
+            None => true,
+        };
+        if is_exact && is_shorter {
+            shortest = Some(candidate);
+        }
+    }
+    if let Some(UnitText { text, .. }) = shortest {
+        return text;
+    }
+    // No number of a unit is read as exactly this one: the nearest, without the noise of the last digit.
+    let unit = notation.printed.last().expect("a kind has units");
+    let rounded = (base / notation.size(unit) * 1e9).round() / 1e9;
+    UnitText::new(rounded, unit).text
+}
+
+/// A number of a unit as text.
+struct UnitText {
+    text: String,
+    /// Its digits that count; one more if the number is below 1, because others are easier to read.
+    digits: usize,
+}
+
+impl UnitText {
+    fn new(number: f64, unit: &str) -> Self {
         let space = if unit.starts_with(['/', '%']) {
             ""
         } else {
             " "
         };
         let digits = number.to_string().replace('.', "").trim_matches('0').len();
-        // Of texts with as few digits, one whose number is at least 1 is easier to read.
-        (
-            digits + usize::from(number < 1.0),
-            format!("{number}{space}{unit}"),
-        )
-    };
-    let texts = printed
-        .iter()
-        .map(text)
-        .filter(|(_, text)| T::parse(text).is_ok_and(|read| read == value));
-    let best = texts.min_by_key(|(digits, text)| (*digits, text.len()));
-    best.map_or_else(
-        || {
-            // No number of a unit is read as exactly this one: the nearest, without the noise of the last digit.
-            let unit = printed.last().expect("a kind has units");
-            let size = units
-                .iter()
-                .find(|(name, _)| name == unit)
-                .map_or(1.0, |(_, size)| *size);
-            let space = if unit.starts_with(['/', '%']) {
-                ""
-            } else {
-                " "
-            };
-            format!("{}{space}{unit}", (base / size * 1e9).round() / 1e9)
-        },
-        |(_, text)| text,
-    )
+        Self {
+            text: format!("{number}{space}{unit}"),
+            digits: digits + usize::from(number < 1.0),
+        }
+    }
+
+    /// The smaller, the easier to read.
+    const fn rank(&self) -> (usize, usize) {
+        (self.digits, self.text.len())
+    }
 }
 
 /// Splits the leading decimal number off `text`. `None` when there is none.
 fn split_number(text: &str) -> Option<(f64, &str)> {
-    let end = text
-        .char_indices()
-        .find(|&(at, c)| {
-            !(c.is_ascii_digit() || c == '.' || c == '_' || (at == 0 && (c == '-' || c == '+')))
-        })
-        .map_or(text.len(), |(at, _)| at);
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let after = unsigned.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_'));
+    let end = text.len() - after.len();
     // Exponents are not accepted: `1e3 s` is more likely a typing error than a number.
     let number: f64 = text[..end].replace('_', "").parse().ok()?;
-    Some((number, text[end..].trim_start()))
+    Some((number, after.trim_start()))
 }
 
 impl<T> Notation<T> {
+    /// The size of a unit in the base unit.
+    fn size(&self, unit: &str) -> f64 {
+        match self.units.iter().find(|(name, _)| *name == unit) {
+            Some((_, size)) => *size,
+            None => 1.0,
+        }
+    }
+
     /// The units as alternatives of a regular expression.
     #[cfg(any(test, feature = "schema"))]
     fn any_unit(&self) -> String {
@@ -317,31 +333,23 @@ impl<T> Notation<T> {
             .find(|c: char| c.is_ascii_digit() || c.is_whitespace())
             .unwrap_or(rest.len());
         let (unit, after) = rest.split_at(end);
-        if unit.is_empty() {
-            return Err(UnitError(format!(
-                "`{value}` has no unit; write e.g. `{}`",
-                self.example
-            )));
+        if let Some((_, size)) = self.units.iter().find(|(name, _)| *name == unit) {
+            return Ok((*size, after.trim_start()));
         }
-        match self.units.iter().find(|(name, _)| *name == unit) {
-            Some(&(_, size)) => Ok((size, after.trim_start())),
-            None if matches!(unit, "e" | "E" | "e-" | "E-" | "e+" | "E+") => {
-                Err(UnitError(format!(
-                    "`{value}` has an exponent; write all digits, e.g. `{}`",
-                    self.example
-                )))
+        let Self {
+            quantity,
+            units_text: units,
+            example,
+            ..
+        } = self;
+        let message = match unit {
+            "" => format!("`{value}` has no unit; write e.g. `{example}`"),
+            "e" | "E" | "e-" | "E-" | "e+" | "E+" => {
+                format!("`{value}` has an exponent; write all digits, e.g. `{example}`")
             }
-            None => {
-                let Self {
-                    quantity,
-                    units_text: units,
-                    ..
-                } = self;
-                Err(UnitError(format!(
-                    "`{unit}` in `{value}` is not a unit of {quantity}; use {units}"
-                )))
-            }
-        }
+            _ => format!("`{unit}` in `{value}` is not a unit of {quantity}; use {units}"),
+        };
+        Err(UnitError { message })
     }
 
     /// The quantity that is `base` in its base unit, if that is in its range.

@@ -41,36 +41,31 @@ pub fn unpacked(mut bytes: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let is_packed = first == GZIP;
     let bytes = Cursor::new(first).chain(bytes);
     Ok(if is_packed {
-        Box::new(Packed(MultiGzDecoder::new(bytes)))
+        Box::new(Packed {
+            decoder: MultiGzDecoder::new(bytes),
+        })
     } else {
         Box::new(bytes)
     })
 }
 
 /// Compressed bytes, whose errors say so.
-struct Packed<R>(MultiGzDecoder<R>);
+struct Packed<R> {
+    decoder: MultiGzDecoder<R>,
+}
 
 impl<R: Read> Read for Packed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let damaged = |error| {
-            io::Error::new(
-                ErrorKind::InvalidData,
-                format!("it cannot be decompressed: {error}"),
-            )
-        };
-        self.0.read(buffer).map_err(damaged)
+        self.decoder.read(buffer).map_err(|error| {
+            let message = format!("it cannot be decompressed: {error}");
+            io::Error::new(ErrorKind::InvalidData, message)
+        })
     }
 }
 
 /// The text of an input: UTF-8 with or without a mark, or UTF-16 as PowerShell redirects it. `None`: it is no text.
 #[must_use]
 pub fn text_of(mut bytes: Vec<u8>) -> Option<String> {
-    let utf16 = |bytes: &[u8], of: fn([u8; 2]) -> u16| {
-        let units = bytes.as_chunks::<2>().0.iter().map(|pair| of(*pair));
-        char::decode_utf16(units)
-            .collect::<Result<String, _>>()
-            .ok()
-    };
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => return utf16(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => return utf16(rest, u16::from_be_bytes),
@@ -78,6 +73,14 @@ pub fn text_of(mut bytes: Vec<u8>) -> Option<String> {
         _ => {}
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Text in UTF-16, whose units are read by `unit_of`.
+fn utf16(bytes: &[u8], unit_of: fn([u8; 2]) -> u16) -> Option<String> {
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let units = pairs.iter().map(|pair| unit_of(*pair));
+    let text: Result<String, _> = char::decode_utf16(units).collect();
+    text.ok()
 }
 
 /// Why a file cannot be opened or read.

@@ -68,10 +68,10 @@ pub fn open_below(folder: &Path, name: &str) -> Result<File> {
 /// # Errors
 /// When the name is not a relative path of plain parts, a part is a link, or it is not a regular file.
 pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
-    let refused = |reason: &str| Err(Error::new(ErrorKind::InvalidData, reason));
-    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
-    if name.is_empty() || !Path::new(name).components().all(is_plain) {
-        return refused("files of a results folder must have plain names below it");
+    if !is_plain(name) {
+        return Err(invalid(
+            "files of a results folder must have plain names below it",
+        ));
     }
     let mut path = folder.to_owned();
     let mut found = None;
@@ -79,15 +79,27 @@ pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
         path.push(part);
         let metadata = fs::symlink_metadata(&path)?;
         if metadata.is_symlink() {
-            return refused("links in a results folder are not followed; replace it by the file");
+            return Err(invalid(
+                "links in a results folder are not followed; replace it by the file",
+            ));
         }
         found = Some(metadata);
     }
     if found.is_some_and(|metadata| metadata.is_file()) {
         Ok(path)
     } else {
-        refused("it is not a regular file")
+        Err(invalid("it is not a regular file"))
     }
+}
+
+/// Whether a name leads below a folder by the names of folders and files alone.
+fn is_plain(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+fn invalid(reason: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, reason)
 }
 
 /// Opens a file of the program's own, which may exist, to read and to write it. Nothing in it changes.
@@ -107,18 +119,21 @@ pub fn open_own(path: &Path) -> Result<File> {
 }
 
 fn read_at_most(file: File, most: u64) -> Result<Vec<u8>> {
-    let refused = || Error::other(format!("it has more than {most} bytes"));
     let length = file.metadata()?.len();
     if length > most {
-        return Err(refused());
+        return Err(too_large(most));
     }
     let mut bytes = Vec::with_capacity(length as usize);
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        Err(refused())
+        Err(too_large(most))
     } else {
         Ok(bytes)
     }
+}
+
+fn too_large(most: u64) -> Error {
+    Error::other(format!("it has more than {most} bytes"))
 }
 
 #[cfg(all(test, unix))]

@@ -19,7 +19,9 @@ static PUBLISHING: Mutex<()> = Mutex::new(());
 
 /// A file or folder that is removed when this is dropped, or by [`abandon`].
 #[derive(Debug)]
-pub struct Temporary(PathBuf);
+pub struct Temporary {
+    path: PathBuf,
+}
 
 impl Temporary {
     /// Takes charge of a path where something is about to be created.
@@ -28,21 +30,21 @@ impl Temporary {
         LEFT.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(path.clone());
-        Self(path)
+        Self { path }
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
         let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-        remove(&self.0);
-        left.remove(&self.0);
+        remove(&self.path);
+        left.remove(&self.path);
     }
 }
 
@@ -113,7 +115,9 @@ pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
 pub fn abandon(end: impl FnOnce()) {
     let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    left.iter().for_each(|path| remove(path));
+    for path in left.iter() {
+        remove(path);
+    }
     remove_empty(&NEW.lock().unwrap_or_else(PoisonError::into_inner));
     end();
 }
