@@ -8,64 +8,74 @@ use super::time::SimDuration;
 
 /// An amount of data in bytes: not bits, not MiB.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Bytes(u64);
+pub struct Bytes {
+    bytes: u64,
+}
 
 /// A rate of data in bytes per second; finite and not negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct BytesPerSec(f64);
+pub struct BytesPerSec {
+    number: f64,
+}
 
 /// A rate of countable things, such as requests, per second; finite and not negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct PerSecond(f64);
+pub struct PerSecond {
+    number: f64,
+}
 
 /// A share of a whole or a probability: between 0 and 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Share(f64);
+pub struct Share {
+    number: f64,
+}
 
 /// A plain number greater than 0, such as how many times slower something is.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Factor(f64);
+pub struct Factor {
+    number: f64,
+}
 
 impl Bytes {
     /// 0 bytes.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self::new(0);
 
     /// `bytes` bytes.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
-        Self(bytes)
+        Self { bytes }
     }
 
     /// The number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
-        self.0
+        self.bytes
     }
 
     /// Time to move this much data at `rate`, rounded up to the next nanosecond, so that the transfer is complete
     /// once the returned time has passed. `None` when `rate` is zero.
     #[must_use]
     pub fn time_at(self, rate: BytesPerSec) -> Option<SimDuration> {
-        (rate.0 > 0.0)
-            .then(|| SimDuration::from_nanos((self.0 as f64 / rate.0 * 1e9).ceil() as u64))
+        (rate.number > 0.0)
+            .then(|| SimDuration::from_nanos((self.bytes as f64 / rate.number * 1e9).ceil() as u64))
     }
 
     /// This amount times `factor`, rounded to the nearest byte.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor).round() as u64)
+        Self::new((self.bytes as f64 * factor).round() as u64)
     }
 
     /// This amount minus `other`, at least 0.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+        Self::new(self.bytes.saturating_sub(other.bytes))
     }
 }
 
 impl BytesPerSec {
     /// 0 bytes per second.
-    pub const ZERO: Self = Self(0.0);
+    pub const ZERO: Self = Self::new(0.0);
 
     /// The rate of a link that no fleet fills, 10⁶ Gbit/s. As text it is `unlimited`.
     pub const UNLIMITED: Self = Self::from_gbit(1e6);
@@ -91,14 +101,14 @@ impl BytesPerSec {
 
 impl PerSecond {
     /// Nothing.
-    pub const ZERO: Self = Self(0.0);
+    pub const ZERO: Self = Self::new(0.0);
 }
 
 impl Share {
     /// 0.
-    pub const NONE: Self = Self(0.0);
+    pub const NONE: Self = Self::new(0.0);
     /// 1.
-    pub const ALL: Self = Self(1.0);
+    pub const ALL: Self = Self::new(1.0);
 }
 
 /// The conversions of a number from 0 to a greatest one to its unit, and back.
@@ -112,13 +122,13 @@ macro_rules! number {
             #[must_use]
             pub const fn new(number: f64) -> Self {
                 assert!(0.0 <= number && number <= $most, $refused);
-                Self(number)
+                Self { number }
             }
 
             /// The number in the unit.
             #[must_use]
             pub const fn get(self) -> f64 {
-                self.0
+                self.number
             }
         }
     )*};
@@ -134,7 +144,7 @@ number! {
 impl Add for Bytes {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self::new(self.bytes + other.bytes)
     }
 }
 
@@ -149,11 +159,8 @@ impl Sub for Bytes {
     /// # Panics
     /// If `other` is more than `self`.
     fn sub(self, other: Self) -> Self {
-        Self(
-            self.0
-                .checked_sub(other.0)
-                .expect("an amount of data must not become negative"),
-        )
+        let rest = self.bytes.checked_sub(other.bytes);
+        Self::new(rest.expect("an amount of data must not become negative"))
     }
 }
 
@@ -165,7 +172,7 @@ impl Sum for Bytes {
 
 impl fmt::Display for Factor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.number, f)
     }
 }
 

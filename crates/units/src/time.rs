@@ -6,11 +6,15 @@ const NANOS_PER_SEC: f64 = 1e9;
 
 /// A point in simulated time: whole nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct SimTime(u64);
+pub struct SimTime {
+    nanos: u64,
+}
 
 /// A span of simulated time: whole nanoseconds, never negative.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct SimDuration(u64);
+pub struct SimDuration {
+    nanos: u64,
+}
 
 /// Conversions that a point has from the start of the run, and a span from its own.
 macro_rules! nanoseconds {
@@ -19,25 +23,25 @@ macro_rules! nanoseconds {
             /// `nanos` nanoseconds.
             #[must_use]
             pub const fn from_nanos(nanos: u64) -> Self {
-                Self(nanos)
+                Self { nanos }
             }
 
             /// `secs` seconds.
             #[must_use]
             pub const fn from_secs(secs: u64) -> Self {
-                Self(secs * 1_000_000_000)
+                Self::from_nanos(secs * 1_000_000_000)
             }
 
             /// Whole nanoseconds.
             #[must_use]
             pub const fn as_nanos(self) -> u64 {
-                self.0
+                self.nanos
             }
 
             /// Seconds, for output and for rates; never for comparing times.
             #[must_use]
             pub fn as_secs_f64(self) -> f64 {
-                self.0 as f64 / NANOS_PER_SEC
+                self.nanos as f64 / NANOS_PER_SEC
             }
         }
     )*};
@@ -47,9 +51,9 @@ nanoseconds!(SimTime, SimDuration);
 
 impl SimTime {
     /// The start of the run.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self::from_nanos(0);
     /// A time that no run reaches (584 years).
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self::from_nanos(u64::MAX);
 
     /// The span from `earlier` to `self`.
     ///
@@ -58,29 +62,29 @@ impl SimTime {
     #[must_use]
     pub fn since(self, earlier: Self) -> SimDuration {
         assert!(
-            earlier.0 <= self.0,
+            earlier.nanos <= self.nanos,
             "time must not go backwards: from {earlier} to {self}"
         );
-        SimDuration(self.0 - earlier.0)
+        SimDuration::from_nanos(self.nanos - earlier.nanos)
     }
 
     /// The span from `earlier` to `self`, or zero when `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> SimDuration {
-        SimDuration(self.0.saturating_sub(earlier.0))
+        SimDuration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
     }
 }
 
 impl SimDuration {
     /// A span of 0 ns.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self::from_nanos(0);
     /// A span longer than any run (584 years).
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self::from_nanos(u64::MAX);
 
     /// `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
-        Self(millis * 1_000_000)
+        Self::from_nanos(millis * 1_000_000)
     }
 
     /// `mins` minutes.
@@ -100,19 +104,19 @@ impl SimDuration {
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
         // A float-to-integer cast saturates, and maps NaN to 0.
-        Self((secs * NANOS_PER_SEC).round() as u64)
+        Self::from_nanos((secs * NANOS_PER_SEC).round() as u64)
     }
 
     /// Whether this span is 0.
     #[must_use]
     pub const fn is_zero(self) -> bool {
-        self.0 == 0
+        self.nanos == 0
     }
 
     /// This span times `factor`, rounded to the nearest nanosecond.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor).round() as u64)
+        Self::from_nanos((self.nanos as f64 * factor).round() as u64)
     }
 }
 
@@ -120,7 +124,7 @@ impl Add<SimDuration> for SimTime {
     type Output = Self;
     /// Saturates at [`SimTime::MAX`], which no run reaches.
     fn add(self, span: SimDuration) -> Self {
-        Self(self.0.saturating_add(span.0))
+        Self::from_nanos(self.nanos.saturating_add(span.nanos))
     }
 }
 
@@ -136,14 +140,14 @@ impl SimDuration {
     /// The rest of it; zero if the other one is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+        Self::from_nanos(self.nanos.saturating_sub(other.nanos))
     }
 }
 
 impl Add for SimDuration {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self::from_nanos(self.nanos.saturating_add(other.nanos))
     }
 }
 
@@ -156,7 +160,7 @@ impl AddAssign for SimDuration {
 impl Mul<u64> for SimDuration {
     type Output = Self;
     fn mul(self, count: u64) -> Self {
-        Self(self.0.saturating_mul(count))
+        Self::from_nanos(self.nanos.saturating_mul(count))
     }
 }
 

@@ -153,7 +153,7 @@ impl ProposedRollingUpdate {
                 proposed.stages = vec![Stage {
                     members: order,
                     limit: Some(1),
-                }]
+                }];
             }
             Some(steps) => {
                 let labels: Vec<_> = applications
