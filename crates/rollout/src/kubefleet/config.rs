@@ -24,7 +24,7 @@ pub struct ObjectMeta {
     pub name: String,
 }
 
-/// An object, as far as it affects a rollout.
+/// The parts of an object that affect a rollout.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct KubeFleetObject<Spec> {

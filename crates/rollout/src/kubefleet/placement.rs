@@ -107,7 +107,7 @@ fn live(bindings: &Bindings) -> impl Iterator<Item = &Binding> {
         .filter(|binding| !binding.deleting && binding.state != BindingState::Unscheduled)
 }
 
-/// The conditions of an external rollout of which nothing can be said but this.
+/// The conditions of an external rollout that only shows this message.
 fn external_conditions(object: &str, message: &str) -> Vec<ObjectCondition> {
     let reason = "RolloutControlledByExternalController";
     let [started, others @ ..] = &CONDITIONS;

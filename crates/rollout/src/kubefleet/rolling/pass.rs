@@ -142,27 +142,19 @@ impl RollingUpdate {
         }
         let removing = candidates.targets(view, BindingKind::RemoveCandidate, 0);
         actions.extend(removing.take(removed as usize).map(RollingAction::Delete));
-        let updates = RollingWave {
-            kind: BindingKind::UpdateCandidate,
-            unmarked: BindingKind::UpdateCandidateUnmarked,
-            size: updated as usize,
-        };
-        let bindings = RollingWave {
-            kind: BindingKind::BoundingCandidate,
-            unmarked: BindingKind::BoundingCandidateUnmarked,
-            size: bound as usize,
-        };
+        let updates = RollingWave::updates(updated as usize);
+        let bindings = RollingWave::bindings(bound as usize);
         status.blocked_from = BlockedFrom {
             updates: updates.deploy(view, candidates, latest, actions),
             bindings: bindings.deploy(view, candidates, latest, actions),
         };
         if let Some(from) = status.blocked_from.updates {
-            let blocked = candidates.targets(view, updates.unmarked, from);
-            status.blocked.extend(blocked);
+            let unmarked = candidates.targets(view, updates.unmarked, from);
+            status.blocked.extend(unmarked);
         }
         if let Some(from) = status.blocked_from.bindings {
-            let blocked = candidates.targets(view, bindings.unmarked, from);
-            status.blocked.extend(blocked);
+            let unmarked = candidates.targets(view, bindings.unmarked, from);
+            status.blocked.extend(unmarked);
         }
         let restarted = candidates.targets(view, BindingKind::UpToDateBound, 0);
         status.restarted = restarted.collect();
@@ -197,7 +189,7 @@ impl RollingUpdate {
     }
 }
 
-/// Candidates of which a pass deploys the first.
+/// Candidates in order; a pass deploys to the first of them.
 struct RollingWave {
     kind: BindingKind,
     /// Those of them whose RolloutStarted does not say yet that they are blocked.
@@ -206,6 +198,24 @@ struct RollingWave {
 }
 
 impl RollingWave {
+    /// Bindings with an older snapshot.
+    const fn updates(size: usize) -> Self {
+        Self {
+            kind: BindingKind::UpdateCandidate,
+            unmarked: BindingKind::UpdateCandidateUnmarked,
+            size,
+        }
+    }
+
+    /// Bindings that are only scheduled.
+    const fn bindings(size: usize) -> Self {
+        Self {
+            kind: BindingKind::BoundingCandidate,
+            unmarked: BindingKind::BoundingCandidateUnmarked,
+            size,
+        }
+    }
+
     /// Deploys to the first candidates. Returns the place from which on they are blocked.
     fn deploy(
         &self,

@@ -7,8 +7,8 @@
 use itertools::Itertools;
 
 use super::super::super::ObjectCondition;
-use super::StagedUpdateRun;
 use super::run::{ProgressCondition, RunReason, RunStatus, StageStatus};
+use super::{StagedUpdateRun, TaskTime};
 
 /// Clusters that the message of a stuck run names.
 const STUCK_NAMED: usize = 3;
@@ -23,7 +23,7 @@ impl StagedUpdateRun {
     /// The conditions that the run shows after its last pass.
     pub fn conditions(&self) -> Vec<ObjectCondition> {
         let run = &self.run;
-        let object = format!("ClusterStagedUpdateRun/{}", self.fixed.run_name);
+        let object = format!("ClusterStagedUpdateRun/{}", self.inputs.run_name);
         let mut list = Vec::new();
         if let Some(is_done) = run.initialized {
             let reason = if is_done {
@@ -79,7 +79,7 @@ impl StagedUpdateRun {
             }
             Some(RunReason::Stuck) => {
                 let first = self.run.stuck.iter().take(STUCK_NAMED);
-                let named = first.map(|target| self.fixed.name(*target)).join(", ");
+                let named = first.map(|target| self.inputs.name(*target)).join(", ");
                 let more = if self.run.stuck.len() > STUCK_NAMED {
                     "..."
                 } else {
@@ -106,15 +106,15 @@ impl StagedUpdateRun {
         let waits_before = reason == Some(RunReason::Waiting) && !is_complete(stage);
         let is_before = stage.approved_before || waits_before;
         let mut list = Vec::new();
-        if is_before && self.fixed.needs_approval_before(index) {
-            let name = self.fixed.approval("before", index);
+        if is_before && self.inputs.needs_approval_before(index) {
+            let name = self.inputs.approval(TaskTime::Before, index);
             list.extend(approval(object, &name, stage.approved_before));
         }
         let is_after = is_complete(stage) && !matches!(reason, None | Some(RunReason::Started));
-        let tasks = &self.fixed.config(index).after_stage_tasks;
+        let tasks = &self.inputs.config(index).after_stage_tasks;
         for (task, status) in tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && is_after {
-                let name = self.fixed.approval("after", index);
+                let name = self.inputs.approval(TaskTime::After, index);
                 list.extend(approval(object, &name, status.approved));
             }
             if status.elapsed {

@@ -9,14 +9,14 @@ use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::initialize::Collected;
 use super::ledger::StageLedger;
-use super::run::{RunError, RunReason, RunStatus};
+use super::run::{ClusterStatus, RunError, RunReason, RunStatus};
 use super::view::{StagedAction, StagedDecision, StagedView};
-use super::{Fixed, RunState, StageTask};
+use super::{RunInputs, RunState, StageTask, TaskTime};
 use fleetsim_units::{SimDuration, SimTime};
 
 /// A pass in progress.
 pub(super) struct RunPass<'a> {
-    pub(super) fixed: &'a Fixed,
+    pub(super) inputs: &'a RunInputs,
     pub(super) now: SimTime,
     pub(super) view: &'a StagedView,
     pub(super) collected: Collected<'a>,
@@ -51,6 +51,41 @@ enum ClusterUpdate {
     Preempted,
 }
 
+/// What a pass does with the deletions that have not started.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum NewDeletions {
+    Start,
+    Hold,
+}
+
+/// What a pass finds of a cluster of the delete stage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ClusterDeletion {
+    NotStarted,
+    InProgress,
+    /// Its binding is gone.
+    Done,
+    /// Its binding exists again, or is no longer being deleted.
+    Undone,
+}
+
+impl ClusterDeletion {
+    /// `binding`: the cluster's binding that is to be deleted, if it is left.
+    fn of(cluster: &ClusterStatus, binding: Option<&Binding>) -> Self {
+        let Some(binding) = binding else {
+            return Self::Done;
+        };
+        if cluster.succeeded == Some(true) {
+            return Self::Undone;
+        }
+        match cluster.started {
+            None => Self::NotStarted,
+            Some(_) if binding.deleting => Self::InProgress,
+            Some(_) => Self::Undone,
+        }
+    }
+}
+
 /// Failing clusters that the error of a pass names.
 const NAMED: usize = 10;
 
@@ -63,12 +98,12 @@ impl<'a> RunPass<'a> {
         }
         let index = self.run.current_stage();
         if index == self.run.stages.len() {
-            return self.execute_delete_stage(false);
+            return self.execute_delete_stage();
         }
         let updates_empty_stages =
-            self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
+            self.inputs.rules == RuleSet::Shipped && self.inputs.kubefleet < KubeFleetVersion::Main;
         if self.run.stages[index].clusters.is_empty() && !updates_empty_stages {
-            match self.fixed.rules {
+            match self.inputs.rules {
                 RuleSet::Shipped => {
                     self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
                     self.decision.status.next = QueueRequest::RateLimited;
@@ -78,8 +113,9 @@ impl<'a> RunPass<'a> {
             }
             return Ok(());
         }
-        if self.fixed.needs_approval_before(index) && !self.run.stages[index].approved_before {
-            self.run.stages[index].approved_before = self.ask(self.fixed.approval("before", index));
+        if self.inputs.needs_approval_before(index) && !self.run.stages[index].approved_before {
+            self.run.stages[index].approved_before =
+                self.ask(self.inputs.approval(TaskTime::Before, index));
             if !self.run.stages[index].approved_before {
                 self.run.stages[index].mark(self.now, RunReason::Waiting);
                 self.run.mark(self.now, RunReason::Waiting);
@@ -88,7 +124,7 @@ impl<'a> RunPass<'a> {
             }
         }
         let limit = self
-            .fixed
+            .inputs
             .limit(index, &self.run.stages[index])
             .map_err(|error| self.abort_stage(index, error))?;
         let keep_slots = self.update_clusters(index, Some(limit))?;
@@ -105,7 +141,7 @@ impl<'a> RunPass<'a> {
     /// in the order of the stage. Returns how many keep their slots for this pass although they are no longer updating.
     fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, RunError> {
         let mut keep_slots = 0;
-        for position in std::mem::take(&mut self.stage.looks) {
+        for position in std::mem::take(&mut self.stage.to_observe) {
             keep_slots += i64::from(self.update_cluster(index, position, limit.is_some()));
         }
         let taken =
@@ -126,7 +162,7 @@ impl<'a> RunPass<'a> {
         let mut failing = Vec::new();
         for position in self.stage.failing.iter().take(NAMED) {
             let target = clusters[position as usize].target;
-            failing.push(self.fixed.name(target));
+            failing.push(self.inputs.name(target));
         }
         if !self.run.stuck.is_empty() {
             self.run.mark(self.now, RunReason::Stuck);
@@ -226,7 +262,7 @@ impl<'a> RunPass<'a> {
     fn result(&self, binding: &Binding) -> ClusterUpdate {
         if binding.has_succeeded() {
             ClusterUpdate::Done
-        } else if self.fixed.is_failing(binding) {
+        } else if self.inputs.is_failing(binding) {
             ClusterUpdate::Failing
         } else {
             ClusterUpdate::Going
@@ -237,7 +273,7 @@ impl<'a> RunPass<'a> {
     fn note_preemption(&mut self, index: usize, target: TargetId) {
         if self.preempted.is_none() {
             self.preempted = Some(RunError::Preempted {
-                cluster: self.fixed.name(target),
+                cluster: self.inputs.name(target),
                 stage: self.run.stages[index].name.clone(),
             });
         }
@@ -253,13 +289,13 @@ impl<'a> RunPass<'a> {
     fn complete_stage(&mut self, index: usize) {
         self.run.mark(self.now, RunReason::Waiting);
         self.run.stages[index].mark(self.now, RunReason::Waiting);
-        let tasks = &self.fixed.config(index).after_stage_tasks;
+        let tasks = &self.inputs.config(index).after_stage_tasks;
         let mut is_passed = true;
         let mut wait = None;
         for (position, task) in tasks.iter().enumerate() {
             if task.kind == "Approval" {
                 let approved = self.run.stages[index].after_tasks[position].approved
-                    || self.ask(self.fixed.approval("after", index));
+                    || self.ask(self.inputs.approval(TaskTime::After, index));
                 self.run.stages[index].after_tasks[position].approved = approved;
                 is_passed &= approved;
             } else if let Some(remaining) = self.remaining_wait(index, task) {
@@ -308,58 +344,67 @@ impl<'a> RunPass<'a> {
         request.approved || request.accepted
     }
 
-    /// Deletes all bindings together, unless the run `is_stopped`; done when none is left.
-    fn execute_delete_stage(&mut self, is_stopped: bool) -> Result<(), RunError> {
-        self.run.deletion.mark(
-            self.now,
-            if is_stopped {
-                RunReason::Stopping
-            } else {
-                RunReason::Started
-            },
-        );
+    /// Deletes all bindings together; done when none is left.
+    fn execute_delete_stage(&mut self) -> Result<(), RunError> {
+        self.run.deletion.mark(self.now, RunReason::Started);
+        self.follow_deletions(NewDeletions::Start)?;
+        if self.collected.to_delete.is_empty() {
+            self.run.deletion.mark(self.now, RunReason::Succeeded);
+            self.run.mark(self.now, RunReason::Succeeded);
+        } else {
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+        }
+        Ok(())
+    }
+
+    /// Starts no deletion, and observes those in progress.
+    fn stop_delete_stage(&mut self) -> Result<(), RunError> {
+        self.run.deletion.mark(self.now, RunReason::Stopping);
+        let in_progress = self.follow_deletions(NewDeletions::Hold)?;
+        if in_progress == 0 {
+            self.run.deletion.mark(self.now, RunReason::Stopped);
+        }
+        // Also a run that is stopped waits for the bindings that still have to be deleted.
+        if self.collected.to_delete.is_empty() {
+            self.run.mark(self.now, RunReason::Stopped);
+        } else {
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+        }
+        Ok(())
+    }
+
+    /// Observes the deletions of the delete stage, and starts others in its order. Returns the number of those that
+    /// were in progress before.
+    fn follow_deletions(&mut self, new: NewDeletions) -> Result<usize, RunError> {
         let mut binding_of: BTreeMap<TargetId, &Binding> = BTreeMap::new();
         for binding in &self.collected.to_delete {
             binding_of.insert(binding.target, binding);
         }
-        let mut is_deleting = false;
+        let mut in_progress = 0;
         for position in 0..self.run.deletion.clusters.len() {
             let mut cluster = self.run.deletion.clusters[position];
             let target = cluster.target;
-            match binding_of.get(&target) {
-                None => {
+            match ClusterDeletion::of(&cluster, binding_of.get(&target).copied()) {
+                ClusterDeletion::Done => {
                     cluster.started.get_or_insert(stored(self.now));
                     cluster.succeeded = Some(true);
                 }
-                Some(binding)
-                    if cluster.succeeded == Some(true)
-                        || cluster.started.is_some() && !binding.deleting =>
-                {
+                ClusterDeletion::Undone => {
                     self.run.deletion.mark(self.now, RunReason::Failed);
-                    return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)));
+                    return Err(RunError::DeletedBindingIsBack(self.inputs.name(target)));
                 }
-                Some(_) if cluster.started.is_some() => is_deleting = true,
-                Some(_) if !is_stopped => {
-                    cluster.started = Some(stored(self.now));
-                    self.decision.actions.push(StagedAction::Delete(target));
-                }
-                Some(_) => {}
+                ClusterDeletion::InProgress => in_progress += 1,
+                ClusterDeletion::NotStarted => match new {
+                    NewDeletions::Start => {
+                        cluster.started = Some(stored(self.now));
+                        self.decision.actions.push(StagedAction::Delete(target));
+                    }
+                    NewDeletions::Hold => {}
+                },
             }
             self.run.deletion.set(position, cluster);
         }
-        if is_stopped && !is_deleting {
-            self.run.deletion.mark(self.now, RunReason::Stopped);
-        }
-        // Also a run that is stopped waits for the bindings that still have to be deleted.
-        if !self.collected.to_delete.is_empty() {
-            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
-        } else if is_stopped {
-            self.run.mark(self.now, RunReason::Stopped);
-        } else {
-            self.run.deletion.mark(self.now, RunReason::Succeeded);
-            self.run.mark(self.now, RunReason::Succeeded);
-        }
-        Ok(())
+        Ok(in_progress)
     }
 
     /// State `Stop`: starts nothing, and observes the updates in progress.
@@ -367,7 +412,7 @@ impl<'a> RunPass<'a> {
         self.run.mark(self.now, RunReason::Stopping);
         let index = self.run.current_stage();
         if index == self.run.stages.len() {
-            return self.execute_delete_stage(true);
+            return self.stop_delete_stage();
         }
         // For a waiting stage this moves the start of its wait.
         self.run.stages[index].mark(self.now, RunReason::Stopping);

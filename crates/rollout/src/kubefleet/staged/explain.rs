@@ -51,10 +51,10 @@ pub fn explain(
     );
     let mut stages: Vec<StageExplanation> = Vec::new();
     let mut all_warnings = Vec::new();
-    for (index, targets) in run.fixed.assign(|_| true)?.iter().enumerate() {
+    for (index, targets) in run.inputs.assign(|_| true)?.iter().enumerate() {
         let stage = explain_stage(&run, index, targets);
         let is_twice = stages.iter().any(|before| before.name == stage.name);
-        let config = run.fixed.config(index);
+        let config = run.inputs.config(index);
         all_warnings.extend(warnings(&stage, config, is_twice, rules));
         stages.push(stage);
     }
@@ -69,15 +69,15 @@ pub fn explain(
 
 /// One stage with these clusters, in the order in which they are updated.
 fn explain_stage(run: &StagedUpdateRun, index: usize, targets: &[TargetId]) -> StageExplanation {
-    let fixed = &run.fixed;
-    let config = fixed.config(index);
+    let inputs = &run.inputs;
+    let config = inputs.config(index);
     let first = targets.iter().take(NAMED);
     StageExplanation {
         name: config.name.clone(),
         count: targets.len(),
-        max_concurrency: fixed.max_concurrency(index, targets.len()).unwrap_or(0),
-        first: first.map(|target| fixed.name(*target)).collect(),
-        before_tasks: match fixed.rules {
+        max_concurrency: inputs.max_concurrency(index, targets.len()).unwrap_or(0),
+        first: first.map(|target| inputs.name(*target)).collect(),
+        before_tasks: match inputs.rules {
             RuleSet::Shipped => tasks(&config.before_stage_tasks),
             RuleSet::Documented => Vec::new(),
         },

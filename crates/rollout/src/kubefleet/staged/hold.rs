@@ -9,7 +9,7 @@ use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunError, RunStatus, StageStatus};
 use super::view::{StagedAction, StagedDecision, StagedStatus, StagedView};
-use super::{RunState, StageTask, StagedUpdateRun};
+use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
 use fleetsim_units::SimTime;
 
 impl StagedUpdateRun {
@@ -43,9 +43,10 @@ impl StagedUpdateRun {
     /// The end of a timed wait that goes on while this approval is waited for.
     pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
         let mut stages = 0..self.run.stages.len();
-        let index = stages.find(|index| self.fixed.approval("after", *index) == approval)?;
+        let index =
+            stages.find(|index| self.inputs.approval(TaskTime::After, *index) == approval)?;
         let mut end = None;
-        for task in &self.fixed.config(index).after_stage_tasks {
+        for task in &self.inputs.config(index).after_stage_tasks {
             if task.kind == "TimedWait" {
                 end = end.max(wait_ends(self.run.stage(index), task));
             }
@@ -62,7 +63,7 @@ impl StagedUpdateRun {
         let mut explanation = format!("the run has failed: {error}");
         let waiting = unfinished(run);
         if !waiting.is_empty() {
-            let clusters = listed(&self.fixed.clusters, &waiting);
+            let clusters = listed(&self.inputs.clusters, &waiting);
             let are = are(waiting.len());
             explanation.push_str(&format!("; {clusters} {are} not updated"));
         }
@@ -87,15 +88,15 @@ impl StagedUpdateRun {
         } else {
             "were available and no longer are"
         };
-        let clusters = listed(&self.fixed.clusters, &lost);
+        let clusters = listed(&self.inputs.clusters, &lost);
         let explanation = format!("the run has succeeded; {clusters} {verb}");
         Some(Hold::new("Available", explanation))
     }
 
     fn reason(&self, view: &StagedView, run: &RunStatus, status: &StagedStatus) -> Hold {
-        let rest = waits(&self.fixed.clusters, &unfinished(run));
+        let rest = waits(&self.inputs.clusters, &unfinished(run));
         match view.state {
-            RunState::Initialize if self.fixed.rules == RuleSet::Shipped => {
+            RunState::Initialize if self.inputs.rules == RuleSet::Shipped => {
                 let explanation =
                     format!("the run is initialized and its state is not Run; {rest}");
                 return Hold::new("state", explanation);
@@ -119,8 +120,8 @@ impl StagedUpdateRun {
         if stage.updating().next().is_some() || stage.approved_before {
             return self.updating(view, run, index);
         }
-        if self.fixed.needs_approval_before(index) {
-            let name = self.fixed.approval("before", index);
+        if self.inputs.needs_approval_before(index) {
+            let name = self.inputs.approval(TaskTime::Before, index);
             let explanation = format!("`{name}` is not approved; {rest}");
             return Hold::new("beforeStageTasks", explanation);
         }
@@ -132,12 +133,12 @@ impl StagedUpdateRun {
     }
 
     fn tasks(&self, index: usize, stage: &StageStatus) -> String {
-        let fixed = &self.fixed;
+        let inputs = &self.inputs;
         let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
-        let tasks = &fixed.config(index).after_stage_tasks;
+        let tasks = &inputs.config(index).after_stage_tasks;
         for (task, status) in tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && !status.approved {
-                let name = fixed.approval("after", index);
+                let name = inputs.approval(TaskTime::After, index);
                 texts.push(format!("`{name}` is not approved"));
             }
             if task.kind == "TimedWait"
@@ -153,7 +154,7 @@ impl StagedUpdateRun {
 
     fn updating(&self, view: &StagedView, run: &RunStatus, index: usize) -> Hold {
         let stage = &run.stages[index];
-        let clusters = &self.fixed.clusters;
+        let clusters = &self.inputs.clusters;
         let mut going = Vec::new();
         let mut failing = Vec::new();
         let mut next = Vec::new();
@@ -162,7 +163,7 @@ impl StagedUpdateRun {
             if cluster.is_updating() {
                 going.push(target);
                 if let Some(binding) = view.bindings.get(target)
-                    && self.fixed.is_failing(binding)
+                    && self.inputs.is_failing(binding)
                 {
                     failing.push(target);
                 }
@@ -170,38 +171,38 @@ impl StagedUpdateRun {
                 next.push(target);
             }
         }
-        let limit = self.fixed.max_concurrency(index, stage.clusters.len());
-        let limit = limit.unwrap_or(0);
-        let mut here = format!(
+        let mut explanation = format!(
             "in stage `{}`, {} {} updating",
             stage.name,
             listed(clusters, &going),
             are(going.len())
         );
         if !failing.is_empty() {
-            here += &format!(
+            explanation += &format!(
                 " (counting as failed, and retried indefinitely: {})",
                 names(clusters, &failing)
             );
         }
         if !run.stuck.is_empty() {
-            here += &format!(" (for more than 5m: {})", names(clusters, &run.stuck));
+            explanation += &format!(" (for more than 5m: {})", names(clusters, &run.stuck));
         }
         if !next.is_empty() {
-            here += &format!(
+            let limit = self.inputs.max_concurrency(index, stage.clusters.len());
+            let limit = limit.unwrap_or(0);
+            explanation += &format!(
                 ", and maxConcurrency allows {limit}; {}",
                 waits(clusters, &next)
             );
-            return Hold::new("maxConcurrency", here);
+            return Hold::new("maxConcurrency", explanation);
         }
         let later = run.stages[index + 1..].iter();
         let later = later.flat_map(|stage| &stage.clusters);
         let later: Vec<TargetId> = later.map(|cluster| cluster.target).collect();
         if !later.is_empty() {
             let verb = if later.len() == 1 { "waits" } else { "wait" };
-            here += &format!("; {} in later stages {verb}", listed(clusters, &later));
+            explanation += &format!("; {} in later stages {verb}", listed(clusters, &later));
         }
-        Hold::new("stages", here)
+        Hold::new("stages", explanation)
     }
 }
 

@@ -7,7 +7,7 @@ use super::super::super::{Revision, TargetId};
 use super::super::binding::BindingState;
 use super::super::limit::{Rounding, ScaledValueError, limit};
 use super::super::{Binding, RuleSet};
-use super::Fixed;
+use super::RunInputs;
 use super::run::{RunError, RunStatus, StageStatus};
 use super::view::StagedView;
 
@@ -22,7 +22,7 @@ pub(super) struct Collected<'v> {
     pub(super) count: usize,
 }
 
-impl Fixed {
+impl RunInputs {
     /// Computes the stages, once.
     pub(super) fn initialize<'v>(
         &self,

@@ -4,7 +4,7 @@
 //! or have an old policy, on the placement and on its policy; as long as none of these changes, a [`RunLedger`] stands
 //! for the check. Clusters start in the order of their stage, so a pass needs to know how far it came and which
 //! clusters are failing or stuck ([`StageLedger`]). Left out, so that such passes look at all: the delete stage, a run
-//! that is stopped, and placements of which a cluster has several bindings.
+//! that is stopped, and placements that have several bindings for one cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::super::binding::{BindingState, Layout};
 use super::super::control_loop::STUCK_AFTER;
 use super::run::{ClusterStatus, RunStatus};
 use super::view::{PlacementView, PolicySnapshot, StagedView};
-use super::{Fixed, RunState};
+use super::{RunInputs, RunState};
 use fleetsim_units::SimTime;
 
 /// The part of a binding on which the check of the stages depends.
@@ -71,17 +71,17 @@ pub(super) struct StageLedger {
     /// Clusters that are updating, in the order of their start.
     updating: BTreeSet<(SimTime, u32)>,
     /// Clusters that the next pass observes, in the order of the stage: those whose bindings have changed.
-    pub(super) looks: Vec<u32>,
+    pub(super) to_observe: Vec<u32>,
 }
 
 impl RunLedger {
     /// The ledger after a pass that has looked at all. `None`: the next one must do so too.
-    pub(super) fn new(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> Option<Self> {
-        if !is_covered(fixed, run, view) || !view.bindings.are_single() {
+    pub(super) fn new(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> Option<Self> {
+        if !is_covered(inputs, run, view) || !view.bindings.are_single() {
             return None;
         }
         let places = 0..view.bindings.places() as u32;
-        let mut positions = vec![None; fixed.clusters.len()];
+        let mut positions = vec![None; inputs.clusters.len()];
         for (number, stage) in (0..).zip(&run.stages) {
             for (position, cluster) in (0..).zip(&stage.clusters) {
                 positions[cluster.target.index()] = Some(StagePosition {
@@ -103,14 +103,14 @@ impl RunLedger {
     /// The ledger with what the next pass has to look at. `None`: it has to look at all.
     pub(super) fn update(
         mut self,
-        fixed: &Fixed,
+        inputs: &RunInputs,
         run: &RunStatus,
         view: &StagedView,
         changed: &TargetSet,
     ) -> Option<Self> {
         let is_same = self.placement == view.placement && self.policy == view.policy;
         if !is_same
-            || !is_covered(fixed, run, view)
+            || !is_covered(inputs, run, view)
             || !Arc::ptr_eq(&self.layout, view.bindings.layout())
         {
             return None;
@@ -119,7 +119,7 @@ impl RunLedger {
         if self.stage.index != index {
             self.stage = StageLedger::new(run, index);
         }
-        let mut looks = std::mem::take(&mut self.stage.looks);
+        let mut to_observe = std::mem::take(&mut self.stage.to_observe);
         for target in changed.iter() {
             let Some(place) = view.bindings.place(TargetId(target)) else {
                 continue;
@@ -131,35 +131,35 @@ impl RunLedger {
                 && stage as usize == index
                 && (position as usize) < self.stage.frontier
             {
-                looks.push(position);
+                to_observe.push(position);
             }
         }
-        looks.sort_unstable();
-        looks.dedup();
+        to_observe.sort_unstable();
+        to_observe.dedup();
         let clusters = &run.stages[index].clusters;
-        looks.retain(|position| clusters[*position as usize].succeeded != Some(true));
-        self.stage.looks = looks;
+        to_observe.retain(|position| clusters[*position as usize].succeeded != Some(true));
+        self.stage.to_observe = to_observe;
         Some(self)
     }
 }
 
 /// Whether a pass only continues a stage.
-fn is_covered(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> bool {
-    let runs = match (fixed.rules, view.state) {
+fn is_covered(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> bool {
+    let runs = match (inputs.rules, view.state) {
         (_, RunState::Run) | (RuleSet::Documented, RunState::Initialize) => true,
         (RuleSet::Shipped, RunState::Initialize) | (_, RunState::Stop) => false,
     };
     let index = run.current_stage();
     let is_going = run.initialized == Some(true) && !run.is_over() && index < run.stages.len();
-    runs && is_going && have_room(fixed, run)
+    runs && is_going && have_room(inputs, run)
 }
 
 /// Whether all stages may update clusters: a pass over all ends the run for the limit of any stage, also of a later
 /// one.
-fn have_room(fixed: &Fixed, run: &RunStatus) -> bool {
+fn have_room(inputs: &RunInputs, run: &RunStatus) -> bool {
     let mut stages = run.stages.iter().enumerate();
     stages.all(|(index, stage)| {
-        let limit = fixed.max_concurrency(index, stage.clusters.len());
+        let limit = inputs.max_concurrency(index, stage.clusters.len());
         limit.is_ok_and(|limit| limit > 0)
     })
 }
@@ -178,7 +178,7 @@ impl StageLedger {
             refused: TargetSet::new(clusters.len()),
             failing: TargetSet::new(clusters.len()),
             updating: BTreeSet::new(),
-            looks: Vec::new(),
+            to_observe: Vec::new(),
         };
         for (position, cluster) in (0..).zip(&clusters[..frontier]) {
             ledger.refused.set(position, !cluster.is_tried());
@@ -188,7 +188,7 @@ impl StageLedger {
                 ledger.updating.insert((started, position));
             }
             if cluster.succeeded != Some(true) {
-                ledger.looks.push(position);
+                ledger.to_observe.push(position);
             }
         }
         ledger
@@ -209,7 +209,7 @@ impl StageLedger {
             self.updating.remove(&(started, position));
         } else if self.updating.insert((started, position)) && before.started.is_none() {
             // Storing the pass changes its binding.
-            self.looks.push(position);
+            self.to_observe.push(position);
         }
     }
 

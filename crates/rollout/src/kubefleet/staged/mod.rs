@@ -42,24 +42,31 @@ const SCANNED_MAX: usize = 100;
 /// The scheduler of one run.
 #[derive(Clone, Debug)]
 pub struct StagedUpdateRun {
-    fixed: Fixed,
+    inputs: RunInputs,
     run: RunStatus,
     /// Time of the last pass.
     last: SimTime,
-    /// The stage's clusters after the last pass. `None`: the next one looks at all.
+    /// The stage's clusters after the last pass. `None`: the next one observes all clusters.
     ledger: Option<RunLedger>,
 }
 
-/// State that a pass does not change.
+/// Whether a task comes before or after the clusters of its stage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum TaskTime {
+    Before,
+    After,
+}
+
+/// The inputs of a run, which a pass does not change.
 #[derive(Clone, Debug, Default)]
-struct Fixed {
+struct RunInputs {
     rules: RuleSet,
     kubefleet: KubeFleetVersion,
     defects: KubeFleetBugs,
     run_name: String,
     /// The resource snapshot to roll out, a number. Empty: the newest.
     snapshot_index: String,
-    /// `None`: no strategy of that name exists. Fixed once the run is initialized.
+    /// `None`: no strategy of that name exists. RunInputs once the run is initialized.
     strategy: Option<StrategySpec>,
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters` in the byte order of names.
@@ -80,16 +87,16 @@ impl StagedUpdateRun {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let fixed = Fixed {
+        let inputs = RunInputs {
             rules,
             defects,
             run_name: name,
             snapshot_index,
             strategy,
-            ..Fixed::default()
+            ..RunInputs::default()
         };
         let mut run = Self {
-            fixed,
+            inputs,
             run: RunStatus::default(),
             last: SimTime::ZERO,
             ledger: None,
@@ -100,7 +107,7 @@ impl StagedUpdateRun {
 
     /// The same run of another version.
     pub fn with_version(mut self, version: KubeFleetVersion) -> Self {
-        self.fixed.kubefleet = version;
+        self.inputs.kubefleet = version;
         self
     }
 
@@ -108,8 +115,8 @@ impl StagedUpdateRun {
     /// strategy.
     pub fn set_strategy(&mut self, strategy: Option<StrategySpec>) {
         if self.run.initialized.is_none() {
-            self.fixed.strategy = strategy;
-            self.fixed.select();
+            self.inputs.strategy = strategy;
+            self.inputs.select();
         }
     }
 
@@ -117,15 +124,15 @@ impl StagedUpdateRun {
     /// index; one that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
-        self.fixed.clusters = clusters;
-        self.fixed.by_name = by_name;
-        self.fixed.select();
+        self.inputs.clusters = clusters;
+        self.inputs.by_name = by_name;
+        self.inputs.select();
         self.ledger = None;
     }
 
     /// The member clusters.
     pub fn clusters(&self) -> &[MemberCluster] {
-        &self.fixed.clusters
+        &self.inputs.clusters
     }
 
     /// The run's status after its last pass.
@@ -135,7 +142,7 @@ impl StagedUpdateRun {
 
     /// The strategy; fixed once the run is initialized.
     pub const fn strategy(&self) -> Option<&StrategySpec> {
-        self.fixed.strategy.as_ref()
+        self.inputs.strategy.as_ref()
     }
 
     /// The resolved `maxConcurrency` of a stage of an initialized run.
@@ -146,7 +153,7 @@ impl StagedUpdateRun {
     /// # Panics
     /// If the run is not initialized or the stage does not exist.
     pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::ScaledValueError> {
-        self.fixed
+        self.inputs
             .max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
@@ -175,7 +182,7 @@ impl StagedUpdateRun {
         self.last = now;
         let mut run = std::mem::take(&mut self.run);
         let mut ledger = match self.ledger.take() {
-            Some(ledger) => ledger.update(&self.fixed, &run, view, changed),
+            Some(ledger) => ledger.update(&self.inputs, &run, view, changed),
             None => None,
         };
         #[cfg(test)]
@@ -198,7 +205,7 @@ impl StagedUpdateRun {
                 None | Some(RunError::ClusterUpdate(_))
             )
         {
-            ledger = RunLedger::new(&self.fixed, &run, view);
+            ledger = RunLedger::new(&self.inputs, &run, view);
         }
         self.run = run;
         self.ledger = ledger;
@@ -218,7 +225,10 @@ impl StagedUpdateRun {
             status: StagedStatus::default(),
         };
         if !run.is_over() {
-            match self.fixed.pass(run, self.last, view, ledger, &mut decision) {
+            match self
+                .inputs
+                .pass(run, self.last, view, ledger, &mut decision)
+            {
                 Ok(()) => {}
                 Err(error) => match error.effect() {
                     ErrorEffect::PassIsRepeated => {
@@ -242,7 +252,7 @@ impl StagedUpdateRun {
     }
 }
 
-impl Fixed {
+impl RunInputs {
     fn pass(
         &self,
         run: &mut RunStatus,
@@ -265,7 +275,7 @@ impl Fixed {
             }
         };
         let mut pass = execute::RunPass {
-            fixed: self,
+            inputs: self,
             now,
             view,
             collected,
@@ -300,13 +310,14 @@ impl Fixed {
         self.rules == RuleSet::Shipped && !self.config(stage).before_stage_tasks.is_empty()
     }
 
-    /// The name of the `ClusterApprovalRequest` `before` or `after` a stage. Stages of the same name share theirs.
-    fn approval(&self, when: &str, stage: usize) -> String {
+    /// The name of a stage's `ClusterApprovalRequest`. Stages of the same name share theirs.
+    fn approval(&self, time: TaskTime, stage: usize) -> String {
         let run = &self.run_name;
         let stage = &self.config(stage).name;
-        match self.rules {
-            RuleSet::Documented => format!("{run}-{stage}"),
-            RuleSet::Shipped => format!("{run}-{when}-{stage}"),
+        match (self.rules, time) {
+            (RuleSet::Documented, _) => format!("{run}-{stage}"),
+            (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
+            (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
         }
     }
 }

@@ -7,13 +7,13 @@
 use super::super::super::TargetId;
 use super::super::config::{StageConfig, StageTask};
 use super::super::{MemberCluster, RuleSet};
-use super::Fixed;
+use super::RunInputs;
 use super::run::RunError;
 
 /// Maximum number of clusters in no stage that an error names.
 const NAMED: usize = 10;
 
-impl Fixed {
+impl RunInputs {
     /// Lets each stage select its clusters, which depends on labels and the strategy alone.
     pub(super) fn select(&mut self) {
         let stages = self.strategy.iter().flat_map(|strategy| &strategy.stages);

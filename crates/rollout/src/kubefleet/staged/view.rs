@@ -97,7 +97,7 @@ impl StagedView {
                 StagedAction::Delete(target) => {
                     let bindings = self.bindings.of_mut(*target);
                     bindings
-                        .filter(|it| it.state == BindingState::Unscheduled)
+                        .filter(|binding| binding.state == BindingState::Unscheduled)
                         .for_each(Binding::delete);
                 }
                 StagedAction::RequestApproval(approval) => {
