@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::super::label_selector::null_is_default;
-use super::super::{MatchExpression, RolloutStep, limit};
+use super::super::{IntOrString, MatchExpression, RolloutStep, limit};
 
 /// A whole ApplicationSet file of the proposal.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -54,7 +54,21 @@ pub struct RollingUpdateBlock {
 pub struct ProposalError {
     /// The place in the `spec`, e.g. `strategy.rollingUpdate.steps[0].maxUpdate`.
     pub field: String,
-    problem: String,
+    problem: ProposalProblem,
+}
+
+/// What is wrong with a field of a strategy.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+enum ProposalProblem {
+    /// A type that the text does not define.
+    #[error("is `{0}`; the proposal has RollingUpdate and AllAtOnce")]
+    UnknownType(String),
+    /// An operator that the text does not define.
+    #[error("has the operator `{0}`; use In or NotIn")]
+    UnknownOperator(String),
+    /// A `maxUpdate` that is neither a whole number from 0 nor a percentage from `0%`.
+    #[error("is `{0}`; write a number from 0, or a percentage such as 10%")]
+    InvalidMaxUpdate(IntOrString),
 }
 
 impl ProposalStrategy {
@@ -67,10 +81,9 @@ impl ProposalStrategy {
             "" | "AllAtOnce" => return Ok(None),
             "RollingUpdate" => {}
             other => {
-                let problem = format!("is `{other}`; the proposal has RollingUpdate and AllAtOnce");
                 return Err(ProposalError {
                     field: "strategy.type".to_owned(),
-                    problem,
+                    problem: ProposalProblem::UnknownType(other.to_owned()),
                 });
             }
         }
@@ -81,10 +94,9 @@ impl ProposalStrategy {
         for (index, step) in steps.iter().enumerate() {
             for MatchExpression { operator, .. } in &step.match_expressions {
                 if !matches!(operator.as_str(), "In" | "NotIn") {
-                    let problem = format!("has the operator `{operator}`; use In or NotIn");
                     return Err(ProposalError {
                         field: step_at(index),
-                        problem,
+                        problem: ProposalProblem::UnknownOperator(operator.clone()),
                     });
                 }
             }
@@ -104,20 +116,15 @@ pub(super) fn limit_of(
         return Ok(None);
     };
     let resolved = limit(Some(written), total);
-    let is_negative =
-        matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
+    let is_negative = matches!(written, IntOrString::String(text) if text.starts_with('-'));
     match usize::try_from(resolved.applications.unwrap_or(0)) {
         Ok(applications) if !resolved.is_unreadable && !is_negative => {
             Ok((applications > 0).then_some(applications))
         }
-        _ => {
-            let problem =
-                format!("is `{written}`; write a number from 0, or a percentage such as 10%");
-            Err(ProposalError {
-                field: step_at(index) + ".maxUpdate",
-                problem,
-            })
-        }
+        _ => Err(ProposalError {
+            field: step_at(index) + ".maxUpdate",
+            problem: ProposalProblem::InvalidMaxUpdate(written.clone()),
+        }),
     }
 }
 
