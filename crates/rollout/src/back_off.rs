@@ -25,7 +25,7 @@ const FIRST: SimDuration = SimDuration::from_millis(5);
 /// The longest wait.
 const LONGEST: SimDuration = SimDuration::from_secs(1_000);
 
-/// The wait after a failure that so many failures went before.
+/// The wait after a failure; `failures` is the number of failures before it.
 pub fn back_off(failures: u32) -> SimDuration {
     // 5 ms x 2^18 is above 1 000 s.
     (FIRST * (1 << failures.min(18))).min(LONGEST)

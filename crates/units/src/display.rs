@@ -103,7 +103,7 @@ fn print_scaled(number: f64, units: &[(f64, &str)]) -> String {
     format!("{} {unit}", without_zeros(format!("{scaled:.digits$}")))
 }
 
-/// A number with so many digits that count, without trailing zeros.
+/// A number with `digits` significant digits, without trailing zeros.
 pub fn significant(number: f64, digits: i32) -> String {
     if number == 0.0 || !number.is_finite() {
         return "0".to_owned();

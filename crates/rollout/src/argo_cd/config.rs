@@ -150,7 +150,7 @@ pub enum ApplicationsSync {
     Sync,
 }
 
-/// `spec.template`, as far as it has an effect here.
+/// The parts of `spec.template` that have an effect here.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Template {
     /// Of the applications.
@@ -171,7 +171,7 @@ pub struct TemplateMetadata {
         skip_serializing_if = "String::is_empty"
     )]
     pub name: String,
-    /// Of each application, beside those of its cluster. Steps select by them.
+    /// Of each application, in addition to those of its cluster. Steps select by them.
     #[serde(
         default,
         deserialize_with = "null_is_default",

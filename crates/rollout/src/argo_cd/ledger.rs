@@ -1,6 +1,6 @@
 //! Counts and candidates in the product's order: a pass need not look at applications that did not change.
 //!
-//! The rows of the set and its view hold the truth. The ledger is kept beside them row by row, and is thrown away when
+//! The rows of the set and its view hold the truth. The ledger follows them row by row, and is thrown away when
 //! anything changes that it does not follow: spec, labels, stored rows.
 
 use super::super::{TargetSet, cost, places_in, stored};

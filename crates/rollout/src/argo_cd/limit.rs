@@ -62,7 +62,7 @@ pub struct StepBudget {
 }
 
 impl StepBudget {
-    /// The budget of a step of `total` rows of which `updating` are Pending or Progressing.
+    /// The budget of a step of `total` rows; `updating` of them are Pending or Progressing.
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
         let StepLimit {
             applications,

@@ -2,7 +2,7 @@
 //!
 //! Follows `applicationset/utils/utils.go` (`Render`, in both notations) and the parameters of
 //! `applicationset/generators/cluster.go`. Steps select by the labels of applications. Here an application has the
-//! labels of its cluster, and those of the template beside them. Recorded rollouts of sets with templates of both
+//! labels of its cluster, and also those of the template. Recorded rollouts of sets with templates of both
 //! notations are in `tests/closed-loop/argocd`.
 //!
 //! Left out: all expressions but the cluster's name and its labels (functions, conditions, parameters of other

@@ -19,7 +19,7 @@
 //! | step | of a canary deployment, which waits at its end for a user to continue |
 //! | interim process | a process that a superseded deployment left behind |
 //!
-//! The scheduler is surge based: new instances are added beside the old ones, up to `max_in_flight` that are not
+//! The scheduler is surge based: new instances are added to the old ones, up to `max_in_flight` that are not
 //! routable yet, and for each routable one an old one is removed. The first batch starts when the deployment is
 //! created ([`AppView::create`]), the next ones in passes, which only a period triggers.
 //!
@@ -83,19 +83,30 @@ pub struct CloudFoundryBugs {
 }
 
 impl CloudFoundryBugs {
-    /// The bugs that go with these rules by default: both as shipped, and the documentation knows of none.
+    /// Neither.
+    pub const NONE: Self = Self {
+        purge: false,
+        interim_trap: false,
+    };
+
+    /// Both, as shipped.
+    pub const ALL: Self = Self {
+        purge: true,
+        interim_trap: true,
+    };
+
+    /// The bugs that go with these rules by default: the documentation knows of none.
     pub const fn of(rules: RuleSet) -> Self {
-        let is_shipped = matches!(rules, RuleSet::Shipped);
-        Self {
-            purge: is_shipped,
-            interim_trap: is_shipped,
+        match rules {
+            RuleSet::Shipped => Self::ALL,
+            RuleSet::Documented => Self::NONE,
         }
     }
 }
 
 impl Default for CloudFoundryBugs {
     fn default() -> Self {
-        Self::of(RuleSet::Shipped)
+        Self::ALL
     }
 }
 

@@ -35,6 +35,11 @@ impl LrpState {
     pub(super) const fn is_running(self) -> bool {
         matches!(self, Self::Running | Self::RunningNotRoutable)
     }
+
+    /// Whether Diego is about to change it by itself.
+    const fn is_in_motion(self) -> bool {
+        matches!(self, Self::Claimed | Self::Crashed)
+    }
 }
 
 /// The instances of a process with an index below its desired number, in the updater's three classes.
@@ -80,21 +85,38 @@ impl InstanceReports {
     /// If it is not reported.
     pub fn set(&mut self, index: usize, state: LrpState) {
         let old = std::mem::replace(&mut self.states[index], state);
-        self.count(index, old, false);
-        self.count(index, state, true);
+        self.uncount(index as u32, old);
+        self.count(index as u32, state);
     }
 
     /// Adds a report.
     pub fn push(&mut self, state: LrpState) {
+        let index = self.states.len() as u32;
         self.states.push(state);
-        self.count(self.states.len() - 1, state, true);
+        self.count(index, state);
     }
 
     /// Removes the last report.
     pub fn pop(&mut self) -> Option<LrpState> {
         let state = self.states.pop()?;
-        self.count(self.states.len(), state, false);
+        self.uncount(self.states.len() as u32, state);
         Some(state)
+    }
+
+    /// An instance is reported in this state.
+    fn count(&mut self, index: u32, state: LrpState) {
+        *self.counts.of_state(state) += 1;
+        if state.is_in_motion() {
+            self.in_motion.insert(index);
+        }
+    }
+
+    /// An instance is no longer reported in this state.
+    fn uncount(&mut self, index: u32, state: LrpState) {
+        *self.counts.of_state(state) -= 1;
+        if state.is_in_motion() {
+            self.in_motion.remove(&index);
+        }
     }
 
     /// Instances that are claimed or crashed, by index.
@@ -111,19 +133,6 @@ impl InstanceReports {
         counts.unhealthy += instances.saturating_sub(self.states.len() as u32);
         counts
     }
-
-    fn count(&mut self, index: usize, state: LrpState, is_added: bool) {
-        let number = self.counts.of_state(state);
-        *number = if is_added { *number + 1 } else { *number - 1 };
-        if matches!(state, LrpState::Claimed | LrpState::Crashed) {
-            let index = index as u32;
-            _ = if is_added {
-                self.in_motion.insert(index)
-            } else {
-                self.in_motion.remove(&index)
-            };
-        }
-    }
 }
 
 impl Deref for InstanceReports {
@@ -137,7 +146,9 @@ impl Deref for InstanceReports {
 impl From<Vec<LrpState>> for InstanceReports {
     fn from(states: Vec<LrpState>) -> Self {
         let mut reports = Self::default();
-        states.into_iter().for_each(|state| reports.push(state));
+        for state in states {
+            reports.push(state);
+        }
         reports
     }
 }

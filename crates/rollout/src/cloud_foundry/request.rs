@@ -256,7 +256,7 @@ impl RequestValidation {
         self.refuse(STEPS, format!("Options canary steps {problem}"));
     }
 
-    /// Reads the fields beside `options`.
+    /// Reads all fields but `options`.
     fn read_fields(&mut self, body: &Json) {
         let unknown = unknown_keys(body, &DeploymentRequest::FIELDS);
         if let [first, ..] = &unknown[..] {

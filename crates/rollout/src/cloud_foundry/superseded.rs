@@ -122,7 +122,8 @@ mod tests {
     #[test]
     fn a_superseded_canary_is_purged_and_a_superseded_rolling_deployment_is_not() {
         use SupersededState::{Deploying, Paused, Prepaused};
-        let [all, none] = [RuleSet::Shipped, RuleSet::Documented].map(CloudFoundryBugs::of);
+        let all = CloudFoundryBugs::ALL;
+        let none = CloudFoundryBugs::NONE;
         let cases = [
             // 5 + 5: the app's number, and no change: the one new instance does not exist yet.
             (Deploying, all, (5, Some(5))),

@@ -110,7 +110,7 @@ impl AppView {
         app
     }
 
-    /// Adds a process of the default memory, of which no instance is reported yet.
+    /// Adds a process with the default memory. None of its instances is reported yet.
     pub(super) fn add_process(&mut self, revision: Revision, instances: u32) -> &mut Process {
         let id = TargetId(self.next_process);
         self.next_process += 1;

@@ -220,7 +220,7 @@ impl StalledBundle<'_> {
         Some(Hold::new("maxUnavailablePartitions", explanation))
     }
 
-    /// Clusters of partitions that were not reached which are in no reached one.
+    /// Clusters that are only in partitions that were not reached, and are not done.
     fn waiting_for_gate(&self) -> Vec<u32> {
         let later = &self.plan.partitions[self.pass.reached..];
         let mut waiting = Vec::new();
@@ -256,6 +256,27 @@ impl StalledBundle<'_> {
 
     /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
+        let mut first_rule = None;
+        let mut texts = Vec::new();
+        for HeldGroup {
+            rule,
+            clusters,
+            why,
+        } in self.held_groups()
+        {
+            if clusters.is_empty() {
+                continue;
+            }
+            first_rule.get_or_insert(rule);
+            let are = text::are(clusters.len());
+            texts.push(format!("{} {are} {why}", self.clusters(&clusters)));
+        }
+        Some(Hold::new(first_rule?, texts.join("; ")))
+    }
+
+    /// The clusters that are not done, by reason. Those that a rollout waits for come first: it is complete without the
+    /// paused and the unregistered.
+    fn held_groups(&self) -> [HeldGroup; 5] {
         let mut unfinished = self.targets(is_not_done);
         let unregistered = self.take(&mut unfinished, is_unregistered);
         let paused = self.take(&mut unfinished, is_paused);
@@ -267,8 +288,7 @@ impl StalledBundle<'_> {
                 self.view.clusters[*target as usize].off_schedule
             })
             .collect();
-        // Those that a rollout waits for come first: it is complete without the paused and the unregistered.
-        let groups = [
+        [
             HeldGroup {
                 rule: "partitions",
                 clusters: outside,
@@ -294,26 +314,7 @@ impl StalledBundle<'_> {
                 clusters: unregistered,
                 why: "not registered",
             },
-        ];
-        let mut first_rule = None;
-        let mut texts = Vec::new();
-        for HeldGroup {
-            rule,
-            clusters,
-            why,
-        } in groups
-        {
-            if clusters.is_empty() {
-                continue;
-            }
-            first_rule.get_or_insert(rule);
-            texts.push(format!(
-                "{} {} {why}",
-                self.clusters(&clusters),
-                text::are(clusters.len())
-            ));
-        }
-        Some(Hold::new(first_rule?, texts.join("; ")))
+        ]
     }
 
     fn reached(&self) -> &[Partition] {

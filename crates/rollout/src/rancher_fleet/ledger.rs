@@ -11,7 +11,7 @@ use super::view::{BundleDeployment, BundleView};
 /// Number of not-ready targets that a bundle's status lists.
 const LISTED: usize = 10;
 
-/// The state of a cluster as far as the rules need it. Deployments count only where the cluster is a registered
+/// The parts of a cluster's state that the rules need. Deployments count only where the cluster is a registered
 /// target.
 pub(super) mod flag {
     /// It has a deployment, stored or made in this pass.

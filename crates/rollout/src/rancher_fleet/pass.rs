@@ -133,10 +133,10 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
     }
 }
 
-/// The smaller of two places.
-fn first_of(one: Option<u32>, other: Option<u32>) -> Option<u32> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
+/// The first of two places.
+fn first_of(a: Option<u32>, b: Option<u32>) -> Option<u32> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }

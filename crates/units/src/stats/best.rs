@@ -22,7 +22,7 @@ const FEWEST: usize = 5;
 /// Most variants that are resampled.
 const MOST_VARIANTS: usize = 40;
 
-/// A variant beside the best of the others.
+/// A variant compared with the best of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contender {
     /// Whether its mean may be the smallest.
@@ -121,7 +121,7 @@ impl Comparisons {
         others.all(|other| self.least(variant, other) <= 0.0)
     }
 
-    /// A variant beside the best of the others. `may_be_best`: which variants may be the best.
+    /// Compares a variant with the best of the others. `may_be_best`: which variants may be the best.
     fn contender(&self, variant: usize, may_be_best: &[bool]) -> Contender {
         let mut estimate = f64::NEG_INFINITY;
         let mut low = f64::NEG_INFINITY;

@@ -82,7 +82,7 @@ pub fn t_quantile(p: f64, degrees: u32) -> f64 {
 fn upper_tail(t: f64, degrees: u32) -> f64 {
     let nu = f64::from(degrees);
     let x = nu / (nu + t * t);
-    // 1 - x = t² / (ν + t²) is passed beside x, as the difference would lose its digits for small t.
+    // 1 - x = t² / (ν + t²) is passed in addition to x, as the difference would lose its digits for small t.
     0.5 * incomplete_beta(x, t * t / (nu + t * t), nu / 2.0, 0.5)
 }
 
