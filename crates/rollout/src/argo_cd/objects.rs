@@ -19,7 +19,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// An action that changes the application, so that the next pass examined at it again.
+    /// An action that changes the application, so that the next pass examines it again.
     fn act(&mut self, target: TargetId, action: ApplicationAction) {
         self.ledger.unsettled.insert(target.0);
         self.actions.push(action);

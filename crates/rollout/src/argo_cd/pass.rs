@@ -28,7 +28,7 @@ use fleetsim_units::SimTime;
 #[cfg(test)]
 const COMPARED_MAX: usize = 100;
 
-/// An application that a pass examined at.
+/// An application that a pass examines.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct ExaminedApplication {
     pub(super) index: u32,
@@ -97,7 +97,7 @@ impl ArgoCd {
 
     /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only applications in
     /// `changed` differ from those of the last such pass. The first pass, and one after a change of spec or labels,
-    /// examined at all. `store` carries out the writes of the set's status, each with whether the API server has something
+    /// looks at all. `store` carries out the writes of the set's status, each with whether the API server has something
     /// else, and says when it is accepted, if it is.
     ///
     /// # Panics

@@ -1,7 +1,6 @@
 //! The processes of an app while a pass changes them: saved one by one, each checked against the quotas, and rolled
 //! back together when one does not fit.
 
-use super::pass::OldProcess;
 use super::quota::Usage;
 use super::view::{AppView, ProcessAction};
 
@@ -12,6 +11,15 @@ pub(super) struct Draft<'v> {
     /// Desired instances. `None`: destroyed.
     rows: Vec<Option<u32>>,
     pub(super) actions: Vec<ProcessAction>,
+}
+
+/// An old process as a pass counts it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OldProcess {
+    /// Its index in the view.
+    pub(super) index: usize,
+    /// Its assumed number of instances.
+    pub(super) instances: u32,
 }
 
 impl<'v> Draft<'v> {

@@ -9,7 +9,7 @@
 //! and old instances do not compensate for lost ones.
 
 use super::super::Pass;
-use super::draft::Draft;
+use super::draft::{Draft, OldProcess};
 use super::reports::InstanceCounts;
 use super::view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
@@ -75,15 +75,6 @@ pub(super) struct ScaleLimits {
     pub(super) old: u64,
     /// New instances that `max_in_flight` allows.
     pub(super) new: u64,
-}
-
-/// An old process as a pass counts it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OldProcess {
-    /// Its index in the view.
-    pub(super) index: usize,
-    /// Its assumed number of instances.
-    pub(super) instances: u32,
 }
 
 /// One deployment in a pass. Errors are texts as a client sees them.
