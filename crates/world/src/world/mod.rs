@@ -141,8 +141,9 @@ impl<'s> World<'s> {
             contents: KnownContents::new(NodeContent::new(&catalog)),
             pods: Vec::new(),
             pulls: Vec::new(),
-            registries: (0..=spec.registries.len())
-                .map(|at| Registry::new(spec.registry_at(at), at))
+            registries: (0_u32..)
+                .zip(spec.all_registries())
+                .map(|(number, registry)| Registry::new(registry, number))
                 .collect(),
             transfers: Transfers::new(network, links, catalog.blobs),
             delivery: Delivery::default(),
@@ -166,10 +167,13 @@ impl<'s> World<'s> {
             },
         );
         world.delivery = Delivery::new(spec, caches, &world.catalog, &mut world.transfers, queue);
-        for (at, registry) in (0_u32..).zip(&world.registries) {
-            registry.schedule_windows(at, queue);
+        for registry in &world.registries {
+            registry.schedule_windows(queue);
         }
-        world.start_other_loads(queue);
+        for registry in &mut world.registries {
+            registry.start_other_load(&mut world.transfers, &world.streams, queue);
+        }
+        world.rates_changed(queue);
         world.start_faults(queue);
         world
     }
@@ -198,26 +202,45 @@ impl<'s> World<'s> {
                 window,
                 begins,
             } => {
-                self.registry_window(registry, window, begins, queue);
+                let at = registry as usize;
+                let runtime = &self.spec.node.runtime;
+                self.registries[at].window_changes(window, begins, runtime, queue);
+                self.set_egress(at, queue);
             }
-            Event::RegistryLoad {
-                registry,
-                change: LoadEvent::BurstEnds,
-            } => self.burst_ends(registry as usize, queue),
-            Event::RegistryLoad {
-                registry,
-                change: LoadEvent::OtherRate,
-            } => {
-                self.other_rate_changes(registry as usize, queue);
-            }
-            Event::RegistryLoad {
-                registry,
-                change: LoadEvent::OtherPull,
-            } => {
-                self.other_pull_begins(registry as usize, queue);
+            Event::RegistryLoad { registry, change } => {
+                self.load_changes(registry as usize, change, queue);
             }
             Event::TransfersEnd => self.transfers_end(queue),
         }
+    }
+
+    /// The load of a registry changes. Other loads are scheduled after their effects on the transfers of the fleet.
+    fn load_changes(&mut self, at: usize, change: LoadEvent, queue: &mut Queue) {
+        match change {
+            LoadEvent::BurstEnds => {
+                self.registries[at].burst_ends();
+                self.rates_changed(queue);
+            }
+            LoadEvent::OtherRate => {
+                self.registries[at].other_rate_changes();
+                self.set_egress(at, queue);
+                self.registries[at].schedule_other_load(&self.streams, queue);
+            }
+            LoadEvent::OtherPull => {
+                let registry = &mut self.registries[at];
+                registry.other_pull_begins(&mut self.transfers, &self.streams, queue.now());
+                self.rates_changed(queue);
+                self.registries[at].schedule_other_load(&self.streams, queue);
+            }
+        }
+    }
+
+    /// Sets the capacity of a registry's egress, which every node may be behind.
+    fn set_egress(&mut self, at: usize, queue: &mut Queue) {
+        let links = &self.transfers.links;
+        let capacity = links.data(self.registries[at].capacity());
+        let all = 0..self.nodes.len();
+        self.set_link(links.egress[at], capacity, all, queue);
     }
 
     /// Takes the reports that have arrived since the last call.

@@ -60,6 +60,11 @@ impl WorldSpec {
         }
     }
 
+    /// All registries, by their numbers.
+    pub(super) fn all_registries(&self) -> impl Iterator<Item = &RegistrySpec> {
+        (0..=self.registries.len()).map(|at| self.registry_at(at))
+    }
+
     /// The revision that a cluster runs when the rollout begins. `None`: nothing.
     #[must_use]
     pub fn installed(&self, cluster: usize) -> Option<Revision> {

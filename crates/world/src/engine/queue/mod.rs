@@ -184,6 +184,29 @@ impl<E> EventQueue<E> {
         true
     }
 
+    /// Keeps one event scheduled for `at`: schedules or moves it, or cancels it if `at` is `None`. `pending` is its id,
+    /// which its handler clears.
+    ///
+    /// # Panics
+    /// If `at` is before now, or `pending` is the id of an event that was handled or cancelled.
+    pub fn keep_scheduled(&mut self, pending: &mut Option<EventId>, at: Option<SimTime>, event: E) {
+        match (at, *pending) {
+            (Some(at), Some(id)) => {
+                let is_moved = self.reschedule(id, at);
+                assert!(
+                    is_moved,
+                    "an event that is kept scheduled is pending until it is handled"
+                );
+            }
+            (Some(at), None) => *pending = Some(self.schedule(at, event)),
+            (None, Some(id)) => {
+                self.cancel(id);
+                *pending = None;
+            }
+            (None, None) => {}
+        }
+    }
+
     /// When the next event is due. `None` when none is pending.
     #[must_use]
     pub fn peek_time(&self) -> Option<SimTime> {

@@ -136,10 +136,7 @@ impl DistributionMethod for Caches {
             Request::Config => (upstream, BlobSource::Miss(store)),
             Request::Layer(_) => {
                 let blob = query.blob().expect("a layer is a blob");
-                match cache
-                    .cache_store
-                    .look_up(query.now, blob, (query.pull, query.request))
-                {
+                match cache.cache_store.look_up(query.now, blob, query.asked()) {
                     CacheLookup::Hit => near,
                     CacheLookup::Filling(fill) => (
                         Routing::Nearby { wait: rtt },

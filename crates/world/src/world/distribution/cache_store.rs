@@ -12,11 +12,8 @@
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::spec::Coalesce;
 use crate::world::ids::{FillId, PullId};
-use crate::world::registry::request::Request;
+use crate::world::registry::request::PullRequest;
 use fleetsim_units::{SimDuration, SimTime};
-
-/// A request that waits for a fill.
-pub(crate) type Waiter = (PullId, Request);
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,15 +41,16 @@ pub(crate) struct CacheStore {
     whole: Vec<Option<SimTime>>,
     /// By blob: the fill that others may share or wait for, or the cache's own copy.
     running: Vec<Option<FillId>>,
-    /// Misses whose fill has not begun.
+    /// Misses whose fill has not begun, by blob.
     leads: Vec<(u16, PullId)>,
-    waiters: Vec<(u16, Waiter)>,
+    /// Requests that wait for the fill of a blob.
+    waiters: Vec<(u16, PullRequest)>,
     /// Fills in progress.
     fills: u32,
     /// Bytes that it keeps. `None`: all.
     room: Option<CacheRoom>,
     /// Requests for which no connection was free. `None`: they are refused.
-    queue: Option<Vec<Waiter>>,
+    queue: Option<Vec<PullRequest>>,
 }
 
 impl CacheStore {
@@ -86,8 +84,9 @@ impl CacheStore {
     }
 
     /// Looks up a blob for a request.
-    pub(super) fn look_up(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> CacheLookup {
-        let (at, (pull, _)) = (usize::from(blob), waiter);
+    pub(super) fn look_up(&mut self, now: SimTime, blob: u16, waiter: PullRequest) -> CacheLookup {
+        let at = usize::from(blob);
+        let pull = waiter.pull;
         if self.whole[at].is_some_and(|since| now - since < self.ttl) {
             if let Some(room) = &mut self.room {
                 room.touch(at, now);
@@ -125,7 +124,12 @@ impl CacheStore {
     }
 
     /// The fill of `pull` begins. Returns the waiting requests that may share it.
-    pub(super) fn fill_begins(&mut self, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+    pub(super) fn fill_begins(
+        &mut self,
+        blob: u16,
+        pull: PullId,
+        fill: FillId,
+    ) -> Vec<PullRequest> {
         self.leads.retain(|&lead| lead != (blob, pull));
         self.fills += 1;
         if !self.is_shared() {
@@ -156,7 +160,7 @@ impl CacheStore {
         blob: u16,
         fill: FillId,
         whole: Option<SimTime>,
-    ) -> Vec<Waiter> {
+    ) -> Vec<PullRequest> {
         self.fills -= 1;
         let at = usize::from(blob);
         let is_running = self.running[at] == Some(fill);
@@ -186,13 +190,13 @@ impl CacheStore {
     }
 
     /// Requests for which no connection was free.
-    fn take_queue(&mut self) -> Vec<Waiter> {
+    fn take_queue(&mut self) -> Vec<PullRequest> {
         self.queue.as_mut().map_or_else(Vec::new, std::mem::take)
     }
 
     /// A pull has failed. Returns the requests that waited for its misses; the first one misses again.
-    pub(super) fn cancel_pull(&mut self, pull: PullId) -> Vec<Waiter> {
-        self.waiters.retain(|&(_, (waiting, _))| waiting != pull);
+    pub(super) fn cancel_pull(&mut self, pull: PullId) -> Vec<PullRequest> {
+        self.waiters.retain(|(_, waiting)| waiting.pull != pull);
         let given: Vec<u16> = self
             .leads
             .iter()
@@ -201,9 +205,9 @@ impl CacheStore {
             .collect();
         self.leads.retain(|&(_, lead)| lead != pull);
         if let Some(queue) = &mut self.queue {
-            queue.retain(|&(waiting, _)| waiting != pull);
+            queue.retain(|waiting| waiting.pull != pull);
         }
-        let mut waiters: Vec<Waiter> = given
+        let mut waiters: Vec<PullRequest> = given
             .iter()
             .flat_map(|&blob| self.take_waiters(blob))
             .collect();
@@ -218,15 +222,16 @@ impl CacheStore {
         !matches!(self.coalesce, Coalesce::None | Coalesce::OwnCopy)
     }
 
-    fn take_waiters(&mut self, blob: u16) -> Vec<Waiter> {
-        let (taken, left) = std::mem::take(&mut self.waiters)
-            .into_iter()
-            .partition(|&(waited, _)| waited == blob);
-        self.waiters = left;
-        Vec::from_iter::<Vec<(u16, Waiter)>>(taken)
-            .into_iter()
-            .map(|(_, waiter)| waiter)
-            .collect()
+    fn take_waiters(&mut self, blob: u16) -> Vec<PullRequest> {
+        let mut taken = Vec::new();
+        self.waiters.retain(|&(waited, waiter)| {
+            let is_taken = waited == blob;
+            if is_taken {
+                taken.push(waiter);
+            }
+            !is_taken
+        });
+        taken
     }
 }
 
@@ -240,8 +245,8 @@ mod tests {
         CacheStore::new(2, coalesce, SimDuration::from_secs(100), most)
     }
 
-    fn from(pull: u32) -> Waiter {
-        (PullId(pull), Request::Layer(0))
+    fn from(pull: u32) -> PullRequest {
+        PullRequest::new(PullId(pull), Request::Layer(0))
     }
 
     const START: SimTime = SimTime::ZERO;

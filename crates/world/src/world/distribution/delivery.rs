@@ -7,14 +7,13 @@ use crate::engine::dist;
 use crate::flow::TransferId;
 use crate::world::World;
 use crate::world::distribution::Fill;
-use crate::world::distribution::cache_store::Waiter;
 use crate::world::distribution::method::{MemberChange, RouteQuery};
 use crate::world::distribution::spec::DistributionKind;
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
 use crate::world::ids::{FillId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::pull_progress::Fetch;
-use crate::world::registry::request::Request;
+use crate::world::registry::request::{PullRequest, Request};
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
@@ -190,8 +189,8 @@ impl World<'_> {
     }
 
     /// Sends requests again that waited for a fill.
-    fn resend_waiting(&mut self, waiters: Vec<Waiter>, queue: &mut Queue) {
-        for (pull, request) in waiters {
+    fn resend_waiting(&mut self, waiters: Vec<PullRequest>, queue: &mut Queue) {
+        for PullRequest { pull, request } in waiters {
             if !self.pulls[pull.index()].ended {
                 self.send(pull, request, queue);
             }

@@ -9,7 +9,7 @@ use crate::world::distribution::spec::PeerTimeouts;
 use crate::world::ids::{ClusterId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::NodeState;
-use crate::world::registry::request::Request;
+use crate::world::registry::request::{PullRequest, Request};
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
 use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
@@ -30,6 +30,10 @@ pub(crate) struct RouteQuery<'w> {
 }
 
 impl RouteQuery<'_> {
+    pub(crate) const fn asked(&self) -> PullRequest {
+        PullRequest::new(self.pull, self.request)
+    }
+
     /// The blob of a request for a layer.
     pub(crate) fn blob(&self) -> Option<u16> {
         match self.request {

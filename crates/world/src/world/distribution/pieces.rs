@@ -104,7 +104,7 @@ impl DistributionMethod for Pieces {
         };
         let store = StoreId(query.cluster.0);
         let announce = self.spec.announce;
-        match self.stores[store.index()].look_up(query.now, blob, (query.pull, query.request)) {
+        match self.stores[store.index()].look_up(query.now, blob, query.asked()) {
             CacheLookup::Hit => (
                 Routing::Nearby { wait: announce },
                 BlobSource::Store(store, None),

@@ -12,6 +12,7 @@ use crate::engine::EntityKey;
 use crate::world::ids::{ClusterId, PodId, PullId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::disk::Disk;
+use crate::world::registry::request::HostRole;
 use crate::world::token_bucket::TokenBucket;
 use fleetsim_units::{Bytes, BytesPerSec, SimTime};
 
@@ -219,6 +220,18 @@ impl NodeState {
     /// Its content, to be changed.
     pub(crate) fn content_mut(&mut self) -> &mut NodeContent {
         Rc::make_mut(&mut self.content)
+    }
+
+    /// The number of the next request's service time among the draws of this node.
+    pub(crate) const fn next_request_draw(&mut self, host: HostRole) -> u64 {
+        let requests = if matches!(host, HostRole::Blobs) {
+            &mut self.blob_requests
+        } else {
+            &mut self.requests
+        };
+        let draw = *requests;
+        *requests += 1;
+        draw
     }
 
     /// Gives back the memory of queues that are empty.

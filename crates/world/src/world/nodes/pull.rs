@@ -29,7 +29,8 @@ use crate::world::nodes::pull_error::{PullError, PullFacts};
 use crate::world::nodes::pull_progress::{Fetch, PullProgress};
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::nodes::runtime::spec::SlotScope;
-use crate::world::registry::request::Request;
+use crate::world::registry::request::{HostRequest, HostRole, Request};
+use crate::world::registry::spec::RegistrySpec;
 use crate::world::transfers::payload::BlobSource;
 use fleetsim_units::{Bytes, SimTime};
 
@@ -92,6 +93,24 @@ impl Pull {
                 self.sources[usize::from(layer)] = source;
             }
             _ => {}
+        }
+    }
+
+    /// Failed tries of a request: those of each layer's count by themselves.
+    pub(crate) fn tries_of(&mut self, request: Request) -> &mut Tries {
+        match request {
+            Request::Layer(layer) => &mut self.layer_tries[usize::from(layer)],
+            _ => &mut self.tries,
+        }
+    }
+
+    /// Whether a request opens a connection to its host, which is known from then on.
+    pub(crate) fn opens_connection(&mut self, asked: HostRequest, registry: &RegistrySpec) -> bool {
+        match (asked.host, asked.request) {
+            (HostRole::Blobs, _) => !std::mem::replace(&mut self.blob_host_known, true),
+            (_, Request::Challenge) => true,
+            (_, Request::Token) => registry.tokens,
+            _ => false,
         }
     }
 

@@ -10,9 +10,10 @@
 //! Left out: buckets of single connections, and credits that expire.
 
 use crate::engine::EventId;
-use crate::world::World;
 use crate::world::event::{Event, LoadEvent, Queue};
+use crate::world::registry::Registry;
 use crate::world::registry::load_spec::BurstSpec;
+use crate::world::transfers::Transfers;
 use fleetsim_units::{SimDuration, SimTime};
 
 /// Bytes below which a bucket is empty.
@@ -56,7 +57,8 @@ impl Burst {
         let baseline = self.spec.baseline.get();
         let used = (self.rate - baseline) * (now - self.counted).as_secs_f64();
         self.left = (self.left - used).clamp(0.0, self.spec.bytes.get() as f64);
-        (self.counted, self.rate) = (now, rate);
+        self.counted = now;
+        self.rate = rate;
         let is_above = rate > baseline * (1.0 + 1e-9);
         let is_below = rate < baseline * (1.0 - 1e-9);
         let flips = if self.is_spent {
@@ -74,65 +76,52 @@ impl Burst {
         (!self.is_spent && above > 0.0)
             .then(|| SimDuration::from_secs_f64(self.left / above) + SimDuration::from_nanos(1))
     }
+
+    /// Schedules the event of its end, moves it, or cancels it.
+    fn schedule_end(&mut self, registry: u32, queue: &mut Queue) {
+        let end = self.lasts().map(|lasts| queue.now() + lasts);
+        let change = LoadEvent::BurstEnds;
+        queue.keep_scheduled(
+            &mut self.ends,
+            end,
+            Event::RegistryLoad { registry, change },
+        );
+    }
 }
 
-impl World<'_> {
-    /// Counts the bytes of all bursts at the current rates, and adjusts the egress of those that end or begin.
-    pub(crate) fn follow_bursts(&mut self, queue: &mut Queue) {
-        for at in 0..self.registries.len() {
-            if self.registries[at].burst.is_none() {
-                continue;
-            }
-            let now = queue.now();
-            let rate = self.total_egress(at);
-            if self.burst_of(at).count(now, rate) {
-                let capacity = self.transfers.links.data(self.registries[at].capacity());
-                self.transfers
-                    .network
-                    .set_capacity(now, self.transfers.links.egress[at], capacity);
-                let rate = self.total_egress(at);
-                self.burst_of(at).rate = rate;
-            }
-            let burst = self.burst_of(at);
-            let event = Event::RegistryLoad {
-                registry: at as u32,
-                change: LoadEvent::BurstEnds,
-            };
-            match (burst.lasts().map(|lasts| now + lasts), burst.ends) {
-                (Some(end), Some(event)) => {
-                    queue.reschedule(event, end);
-                }
-                (Some(end), None) => burst.ends = Some(queue.schedule(end, event)),
-                (None, Some(event)) => {
-                    queue.cancel(event);
-                    burst.ends = None;
-                }
-                (None, None) => {}
-            }
+impl Registry<'_> {
+    /// Counts the bytes of the burst at the current rates, and adjusts the egress if it ends or begins.
+    pub(crate) fn follow_burst(&mut self, transfers: &mut Transfers, queue: &mut Queue) {
+        if self.burst.is_none() {
+            return;
         }
+        let now = queue.now();
+        let number = self.number;
+        let rate = self.total_egress(transfers);
+        if self.burst_mut().count(now, rate) {
+            let capacity = transfers.links.data(self.capacity());
+            let egress = transfers.links.egress[self.index()];
+            transfers.network.set_capacity(now, egress, capacity);
+            let rate = self.total_egress(transfers);
+            self.burst_mut().rate = rate;
+        }
+        self.burst_mut().schedule_end(number, queue);
     }
 
-    fn burst_of(&mut self, registry: usize) -> &mut Burst {
-        self.registries[registry]
-            .burst
-            .as_mut()
-            .expect("it has a burst")
+    fn burst_mut(&mut self) -> &mut Burst {
+        self.burst.as_mut().expect("it has a burst")
     }
 
-    /// A bucket is empty.
-    pub(crate) fn burst_ends(&mut self, registry: usize, queue: &mut Queue) {
-        self.burst_of(registry).ends = None;
-        self.rates_changed(queue);
+    /// The event of its end has come: its bucket is empty when the rates are followed.
+    pub(crate) fn burst_ends(&mut self) {
+        self.burst_mut().ends = None;
     }
 
-    /// The rate that a registry sends now, to the fleet and to others, with headers. Of a spent burst, the rate that it
-    /// is asked for.
-    pub(crate) fn total_egress(&self, registry: usize) -> f64 {
-        let carried = self
-            .transfers
-            .network
-            .throughput(self.transfers.links.egress[registry]);
-        self.transfers.links.with_headers(carried).get()
-            + self.registries[registry].steady_load().get()
+    /// The rate that it sends now, to the fleet and to others, with headers. Of a spent burst, the rate that it is
+    /// asked for.
+    fn total_egress(&self, transfers: &Transfers) -> f64 {
+        let egress = transfers.links.egress[self.index()];
+        let carried = transfers.network.throughput(egress);
+        transfers.links.with_headers(carried).get() + self.steady_load().get()
     }
 }

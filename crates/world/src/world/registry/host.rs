@@ -10,13 +10,10 @@
 use std::collections::VecDeque;
 
 use crate::world::ids::PullId;
-use crate::world::registry::request::Request;
+use crate::world::registry::request::PullRequest;
 use crate::world::registry::spec::{Excess, HostSpec, OverLimit, RequestLimit};
 use crate::world::token_bucket::TokenBucket;
 use fleetsim_units::SimTime;
-
-/// A request in a host.
-pub(crate) type Ticket = (PullId, Request);
 
 /// A host's decision about a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,11 +36,11 @@ pub(crate) struct Host {
     /// Connections that are open.
     open: u32,
     /// Requests that wait for a connection.
-    outside: VecDeque<Ticket>,
+    outside: VecDeque<PullRequest>,
     /// Requests being served.
     serving: u32,
     /// Requests that have a connection and wait for a worker.
-    inside: VecDeque<Ticket>,
+    inside: VecDeque<PullRequest>,
 }
 
 impl Host {
@@ -87,7 +84,7 @@ impl Host {
     }
 
     /// A request arrives.
-    pub(crate) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
+    pub(crate) fn arrives(&mut self, asked: PullRequest, now: SimTime) -> Admission {
         if self
             .bucket
             .as_mut()
@@ -110,16 +107,16 @@ impl Host {
             if limit.excess == Excess::Refuse {
                 return Admission::Unavailable;
             }
-            self.outside.push_back(ticket);
+            self.outside.push_back(asked);
             return Admission::Wait;
         }
-        self.enter(ticket)
+        self.enter(asked)
     }
 
-    fn enter(&mut self, ticket: Ticket) -> Admission {
+    fn enter(&mut self, asked: PullRequest) -> Admission {
         self.open += 1;
         if self.spec.workers == Some(self.serving) {
-            self.inside.push_back(ticket);
+            self.inside.push_back(asked);
             Admission::Wait
         } else {
             self.serving += 1;
@@ -133,10 +130,13 @@ impl Host {
     }
 
     /// A worker is free. Returns the next request to serve; requests of ended pulls give their connection back.
-    pub(crate) fn worker_freed(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
+    pub(crate) fn worker_freed(
+        &mut self,
+        is_alive: impl Fn(PullId) -> bool,
+    ) -> Option<PullRequest> {
         self.serving -= 1;
         while let Some(next) = self.inside.pop_front() {
-            if is_alive(next.0) {
+            if is_alive(next.pull) {
                 self.serving += 1;
                 return Some(next);
             }
@@ -157,11 +157,11 @@ impl Host {
     pub(crate) fn next_from_outside(
         &mut self,
         is_alive: impl Fn(PullId) -> bool,
-    ) -> Option<Ticket> {
+    ) -> Option<PullRequest> {
         let limit = self.spec.connections?;
         while self.open < limit.max {
             let next = self.outside.pop_front()?;
-            if is_alive(next.0) && self.enter(next) == Admission::Serve {
+            if is_alive(next.pull) && self.enter(next) == Admission::Serve {
                 return Some(next);
             }
         }
@@ -169,7 +169,7 @@ impl Host {
     }
 
     /// The host goes down. Removes and returns all waiting requests.
-    pub(super) fn drop_waiting(&mut self) -> Vec<Ticket> {
+    pub(super) fn drop_waiting(&mut self) -> Vec<PullRequest> {
         self.open -= self.inside.len() as u32;
         self.inside
             .drain(..)
@@ -182,11 +182,12 @@ impl Host {
 mod tests {
     use super::*;
     use crate::world::quantity::DurationModel;
+    use crate::world::registry::request::Request;
     use crate::world::registry::spec::ConnectionLimit;
     use fleetsim_units::SimDuration;
 
-    fn ticket(at: u32) -> Ticket {
-        (PullId(at), Request::Manifest)
+    fn asked(at: u32) -> PullRequest {
+        PullRequest::new(PullId(at), Request::Manifest)
     }
 
     #[test]
@@ -199,7 +200,7 @@ mod tests {
         spec.workers = Some(1);
         let mut host = Host::new(&spec);
         let admitted: Vec<Admission> = (0..4)
-            .map(|at| host.arrives(ticket(at), SimTime::ZERO))
+            .map(|at| host.arrives(asked(at), SimTime::ZERO))
             .collect();
         assert_eq!(
             admitted,
@@ -211,7 +212,7 @@ mod tests {
             ]
         );
         // The first is served: the second gets its worker, the third its connection.
-        assert_eq!(host.worker_freed(|_| true), Some(ticket(1)));
+        assert_eq!(host.worker_freed(|_| true), Some(asked(1)));
         host.close();
         assert_eq!(
             host.next_from_outside(|_| true),
@@ -222,7 +223,7 @@ mod tests {
         // worker.
         assert_eq!(host.worker_freed(|pull| pull != PullId(2)), None);
         host.close();
-        assert_eq!(host.next_from_outside(|_| true), Some(ticket(3)));
+        assert_eq!(host.next_from_outside(|_| true), Some(asked(3)));
     }
 
     #[test]
@@ -233,18 +234,18 @@ mod tests {
             excess: Excess::Refuse,
         });
         let mut host = Host::new(&spec);
-        assert_eq!(host.arrives(ticket(0), SimTime::ZERO), Admission::Serve);
+        assert_eq!(host.arrives(asked(0), SimTime::ZERO), Admission::Serve);
         assert_eq!(
-            host.arrives(ticket(1), SimTime::ZERO),
+            host.arrives(asked(1), SimTime::ZERO),
             Admission::Unavailable
         );
         assert_eq!(host.worker_freed(|_| true), None);
         assert_eq!(
-            host.arrives(ticket(1), SimTime::ZERO),
+            host.arrives(asked(1), SimTime::ZERO),
             Admission::Unavailable,
             "served, and not closed yet"
         );
         host.close();
-        assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Serve);
+        assert_eq!(host.arrives(asked(1), SimTime::ZERO), Admission::Serve);
     }
 }

@@ -12,16 +12,9 @@ use std::collections::HashMap;
 use fleetsim_units::SimDuration;
 
 use crate::engine::EventId;
-use crate::world::ids::PullId;
-use crate::world::registry::request::{HostRole, Request};
-
-/// One request of a pull to one host of a registry.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) struct HostRequest {
-    pub(crate) pull: PullId,
-    pub(crate) request: Request,
-    pub(crate) host: HostRole,
-}
+use crate::world::event::{Queue, RequestEvent};
+use crate::world::registry::Registry;
+use crate::world::registry::request::HostRequest;
 
 /// A request between its sending and the end of its service.
 #[derive(Clone, Copy, Debug)]
@@ -56,5 +49,57 @@ impl RequestsInFlight {
     /// A request is not in flight any more. Returns whether it was.
     pub(crate) fn remove(&mut self, asked: HostRequest) -> bool {
         !self.0.is_empty() && self.0.remove(&asked).is_some()
+    }
+}
+
+impl Registry<'_> {
+    /// A request does not get the response that was scheduled when it was sent.
+    pub(crate) fn take_back_response(&mut self, asked: HostRequest, queue: &mut Queue) {
+        let in_flight = self.in_flight.get_mut(asked);
+        if let Some(response) = in_flight.and_then(|in_flight| in_flight.response.take()) {
+            queue.cancel(response);
+        }
+    }
+
+    /// A request is not in flight any more, and gets no response.
+    pub(crate) fn drop_request(&mut self, asked: HostRequest, queue: &mut Queue) {
+        self.take_back_response(asked, queue);
+        self.in_flight.remove(asked);
+    }
+
+    /// A host serves a request as soon as it has arrived.
+    pub(crate) fn serve_immediately(&mut self, asked: HostRequest, queue: &mut Queue) {
+        if !self.host(asked.host).holds_requests() {
+            self.in_flight.remove(asked);
+        } else if let Some(in_flight) = self.in_flight.get_mut(asked) {
+            let served = asked.event(RequestEvent::Served(asked.host));
+            in_flight.service_end = Some(queue.schedule_in(in_flight.service, served));
+        }
+    }
+
+    /// The number of the draw of a waiting request's service time.
+    pub(crate) fn draw_of_waiting(&mut self, asked: HostRequest) -> u64 {
+        let Some(in_flight) = self.in_flight.get_mut(asked) else {
+            unreachable!("a request that waits is in flight: {asked:?}");
+        };
+        in_flight.draw
+    }
+
+    /// A host begins to serve a request that has waited, which takes `service`.
+    pub(crate) fn serve_waiting(
+        &mut self,
+        asked: HostRequest,
+        service: SimDuration,
+        queue: &mut Queue,
+    ) {
+        let draw = self.draw_of_waiting(asked);
+        let served = asked.event(RequestEvent::Served(asked.host));
+        let in_flight = InFlight {
+            response: None,
+            service,
+            draw,
+            service_end: Some(queue.schedule_in(service, served)),
+        };
+        self.in_flight.insert(asked, in_flight);
     }
 }

@@ -34,17 +34,33 @@ use crate::world::ids::{ClusterId, PullId};
 use crate::world::token_bucket::TokenBucket;
 use burst::Burst;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
-use host::{Admission, Host, Ticket};
+use host::{Admission, Host};
 use in_flight::RequestsInFlight;
 use other_load::Others;
 use quota::QuotaWindow;
-use request::{HostRole, Request};
+use request::{HostRequest, HostRole, Request};
 use spec::RegistrySpec;
+
+/// The shares of a registry's egress and of its request rates that a brownout leaves.
+#[derive(Clone, Copy, Debug)]
+struct CapacityShares {
+    egress: f64,
+    requests: f64,
+}
+
+impl CapacityShares {
+    const ALL: Self = Self {
+        egress: 1.0,
+        requests: 1.0,
+    };
+}
 
 /// The state and totals of one registry.
 #[derive(Debug)]
 pub(crate) struct Registry<'s> {
     pub spec: &'s RegistrySpec,
+    /// Its number: 0 is the first.
+    number: u32,
     hosts: [Host; 3],
     /// Requests to the hosts that have limits.
     pub(crate) in_flight: RequestsInFlight,
@@ -53,8 +69,7 @@ pub(crate) struct Registry<'s> {
     quota: Option<QuotaWindow>,
     /// It does not respond and sends nothing.
     pub down: bool,
-    /// The shares of its egress and of its request rates that a brownout leaves.
-    shares: (f64, f64),
+    capacity_left: CapacityShares,
     /// Blobs that it is sending.
     sending: u32,
     pub burst: Option<Burst>,
@@ -74,9 +89,10 @@ pub(crate) struct Registry<'s> {
 
 impl<'s> Registry<'s> {
     /// A registry with its number.
-    pub(super) fn new(spec: &'s RegistrySpec, at: usize) -> Self {
+    pub(super) fn new(spec: &'s RegistrySpec, number: u32) -> Self {
         Self {
             spec,
+            number,
             hosts: [
                 Host::new(&spec.api),
                 Host::new(&spec.token),
@@ -87,10 +103,13 @@ impl<'s> Registry<'s> {
             blob_requests: spec.blob_limit.map(TokenBucket::new),
             quota: spec.pull_quota.map(QuotaWindow::new),
             down: false,
-            shares: (1.0, 1.0),
+            capacity_left: CapacityShares::ALL,
             sending: 0,
             burst: spec.burst.map(Burst::new),
-            others: spec.other_load.as_ref().map(|load| Others::new(load, at)),
+            others: spec
+                .other_load
+                .as_ref()
+                .map(|load| Others::new(load, number)),
             closed: Vec::new(),
             windows_ahead: spec.windows.len() * 2,
             requests: 0,
@@ -99,6 +118,11 @@ impl<'s> Registry<'s> {
             sent: Bytes::ZERO,
             sent_to_others: Bytes::ZERO,
         }
+    }
+
+    /// Its index among the registries of the world.
+    const fn index(&self) -> usize {
+        self.number as usize
     }
 
     /// Whether the order in which requests arrive at this host has an effect.
@@ -150,7 +174,7 @@ impl<'s> Registry<'s> {
             HostRole::Blobs => (&self.spec.blobs.host, "blob service time"),
         };
         let usual = host.service_time.draw(streams, node, purpose, nth);
-        let slowness = 1.0 / self.shares.1;
+        let slowness = 1.0 / self.capacity_left.requests;
         if slowness > 1.0 {
             usual.mul_f64(slowness)
         } else {
@@ -180,15 +204,16 @@ impl<'s> Registry<'s> {
     /// A request of a cluster reaches a host.
     pub(super) fn arrives(
         &mut self,
-        role: HostRole,
-        ticket: Ticket,
+        asked: HostRequest,
         cluster: ClusterId,
         now: SimTime,
     ) -> Admission {
-        let admission = if role == HostRole::Api && !self.api_limits_allow(ticket.1, cluster, now) {
+        let is_over_limit =
+            asked.host == HostRole::Api && !self.api_limits_allow(asked.request, cluster, now);
+        let admission = if is_over_limit {
             Admission::TooMany
         } else {
-            self.host(role).arrives(ticket, now)
+            self.host(asked.host).arrives(asked.pull_request(), now)
         };
         self.responses_429 += u64::from(admission == Admission::TooMany);
         self.responses_503 += u64::from(admission == Admission::Unavailable);
@@ -241,10 +266,10 @@ impl<'s> Registry<'s> {
     pub(crate) fn next_admitted(
         &mut self,
         is_alive: impl Fn(PullId) -> bool,
-    ) -> Option<(HostRole, Ticket)> {
+    ) -> Option<HostRequest> {
         while let Some(&role) = self.closed.last() {
-            if let Some(ticket) = self.host(role).next_from_outside(&is_alive) {
-                return Some((role, ticket));
+            if let Some(next) = self.host(role).next_from_outside(&is_alive) {
+                return Some(next.to(role));
             }
             self.closed.pop();
         }
@@ -252,15 +277,12 @@ impl<'s> Registry<'s> {
     }
 
     /// Removes and returns all waiting requests.
-    fn drop_waiting(&mut self) -> Vec<(HostRole, Ticket)> {
+    fn drop_waiting(&mut self) -> Vec<HostRequest> {
         let mut dropped = Vec::new();
         for role in [HostRole::Api, HostRole::Token, HostRole::Blobs] {
-            dropped.extend(
-                self.host(role)
-                    .drop_waiting()
-                    .into_iter()
-                    .map(|ticket| (role, ticket)),
-            );
+            for asked in self.host(role).drop_waiting() {
+                dropped.push(asked.to(role));
+            }
         }
         dropped
     }

@@ -14,9 +14,10 @@
 //! over these images), and others that pull more when they get less.
 
 use crate::engine::{EntityKey, Streams, dist};
-use crate::world::World;
 use crate::world::event::{Event, LoadEvent, Queue};
+use crate::world::registry::Registry;
 use crate::world::registry::load_spec::{OtherLoad, OtherPulls};
+use crate::world::transfers::Transfers;
 use crate::world::transfers::payload::{Payload, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
@@ -44,7 +45,8 @@ fn image_size(share: f64) -> f64 {
         .position(|(end, _)| share <= *end)
         .unwrap_or(IMAGE_SIZES.len() - 1)
         .max(1);
-    let ((from, low), (to, high)) = (IMAGE_SIZES[above - 1], IMAGE_SIZES[above]);
+    let (from, low) = IMAGE_SIZES[above - 1];
+    let (to, high) = IMAGE_SIZES[above];
     low * libm::pow(high / low, (share - from) / (to - from)) * MIB
 }
 
@@ -74,14 +76,14 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    pub(crate) fn new(load: &OtherLoad, registry: usize) -> Self {
+    pub(crate) fn new(load: &OtherLoad, registry: u32) -> Self {
         let (steps, repeats) = load.steps();
         let pulls = if let OtherLoad::Pulls(pulls) = load {
             Some(*pulls)
         } else {
             None
         };
-        let key = EntityKey::of("registry").part(registry as u64);
+        let key = EntityKey::of("registry").part(u64::from(registry));
         Self {
             steps,
             repeats,
@@ -130,24 +132,26 @@ impl Others {
     }
 }
 
-impl World<'_> {
-    /// Schedules the first events of other loads.
-    pub(crate) fn start_other_loads(&mut self, queue: &mut Queue) {
-        for at in 0..self.registries.len() {
-            if self.registries[at].others.is_none() {
-                continue;
-            }
-            let capacity = self.transfers.links.data(self.registries[at].capacity());
-            self.transfers
-                .set_capacity(queue.now(), self.transfers.links.egress[at], capacity);
-            self.schedule_other_load(at, queue);
+impl Registry<'_> {
+    /// Schedules the first event of the other load, if there is one.
+    pub(crate) fn start_other_load(
+        &mut self,
+        transfers: &mut Transfers,
+        streams: &Streams,
+        queue: &mut Queue,
+    ) {
+        if self.others.is_none() {
+            return;
         }
-        self.rates_changed(queue);
+        let capacity = transfers.links.data(self.capacity());
+        let egress = transfers.links.egress[self.index()];
+        transfers.set_capacity(queue.now(), egress, capacity);
+        self.schedule_other_load(streams, queue);
     }
 
-    fn schedule_other_load(&mut self, registry: usize, queue: &mut Queue) {
-        let streams = &self.streams;
-        let Some(others) = &mut self.registries[registry].others else {
+    /// Schedules the next event of the other load, if there is one.
+    pub(crate) fn schedule_other_load(&mut self, streams: &Streams, queue: &mut Queue) {
+        let Some(others) = &mut self.others else {
             return;
         };
         let change = if others.pulls.is_some() {
@@ -158,57 +162,45 @@ impl World<'_> {
         let next = others.next(queue.now(), streams);
         others.has_event = next.is_some();
         if let Some(at) = next {
-            queue.schedule(
-                at,
-                Event::RegistryLoad {
-                    registry: registry as u32,
-                    change,
-                },
-            );
+            let registry = self.number;
+            queue.schedule(at, Event::RegistryLoad { registry, change });
         }
     }
 
     /// The rate of a steady load changes.
-    pub(crate) fn other_rate_changes(&mut self, registry: usize, queue: &mut Queue) {
-        if let Some(others) = &mut self.registries[registry].others {
+    pub(crate) const fn other_rate_changes(&mut self) {
+        if let Some(others) = &mut self.others {
             others.step += 1;
         }
-        let capacity = self
-            .transfers
-            .links
-            .data(self.registries[registry].capacity());
-        let all = 0..self.nodes.len();
-        self.set_link(self.transfers.links.egress[registry], capacity, all, queue);
-        self.schedule_other_load(registry, queue);
     }
 
     /// A pull of another fleet begins.
-    pub(crate) fn other_pull_begins(&mut self, registry: usize, queue: &mut Queue) {
-        let streams = &self.streams;
-        let Some(others) = &mut self.registries[registry].others else {
+    pub(crate) fn other_pull_begins(
+        &mut self,
+        transfers: &mut Transfers,
+        streams: &Streams,
+        now: SimTime,
+    ) {
+        let registry = self.index();
+        let Some(others) = &mut self.others else {
             return;
         };
         let Some(pulls) = others.pulls else { return };
-        let cap = pulls.downlink.get() / LAYERS.len() as f64;
-        let sizes = others.next_pull(streams);
-        let cap = self.registries[registry]
-            .spec
-            .per_connection
-            .map_or(cap, |most| most.get().min(cap));
-        for bytes in sizes {
-            let sender = Sender::Others(registry);
+        let share_of_link = pulls.downlink.get() / LAYERS.len() as f64;
+        let cap = match self.spec.per_connection {
+            Some(most) => most.get().min(share_of_link),
+            None => share_of_link,
+        };
+        for bytes in others.next_pull(streams) {
             let transfer = Transfer {
                 payload: Payload::Others,
                 bytes,
-                sender,
+                sender: Sender::Others(registry),
                 receiver: None,
                 warms: None,
             };
-            self.transfers
-                .start_for_others(queue.now(), registry, BytesPerSec::new(cap), transfer);
+            transfers.start_for_others(now, registry, BytesPerSec::new(cap), transfer);
         }
-        self.rates_changed(queue);
-        self.schedule_other_load(registry, queue);
     }
 }
 

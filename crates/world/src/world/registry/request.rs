@@ -1,5 +1,8 @@
 //! Requests of a container runtime to a registry, its hosts, and their responses.
 
+use crate::world::event::{Event, RequestEvent};
+use crate::world::ids::PullId;
+
 /// One request of a pull, in the order in which they are sent.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Request {
@@ -32,6 +35,48 @@ impl Request {
         } else {
             HostRole::Api
         }
+    }
+}
+
+/// A request of one pull.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct PullRequest {
+    pub(crate) pull: PullId,
+    pub(crate) request: Request,
+}
+
+impl PullRequest {
+    pub(crate) const fn new(pull: PullId, request: Request) -> Self {
+        Self { pull, request }
+    }
+
+    /// The same, to one host of the registry.
+    pub(crate) const fn to(self, host: HostRole) -> HostRequest {
+        HostRequest {
+            pull: self.pull,
+            request: self.request,
+            host,
+        }
+    }
+}
+
+/// A request of one pull to one host of a registry.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct HostRequest {
+    pub(crate) pull: PullId,
+    pub(crate) request: Request,
+    pub(crate) host: HostRole,
+}
+
+impl HostRequest {
+    /// An event of it.
+    pub(crate) const fn event(self, event: RequestEvent) -> Event {
+        Event::Request(self.pull, self.request, event)
+    }
+
+    /// The request, to whatever host.
+    pub(crate) const fn pull_request(self) -> PullRequest {
+        PullRequest::new(self.pull, self.request)
     }
 }
 

@@ -11,76 +11,83 @@
 //!
 //! Left out: connection resets when a registry goes down, and TCP's back-off after an outage.
 
-use crate::world::World;
 use crate::world::event::{Event, Queue};
-use crate::world::registry::Registry;
-use crate::world::registry::host::Ticket;
-use crate::world::registry::in_flight::HostRequest;
-use crate::world::registry::request::HostRole;
+use crate::world::nodes::runtime::request::dial;
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::registry::{CapacityShares, Registry};
+use crate::world::transfers::Transfers;
 use fleetsim_units::{BytesPerSec, SimTime};
 
 impl Registry<'_> {
-    /// Schedules the beginnings and ends of the windows of this registry, whose number is `registry`.
-    pub(crate) fn schedule_windows(&self, registry: u32, queue: &mut Queue) {
+    /// Schedules the beginnings and ends of its windows.
+    pub(crate) fn schedule_windows(&self, queue: &mut Queue) {
         for (window, spec) in (0_u32..).zip(&self.spec.windows) {
-            let event = |begins| Event::RegistryWindow {
-                registry,
-                window,
-                begins,
-            };
-            queue.schedule(spec.begins(), event(true));
-            queue.schedule(spec.ends(), event(false));
+            for (at, begins) in [(spec.begins(), true), (spec.ends(), false)] {
+                let registry = self.number;
+                queue.schedule(
+                    at,
+                    Event::RegistryWindow {
+                        registry,
+                        window,
+                        begins,
+                    },
+                );
+            }
         }
     }
 
-    /// A window begins or ends. Returns the requests that lose their place in a host.
-    fn switch_window(
+    /// A window begins or ends. Requests that lose their place in a host are dialled again.
+    pub(crate) fn window_changes(
         &mut self,
         window: u32,
         begins: bool,
-        now: SimTime,
-    ) -> Vec<(HostRole, Ticket)> {
+        runtime: &RuntimeSpec,
+        queue: &mut Queue,
+    ) {
         self.windows_ahead -= 1;
         let window = self.spec.windows[window as usize];
         if window.down {
             self.down = begins;
             // Nothing waits when it ends: a registry that is down admits nothing.
-            return self.drop_waiting();
+            for asked in self.drop_waiting() {
+                self.in_flight.remove(asked);
+                dial(asked, runtime, queue);
+            }
+            return;
         }
-        self.shares = if begins {
-            (window.egress.get(), window.requests.get())
+        self.capacity_left = if begins {
+            CapacityShares {
+                egress: window.egress.get(),
+                requests: window.requests.get(),
+            }
         } else {
-            (1.0, 1.0)
+            CapacityShares::ALL
         };
-        self.set_rates(now, self.shares.1);
-        Vec::new()
+        self.set_rates(queue.now(), self.capacity_left.requests);
     }
 
     /// The current capacity of its egress for the fleet, and for pulls of another one.
     pub(crate) fn capacity(&self) -> BytesPerSec {
-        let steady = self
-            .others
-            .as_ref()
-            .map_or(0.0, |others| others.steady().get());
-        BytesPerSec::new(self.allowed() * (1.0 - (steady / self.spec.egress.get()).min(1.0)))
+        let taken = (self.others_wanted() / self.spec.egress.get()).min(1.0);
+        BytesPerSec::new(self.allowed() * (1.0 - taken))
     }
 
     /// The rate that the steady load of others asks for now.
     pub(crate) fn steady_load(&self) -> BytesPerSec {
-        let steady = self
-            .others
-            .as_ref()
-            .map_or(0.0, |others| others.steady().get());
-        BytesPerSec::new(steady * self.possible() / self.spec.egress.get())
+        BytesPerSec::new(self.others_wanted() * self.possible() / self.spec.egress.get())
     }
 
     /// The rate that it sends to the steady load of others now.
     pub(crate) fn sent_steadily(&self) -> BytesPerSec {
-        let steady = self
-            .others
-            .as_ref()
-            .map_or(0.0, |others| others.steady().get());
-        BytesPerSec::new(steady * self.allowed() / self.spec.egress.get())
+        BytesPerSec::new(self.others_wanted() * self.allowed() / self.spec.egress.get())
+    }
+
+    /// The rate that the steady load of others has when nothing limits the registry, in bytes per second.
+    fn others_wanted(&self) -> f64 {
+        match &self.others {
+            Some(others) => others.steady().get(),
+            None => 0.0,
+        }
     }
 
     /// The rate that it can send now if its burst lasts.
@@ -88,7 +95,7 @@ impl Registry<'_> {
         if self.down {
             0.0
         } else {
-            self.spec.egress.get() * (self.shares.0 * self.load_share())
+            self.spec.egress.get() * (self.capacity_left.egress * self.load_share())
         }
     }
 
@@ -111,42 +118,16 @@ impl Registry<'_> {
         let sending = self.sending.max(1);
         (f64::from(overload.connections) / f64::from(sending)).clamp(overload.floor.get(), 1.0)
     }
-}
 
-impl World<'_> {
-    pub(crate) fn registry_window(
-        &mut self,
-        registry: u32,
-        window: u32,
-        begins: bool,
-        queue: &mut Queue,
-    ) {
-        let from = registry as usize;
-        for (role, (pull, request)) in
-            self.registries[from].switch_window(window, begins, queue.now())
-        {
-            let asked = HostRequest {
-                pull,
-                request,
-                host: role,
-            };
-            self.registries[from].in_flight.remove(asked);
-            self.dial(pull, request, role, queue);
+    /// Adjusts the egress of a registry that slows down under load to the number of blobs that it sends.
+    pub(crate) fn follow_load(&self, transfers: &mut Transfers, now: SimTime) {
+        if self.spec.blobs.overload.is_none() {
+            return;
         }
-        let all = 0..self.nodes.len();
-        let capacity = self.transfers.links.data(self.registries[from].capacity());
-        self.set_link(self.transfers.links.egress[from], capacity, all, queue);
-    }
-
-    /// Adjusts the egress of registries that slow down under load to the number of blobs that they send.
-    pub(crate) fn follow_load(&mut self, now: SimTime) {
-        for (registry, &egress) in self.registries.iter().zip(&self.transfers.links.egress) {
-            if registry.spec.blobs.overload.is_some() {
-                let capacity = self.transfers.links.data(registry.capacity());
-                if capacity != self.transfers.network.capacity(egress) {
-                    self.transfers.network.set_capacity(now, egress, capacity);
-                }
-            }
+        let capacity = transfers.links.data(self.capacity());
+        let egress = transfers.links.egress[self.index()];
+        if capacity != transfers.network.capacity(egress) {
+            transfers.network.set_capacity(now, egress, capacity);
         }
     }
 }

@@ -131,8 +131,12 @@ impl World<'_> {
     /// completion.
     pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
         self.admit_waiting(queue);
-        self.follow_load(queue.now());
-        self.follow_bursts(queue);
+        for registry in &mut self.registries {
+            registry.follow_load(&mut self.transfers, queue.now());
+        }
+        for registry in &mut self.registries {
+            registry.follow_burst(&mut self.transfers, queue);
+        }
         if self.orders.is_none() {
             self.meter.set_egress(self.transfers.egress());
             let others: f64 = self

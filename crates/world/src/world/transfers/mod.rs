@@ -248,22 +248,7 @@ impl Transfers {
 
     /// Schedules the event of the next completion.
     fn schedule_completion(&mut self, queue: &mut Queue) {
-        match (self.network.next_completion(), self.next_completion) {
-            (Some(at), Some(event)) => {
-                let pending = queue.reschedule(event, at);
-                assert!(
-                    pending,
-                    "the event of a completion is pending until it is handled"
-                );
-            }
-            (Some(at), None) => {
-                self.next_completion = Some(queue.schedule(at, Event::TransfersEnd));
-            }
-            (None, Some(event)) => {
-                queue.cancel(event);
-                self.next_completion = None;
-            }
-            (None, None) => {}
-        }
+        let at = self.network.next_completion();
+        queue.keep_scheduled(&mut self.next_completion, at, Event::TransfersEnd);
     }
 }

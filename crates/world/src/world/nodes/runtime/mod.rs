@@ -11,7 +11,7 @@
 //! Layers, slots and unpacking are in `pull`.
 
 mod connection;
-mod request;
+pub(crate) mod request;
 pub(crate) mod retries;
 pub(crate) mod spec;
 mod stall;

@@ -17,9 +17,11 @@ use crate::world::event::{Event, Queue, RequestEvent};
 use crate::world::ids::PullId;
 use crate::world::nodes::pull_progress::Fetch;
 use crate::world::nodes::runtime::retries::{Next, Tries};
+use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::registry::host::Admission;
-use crate::world::registry::in_flight::{HostRequest, InFlight};
-use crate::world::registry::request::{HostRole, Request, Response};
+use crate::world::registry::in_flight::InFlight;
+use crate::world::registry::request::{HostRequest, PullRequest, Request, Response};
+use crate::world::registry::spec::RegistrySpec;
 use crate::world::registry::tcp;
 use crate::world::transfers::payload::{BlobSource, Payload, Routing};
 use fleetsim_units::{Bytes, SimDuration, SimTime};
@@ -32,9 +34,17 @@ fn one_way(rtt: SimDuration) -> SimDuration {
     rtt.mul_f64(0.5)
 }
 
-/// A host has served a request.
-fn served(asked: HostRequest) -> Event {
-    Event::Request(asked.pull, asked.request, RequestEvent::Served(asked.host))
+/// A host does not respond: the kernel keeps trying to connect.
+pub(crate) fn dial(asked: HostRequest, runtime: &RuntimeSpec, queue: &mut Queue) {
+    let host = asked.host;
+    let since = queue.now();
+    let first = FIRST_RETRANSMISSION.min(runtime.dial_timeout);
+    queue.schedule_in(first, asked.event(RequestEvent::Redial { host, since }));
+}
+
+/// Whether a registry must be asked for this: one without tokens gets neither the challenge nor the request for one.
+fn is_needed(request: Request, registry: &RegistrySpec) -> bool {
+    registry.tokens || !matches!(request, Request::Challenge | Request::Token)
 }
 
 impl World<'_> {
@@ -45,40 +55,19 @@ impl World<'_> {
         event: RequestEvent,
         queue: &mut Queue,
     ) {
+        let asked = PullRequest::new(pull, request);
         match event {
             // A pull that has ended still holds a place in a host.
-            RequestEvent::Served(host) => self.served(
-                HostRequest {
-                    pull,
-                    request,
-                    host,
-                },
-                queue,
-            ),
+            RequestEvent::Served(host) => self.served(asked.to(host), queue),
             RequestEvent::Response(host, response) => {
-                self.response_arrives(
-                    HostRequest {
-                        pull,
-                        request,
-                        host,
-                    },
-                    response,
-                    queue,
-                );
+                self.response_arrives(asked.to(host), response, queue);
             }
             RequestEvent::RampedUp => self.ramped_up(pull, request, queue),
-            RequestEvent::Arrives(host) => self.request_arrives(
-                HostRequest {
-                    pull,
-                    request,
-                    host,
-                },
-                queue,
-            ),
+            RequestEvent::Arrives(host) => self.request_arrives(asked.to(host), queue),
             _ if self.pulls[pull.index()].ended => {}
             RequestEvent::Retry => self.send(pull, request, queue),
-            RequestEvent::Redial { host, since } => self.redial(pull, request, host, since, queue),
-            RequestEvent::Upstream => self.contact_host(pull, request, request.first_host(), queue),
+            RequestEvent::Redial { host, since } => self.redial(asked.to(host), since, queue),
+            RequestEvent::Upstream => self.contact_host(asked.to(request.first_host()), queue),
             RequestEvent::NearbyResponse(response) => {
                 self.nearby_response(pull, request, response, queue);
             }
@@ -87,27 +76,20 @@ impl World<'_> {
 
     /// Sends a request to its first host; the response comes as an event.
     pub fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        let (after, response) = match self.route_request(pull, request, queue.now()) {
-            Routing::Upstream {
-                detour: SimDuration::ZERO,
-            } => {
-                return self.contact_host(pull, request, request.first_host(), queue);
-            }
-            Routing::Upstream { detour } => {
-                queue.schedule_in(
-                    detour,
-                    Event::Request(pull, request, RequestEvent::Upstream),
-                );
-                return;
-            }
-            Routing::Nearby { wait } => (wait, Response::Ok),
-            Routing::Refused { wait } => (wait, Response::TooManyRequests),
+        let asked = PullRequest::new(pull, request).to(request.first_host());
+        let (after, event) = match self.route_request(pull, request, queue.now()) {
             Routing::Waits => return,
+            Routing::Upstream { detour } if detour.is_zero() => {
+                return self.contact_host(asked, queue);
+            }
+            Routing::Upstream { detour } => (detour, RequestEvent::Upstream),
+            Routing::Nearby { wait } => (wait, RequestEvent::NearbyResponse(Response::Ok)),
+            Routing::Refused { wait } => {
+                let refusal = Response::TooManyRequests;
+                (wait, RequestEvent::NearbyResponse(refusal))
+            }
         };
-        queue.schedule_in(
-            after,
-            Event::Request(pull, request, RequestEvent::NearbyResponse(response)),
-        );
+        queue.schedule_in(after, asked.event(event));
     }
 
     /// A cache, a mirror or a peer has responded.
@@ -122,54 +104,43 @@ impl World<'_> {
             self.proceed(id, request, queue);
         } else {
             let runtime = &self.spec.node.runtime;
-            let next = self.tries(id, request).too_many(runtime, None);
+            let next = self.pulls[id.index()]
+                .tries_of(request)
+                .too_many(runtime, None);
             self.retry_or_fail(id, request, next, queue);
         }
     }
 
-    fn contact_host(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
-        if !self.is_reachable(pull) {
-            self.dial(pull, request, host, queue);
+    /// Sends a request to a host of its registry, or tries to connect to it.
+    fn contact_host(&mut self, asked: HostRequest, queue: &mut Queue) {
+        if !self.is_reachable(asked.pull) {
+            dial(asked, &self.spec.node.runtime, queue);
             return;
         }
-        let rtt = self.rtt(pull);
-        let from = self.registry_of(pull);
+        let rtt = self.rtt(asked.pull);
+        let from = self.registry_of(asked.pull);
         let registry = self.registries[from].spec;
-        let is_new = match (host, request) {
-            (HostRole::Blobs, _) => {
-                !std::mem::replace(&mut self.pulls[pull.index()].blob_host_known, true)
-            }
-            (_, Request::Challenge) => true,
-            (_, request) => request == Request::Token && registry.tokens,
-        };
-        let handshake = if is_new {
+        let handshake = if self.pulls[asked.pull.index()].opens_connection(asked, registry) {
             tcp::handshake(registry, rtt)
         } else {
             SimDuration::ZERO
         };
-        let response = Event::Request(pull, request, RequestEvent::Response(host, Response::Ok));
-        let is_needed = registry.tokens || !matches!(request, Request::Challenge | Request::Token);
-        if !is_needed {
+        let response = asked.event(RequestEvent::Response(asked.host, Response::Ok));
+        if !is_needed(asked.request, registry) {
             queue.schedule_in(handshake, response);
             return;
         }
-        let asked = HostRequest {
-            pull,
-            request,
-            host,
-        };
-        self.registries[from].count(host);
-        let draw = self.next_draw(asked);
+        self.registries[from].count(asked.host);
+        let node = &mut self.nodes[self.pulls[asked.pull.index()].node.index()];
+        let draw = node.next_request_draw(asked.host);
         let service = self.service_time(asked, draw);
-        if !self.registries[from].is_limited(host) {
+        if !self.registries[from].is_limited(asked.host) {
             queue.schedule_in(handshake + (rtt + service), response);
             return;
         }
         // It arrives before its response leaves, also where neither takes any time.
-        queue.schedule_in(
-            handshake + one_way(rtt),
-            Event::Request(pull, request, RequestEvent::Arrives(host)),
-        );
+        let arrives = asked.event(RequestEvent::Arrives(asked.host));
+        queue.schedule_in(handshake + one_way(rtt), arrives);
         let response = queue.schedule_in(handshake + (rtt + service), response);
         let in_flight = InFlight {
             response: Some(response),
@@ -185,82 +156,43 @@ impl World<'_> {
     /// A cut of the network since it was sent makes no difference to a request that need not wait, as at a host without
     /// limits.
     fn request_arrives(&mut self, asked: HostRequest, queue: &mut Queue) {
-        let HostRequest {
-            pull,
-            request,
-            host,
-        } = asked;
-        let from = self.registry_of(pull);
-        if self.pulls[pull.index()].ended {
-            self.registries[from].in_flight.remove(asked);
+        let is_reachable = self.is_reachable(asked.pull);
+        let rtt = self.rtt(asked.pull);
+        let from = self.registry_of(asked.pull);
+        let pull = &self.pulls[asked.pull.index()];
+        let registry = &mut self.registries[from];
+        if pull.ended {
+            registry.in_flight.remove(asked);
             return;
         }
-        if !self.is_reachable(pull) && self.registries[from].host(host).would_wait() {
-            self.take_back_response(asked, queue);
-            self.registries[from].in_flight.remove(asked);
-            self.dial(pull, request, host, queue);
+        if !is_reachable && registry.host(asked.host).would_wait() {
+            registry.drop_request(asked, queue);
+            dial(asked, &self.spec.node.runtime, queue);
             return;
         }
-        let cluster = self.nodes[self.pulls[pull.index()].node.index()].cluster;
-        let refusal =
-            match self.registries[from].arrives(host, (pull, request), cluster, queue.now()) {
-                Admission::Serve => return self.serve_immediately(asked, queue),
-                Admission::Wait => return self.take_back_response(asked, queue),
-                Admission::TooMany => Response::TooManyRequests,
-                Admission::Unavailable => Response::Unavailable,
-            };
-        self.take_back_response(asked, queue);
-        self.registries[from].in_flight.remove(asked);
-        queue.schedule_in(
-            one_way(self.rtt(pull)),
-            Event::Request(pull, request, RequestEvent::Response(host, refusal)),
-        );
-    }
-
-    /// A request does not get the response that was scheduled when it was sent.
-    fn take_back_response(&mut self, asked: HostRequest, queue: &mut Queue) {
-        let from = self.registry_of(asked.pull);
-        let in_flight = self.registries[from].in_flight.get_mut(asked);
-        if let Some(response) = in_flight.and_then(|in_flight| in_flight.response.take()) {
-            queue.cancel(response);
-        }
-    }
-
-    /// A host serves a request as soon as it has arrived.
-    fn serve_immediately(&mut self, asked: HostRequest, queue: &mut Queue) {
-        let from = self.registry_of(asked.pull);
-        if !self.registries[from].host(asked.host).holds_requests() {
-            self.registries[from].in_flight.remove(asked);
-        } else if let Some(in_flight) = self.registries[from].in_flight.get_mut(asked) {
-            in_flight.service_end = Some(queue.schedule_in(in_flight.service, served(asked)));
-        }
+        let cluster = self.nodes[pull.node.index()].cluster;
+        let refusal = match registry.arrives(asked, cluster, queue.now()) {
+            Admission::Serve => return registry.serve_immediately(asked, queue),
+            Admission::Wait => return registry.take_back_response(asked, queue),
+            Admission::TooMany => Response::TooManyRequests,
+            Admission::Unavailable => Response::Unavailable,
+        };
+        registry.drop_request(asked, queue);
+        let refused = asked.event(RequestEvent::Response(asked.host, refusal));
+        queue.schedule_in(one_way(rtt), refused);
     }
 
     /// A host begins to serve a request that has waited.
     fn serve_waiting(&mut self, asked: HostRequest, queue: &mut Queue) {
         let from = self.registry_of(asked.pull);
-        let Some(InFlight { draw, .. }) = self.registries[from].in_flight.get_mut(asked).copied()
-        else {
-            unreachable!("a request that waits is in flight: {asked:?}");
-        };
+        let draw = self.registries[from].draw_of_waiting(asked);
         let service = self.service_time(asked, draw);
-        let in_flight = InFlight {
-            response: None,
-            service,
-            draw,
-            service_end: Some(queue.schedule_in(service, served(asked))),
-        };
-        self.registries[from].in_flight.insert(asked, in_flight);
+        self.registries[from].serve_waiting(asked, service, queue);
     }
 
     /// A host has served a request: it takes the next one, and the response leaves.
     fn served(&mut self, asked: HostRequest, queue: &mut Queue) {
-        let HostRequest {
-            pull,
-            request,
-            host,
-        } = asked;
-        let from = self.registry_of(pull);
+        let from = self.registry_of(asked.pull);
         let Some(in_flight) = self.registries[from].in_flight.get_mut(asked) else {
             return;
         };
@@ -268,20 +200,15 @@ impl World<'_> {
         let has_waited = in_flight.response.is_none();
         let pulls = &self.pulls;
         let next = self.registries[from]
-            .host(host)
+            .host(asked.host)
             .worker_freed(|pull| !pulls[pull.index()].ended);
-        if let Some((pull, request)) = next {
-            let next = HostRequest {
-                pull,
-                request,
-                host,
-            };
-            self.serve_waiting(next, queue);
+        if let Some(next) = next {
+            self.serve_waiting(next.to(asked.host), queue);
         }
-        let is_waited_for = !self.pulls[pull.index()].ended;
-        let answers = is_waited_for && (!has_waited || self.is_reachable(pull));
-        if !(answers && self.registries[from].sends_bytes(request, host)) {
-            self.registries[from].close(host);
+        let is_waited_for = !self.pulls[asked.pull.index()].ended;
+        let answers = is_waited_for && (!has_waited || self.is_reachable(asked.pull));
+        if !(answers && self.registries[from].sends_bytes(asked.request, asked.host)) {
+            self.registries[from].close(asked.host);
             self.registries[from].in_flight.remove(asked);
         }
         self.admit_waiting(queue);
@@ -289,12 +216,10 @@ impl World<'_> {
             return;
         }
         if answers {
-            queue.schedule_in(
-                one_way(self.rtt(pull)),
-                Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)),
-            );
+            let response = asked.event(RequestEvent::Response(asked.host, Response::Ok));
+            queue.schedule_in(one_way(self.rtt(asked.pull)), response);
         } else if is_waited_for {
-            self.dial(pull, request, host, queue);
+            dial(asked, &self.spec.node.runtime, queue);
         }
     }
 
@@ -304,60 +229,32 @@ impl World<'_> {
             loop {
                 let pulls = &self.pulls;
                 let next = self.registries[from].next_admitted(|pull| !pulls[pull.index()].ended);
-                let Some((host, (pull, request))) = next else {
+                let Some(next) = next else {
                     break;
-                };
-                let next = HostRequest {
-                    pull,
-                    request,
-                    host,
                 };
                 self.serve_waiting(next, queue);
             }
         }
     }
 
-    /// The number of a request's service time among the draws of its node.
-    fn next_draw(&mut self, asked: HostRequest) -> u64 {
-        let node = &mut self.nodes[self.pulls[asked.pull.index()].node.index()];
-        let requests = if asked.host == HostRole::Blobs {
-            &mut node.blob_requests
-        } else {
-            &mut node.requests
-        };
-        let draw = *requests;
-        *requests += 1;
-        draw
-    }
-
     /// The time to serve a request now, with the draw of this number.
     fn service_time(&self, asked: HostRequest, draw: u64) -> SimDuration {
-        let HostRequest {
-            pull,
-            request,
-            host,
-        } = asked;
-        let registry = &self.registries[self.registry_of(pull)];
-        let is_cold = match request {
-            Request::Layer(layer) if registry.sends_bytes(request, host) => {
-                let image = self.catalog.image(self.pulls[pull.index()].image);
-                !self
-                    .transfers
-                    .is_warm(image.layers[usize::from(layer)].blob)
+        let pull = &self.pulls[asked.pull.index()];
+        let registry = &self.registries[self.registry_of(asked.pull)];
+        let is_cold = match asked.request {
+            Request::Layer(layer) if registry.sends_bytes(asked.request, asked.host) => {
+                let layer = self.catalog.image(pull.image).layers[usize::from(layer)];
+                !self.transfers.is_warm(layer.blob)
             }
             _ => false,
         };
-        let node = &self.nodes[self.pulls[pull.index()].node.index()];
-        registry.service_time(host, is_cold, &self.streams, node.key, draw)
+        let node = &self.nodes[pull.node.index()];
+        registry.service_time(asked.host, is_cold, &self.streams, node.key, draw)
     }
 
     fn response_arrives(&mut self, asked: HostRequest, response: Response, queue: &mut Queue) {
-        let HostRequest {
-            pull: id,
-            request,
-            host,
-        } = asked;
-        let from = self.registry_of(id);
+        let HostRequest { pull, request, .. } = asked;
+        let from = self.registry_of(pull);
         // A host serves a request before the response arrives, also at the same instant.
         let in_flight = self.registries[from].in_flight.get_mut(asked);
         if let Some(end) = in_flight.and_then(|in_flight| in_flight.service_end) {
@@ -365,37 +262,40 @@ impl World<'_> {
             self.served(asked, queue);
         }
         let holds_connection = self.registries[from].in_flight.remove(asked);
-        if self.pulls[id.index()].ended {
+        if self.pulls[pull.index()].ended {
             if holds_connection {
-                self.registries[from].close(host);
+                self.registries[from].close(asked.host);
                 self.admit_waiting(queue);
             }
             return;
         }
         let retry_after = self.registries[from].spec.retry_after;
         let runtime = &self.spec.node.runtime;
+        let tries = self.pulls[pull.index()].tries_of(request);
         let next = match response {
-            Response::Ok => return self.granted(id, request, host, queue),
-            Response::TooManyRequests => self.tries(id, request).too_many(runtime, retry_after),
-            Response::Unavailable => self.tries(id, request).unavailable(runtime),
+            Response::Ok => return self.granted(asked, queue),
+            Response::TooManyRequests => tries.too_many(runtime, retry_after),
+            Response::Unavailable => tries.unavailable(runtime),
         };
-        self.retry_or_fail(id, request, next, queue);
+        self.retry_or_fail(pull, request, next, queue);
     }
 
     /// A host has granted a request.
-    fn granted(&mut self, id: PullId, request: Request, host: HostRole, queue: &mut Queue) {
-        let registry = &self.registries[self.registry_of(id)];
-        if request.is_blob() && !registry.sends_bytes(request, host) {
-            return self.contact_host(id, request, registry.blob_host(), queue);
+    fn granted(&mut self, asked: HostRequest, queue: &mut Queue) {
+        let HostRequest { pull, request, .. } = asked;
+        let registry = &self.registries[self.registry_of(pull)];
+        if request.is_blob() && !registry.sends_bytes(request, asked.host) {
+            let redirected = asked.pull_request().to(registry.blob_host());
+            return self.contact_host(redirected, queue);
         }
-        self.note_response(id, request);
-        self.proceed(id, request, queue);
+        self.note_response(pull, request);
+        self.proceed(pull, request, queue);
     }
 
     /// Sends the next request of a pull, or starts the transfer of a blob.
     fn proceed(&mut self, id: PullId, request: Request, queue: &mut Queue) {
-        *self.tries(id, request) = Tries::default();
-        let pull = &self.pulls[id.index()];
+        let pull = &mut self.pulls[id.index()];
+        *pull.tries_of(request) = Tries::default();
         let known = self.nodes[pull.node.index()].content.manifests[usize::from(pull.image.0)];
         match request {
             Request::Challenge => self.send(id, Request::Token, queue),
@@ -458,10 +358,9 @@ impl World<'_> {
         if let Request::Layer(layer) = request {
             let pull = &mut self.pulls[id.index()];
             pull.fetches[usize::from(layer)] = Fetch::Downloading(transfer);
-            if let Some(disk) = self.nodes[pull.node.index()]
-                .disk
-                .as_mut()
-                .filter(|_| self.spec.distribution.lazy.is_none())
+            let is_written = self.spec.distribution.lazy.is_none();
+            if let Some(disk) = &mut self.nodes[pull.node.index()].disk
+                && is_written
             {
                 disk.download_begins(queue.now(), id, layer);
             }
@@ -469,14 +368,6 @@ impl World<'_> {
             self.pulls[id.index()].config = Some(transfer);
         }
         self.check_stall(id, queue);
-    }
-
-    fn tries(&mut self, id: PullId, request: Request) -> &mut Tries {
-        let pull = &mut self.pulls[id.index()];
-        match request {
-            Request::Layer(layer) => &mut pull.layer_tries[usize::from(layer)],
-            _ => &mut pull.tries,
-        }
     }
 
     fn retry_or_fail(&mut self, id: PullId, request: Request, next: Next, queue: &mut Queue) {
@@ -489,45 +380,24 @@ impl World<'_> {
         }
     }
 
-    /// A host does not respond: the kernel keeps trying to connect.
-    pub(crate) fn dial(
-        &mut self,
-        pull: PullId,
-        request: Request,
-        host: HostRole,
-        queue: &mut Queue,
-    ) {
-        let since = queue.now();
-        let first = FIRST_RETRANSMISSION.min(self.spec.node.runtime.dial_timeout);
-        queue.schedule_in(
-            first,
-            Event::Request(pull, request, RequestEvent::Redial { host, since }),
-        );
-    }
-
-    fn redial(
-        &mut self,
-        pull: PullId,
-        request: Request,
-        host: HostRole,
-        since: SimTime,
-        queue: &mut Queue,
-    ) {
-        let timeout = self.spec.node.runtime.dial_timeout;
+    fn redial(&mut self, asked: HostRequest, since: SimTime, queue: &mut Queue) {
+        let HostRequest {
+            pull,
+            request,
+            host,
+        } = asked;
+        let runtime = &self.spec.node.runtime;
         let waited = queue.now() - since;
-        if waited >= timeout {
+        if waited >= runtime.dial_timeout {
             self.totals.timeouts += 1;
-            let runtime = &self.spec.node.runtime;
-            let next = self.tries(pull, request).silence(runtime);
+            let next = self.pulls[pull.index()].tries_of(request).silence(runtime);
             self.retry_or_fail(pull, request, next, queue);
         } else if self.is_reachable(pull) {
-            self.contact_host(pull, request, host, queue);
+            self.contact_host(asked, queue);
         } else {
-            let next = (waited * 2 + FIRST_RETRANSMISSION).min(timeout);
-            queue.schedule(
-                since + next,
-                Event::Request(pull, request, RequestEvent::Redial { host, since }),
-            );
+            let next = (waited * 2 + FIRST_RETRANSMISSION).min(runtime.dial_timeout);
+            let again = asked.event(RequestEvent::Redial { host, since });
+            queue.schedule(since + next, again);
         }
     }
 }
