@@ -12,15 +12,42 @@
 //!
 //! Left out: failed applies, time-outs of Helm's `wait`, and reports lost on a working connection.
 
-use crate::engine::EventId;
+use crate::engine::{EventId, Streams};
 use crate::world::World;
-use crate::world::clusters::agent_spec::ReadinessSpec;
+use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
+use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::pod::Pod;
 use crate::world::clusters::progress_deadline::PodCounts;
+use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{AgentEvent, Event, Queue, Report};
 use crate::world::ids::{ClusterId, NEW};
-use crate::world::meter::ClusterPhase;
+use crate::world::meter::{ClusterPhase, Meter};
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
+
+/// What an agent reports of its cluster.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct ReportedState {
+    applied: Revision,
+    ready: bool,
+    degraded: bool,
+}
+
+impl ReportedState {
+    /// A cluster whose workloads run this revision.
+    const fn ready_on(applied: Revision) -> Self {
+        Self {
+            applied,
+            ready: true,
+            degraded: false,
+        }
+    }
+
+    /// Whether the cluster is ready on the new revision.
+    fn is_updated(self) -> bool {
+        self.applied == NEW && self.ready
+    }
+}
 
 /// The state of an agent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,8 +65,8 @@ pub(crate) struct Agent {
     instructions: u64,
     reports: u64,
     readiness_changes: u64,
-    /// The last report sent: revision, readiness, failure.
-    sent: Option<(Revision, bool, bool)>,
+    /// The last report sent.
+    sent: Option<ReportedState>,
     arrives: SimTime,
     /// The scheduled report of readiness, or look.
     readiness_due: Option<EventId>,
@@ -50,13 +77,13 @@ pub(crate) struct Agent {
     /// Everything was available at its last look.
     saw_all_available: bool,
     /// The last report that arrived.
-    reported: Option<(Revision, bool, bool)>,
+    reported: Option<ReportedState>,
 }
 
 impl Agent {
     /// An agent that applied `applied` long ago and whose workloads are ready.
     pub(crate) fn settled(applied: Option<Revision>) -> Self {
-        let reported = applied.map(|revision| (revision, true, false));
+        let reported = applied.map(ReportedState::ready_on);
         Self {
             instructed: applied,
             applied,
@@ -66,347 +93,400 @@ impl Agent {
             ..Self::default()
         }
     }
-}
 
-impl Agent {
     /// Whether it has nothing left to do and to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         let has_begun = self.instructed.is_some() || self.applied.is_some();
-        let is_known =
-            settled && self.reported == self.applied.map(|revision| (revision, true, false));
+        let is_known = settled && self.reported == self.applied.map(ReportedState::ready_on);
         !has_begun || (self.instructed == self.applied && self.applying.is_none() && is_known)
     }
+}
+
+/// What a step of an agent or a workload controller uses beside the state of its cluster.
+pub(crate) struct ClusterContext<'w> {
+    pub agent: &'w AgentSpec,
+    pub workloads: &'w [WorkloadSpec],
+    /// All pods, to be read.
+    pub pods: &'w [Pod],
+    pub streams: &'w Streams,
+    pub queue: &'w mut Queue,
 }
 
 impl World<'_> {
     pub(crate) fn handle_agent(&mut self, event: AgentEvent, queue: &mut Queue) {
         match event {
-            AgentEvent::InstructionArrives(cluster) => self.instruction_arrives(cluster, queue),
-            AgentEvent::Applied(cluster) => self.applied(cluster, queue),
-            AgentEvent::ReadinessDue(cluster) => self.readiness_due(cluster, queue),
-            AgentEvent::ReportArrives(report) => self.report_arrives(report, queue.now()),
+            AgentEvent::InstructionArrives(id) => {
+                let (cluster, mut context) = self.cluster_with_context(id, queue);
+                cluster.instruction_arrives(&mut context);
+            }
+            AgentEvent::Applied(id) => self.applied(id, queue),
+            AgentEvent::ReadinessDue(id) => {
+                let (cluster, mut context) = self.cluster_with_context(id, queue);
+                cluster.readiness_due(&mut context);
+            }
+            AgentEvent::ReportArrives(report) => {
+                let cluster = &mut self.clusters[report.cluster.index()];
+                if cluster.cuts.is_managed() {
+                    cluster.report_arrives(report, queue.now());
+                    self.reports.push(report);
+                    cluster.note_phase(&mut self.meter);
+                }
+            }
         }
+    }
+
+    /// A cluster, with all that the steps of its agent may use.
+    pub(super) fn cluster_with_context<'w>(
+        &'w mut self,
+        id: ClusterId,
+        queue: &'w mut Queue,
+    ) -> (&'w mut ClusterState, ClusterContext<'w>) {
+        let context = ClusterContext {
+            agent: &self.platform.agent,
+            workloads: &self.spec.workloads,
+            pods: &self.pods,
+            streams: &self.streams,
+            queue,
+        };
+        (&mut self.clusters[id.index()], context)
     }
 
     /// The management cluster instructs a cluster to run a revision.
     pub fn instruct(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
-        let now = queue.now();
-        self.meter.advance(now);
-        let cluster = &mut self.clusters[id.index()];
-        (cluster.agent.instructed, cluster.agent.missed) = (Some(revision), None);
-        if revision == NEW {
-            cluster.facts.instructed.get_or_insert(now);
-        }
-        if cluster.cuts.is_managed() {
-            self.send_instruction(id, queue);
-        }
-        self.note_phase(id);
+        self.meter.advance(queue.now());
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.instruct(revision, &mut context);
+        self.clusters[id.index()].note_phase(&mut self.meter);
     }
 
     /// The management cluster itself applies a revision in a cluster, as Argo CD does. An offline cluster misses it,
     /// even after it returns.
     pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
-        let now = queue.now();
         let cluster = &mut self.clusters[id.index()];
         if cluster.cuts.is_managed() {
             self.instruct(id, revision, queue);
             return;
         }
-        self.meter.advance(now);
+        self.meter.advance(queue.now());
         cluster.agent.missed = Some(revision);
         if revision == NEW {
-            cluster.facts.instructed.get_or_insert(now);
+            cluster.facts.instructed.get_or_insert(queue.now());
         }
-        self.note_phase(id);
+        cluster.note_phase(&mut self.meter);
     }
 
     /// The deployment of a cluster is paused or resumed. Its agent knows that at once, or when it is back.
     pub fn hold(&mut self, id: ClusterId, is_held: bool, queue: &mut Queue) {
-        let agent = &mut self.clusters[id.index()].agent;
-        agent.is_held = is_held;
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.agent.is_held = is_held;
+        let agent = &cluster.agent;
         if !is_held && agent.applying.is_none() && agent.instructed == agent.applied {
-            self.send_report(id, self.clusters[id.index()].settled, queue);
+            cluster.send_report(cluster.settled, &mut context);
         }
-    }
-
-    fn send_instruction(&mut self, id: ClusterId, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        let nth = cluster.agent.instructions;
-        cluster.agent.instructions += 1;
-        let delay = self.platform.agent.instruction_delay.draw(
-            &self.streams,
-            cluster.key,
-            "instruction delay",
-            nth,
-        );
-        queue.schedule_in(delay, Event::Agent(AgentEvent::InstructionArrives(id)));
     }
 
     /// The management cluster reaches the cluster again: instruction and report are sent if they have changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
-        let agent = &mut self.clusters[id.index()].agent;
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
         // Reports in transit may be lost.
-        agent.sent = agent.reported;
-        if agent.instructed != agent.applied {
-            self.send_instruction(id, queue);
+        cluster.agent.sent = cluster.agent.reported;
+        if cluster.agent.instructed != cluster.agent.applied {
+            cluster.send_instruction(&mut context);
         }
-        if !self.clusters[id.index()].agent.is_held {
-            self.send_report(id, self.clusters[id.index()].settled, queue);
+        if !cluster.agent.is_held {
+            cluster.send_report(cluster.settled, &mut context);
         }
-        self.note_phase(id);
+        self.clusters[id.index()].note_phase(&mut self.meter);
     }
 
-    fn instruction_arrives(&mut self, id: ClusterId, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        let agent = &mut cluster.agent;
-        let is_able = cluster.cuts.is_managed() && !agent.is_held;
+    /// The manifests are applied: the controllers of the workloads begin, and the agent sees what they do.
+    fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        let agent = &cluster.agent;
+        let revision = agent.applying.expect("an apply that ends has begun");
+        if agent.applied.is_none() {
+            cluster.watch_begins(&mut context);
+        }
+        cluster.look_anew(&mut context);
+        self.roll_out(id, revision, queue);
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.agent.waits = context.agent.wait;
+        cluster.note_settled(&mut context);
+        if cluster.agent.applying.is_some() && !context.agent.wait {
+            let inspects = !matches!(context.agent.readiness, ReadinessSpec::Delay(_));
+            let ready = cluster.settled && (!inspects || context.workloads.is_empty());
+            cluster.apply_ends(ready, &mut context);
+        }
+    }
+
+    /// A workload changed: schedules a report, if the agent has something to report.
+    pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.note_settled(&mut context);
+    }
+}
+
+impl ClusterState {
+    /// The management cluster wants this revision from now on.
+    fn instruct(&mut self, revision: Revision, context: &mut ClusterContext<'_>) {
+        self.agent.instructed = Some(revision);
+        self.agent.missed = None;
+        if revision == NEW {
+            self.facts.instructed.get_or_insert(context.queue.now());
+        }
+        if self.cuts.is_managed() {
+            self.send_instruction(context);
+        }
+    }
+
+    fn send_instruction(&mut self, context: &mut ClusterContext<'_>) {
+        let nth = self.agent.instructions;
+        self.agent.instructions += 1;
+        let delay = context.agent.instruction_delay.draw(
+            context.streams,
+            self.key,
+            "instruction delay",
+            nth,
+        );
+        let arrives = Event::Agent(AgentEvent::InstructionArrives(self.id));
+        context.queue.schedule_in(delay, arrives);
+    }
+
+    /// The agent begins to apply the newest instruction, if it can and has not applied it.
+    fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
+        let agent = &mut self.agent;
+        let is_able = self.cuts.is_managed() && !agent.is_held;
         if !is_able || agent.applying.is_some() || agent.instructed == agent.applied {
             return;
         }
         agent.applying = agent.instructed;
         let nth = agent.applies;
         agent.applies += 1;
-        let cluster = &self.clusters[id.index()];
-        let span = self
-            .platform
+        let usual = context
             .agent
             .apply
-            .draw(&self.streams, cluster.key, "apply", nth);
-        let span = span.mul_f64(cluster.draws.apply);
-        queue.schedule_in(span, Event::Agent(AgentEvent::Applied(id)));
-    }
-
-    /// The manifests are applied.
-    fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
-        let agent = &self.clusters[id.index()].agent;
-        let revision = agent.applying.expect("an apply that ends has begun");
-        if agent.applied.is_none() {
-            self.watch_begins(id, queue);
-        }
-        self.look_anew(id, queue);
-        self.roll_out(id, revision, queue);
-        self.clusters[id.index()].agent.waits = self.platform.agent.wait;
-        self.note_settled(id, queue);
-        let inspects = !matches!(self.platform.agent.readiness, ReadinessSpec::Delay(_));
-        let cluster = &self.clusters[id.index()];
-        if cluster.agent.applying.is_some() && !self.platform.agent.wait {
-            let ready = cluster.settled && (!inspects || self.spec.workloads.is_empty());
-            self.apply_ends(id, ready, queue);
-        }
+            .draw(context.streams, self.key, "apply", nth);
+        let applied = Event::Agent(AgentEvent::Applied(self.id));
+        context
+            .queue
+            .schedule_in(usual.mul_f64(self.draws.apply), applied);
     }
 
     /// The apply is over. The agent reports it, and begins the next one if it was instructed meanwhile.
-    fn apply_ends(&mut self, id: ClusterId, ready: bool, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        cluster.agent.waits = false;
-        cluster.agent.applied = cluster.agent.applying.take();
-        if cluster.agent.applied == Some(NEW) {
-            cluster.facts.applied.get_or_insert(queue.now());
+    fn apply_ends(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
+        self.agent.waits = false;
+        self.agent.applied = self.agent.applying.take();
+        if self.agent.applied == Some(NEW) {
+            self.facts.applied.get_or_insert(context.queue.now());
         }
-        self.send_report(id, ready, queue);
-        self.instruction_arrives(id, queue);
+        self.send_report(ready, context);
+        self.instruction_arrives(context);
     }
 
     /// The first deployment in a cluster: the watch begins some time later, and what it finds is its first event.
-    fn watch_begins(&mut self, id: ClusterId, queue: &mut Queue) {
-        let agent = &mut self.clusters[id.index()].agent;
-        let ReadinessSpec::Debounce(debounce) = &self.platform.agent.readiness else {
+    fn watch_begins(&mut self, context: &mut ClusterContext<'_>) {
+        let ReadinessSpec::Debounce(debounce) = &context.agent.readiness else {
             return;
         };
-        if agent.readiness_due.is_none() && !self.spec.workloads.is_empty() {
-            let event = Event::Agent(AgentEvent::ReadinessDue(id));
-            agent.readiness_due =
-                Some(queue.schedule_in(debounce.watch_start + debounce.delay, event));
+        if self.agent.readiness_due.is_none() && !context.workloads.is_empty() {
+            let event = Event::Agent(AgentEvent::ReadinessDue(self.id));
+            let after = debounce.watch_start + debounce.delay;
+            self.agent.readiness_due = Some(context.queue.schedule_in(after, event));
         }
     }
 
     /// A new revision is applied: an agent that looks begins a new series, and sees nothing available yet.
-    fn look_anew(&mut self, id: ClusterId, queue: &mut Queue) {
-        if !matches!(self.platform.agent.readiness, ReadinessSpec::Looks(_)) {
+    fn look_anew(&mut self, context: &mut ClusterContext<'_>) {
+        if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
             return;
         }
-        let is_available = self.spec.workloads.is_empty();
-        let agent = &mut self.clusters[id.index()].agent;
-        if let Some(look) = agent.readiness_due.take() {
-            queue.cancel(look);
+        if let Some(look) = self.agent.readiness_due.take() {
+            context.queue.cancel(look);
         }
-        (agent.seen, agent.looks_from, agent.saw_all_available) = (0, queue.now(), is_available);
+        self.agent.seen = 0;
+        self.agent.looks_from = context.queue.now();
+        self.agent.saw_all_available = context.workloads.is_empty();
     }
 
     /// A workload changed: schedules a report, if the agent has something to report.
-    pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
-        let (settled, degraded) = (self.is_settled(id), self.is_degraded(id));
-        let cluster = &mut self.clusters[id.index()];
-        if settled && !cluster.settled {
-            cluster.facts.settled = Some(queue.now());
+    fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
+        let settled = self.is_settled(context.workloads, context.pods);
+        if settled && !self.settled {
+            self.facts.settled = Some(context.queue.now());
         }
-        (cluster.settled, cluster.degraded) = (settled, degraded);
-        if settled && cluster.agent.waits {
-            self.apply_ends(id, true, queue);
+        self.settled = settled;
+        self.degraded = self.is_degraded();
+        if settled && self.agent.waits {
+            self.apply_ends(true, context);
             return;
         }
-        if let Some(at) = self.report_due(id, queue.now()) {
-            let event = Event::Agent(AgentEvent::ReadinessDue(id));
-            self.clusters[id.index()].agent.readiness_due = Some(queue.schedule(at, event));
+        if let Some(at) = self.report_due(context) {
+            let event = Event::Agent(AgentEvent::ReadinessDue(self.id));
+            self.agent.readiness_due = Some(context.queue.schedule(at, event));
         }
     }
 
     /// When the agent reports what it sees now, or looks at it. `None`: a report is scheduled, or it has seen all of
     /// this.
-    fn report_due(&mut self, id: ClusterId, now: SimTime) -> Option<SimTime> {
-        let platform = self.platform;
-        let is_scheduled = self.clusters[id.index()].agent.readiness_due.is_some();
-        match &platform.agent.readiness {
+    fn report_due(&mut self, context: &ClusterContext<'_>) -> Option<SimTime> {
+        let now = context.queue.now();
+        let is_scheduled = self.agent.readiness_due.is_some();
+        match &context.agent.readiness {
             ReadinessSpec::Delay(delay) => {
-                let cluster = &mut self.clusters[id.index()];
-                let sent = cluster
-                    .agent
-                    .sent
-                    .map(|(_, ready, degraded)| (ready, degraded))
-                    .unwrap_or_default();
-                if is_scheduled || (cluster.settled, cluster.degraded) == sent {
+                let is_known = match self.agent.sent {
+                    Some(sent) => sent.ready == self.settled && sent.degraded == self.degraded,
+                    None => !self.settled && !self.degraded,
+                };
+                if is_scheduled || is_known {
                     return None;
                 }
-                let nth = cluster.agent.readiness_changes;
-                cluster.agent.readiness_changes += 1;
-                Some(now + delay.draw(&self.streams, cluster.key, "readiness delay", nth))
+                let nth = self.agent.readiness_changes;
+                self.agent.readiness_changes += 1;
+                Some(now + delay.draw(context.streams, self.key, "readiness delay", nth))
             }
             ReadinessSpec::Debounce(debounce) => {
-                let status = self.digest_of_status(id);
-                let seen = &mut self.clusters[id.index()].agent.seen;
-                let is_new = std::mem::replace(seen, status) != status;
+                let status = self.digest_of_status(context.pods);
+                let is_new = std::mem::replace(&mut self.agent.seen, status) != status;
                 (is_new && !is_scheduled).then_some(now + debounce.delay)
             }
             ReadinessSpec::Looks(looks) => {
-                let agent = &self.clusters[id.index()].agent;
-                let is_new = agent.seen != self.available_workloads(id);
-                (is_new && !is_scheduled)
+                let agent = &self.agent;
+                let available = self.available_workloads(context.workloads, context.pods);
+                (agent.seen != available && !is_scheduled)
                     .then(|| looks.next_look(agent.looks_from, agent.saw_all_available, now))
             }
         }
     }
 
-    fn readiness_due(&mut self, id: ClusterId, queue: &mut Queue) {
-        self.clusters[id.index()].agent.readiness_due = None;
-        if matches!(self.platform.agent.readiness, ReadinessSpec::Looks(_)) {
-            let available = self.available_workloads(id);
-            let cluster = &mut self.clusters[id.index()];
-            if cluster.agent.seen != available {
-                cluster.agent.seen = available;
-                cluster.agent.looks_from = queue.now();
-                cluster.agent.saw_all_available = cluster.settled;
+    /// The agent looks at the workloads, if it is of those that look, and reports what it knows.
+    fn readiness_due(&mut self, context: &mut ClusterContext<'_>) {
+        self.agent.readiness_due = None;
+        if matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
+            let available = self.available_workloads(context.workloads, context.pods);
+            if self.agent.seen != available {
+                self.agent.seen = available;
+                self.agent.looks_from = context.queue.now();
+                self.agent.saw_all_available = self.settled;
             }
         }
-        if !self.clusters[id.index()].agent.is_held {
-            self.send_report(id, self.clusters[id.index()].settled, queue);
+        if !self.agent.is_held {
+            self.send_report(self.settled, context);
         }
     }
 
     /// The agent has seen the workloads as they are now.
-    pub(crate) fn has_seen_all(&mut self, id: ClusterId) {
-        let seen = match self.platform.agent.readiness {
+    pub(super) fn has_seen_all(
+        &mut self,
+        readiness: &ReadinessSpec,
+        workloads: &[WorkloadSpec],
+        pods: &[Pod],
+    ) {
+        self.agent.seen = match readiness {
             ReadinessSpec::Delay(_) => 0,
-            ReadinessSpec::Debounce(_) => self.digest_of_status(id),
-            ReadinessSpec::Looks(_) => self.available_workloads(id),
+            ReadinessSpec::Debounce(_) => self.digest_of_status(pods),
+            ReadinessSpec::Looks(_) => self.available_workloads(workloads, pods),
         };
-        self.clusters[id.index()].agent.seen = seen;
     }
 
     /// A digest of the status of every workload: its observed template and its counts.
-    fn digest_of_status(&self, id: ClusterId) -> u128 {
-        (0..self.spec.workloads.len()).fold(0, |digest: u128, workload| {
+    fn digest_of_status(&self, pods: &[Pod]) -> u128 {
+        let mut digest: u128 = 0;
+        for workload in &self.workloads {
             let PodCounts {
                 updated,
                 old,
                 ready,
                 available,
-            } = self.progress_counts(id, workload);
-            let template = self.clusters[id.index()].workloads[workload]
-                .desired
-                .map_or(0, |revision| revision.0 + 1);
-            [template, updated, old, ready, available]
-                .into_iter()
-                .fold(digest, |digest, count| {
-                    // The multiplier of a 128-bit congruential generator, so that counts in other places differ.
-                    digest
-                        .wrapping_add(u128::from(count) + 1)
-                        .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645)
-                })
-        })
+            } = workload.counts(pods);
+            let template = workload.desired.map_or(0, |revision| revision.0 + 1);
+            for count in [template, updated, old, ready, available] {
+                // The multiplier of a 128-bit congruential generator, so that counts in other places differ.
+                digest = digest
+                    .wrapping_add(u128::from(count) + 1)
+                    .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645);
+            }
+        }
+        digest
     }
 
     /// The set of workloads that are available, as bits; beyond 128 workloads they share bits.
-    fn available_workloads(&self, id: ClusterId) -> u128 {
-        let available = (0..self.spec.workloads.len())
-            .filter(|&workload| self.is_workload_settled(id, workload));
-        available.fold(0, |bits, workload| bits ^ (1 << (workload % 128)))
+    fn available_workloads(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> u128 {
+        let mut bits = 0;
+        for (at, workload) in self.workloads.iter().enumerate() {
+            if workload.is_settled(&workloads[at], self.nodes.len(), pods) {
+                bits ^= 1 << (at % 128);
+            }
+        }
+        bits
     }
 
-    fn send_report(&mut self, id: ClusterId, ready: bool, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        let agent = &mut cluster.agent;
-        let Some(applied) = agent.applied else { return };
+    fn send_report(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
+        let Some(applied) = self.agent.applied else {
+            return;
+        };
         // A cluster that is not registered has no agent.
-        if !cluster.cuts.is_managed() || !self.spec.clusters[id.index()].registered {
+        if !self.cuts.is_managed() || !self.is_registered {
             return;
         }
-        let degraded = cluster.degraded;
-        let report = (applied, ready, degraded);
-        if agent.sent == Some(report) {
+        let state = ReportedState {
+            applied,
+            ready,
+            degraded: self.degraded,
+        };
+        if self.agent.sent == Some(state) {
             return;
         }
-        agent.sent = Some(report);
-        let nth = agent.reports;
-        agent.reports += 1;
-        let delay =
-            self.platform
-                .agent
-                .report_delay
-                .draw(&self.streams, cluster.key, "report delay", nth);
-        agent.arrives = agent.arrives.max(queue.now() + delay);
-        queue.schedule(
-            agent.arrives,
-            Event::Agent(AgentEvent::ReportArrives(Report {
-                cluster: id,
-                applied,
-                ready,
-                degraded,
-            })),
-        );
+        self.agent.sent = Some(state);
+        let nth = self.agent.reports;
+        self.agent.reports += 1;
+        let delay = context
+            .agent
+            .report_delay
+            .draw(context.streams, self.key, "report delay", nth);
+        // Reports do not overtake each other.
+        self.agent.arrives = self.agent.arrives.max(context.queue.now() + delay);
+        let report = Report {
+            cluster: self.id,
+            applied,
+            ready,
+            degraded: self.degraded,
+        };
+        let arrives = Event::Agent(AgentEvent::ReportArrives(report));
+        context.queue.schedule(self.agent.arrives, arrives);
     }
 
+    /// A report of its agent reaches the management cluster.
     fn report_arrives(&mut self, report: Report, now: SimTime) {
-        let cluster = &mut self.clusters[report.cluster.index()];
-        if !cluster.cuts.is_managed() {
-            return;
+        let reported = ReportedState {
+            applied: report.applied,
+            ready: report.ready,
+            degraded: report.degraded,
+        };
+        self.agent.reported = Some(reported);
+        if reported.is_updated() {
+            self.facts.ready.get_or_insert(now);
         }
-        cluster.agent.reported = Some((report.applied, report.ready, report.degraded));
-        if (report.applied, report.ready) == (NEW, true) {
-            cluster.facts.ready.get_or_insert(now);
-        }
-        self.reports.push(report);
-        self.note_phase(report.cluster);
     }
 
-    /// Updates the cluster's phase in the meters.
-    pub(crate) fn note_phase(&mut self, id: ClusterId) {
-        let cluster = &mut self.clusters[id.index()];
-        let agent = &cluster.agent;
-        let phase = if agent.missed.or(agent.instructed) != Some(NEW) {
+    /// Updates its phase in the meters.
+    pub(crate) fn note_phase(&mut self, meter: &mut Meter) {
+        let phase = self.current_phase();
+        if phase != self.phase {
+            let was = std::mem::replace(&mut self.phase, phase);
+            meter.move_cluster(was, phase);
+        }
+    }
+
+    fn current_phase(&self) -> ClusterPhase {
+        let agent = &self.agent;
+        if agent.missed.or(agent.instructed) != Some(NEW) {
             ClusterPhase::Waiting
-        } else if agent
-            .reported
-            .is_some_and(|(applied, ready, _)| (applied, ready) == (NEW, true))
-        {
+        } else if agent.reported.is_some_and(ReportedState::is_updated) {
             ClusterPhase::Ready
-        } else if !cluster.cuts.is_managed() || cluster.troubled_pods > 0 {
+        } else if !self.cuts.is_managed() || self.troubled_pods > 0 {
             ClusterPhase::NotReady
         } else {
             ClusterPhase::Updating
-        };
-        if phase != cluster.phase {
-            let was = std::mem::replace(&mut cluster.phase, phase);
-            self.meter.move_cluster(was, phase);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::world::clusters::workload::WorkloadState;
 use crate::world::faults::gaps::GapProcess;
 use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
-use crate::world::meter::ClusterPhase;
+use crate::world::meter::{ClusterPhase, Meter};
 use crate::world::nodes::disk::Disk;
 use crate::world::nodes::node::NodeState;
 use crate::world::nodes::spec::DiskSpec;
@@ -33,6 +33,7 @@ use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 /// The state of one cluster. What each download needs is side by side: with many in flight, memory is the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
+    pub id: ClusterId,
     /// Round trip to the registry.
     pub rtt: SimDuration,
     /// The capacity of its downlink without faults.
@@ -40,6 +41,8 @@ pub(crate) struct ClusterState {
     /// The share of packets that its link loses.
     pub loss: Share,
     pub cuts: Cuts,
+    /// The management cluster knows it, so it has an agent.
+    pub is_registered: bool,
     pub(crate) pulls_now: usize,
     pub(crate) downloads_now: usize,
     /// Layers that are unpacked or written, and pulls that have unpacked all.
@@ -105,16 +108,58 @@ impl ClusterState {
     pub(crate) fn spend(&mut self, now: SimTime) {
         let span = now - self.spent_until.min(now);
         self.spent_until = now;
-        match (
-            self.facts.begun,
-            self.downloads_now,
-            self.unpacks_now,
-            self.pulls_now,
-        ) {
-            (None, ..) | (_, 0, 0, 0) => {}
-            (_, 0, 1.., _) => self.facts.unpacking += span,
-            _ => self.facts.transferring += span,
+        let is_busy = self.downloads_now + self.unpacks_now + self.pulls_now > 0;
+        if self.facts.begun.is_none() || !is_busy {
+            return;
         }
+        if self.downloads_now == 0 && self.unpacks_now > 0 {
+            self.facts.unpacking += span;
+        } else {
+            self.facts.transferring += span;
+        }
+    }
+
+    /// An image pull begins on one of its nodes.
+    pub(crate) fn pull_begins(&mut self, now: SimTime, meter: &mut Meter) {
+        self.spend(now);
+        self.pulls_now += 1;
+        self.facts.pulls += 1;
+        self.facts.first_pull.get_or_insert(now);
+        meter.pull_begins(self.pulls_now == 1);
+    }
+
+    /// An image pull ends on one of its nodes.
+    pub(crate) fn pull_ends(&mut self, now: SimTime, meter: &mut Meter) {
+        self.spend(now);
+        self.pulls_now -= 1;
+        self.facts.last_pull = Some(now);
+        meter.pull_ends(self.pulls_now == 0);
+    }
+
+    /// One of its nodes begins a download.
+    pub(crate) fn download_begins(&mut self, meter: &mut Meter) {
+        meter.downloads.rise();
+        self.spend(meter.now());
+        self.downloads_now += 1;
+    }
+
+    /// A download of one of its nodes ends.
+    pub(crate) fn download_ends(&mut self, meter: &mut Meter) {
+        meter.downloads.fall();
+        self.spend(meter.now());
+        self.downloads_now -= 1;
+    }
+
+    /// A part of an image begins to be unpacked or written.
+    pub(crate) fn unpack_begins(&mut self, meter: &Meter) {
+        self.spend(meter.now());
+        self.unpacks_now += 1;
+    }
+
+    /// This many parts of images are unpacked or written, or no longer needed.
+    pub(crate) fn unpacks_end(&mut self, count: usize, meter: &Meter) {
+        self.spend(meter.now());
+        self.unpacks_now -= count;
     }
 }
 
@@ -175,6 +220,8 @@ impl World<'_> {
         }
         let running = self.spec.installed(id.index());
         self.clusters.push(ClusterState {
+            id,
+            is_registered: spec.registered,
             key,
             rtt,
             draws,

@@ -2,7 +2,9 @@
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::world::faults::strata::{FaultDraws, ShareFault};
+use crate::world::ids::NEW;
 use crate::world::spec::WorldSpec;
+use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
 
 /// Random properties of one cluster.
@@ -23,6 +25,16 @@ pub(crate) struct ClusterDraws {
 }
 
 impl ClusterDraws {
+    /// Whether pods of this revision have the defect.
+    pub(crate) fn is_defective(&self, revision: Revision) -> bool {
+        revision == NEW && self.defective
+    }
+
+    /// Whether the images of this revision are missing.
+    pub(crate) fn is_missing(&self, revision: Revision) -> bool {
+        revision == NEW && self.not_found
+    }
+
     /// Those of this cluster, whose agent has applies that vary by `apply_spread`.
     pub(crate) fn draw(
         spec: &WorldSpec,
@@ -32,24 +44,35 @@ impl ClusterDraws {
         cluster: EntityKey,
     ) -> Self {
         let faults = &spec.faults;
-        let is_hit = |fault| draws.hits(fault, faults, streams, cluster);
-        let offline = is_hit(ShareFault::Offline).then(|| {
-            let back = faults.offline.comes_back.as_ref()?;
-            Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
-        });
-        let slow = faults.slow.as_ref().filter(|_| is_hit(ShareFault::Slow));
-        let slow = slow.map_or(1.0, |slow| slow.factor(streams, cluster));
-        let factor = |sigma: f64, purpose| match sigma > 0.0 {
-            true => dist::lognormal(&mut streams.stream(cluster, purpose), 1.0, sigma),
-            false => 1.0,
+        let offline = draws
+            .hits(ShareFault::Offline, faults, streams, cluster)
+            .then(|| {
+                let back = faults.offline.comes_back.as_ref()?;
+                Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
+            });
+        let slow = match &faults.slow {
+            Some(slow) if draws.hits(ShareFault::Slow, faults, streams, cluster) => {
+                slow.factor(streams, cluster)
+            }
+            _ => 1.0,
         };
+        let start = factor(spec.node.start_spread, "start spread", streams, cluster);
         Self {
             offline,
-            defective: is_hit(ShareFault::Defect),
-            not_found: is_hit(ShareFault::NotFound),
+            defective: draws.hits(ShareFault::Defect, faults, streams, cluster),
+            not_found: draws.hits(ShareFault::NotFound, faults, streams, cluster),
             slow,
-            start: slow * factor(spec.node.start_spread, "start spread"),
-            apply: factor(apply_spread, "apply spread"),
+            start: slow * start,
+            apply: factor(apply_spread, "apply spread", streams, cluster),
         }
+    }
+}
+
+/// A factor of a cluster with median 1, which is 1 without a spread.
+fn factor(sigma: f64, purpose: &'static str, streams: &Streams, cluster: EntityKey) -> f64 {
+    if sigma > 0.0 {
+        dist::lognormal(&mut streams.stream(cluster, purpose), 1.0, sigma)
+    } else {
+        1.0
     }
 }

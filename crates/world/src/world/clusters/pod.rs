@@ -71,8 +71,10 @@ pub(crate) struct Pod {
     pub starts: u32,
     /// Times it was requeued after an error.
     requeues: u32,
-    /// When its image back-off began, and how often it had been requeued by then.
-    backed_off: (SimTime, u32),
+    /// When its image back-off began.
+    backed_off_at: SimTime,
+    /// Its requeues by then.
+    requeues_before: u32,
     /// It backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,
     /// It only pre-pulls its image before the release.
@@ -111,7 +113,8 @@ impl World<'_> {
             ordinal,
             starts: 0,
             requeues: 0,
-            backed_off: (SimTime::ZERO, 0),
+            backed_off_at: SimTime::ZERO,
+            requeues_before: 0,
             troubled: false,
             pre_pull: false,
             never_ready: false,
@@ -169,9 +172,12 @@ impl World<'_> {
     pub(crate) fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
         self.set_troubled(id, false);
         let pod = &mut self.pods[id.index()];
-        let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
+        let cluster = pod.cluster;
+        let workload = pod.workload;
+        let node = pod.node;
         let was = std::mem::replace(&mut pod.phase, PodPhase::Terminating);
-        (pod.ready, pod.available) = (false, false);
+        pod.ready = false;
+        pod.available = false;
         let host = &mut self.nodes[node.index()];
         host.pull_queue.retain(|&waiting| waiting != id);
         let on_lost_node = host.down;
@@ -250,7 +256,8 @@ impl World<'_> {
     /// Requeues a pod whose pull has failed.
     fn requeue(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
-        pod.backed_off = (queue.now(), pod.requeues);
+        pod.backed_off_at = queue.now();
+        pod.requeues_before = pod.requeues;
         let backing_off = &mut self.nodes[pod.node.index()].backing_off;
         if !backing_off.contains(&id) {
             backing_off.push(id);
@@ -264,7 +271,7 @@ impl World<'_> {
     fn schedule_sync(&mut self, id: PodId, until: SimTime, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
         let expires = pod.image_backoff.expires().unwrap_or(SimTime::ZERO);
-        let mut at = pod.backed_off.0;
+        let mut at = pod.backed_off_at;
         loop {
             at = at + self.until_next_sync(id, expires.saturating_since(at));
             if at >= until {
@@ -287,7 +294,7 @@ impl World<'_> {
                 .is_some_and(|expires| queue.now() < expires);
             if is_pending && !self.needs_pull(id) {
                 let pod = &mut self.pods[id.index()];
-                pod.requeues = pod.backed_off.1;
+                pod.requeues = pod.requeues_before;
                 if let Some(event) = pod.next.take() {
                     queue.cancel(event);
                     self.take_pod_event(id);
@@ -344,7 +351,13 @@ impl World<'_> {
             self.set_troubled(id, true);
             self.requeue(id, queue);
         }
-        self.note_pull_failed(cluster, error);
+        self.count_failed_pull(cluster, error);
+    }
+
+    /// Counts a failed attempt of a cluster.
+    pub(crate) fn count_failed_pull(&mut self, cluster: ClusterId, error: PullError) {
+        self.clusters[cluster.index()].facts.failed_pulls += 1;
+        self.totals.failed_pulls[error as usize] += 1;
     }
 
     fn start_container(&mut self, id: PodId, queue: &mut Queue) {
@@ -352,13 +365,10 @@ impl World<'_> {
         pod.phase = PodPhase::Starting;
         pod.starts += 1;
         let nth = pod.starts;
-        let draws = &self.clusters[pod.cluster.index()].draws;
-        let (factor, slow) = (draws.start, draws.slow);
-        let overhead = slowed(
-            self.draw(id, &self.spec.node.start_overhead, "start overhead", nth),
-            factor,
-        );
-        let overhead = overhead + self.wait_to_start(id, slow, queue.now());
+        let draws = self.clusters[pod.cluster.index()].draws;
+        let usual = self.draw(id, &self.spec.node.start_overhead, "start overhead", nth);
+        let wait = self.wait_to_start(id, draws.slow, queue.now());
+        let overhead = slowed(usual, draws.start) + wait;
         if self.read_on_demand(id, overhead, queue) {
             return;
         }
@@ -410,15 +420,15 @@ impl World<'_> {
         if self.take_pod_event(id) != PodPhase::Starting {
             return;
         }
-        let (cluster, workload, start) = {
-            let pod = &mut self.pods[id.index()];
-            pod.phase = PodPhase::Running;
-            (pod.cluster, pod.workload, pod.starts)
-        };
-        let defective = self.is_defective(id);
-        let works = !defective || self.is_defect_latent();
+        let pod = &mut self.pods[id.index()];
+        pod.phase = PodPhase::Running;
+        let start = pod.starts;
+        let workload = pod.workload;
+        let draws = self.clusters[pod.cluster.index()].draws;
+        let is_defective = draws.is_defective(pod.revision);
+        let works = !is_defective || self.spec.faults.defect.is_latent();
         let probe = self.spec.workloads[workload].readiness;
-        if defective {
+        if is_defective {
             self.schedule_defect(id, start, queue);
         }
         match probe {
@@ -426,11 +436,8 @@ impl World<'_> {
             // A defective container never answers its probe, unless its defect is latent.
             Some(_) if !works => {}
             Some(probe) => {
-                let factor = self.clusters[cluster.index()].draws.start;
-                let able = slowed(
-                    self.draw(id, &self.spec.workloads[workload].start, "start", start),
-                    factor,
-                );
+                let usual = self.draw(id, &self.spec.workloads[workload].start, "start", start);
+                let able = slowed(usual, draws.start);
                 queue.schedule_in(
                     probe.succeeds(able),
                     Event::Workload(WorkloadEvent::PodReady { pod: id, start }),
@@ -446,7 +453,8 @@ impl World<'_> {
         }
         pod.crashes.ready(queue.now());
         pod.ready = true;
-        let (cluster, workload) = (pod.cluster, pod.workload);
+        let cluster = pod.cluster;
+        let workload = pod.workload;
         let min_ready = self.spec.workloads[pod.workload].min_ready;
         if min_ready.is_zero() {
             self.pod_available(id, start, queue);
@@ -465,7 +473,8 @@ impl World<'_> {
             return;
         }
         pod.available = true;
-        let (cluster, workload) = (pod.cluster, pod.workload);
+        let cluster = pod.cluster;
+        let workload = pod.workload;
         self.set_troubled(id, false);
         self.sync_workload(cluster, workload, queue);
     }
@@ -490,9 +499,11 @@ impl World<'_> {
         }
         let now = queue.now();
         let pod = &mut self.pods[id.index()];
-        let (cluster, workload) = (pod.cluster, pod.workload);
+        let cluster = pod.cluster;
+        let workload = pod.workload;
         pod.phase = PodPhase::CrashLoop;
-        (pod.ready, pod.available) = (false, false);
+        pod.ready = false;
+        pod.available = false;
         pod.never_ready = self.spec.workloads[workload].readiness.is_some()
             && self.spec.faults.defect.detected_after.is_none();
         let wait = pod.crashes.crash(now, &self.platform.restarts);
@@ -570,40 +581,17 @@ impl World<'_> {
         if pod.pre_pull {
             return;
         }
-        let was = std::mem::replace(&mut pod.troubled, troubled);
-        let cluster = pod.cluster;
-        let count = &mut self.clusters[cluster.index()].troubled_pods;
-        match (was, troubled) {
-            (false, true) => *count += 1,
-            (true, false) => *count -= 1,
-            _ => return,
+        if pod.troubled == troubled {
+            return;
         }
-        self.note_phase(cluster);
-    }
-
-    /// Records the beginning of a pull for its cluster and the meters.
-    pub(crate) fn note_pull_begins(&mut self, cluster: ClusterId, now: SimTime) {
-        let state = &mut self.clusters[cluster.index()];
-        state.spend(now);
-        state.pulls_now += 1;
-        state.facts.pulls += 1;
-        state.facts.first_pull.get_or_insert(now);
-        let first = state.pulls_now == 1;
-        self.meter.pull_begins(first);
-    }
-
-    pub(crate) fn note_pull_ends(&mut self, cluster: ClusterId, now: SimTime) {
-        let state = &mut self.clusters[cluster.index()];
-        state.spend(now);
-        state.pulls_now -= 1;
-        state.facts.last_pull = Some(now);
-        let last = state.pulls_now == 0;
-        self.meter.pull_ends(last);
-    }
-
-    pub(crate) fn note_pull_failed(&mut self, cluster: ClusterId, error: PullError) {
-        self.clusters[cluster.index()].facts.failed_pulls += 1;
-        self.totals.failed_pulls[error as usize] += 1;
+        pod.troubled = troubled;
+        let cluster = &mut self.clusters[pod.cluster.index()];
+        if troubled {
+            cluster.troubled_pods += 1;
+        } else {
+            cluster.troubled_pods -= 1;
+        }
+        cluster.note_phase(&mut self.meter);
     }
 }
 

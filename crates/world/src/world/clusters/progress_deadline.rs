@@ -14,7 +14,9 @@
 
 use crate::engine::EventId;
 use crate::world::World;
-use crate::world::clusters::spec::WorkloadKind;
+use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::pod::Pod;
+use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
 use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::ids::ClusterId;
 use fleetsim_units::{SimDuration, SimTime};
@@ -59,8 +61,9 @@ pub(crate) struct Progressing {
 
 impl Progressing {
     /// A new template.
-    fn begin(&mut self, now: SimTime) {
-        (self.reason, self.updated_at) = (ProgressReason::Updating, now);
+    pub(super) const fn begin(&mut self, now: SimTime) {
+        self.reason = ProgressReason::Updating;
+        self.updated_at = now;
     }
 
     /// The controller observes these counts.
@@ -96,54 +99,16 @@ impl World<'_> {
         self.watches_progress = true;
     }
 
-    pub(crate) fn progress_begins(&mut self, cluster: ClusterId, workload: usize, now: SimTime) {
-        self.clusters[cluster.index()].workloads[workload]
-            .progressing
-            .begin(now);
-    }
-
-    /// A Deployment's controller checks its progress.
+    /// A Deployment's controller checks its progress, if somebody reads the result.
     pub(crate) fn update_progress_condition(
         &mut self,
         id: ClusterId,
         workload: usize,
         queue: &mut Queue,
     ) {
-        let WorkloadKind::Deployment {
-            replicas,
-            progress_deadline,
-            ..
-        } = self.spec.workloads[workload].kind
-        else {
-            return;
-        };
-        if !self.watches_progress {
-            return;
-        }
-        let counts = self.progress_counts(id, workload);
-        let condition = &mut self.clusters[id.index()].workloads[workload].progressing;
-        condition.judge(queue.now(), replicas, progress_deadline, counts);
-        let at = condition.updated_at + progress_deadline + LOOK_AGAIN;
-        match (condition.reason, condition.look) {
-            (ProgressReason::Updating, None) => {
-                let look = Event::Workload(WorkloadEvent::ProgressDeadline {
-                    cluster: id,
-                    workload: workload as u32,
-                });
-                condition.look = Some(queue.schedule(at, look));
-            }
-            (ProgressReason::Updating, Some(event)) => {
-                let is_pending = queue.reschedule(event, at);
-                assert!(
-                    is_pending,
-                    "a check of a deadline is pending until it is handled"
-                );
-            }
-            (ProgressReason::Complete | ProgressReason::DeadlineExceeded, Some(event)) => {
-                queue.cancel(event);
-                condition.look = None;
-            }
-            (ProgressReason::Complete | ProgressReason::DeadlineExceeded, None) => {}
+        if self.watches_progress {
+            let spec = &self.spec.workloads[workload];
+            self.clusters[id.index()].update_progress_condition(workload, spec, &self.pods, queue);
         }
     }
 
@@ -154,11 +119,42 @@ impl World<'_> {
         self.update_progress_condition(id, workload, queue);
         self.note_settled(id, queue);
     }
+}
 
-    /// Whether a Deployment of the cluster has exceeded its progress deadline.
-    pub fn is_degraded(&self, id: ClusterId) -> bool {
-        let workloads = &self.clusters[id.index()].workloads;
-        workloads
+impl ClusterState {
+    /// The controller of a Deployment checks its progress, and again after the deadline of one that is rolling.
+    fn update_progress_condition(
+        &mut self,
+        at: usize,
+        spec: &WorkloadSpec,
+        pods: &[Pod],
+        queue: &mut Queue,
+    ) {
+        let WorkloadKind::Deployment {
+            replicas,
+            progress_deadline,
+            ..
+        } = spec.kind
+        else {
+            return;
+        };
+        let counts = self.workloads[at].counts(pods);
+        let condition = &mut self.workloads[at].progressing;
+        condition.judge(queue.now(), replicas, progress_deadline, counts);
+        let look_at = match condition.reason {
+            ProgressReason::Updating => Some(condition.updated_at + progress_deadline + LOOK_AGAIN),
+            ProgressReason::Complete | ProgressReason::DeadlineExceeded => None,
+        };
+        let look = Event::Workload(WorkloadEvent::ProgressDeadline {
+            cluster: self.id,
+            workload: at as u32,
+        });
+        queue.keep_scheduled(&mut condition.look, look_at, look);
+    }
+
+    /// Whether one of its Deployments has exceeded its progress deadline.
+    pub(super) fn is_degraded(&self) -> bool {
+        self.workloads
             .iter()
             .any(|workload| workload.progressing.reason == ProgressReason::DeadlineExceeded)
     }

@@ -5,17 +5,21 @@
 //!
 //! Left out: the seconds that the API server and the controllers need to see each other's changes.
 
+use std::ops::Range;
+
 use crate::world::World;
+use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::pod::{Pod, PodPhase};
 use crate::world::clusters::progress_deadline::{PodCounts, Progressing};
 use crate::world::clusters::rolling::{
     ReplicaCounts, RollingStep, daemon_set_limits, deployment_limits,
 };
-use crate::world::clusters::spec::WorkloadKind;
+use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
 use crate::world::event::{Queue, WorkloadEvent};
 use crate::world::faults::spec::DefectKind;
 use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
 use crate::world::nodes::catalog::Catalog;
+use crate::world::nodes::node::NodeState;
 use fleetsim_rollout::Revision;
 
 /// The pods of one workload in one cluster.
@@ -34,6 +38,211 @@ impl WorkloadState {
     /// Its pods, terminating ones not counted, oldest first.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
         self.pods.iter()
+    }
+
+    /// Whether a pod of it has the current template.
+    fn is_current(&self, pod: &Pod) -> bool {
+        Some(pod.revision) == self.desired
+    }
+
+    /// Whether it has exactly the pods that it wants in a cluster of so many nodes, all available and of its current
+    /// template.
+    pub(super) fn is_settled(&self, spec: &WorkloadSpec, nodes: usize, pods: &[Pod]) -> bool {
+        let wanted = match spec.kind {
+            WorkloadKind::Deployment { replicas, .. } => replicas as usize,
+            WorkloadKind::DaemonSet { .. } => nodes,
+        };
+        self.desired.is_some()
+            && self.pods.len() == wanted
+            && self.pods.iter().all(|pod| {
+                let pod = &pods[pod.index()];
+                pod.available && self.is_current(pod)
+            })
+    }
+
+    /// The counts of its status.
+    pub(super) fn counts(&self, pods: &[Pod]) -> PodCounts {
+        let mut counts = PodCounts::default();
+        for pod in &self.pods {
+            let pod = &pods[pod.index()];
+            if self.is_current(pod) {
+                counts.updated += 1;
+            } else {
+                counts.old += 1;
+            }
+            counts.ready += u32::from(pod.ready);
+            counts.available += u32::from(pod.available);
+        }
+        counts
+    }
+
+    /// The counts on which the controller of a Deployment decides.
+    fn replica_counts(&self, kind: &WorkloadKind, pods: &[Pod]) -> ReplicaCounts {
+        let WorkloadKind::Deployment {
+            replicas,
+            max_unavailable,
+            max_surge,
+            ..
+        } = *kind
+        else {
+            unreachable!("only a Deployment counts replicas");
+        };
+        let (surge, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
+        let mut counts = ReplicaCounts {
+            replicas,
+            surge,
+            unavailable,
+            ..ReplicaCounts::default()
+        };
+        for pod in &self.pods {
+            let pod = &pods[pod.index()];
+            let available = u32::from(pod.available);
+            if self.is_current(pod) {
+                counts.new += 1;
+                counts.new_available += available;
+            } else {
+                counts.old += 1;
+                counts.old_available += available;
+            }
+        }
+        counts
+    }
+
+    /// The node with the fewest pods of this revision, then of the workload; ready nodes go first. The scheduler
+    /// spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
+    /// `pkg/scheduler/framework/plugins/podtopologyspread`).
+    fn least_loaded_node(&self, nodes: Range<usize>, states: &[NodeState], pods: &[Pod]) -> NodeId {
+        let mut current = vec![0_u32; nodes.len()];
+        let mut all = vec![0_u32; nodes.len()];
+        for pod in &self.pods {
+            let pod = &pods[pod.index()];
+            let at = pod.node.index() - nodes.start;
+            current[at] += u32::from(self.is_current(pod));
+            all[at] += 1;
+        }
+        let at = (0..nodes.len())
+            .min_by_key(|&at| (!states[nodes.start + at].ready, current[at], all[at], at))
+            .expect("a cluster has a node");
+        NodeId::at(nodes.start + at)
+    }
+
+    /// The next pod of another revision to be deleted: first those that share their node with the most pods of the
+    /// workload, then the youngest, as a ReplicaSet does (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
+    /// `ActivePodsWithRanks`).
+    fn next_victim(&self, is_available: bool, pods: &[Pod]) -> PodId {
+        let is_candidate = |pod: &Pod| !self.is_current(pod) && pod.available == is_available;
+        self.pods
+            .iter()
+            .copied()
+            .filter(|pod| is_candidate(&pods[pod.index()]))
+            .max_by_key(|&pod| (self.pods_on(pods[pod.index()].node, pods), pod))
+            .expect("the controller deletes existing pods")
+    }
+
+    /// The number of its pods on a node.
+    fn pods_on(&self, node: NodeId, pods: &[Pod]) -> usize {
+        let mut count = 0;
+        for pod in &self.pods {
+            count += usize::from(pods[pod.index()].node == node);
+        }
+        count
+    }
+
+    /// Its pods by node, as the controller of a DaemonSet sees them.
+    fn pods_by_node(&self, nodes: &Range<usize>, pods: &[Pod]) -> DaemonPods {
+        let mut by_node = DaemonPods {
+            old: vec![None; nodes.len()],
+            new: vec![None; nodes.len()],
+            dying: vec![false; nodes.len()],
+        };
+        for &id in &self.pods {
+            let pod = &pods[id.index()];
+            let side = if self.is_current(pod) {
+                &mut by_node.new
+            } else {
+                &mut by_node.old
+            };
+            side[pod.node.index() - nodes.start] = Some(id);
+        }
+        for node in &self.terminating {
+            by_node.dying[node.index() - nodes.start] = true;
+        }
+        by_node
+    }
+}
+
+/// The pods of a DaemonSet, by node of their cluster.
+struct DaemonPods {
+    /// Pods of another template.
+    old: Vec<Option<PodId>>,
+    /// Pods of the current template.
+    new: Vec<Option<PodId>>,
+    /// A pod is terminating.
+    dying: Vec<bool>,
+}
+
+/// What the controller of a DaemonSet does next.
+#[derive(Default)]
+struct DaemonSetStep {
+    delete: Vec<PodId>,
+    /// Nodes, by their number in the cluster.
+    create: Vec<usize>,
+}
+
+impl DaemonPods {
+    /// Pods to delete and nodes that get one, when so many may be unavailable or beside an old one.
+    fn next_step(&self, surge: u32, unavailable: u32, pods: &[Pod]) -> DaemonSetStep {
+        let is_available = |pod: PodId| pods[pod.index()].available;
+        let mut step = DaemonSetStep::default();
+        let mut candidates: Vec<usize> = Vec::new();
+        let mut in_use = 0;
+        for at in 0..self.old.len() {
+            match (self.old[at], self.new[at]) {
+                (None, None) => {
+                    // The node gets its pod after the old one is gone.
+                    if !self.dying[at] {
+                        step.create.push(at);
+                    }
+                    in_use += u32::from(surge == 0);
+                }
+                (None, Some(pod)) => in_use += u32::from(surge == 0 && !is_available(pod)),
+                (Some(pod), None) if !is_available(pod) && surge == 0 => {
+                    // Counted before its deletion is seen, as in newer releases (the first of them is unverified).
+                    in_use += 1;
+                    step.delete.push(pod);
+                }
+                (Some(pod), None) if !is_available(pod) => step.create.push(at),
+                (Some(_), None) => candidates.push(at),
+                (Some(old), Some(new)) if is_available(new) => step.delete.push(old),
+                (Some(_), Some(_)) => in_use += 1,
+            }
+        }
+        let limit = if surge == 0 { unavailable } else { surge };
+        let free = limit.saturating_sub(in_use) as usize;
+        for &at in candidates.iter().take(free) {
+            if surge == 0 {
+                step.delete.extend(self.old[at]);
+            } else {
+                step.create.push(at);
+            }
+        }
+        step
+    }
+}
+
+impl ClusterState {
+    /// Whether every workload has exactly its wanted pods, all available and of its current template.
+    pub(super) fn is_settled(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> bool {
+        let nodes = self.nodes.len();
+        self.workloads
+            .iter()
+            .zip(workloads)
+            .all(|(workload, spec)| workload.is_settled(spec, nodes, pods))
+    }
+
+    /// The pods of all workloads, terminating ones not counted.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
+        self.workloads.iter().flat_map(WorkloadState::pods)
     }
 }
 
@@ -65,7 +274,9 @@ impl World<'_> {
             workload.desired = Some(revision);
         }
         for workload in 0..self.spec.workloads.len() {
-            self.progress_begins(cluster, workload, queue.now());
+            self.clusters[cluster.index()].workloads[workload]
+                .progressing
+                .begin(queue.now());
             self.sync_workload(cluster, workload, queue);
         }
     }
@@ -83,63 +294,41 @@ impl World<'_> {
             for nth in 0..pods as usize {
                 let node = NodeId::at(nodes.start + nth % nodes.len());
                 let pod = self.new_pod(cluster, at, node, revision, PodPhase::Running);
-                (
-                    self.pods[pod.index()].ready,
-                    self.pods[pod.index()].available,
-                ) = (true, true);
+                self.pods[pod.index()].ready = true;
+                self.pods[pod.index()].available = true;
                 self.clusters[cluster.index()].workloads[at].pods.push(pod);
                 self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
             }
             self.clusters[cluster.index()].workloads[at].desired = Some(revision);
         }
-        self.has_seen_all(cluster);
-    }
-
-    /// Whether every workload of the cluster has exactly its wanted pods, all available and of its current template.
-    pub(crate) fn is_settled(&self, cluster: ClusterId) -> bool {
-        (0..self.spec.workloads.len()).all(|workload| self.is_workload_settled(cluster, workload))
-    }
-
-    /// Whether this workload has exactly its wanted pods, all available and of its current template.
-    pub(crate) fn is_workload_settled(&self, cluster: ClusterId, workload: usize) -> bool {
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let wanted = match self.spec.workloads[workload].kind {
-            WorkloadKind::Deployment { replicas, .. } => replicas as usize,
-            WorkloadKind::DaemonSet { .. } => self.nodes_of(cluster).len(),
-        };
-        state.desired.is_some()
-            && state.pods.len() == wanted
-            && state.pods.iter().all(|pod| {
-                let pod = &self.pods[pod.index()];
-                pod.available && Some(pod.revision) == state.desired
-            })
+        let readiness = &self.platform.agent.readiness;
+        let workloads = &self.spec.workloads;
+        self.clusters[cluster.index()].has_seen_all(readiness, workloads, &self.pods);
     }
 
     /// Whether a pod of the cluster backs off after a failed pull or a crash.
     #[must_use]
     pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
-        self.has_pod(cluster, |pod| {
-            matches!(pod.phase, PodPhase::ImageBackOff | PodPhase::CrashLoop)
+        let state = &self.clusters[cluster.index()];
+        state.pods().any(|pod| {
+            let phase = self.pods[pod.index()].phase;
+            matches!(phase, PodPhase::ImageBackOff | PodPhase::CrashLoop)
         })
     }
 
     /// Whether a pod of the cluster runs and cannot pass its readiness probe because of a defect.
     #[must_use]
     pub fn is_stuck(&self, cluster: ClusterId) -> bool {
-        let at_once = self.spec.faults.defect.kind == DefectKind::Unready;
-        self.has_pod(cluster, |pod| match pod.phase {
-            PodPhase::Unready => true,
-            PodPhase::Running => at_once && pod.troubled,
-            _ => false,
+        let shows_at_start = self.spec.faults.defect.kind == DefectKind::Unready;
+        let state = &self.clusters[cluster.index()];
+        state.pods().any(|pod| {
+            let pod = &self.pods[pod.index()];
+            match pod.phase {
+                PodPhase::Unready => true,
+                PodPhase::Running => shows_at_start && pod.troubled,
+                _ => false,
+            }
         })
-    }
-
-    fn has_pod(&self, cluster: ClusterId, is_it: impl Fn(&Pod) -> bool) -> bool {
-        let mut pods = self.clusters[cluster.index()]
-            .workloads
-            .iter()
-            .flat_map(WorkloadState::pods);
-        pods.any(|pod| is_it(&self.pods[pod.index()]))
     }
 
     pub(crate) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
@@ -159,119 +348,27 @@ impl World<'_> {
 
     fn sync_deployment(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
         loop {
-            let step = self.replica_counts(cluster, workload).next_step();
+            let kind = &self.spec.workloads[workload].kind;
+            let state = &self.clusters[cluster.index()].workloads[workload];
+            let step = state.replica_counts(kind, &self.pods).next_step();
             if step == RollingStep::default() {
                 return;
             }
             for _ in 0..step.create {
-                let node = self.least_loaded_node(cluster, workload);
+                let nodes = self.nodes_of(cluster);
+                let state = &self.clusters[cluster.index()].workloads[workload];
+                let node = state.least_loaded_node(nodes, &self.nodes, &self.pods);
                 self.create_pod(cluster, workload, node, queue);
             }
-            self.delete_old(cluster, workload, false, step.delete_broken, queue);
-            self.delete_old(cluster, workload, true, step.delete_available, queue);
-        }
-    }
-
-    fn replica_counts(&self, cluster: ClusterId, workload: usize) -> ReplicaCounts {
-        let WorkloadKind::Deployment {
-            replicas,
-            max_unavailable,
-            max_surge,
-            ..
-        } = self.spec.workloads[workload].kind
-        else {
-            unreachable!("only a Deployment counts replicas");
-        };
-        let (surge, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut replica_counts = ReplicaCounts {
-            replicas,
-            surge,
-            unavailable,
-            ..ReplicaCounts::default()
-        };
-        for pod in &state.pods {
-            let pod = &self.pods[pod.index()];
-            let available = u32::from(pod.available);
-            if Some(pod.revision) == state.desired {
-                replica_counts.new += 1;
-                replica_counts.new_available += available;
-            } else {
-                replica_counts.old += 1;
-                replica_counts.old_available += available;
+            for (are_available, count) in
+                [(false, step.delete_broken), (true, step.delete_available)]
+            {
+                for _ in 0..count {
+                    let state = &self.clusters[cluster.index()].workloads[workload];
+                    let victim = state.next_victim(are_available, &self.pods);
+                    self.delete_pod(victim, queue);
+                }
             }
-        }
-        replica_counts
-    }
-
-    pub(crate) fn progress_counts(&self, cluster: ClusterId, workload: usize) -> PodCounts {
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut counts = PodCounts::default();
-        for pod in &state.pods {
-            let pod = &self.pods[pod.index()];
-            *if Some(pod.revision) == state.desired {
-                &mut counts.updated
-            } else {
-                &mut counts.old
-            } += 1;
-            counts.ready += u32::from(pod.ready);
-            counts.available += u32::from(pod.available);
-        }
-        counts
-    }
-
-    /// The node with the fewest pods of this revision, then of the workload; ready nodes go first. The scheduler
-    /// spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
-    /// `pkg/scheduler/framework/plugins/podtopologyspread`).
-    fn least_loaded_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
-        let nodes = self.nodes_of(cluster);
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut pods = vec![(0_u32, 0_u32); nodes.len()];
-        for pod in &state.pods {
-            let pod = &self.pods[pod.index()];
-            let (same, all) = &mut pods[pod.node.index() - nodes.start];
-            *same += u32::from(Some(pod.revision) == state.desired);
-            *all += 1;
-        }
-        let (at, _) = pods
-            .iter()
-            .enumerate()
-            .min_by_key(|&(at, pods)| (!self.nodes[nodes.start + at].ready, *pods, at))
-            .expect("a cluster has a node");
-        NodeId::at(nodes.start + at)
-    }
-
-    /// Deletes pods of other revisions: first those that share their node with the most pods of the workload, then the
-    /// youngest, as a ReplicaSet does (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
-    /// `ActivePodsWithRanks`).
-    fn delete_old(
-        &mut self,
-        cluster: ClusterId,
-        workload: usize,
-        available: bool,
-        count: u32,
-        queue: &mut Queue,
-    ) {
-        for _ in 0..count {
-            let state = &self.clusters[cluster.index()].workloads[workload];
-            let on_node = |node: NodeId| {
-                state
-                    .pods
-                    .iter()
-                    .filter(|pod| self.pods[pod.index()].node == node)
-                    .count()
-            };
-            let victim = state
-                .pods
-                .iter()
-                .copied()
-                .filter(|pod| {
-                    let pod = &self.pods[pod.index()];
-                    Some(pod.revision) != state.desired && pod.available == available
-                })
-                .max_by_key(|&pod| (on_node(self.pods[pod.index()].node), pod))
-                .expect("the controller deletes existing pods");
-            self.delete_pod(victim, queue);
         }
     }
 
@@ -287,69 +384,22 @@ impl World<'_> {
         let (surge, unavailable) =
             daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
         let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut old: Vec<Option<PodId>> = vec![None; nodes.len()];
-        let mut new = old.clone();
-        let mut dying = vec![false; nodes.len()];
-        for &id in &state.pods {
-            let pod = &self.pods[id.index()];
-            let side = if Some(pod.revision) == state.desired {
-                &mut new
-            } else {
-                &mut old
-            };
-            side[pod.node.index() - nodes.start] = Some(id);
-        }
-        for node in &state.terminating {
-            dying[node.index() - nodes.start] = true;
-        }
-        let is_available = |pod: PodId| self.pods[pod.index()].available;
-        let mut create: Vec<usize> = Vec::new();
-        let mut delete: Vec<PodId> = Vec::new();
-        let mut candidates: Vec<usize> = Vec::new();
-        let mut in_use = 0;
-        for at in 0..nodes.len() {
-            match (old[at], new[at]) {
-                (None, None) => {
-                    // The node gets its pod after the old one is gone.
-                    if !dying[at] {
-                        create.push(at);
-                    }
-                    in_use += u32::from(surge == 0);
-                }
-                (None, Some(pod)) => in_use += u32::from(surge == 0 && !is_available(pod)),
-                (Some(pod), None) if !is_available(pod) && surge == 0 => {
-                    // Counted before its deletion is seen, as in newer releases (the first of them is unverified).
-                    in_use += 1;
-                    delete.push(pod);
-                }
-                (Some(pod), None) if !is_available(pod) => create.push(at),
-                (Some(_), None) => candidates.push(at),
-                (Some(old), Some(new)) if is_available(new) => delete.push(old),
-                (Some(_), Some(_)) => in_use += 1,
-            }
-        }
-        let limit = if surge == 0 { unavailable } else { surge };
-        for &at in candidates
-            .iter()
-            .take(limit.saturating_sub(in_use) as usize)
-        {
-            if surge == 0 {
-                delete.extend(old[at]);
-            } else {
-                create.push(at);
-            }
-        }
-        for pod in delete {
+        let step = state
+            .pods_by_node(&nodes, &self.pods)
+            .next_step(surge, unavailable, &self.pods);
+        for pod in step.delete {
             self.delete_pod(pod, queue);
         }
-        for at in create {
+        for at in step.create {
             self.create_pod(cluster, workload, NodeId::at(nodes.start + at), queue);
         }
     }
 
     fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
-        let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
+        let cluster = pod.cluster;
+        let workload = pod.workload;
+        let node = pod.node;
         if self.nodes[node.index()].down {
             // Only its kubelet can confirm that it is gone.
             self.nodes[node.index()].terminating_on_lost_node.push(id);

@@ -29,7 +29,7 @@ impl World<'_> {
     pub fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         self.clusters[id.index()].cuts.add(kind, queue.now());
         self.set_downlink(id, queue);
-        self.note_phase(id);
+        self.clusters[id.index()].note_phase(&mut self.meter);
     }
 
     /// Ends an outage that [`World::cut`] began.
@@ -73,11 +73,9 @@ impl World<'_> {
     /// Sets the capacity of a cluster's downlink according to its outages.
     fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &self.clusters[id.index()];
-        let capacity = BytesPerSec::new(cluster.downlink.get() * cluster.cuts.downlink_share());
-        let (link, capacity) = (
-            self.transfers.links.downlink(id),
-            self.transfers.links.data(capacity),
-        );
+        let left = BytesPerSec::new(cluster.downlink.get() * cluster.cuts.downlink_share());
+        let link = self.transfers.links.downlink(id);
+        let capacity = self.transfers.links.data(left);
         let nodes = cluster.nodes.clone();
         if self.transfers.network.capacity(link) != capacity {
             self.set_link(link, capacity, nodes, queue);
@@ -87,7 +85,8 @@ impl World<'_> {
 
 /// The time from the end of a cut that lasted so long until the next try, when the first came after `first`.
 fn until_next_try(first: SimDuration, lasted: SimDuration) -> SimDuration {
-    let (mut wait, mut tried) = (first, first);
+    let mut wait = first;
+    let mut tried = first;
     while tried < lasted {
         wait = (wait * 2).min(RETRANSMISSION_MAX);
         tried += wait;

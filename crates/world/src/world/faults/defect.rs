@@ -10,20 +10,17 @@
 use crate::world::World;
 use crate::world::clusters::pod::PodPhase;
 use crate::world::event::{Event, FaultEvent, Queue, WorkloadEvent};
-use crate::world::faults::spec::DefectKind;
-use crate::world::ids::{NEW, PodId};
+use crate::world::faults::spec::{DefectKind, DefectSpec};
+use crate::world::ids::PodId;
+
+impl DefectSpec {
+    /// Whether a defective container works for some time first.
+    pub(crate) const fn is_latent(&self) -> bool {
+        self.detected_after.is_some()
+    }
+}
 
 impl World<'_> {
-    pub(crate) fn is_defective(&self, pod: PodId) -> bool {
-        let pod = &self.pods[pod.index()];
-        pod.revision == NEW && self.clusters[pod.cluster.index()].draws.defective
-    }
-
-    /// Whether a defective container works for some time first.
-    pub(crate) const fn is_defect_latent(&self) -> bool {
-        self.spec.faults.defect.detected_after.is_some()
-    }
-
     /// A defective container has started: schedules the moment when the defect shows.
     pub(crate) fn schedule_defect(&mut self, id: PodId, start: u32, queue: &mut Queue) {
         let defect = &self.spec.faults.defect;
@@ -43,7 +40,7 @@ impl World<'_> {
             (DefectKind::Unready, Some(works)) => {
                 let after = self.draw(id, works, "defect shows", start);
                 let event = FaultEvent::DefectShows { pod: id, start };
-                self.schedule_fault(queue.now() + after, event, queue);
+                self.faults.schedule(queue.now() + after, event, queue);
             }
             // No further event concerns it, so it is in trouble from now on.
             (DefectKind::Unready, None) => {
@@ -65,7 +62,6 @@ impl World<'_> {
         pod.available = false;
         self.set_troubled(id, true);
         let pod = &self.pods[id.index()];
-        let (cluster, workload) = (pod.cluster, pod.workload);
-        self.sync_workload(cluster, workload, queue);
+        self.sync_workload(pod.cluster, pod.workload, queue);
     }
 }

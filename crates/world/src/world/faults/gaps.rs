@@ -7,7 +7,7 @@
 //!
 //! Left out: requests and slow starts that a gap delays, and what it does to instructions and reports, which are short.
 
-use crate::engine::EventId;
+use crate::engine::{EntityKey, EventId, Streams};
 use crate::world::World;
 use crate::world::clusters::site::GapSpec;
 use crate::world::event::{Event, FaultEvent, Queue};
@@ -51,35 +51,55 @@ fn renewal<'s>(between: &'s DurationModel, length: &'s DurationModel) -> Renewal
     }
 }
 
+impl GapProcess {
+    /// The process of a link since long ago, which nobody follows yet.
+    fn start(spec: &GapSpec, streams: &Streams, cluster: EntityKey) -> Self {
+        let between = spec.between();
+        let state = renewal(&between, &spec.length).start(streams, cluster);
+        Self {
+            between,
+            state,
+            event: None,
+        }
+    }
+
+    /// Goes on to the next gap, or to the next time between two.
+    fn advance(&mut self, spec: &GapSpec, streams: &Streams, cluster: EntityKey) {
+        let renewal = renewal(&self.between, &spec.length);
+        self.state = renewal.next(streams, cluster, self.state);
+    }
+
+    /// Schedules the end of the current gap, or of the time between two.
+    fn schedule_change(&mut self, id: ClusterId, queue: &mut Queue) {
+        let change = Event::Fault(FaultEvent::GapChanges(id));
+        self.event = Some(queue.schedule(self.state.until, change));
+    }
+
+    const fn is_in_gap(&self) -> bool {
+        self.state.is_down
+    }
+}
+
 impl World<'_> {
     /// A cluster that did not pull begins to.
     pub(crate) fn follow_gaps(&mut self, id: ClusterId, queue: &mut Queue) {
-        let Some(spec) = self.spec.clusters[id.index()]
-            .gaps
-            .as_ref()
-            .filter(|gaps| gaps.share > Share::NONE)
-        else {
+        let Some(spec) = &self.spec.clusters[id.index()].gaps else {
             return;
         };
-        let cluster = &mut self.clusters[id.index()];
-        let process = cluster.gaps.get_or_insert_with(|| {
-            let between = spec.between();
-            let state = renewal(&between, &spec.length).start(&self.streams, cluster.key);
-            Box::new(GapProcess {
-                between,
-                state,
-                event: None,
-            })
-        });
-        let renewal = renewal(&process.between, &spec.length);
-        while process.state.until <= queue.now() {
-            process.state = renewal.next(&self.streams, cluster.key, process.state);
+        if spec.share == Share::NONE {
+            return;
         }
-        process.event = Some(queue.schedule(
-            process.state.until,
-            Event::Fault(FaultEvent::GapChanges(id)),
-        ));
-        if process.state.is_down {
+        let streams = &self.streams;
+        let cluster = &mut self.clusters[id.index()];
+        let key = cluster.key;
+        let process = cluster
+            .gaps
+            .get_or_insert_with(|| Box::new(GapProcess::start(spec, streams, key)));
+        while process.state.until <= queue.now() {
+            process.advance(spec, streams, key);
+        }
+        process.schedule_change(id, queue);
+        if process.is_in_gap() {
             self.cut(id, GAP, queue);
         }
     }
@@ -91,7 +111,7 @@ impl World<'_> {
         };
         if let Some(event) = process.event.take() {
             queue.cancel(event);
-            if process.state.is_down {
+            if process.is_in_gap() {
                 self.repair(id, GAP, queue);
             }
         }
@@ -108,13 +128,9 @@ impl World<'_> {
             .gaps
             .as_mut()
             .expect("a process that goes on has begun");
-        let renewal = renewal(&process.between, &spec.length);
-        process.state = renewal.next(&self.streams, cluster.key, process.state);
-        process.event = Some(queue.schedule(
-            process.state.until,
-            Event::Fault(FaultEvent::GapChanges(id)),
-        ));
-        if process.state.is_down {
+        process.advance(spec, &self.streams, cluster.key);
+        process.schedule_change(id, queue);
+        if process.is_in_gap() {
             self.cut(id, GAP, queue);
         } else {
             self.repair(id, GAP, queue);

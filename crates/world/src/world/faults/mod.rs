@@ -28,7 +28,7 @@ mod defect;
 pub(crate) mod gaps;
 mod node_loss;
 mod outage;
-mod pulls;
+pub(crate) mod pulls;
 mod regional;
 mod renewal;
 mod slow;
@@ -62,6 +62,12 @@ impl FaultProcesses {
             ..Self::default()
         }
     }
+
+    /// Schedules a failure or its end.
+    fn schedule(&mut self, at: SimTime, event: FaultEvent, queue: &mut Queue) {
+        self.pending_events += usize::from(event.is_of_process());
+        queue.schedule(at, Event::Fault(event));
+    }
 }
 
 impl FaultEvent {
@@ -85,6 +91,13 @@ impl FaultEvent {
     }
 }
 
+impl ClusterState {
+    /// Whether a failure of it will end, and it has work to do or a report to send then.
+    fn awaits_repair(&self) -> bool {
+        self.repairs_due > 0 && !self.agent.is_at_rest(self.settled)
+    }
+}
+
 impl World<'_> {
     /// Starts every process of failures in its state at the start of the rollout.
     pub(crate) fn start_faults(&mut self, queue: &mut Queue) {
@@ -97,11 +110,6 @@ impl World<'_> {
         for at in 0..self.nodes.len() {
             self.start_node_loss(NodeId::at(at), queue);
         }
-    }
-
-    fn schedule_fault(&mut self, at: SimTime, event: FaultEvent, queue: &mut Queue) {
-        self.faults.pending_events += usize::from(event.is_of_process());
-        queue.schedule(at, Event::Fault(event));
     }
 
     pub(crate) fn handle_fault(&mut self, event: FaultEvent, queue: &mut Queue) {
@@ -130,8 +138,8 @@ impl World<'_> {
         let faults = &self.spec.faults;
         let has_repairs =
             faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();
-        let has_work = |cluster: &ClusterState| !cluster.agent.is_at_rest(cluster.settled);
-        let is_awaited = |cluster: &ClusterState| cluster.repairs_due > 0 && has_work(cluster);
-        has_repairs && (self.clusters.iter().any(is_awaited) || self.has_fill_behind_a_repair())
+        has_repairs
+            && (self.clusters.iter().any(ClusterState::awaits_repair)
+                || self.has_fill_behind_a_repair())
     }
 }

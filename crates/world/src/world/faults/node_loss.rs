@@ -19,7 +19,6 @@ use crate::world::backoff::BackoffEntry;
 use crate::world::clusters::pod::PodPhase;
 use crate::world::clusters::restarts::Crashes;
 use crate::world::clusters::spec::WorkloadKind;
-use crate::world::clusters::workload::WorkloadState;
 use crate::world::event::{Event, FaultEvent, Queue, WorkloadEvent};
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::NodeLossSpec;
@@ -62,14 +61,16 @@ impl<'s> World<'s> {
         } else {
             standing.until
         };
-        self.schedule_fault(fails, FaultEvent::NodeFails(id), queue);
+        self.faults
+            .schedule(fails, FaultEvent::NodeFails(id), queue);
     }
 
     /// The pods of a node as the control plane knows them, terminating ones not counted.
     fn pods_on(&self, id: NodeId) -> Vec<PodId> {
         let cluster = &self.clusters[self.nodes[id.index()].cluster.index()];
-        let pods = cluster.workloads.iter().flat_map(WorkloadState::pods);
-        pods.copied()
+        cluster
+            .pods()
+            .copied()
             .filter(|pod| self.pods[pod.index()].node == id)
             .collect()
     }
@@ -86,14 +87,15 @@ impl<'s> World<'s> {
         node.down = true;
         node.failures += 1;
         node.pull_queue.clear();
-        let (cluster, failure) = (node.cluster, node.failures);
+        let cluster = node.cluster;
+        let failure = node.failures;
         let lasts = spec
             .renewal()
             .repair_time(&self.streams, node.key, node.turn);
         self.clusters[cluster.index()].repairs_due += 1;
         while let Some(&pull) = self.nodes[id.index()].pulls.first() {
             self.drop_pull(pull, PullError::NodeLost, queue);
-            self.note_pull_failed(cluster, PullError::NodeLost);
+            self.count_failed_pull(cluster, PullError::NodeLost);
         }
         for pod in self.pods_on(id) {
             self.lose_pod(pod, queue);
@@ -102,12 +104,13 @@ impl<'s> World<'s> {
             self.cancel_pre_pull(pod, queue);
         }
         let now = queue.now();
-        self.schedule_fault(
+        self.faults.schedule(
             now + spec.grace,
             FaultEvent::NodeNotReady { node: id, failure },
             queue,
         );
-        self.schedule_fault(now + lasts, FaultEvent::NodeReturns(id), queue);
+        self.faults
+            .schedule(now + lasts, FaultEvent::NodeReturns(id), queue);
     }
 
     pub(super) fn node_not_ready(&mut self, id: NodeId, failure: u32, queue: &mut Queue) {
@@ -122,7 +125,8 @@ impl<'s> World<'s> {
         }
         self.sync_workloads(cluster, queue);
         let evicts = queue.now() + self.node_loss().eviction;
-        self.schedule_fault(evicts, FaultEvent::NodeEvicts { node: id, failure }, queue);
+        self.faults
+            .schedule(evicts, FaultEvent::NodeEvicts { node: id, failure }, queue);
     }
 
     pub(super) fn node_evicts(&mut self, id: NodeId, failure: u32, queue: &mut Queue) {
@@ -167,7 +171,8 @@ impl<'s> World<'s> {
             self.ensure_image(pod, queue);
         }
         self.sync_workloads(cluster, queue);
-        self.schedule_fault(queue.now() + next, FaultEvent::NodeFails(id), queue);
+        self.faults
+            .schedule(queue.now() + next, FaultEvent::NodeFails(id), queue);
     }
 
     /// A pod's containers stop with its node, and its pending event is cancelled.

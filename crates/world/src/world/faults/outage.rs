@@ -53,9 +53,11 @@ impl<'s> World<'s> {
             cluster.facts.offline |= spec.cut().is_offline();
             cluster.repairs_due += u32::from(spec.cut().is_waited_for());
             self.cut(id, spec.cut(), queue);
-            self.schedule_fault(standing.until, FaultEvent::OutageEnds(id), queue);
+            self.faults
+                .schedule(standing.until, FaultEvent::OutageEnds(id), queue);
         } else {
-            self.schedule_fault(standing.until, FaultEvent::OutageBegins(id), queue);
+            self.faults
+                .schedule(standing.until, FaultEvent::OutageBegins(id), queue);
         }
     }
 
@@ -67,7 +69,8 @@ impl<'s> World<'s> {
             .renewal()
             .repair_time(&self.streams, cluster.key, cluster.outage);
         self.cut(id, spec.cut(), queue);
-        self.schedule_fault(queue.now() + lasts, FaultEvent::OutageEnds(id), queue);
+        self.faults
+            .schedule(queue.now() + lasts, FaultEvent::OutageEnds(id), queue);
     }
 
     pub(super) fn outage_ends(&mut self, id: ClusterId, queue: &mut Queue) {
@@ -79,6 +82,7 @@ impl<'s> World<'s> {
             .renewal()
             .time_to_failure(&self.streams, cluster.key, cluster.outage);
         self.repair(id, spec.cut(), queue);
-        self.schedule_fault(queue.now() + next, FaultEvent::OutageBegins(id), queue);
+        self.faults
+            .schedule(queue.now() + next, FaultEvent::OutageBegins(id), queue);
     }
 }

@@ -10,13 +10,14 @@
 //! Left out: an attempt at a missing tag does not delay other pulls of its node (it takes a few round trips), and
 //! never gets 429.
 
-use crate::engine::dist;
+use crate::engine::{EntityKey, Streams, dist};
 use crate::world::World;
 use crate::world::event::{Event, FaultEvent, Queue};
-use crate::world::ids::{NEW, NodeId, PodId};
+use crate::world::ids::PodId;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::registry::request::HostRole;
 use crate::world::registry::tcp;
+use fleetsim_units::Share;
 
 /// Connections opened until the response 404: to the API and to the token service.
 const CONNECTIONS: u64 = 2;
@@ -25,22 +26,34 @@ const ROUND_TRIPS: u64 = 3;
 /// The number of them that reach the API.
 const REQUESTS: u32 = 2;
 
+/// Where an attempt breaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlannedFailure {
+    /// The relative position of the layer among the missing ones, from 0 up to 1.
+    pub(crate) position: f64,
+    /// The share of the layer's bytes that arrive before.
+    pub(crate) bytes: f64,
+}
+
+impl PlannedFailure {
+    /// Draws the failure of an attempt on a node. `None`: it does not break.
+    pub(crate) fn draw(
+        probability: Share,
+        streams: &Streams,
+        node: EntityKey,
+        attempt: u64,
+    ) -> Option<Self> {
+        let mut rng = streams.stream_nth(node, "pull failure", attempt);
+        if !dist::bernoulli(&mut rng, probability.get()) {
+            return None;
+        }
+        let position = dist::unit(&mut rng);
+        let bytes = dist::unit(&mut rng);
+        Some(Self { position, bytes })
+    }
+}
+
 impl World<'_> {
-    /// Draws the relative position of the layer in which an attempt breaks, and the share of its bytes. `None`: it
-    /// does not break.
-    pub(crate) fn draw_planned_failure(&self, node: NodeId, attempt: u64) -> Option<(f64, f64)> {
-        let key = self.nodes[node.index()].key;
-        let mut rng = self.streams.stream_nth(key, "pull failure", attempt);
-        let fails = dist::bernoulli(&mut rng, self.spec.faults.pull_failure.get());
-        fails.then(|| (dist::unit(&mut rng), dist::unit(&mut rng)))
-    }
-
-    /// Whether the pod's image is missing in its cluster.
-    pub fn is_missing(&self, pod: PodId) -> bool {
-        let pod = &self.pods[pod.index()];
-        pod.revision == NEW && self.clusters[pod.cluster.index()].draws.not_found
-    }
-
     /// Requests an image that does not exist.
     pub(crate) fn request_missing_image(&mut self, pod: PodId, queue: &mut Queue) {
         let cluster = self.pods[pod.index()].cluster;
@@ -59,10 +72,11 @@ impl World<'_> {
         self.take_pod_event(pod);
         self.totals.pulls += 1;
         let cluster = self.pods[pod.index()].cluster;
-        self.note_pull_begins(cluster, queue.now());
-        self.note_pull_ends(cluster, queue.now());
+        let state = &mut self.clusters[cluster.index()];
+        state.pull_begins(queue.now(), &mut self.meter);
+        state.pull_ends(queue.now(), &mut self.meter);
         if self.cancel_pre_pull(pod, queue) {
-            self.note_pull_failed(cluster, PullError::NotFound);
+            self.count_failed_pull(cluster, PullError::NotFound);
             return;
         }
         self.mark_never_ready(pod);

@@ -73,8 +73,10 @@ impl<'s> World<'s> {
         self.faults.regional_turns.push(0);
         for window in &spec.windows {
             let from = SimTime::ZERO + window.from;
-            self.schedule_fault(from, FaultEvent::RegionalBegins(number), queue);
-            self.schedule_fault(from + window.lasts, FaultEvent::RegionalEnds(number), queue);
+            self.faults
+                .schedule(from, FaultEvent::RegionalBegins(number), queue);
+            self.faults
+                .schedule(from + window.lasts, FaultEvent::RegionalEnds(number), queue);
         }
         if let Some(renewal) = spec.renewal() {
             let standing = renewal.start(&self.streams, self.faults.draws.regional(at));
@@ -84,9 +86,11 @@ impl<'s> World<'s> {
                     self.clusters[cluster].facts.offline |= spec.cut().is_offline();
                 }
                 self.cut_region(at, queue);
-                self.schedule_fault(standing.until, FaultEvent::RegionalEnds(number), queue);
+                self.faults
+                    .schedule(standing.until, FaultEvent::RegionalEnds(number), queue);
             } else {
-                self.schedule_fault(standing.until, FaultEvent::RegionalBegins(number), queue);
+                self.faults
+                    .schedule(standing.until, FaultEvent::RegionalBegins(number), queue);
             }
         }
     }
@@ -108,7 +112,7 @@ impl<'s> World<'s> {
                 self.faults.draws.regional(at),
                 self.faults.regional_turns[at],
             );
-            self.schedule_fault(
+            self.faults.schedule(
                 queue.now() + lasts,
                 FaultEvent::RegionalEnds(at as u32),
                 queue,
@@ -129,7 +133,7 @@ impl<'s> World<'s> {
                 self.faults.draws.regional(at),
                 self.faults.regional_turns[at],
             );
-            self.schedule_fault(
+            self.faults.schedule(
                 queue.now() + next,
                 FaultEvent::RegionalBegins(at as u32),
                 queue,

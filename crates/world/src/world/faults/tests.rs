@@ -429,7 +429,7 @@ fn with_a_node_lost(
         0,
         &mut queue,
     );
-    world.schedule_fault(
+    world.faults.schedule(
         SimTime::ZERO + secs(fails),
         FaultEvent::NodeFails(NodeId(0)),
         &mut queue,

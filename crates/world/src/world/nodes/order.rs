@@ -92,10 +92,8 @@ impl World<'_> {
 
     /// Orders an attempt that has just begun.
     pub(super) fn order(&mut self, pull: PullId, queue: &mut Queue) {
-        let (node, image) = (
-            self.pulls[pull.index()].node,
-            self.pulls[pull.index()].image,
-        );
+        let node = self.pulls[pull.index()].node;
+        let image = self.pulls[pull.index()].image;
         self.pulls[pull.index()].order =
             Some(queue.schedule(SimTime::MAX, Event::Pull(pull, PullEvent::OrderEnds(None))));
         self.note_download_begins(node);
@@ -131,10 +129,8 @@ impl World<'_> {
     /// An order is closed, because its attempt has ended in whatever way.
     pub(super) fn close_order(&mut self, node: NodeId, end: EventId, queue: &mut Queue) {
         queue.cancel(end);
-        self.meter.downloads.fall();
-        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
-        cluster.spend(self.meter.now());
-        cluster.downloads_now -= 1;
+        let cluster = self.nodes[node.index()].cluster;
+        self.clusters[cluster.index()].download_ends(&mut self.meter);
     }
 
     /// Puts the image of a pull on its node, and counts the bytes that were missing.
@@ -182,11 +178,9 @@ impl World<'_> {
         };
         let first = &mut self.registries[0];
         first.sent = measured.sent;
-        (first.requests, first.responses_429, first.responses_503) = (
-            measured.requests,
-            measured.responses_429,
-            measured.responses_503,
-        );
+        first.requests = measured.requests;
+        first.responses_429 = measured.responses_429;
+        first.responses_503 = measured.responses_503;
     }
 }
 

@@ -22,6 +22,7 @@ use crate::world::World;
 use crate::world::clusters::spec::PullPolicy;
 use crate::world::distribution::method::MemberChange;
 use crate::world::event::{Event, PullEvent, Queue};
+use crate::world::faults::pulls::PlannedFailure;
 use crate::world::ids::{NodeId, PodId, PullId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::node::{Blob, Chain};
@@ -165,7 +166,8 @@ impl World<'_> {
             self.pull_failed(pod, PullError::KubeletRate, queue);
             return;
         }
-        if self.is_missing(pod) {
+        let draws = &self.clusters[node.cluster.index()].draws;
+        if draws.is_missing(self.pods[pod.index()].revision) {
             self.request_missing_image(pod, queue);
             return;
         }
@@ -189,7 +191,8 @@ impl World<'_> {
         let pull = PullId::at(self.pulls.len());
         node.pulls.push(pull);
         let cluster = node.cluster;
-        let planned_failure = self.draw_planned_failure(id, attempt);
+        let failures = self.spec.faults.pull_failure;
+        let planned_failure = PlannedFailure::draw(failures, &self.streams, node.key, attempt);
         let deadline = self.spec.node.pull_deadline;
         let deadline =
             deadline.map(|after| queue.schedule_in(after, Event::Pull(pull, PullEvent::Deadline)));
@@ -210,8 +213,9 @@ impl World<'_> {
             progress: Some(Box::new(progress)),
         });
         self.totals.pulls += 1;
-        self.note_pull_begins(cluster, now);
-        if self.clusters[cluster.index()].pulls_now == 1 {
+        let state = &mut self.clusters[cluster.index()];
+        state.pull_begins(now, &mut self.meter);
+        if state.pulls_now == 1 {
             self.follow_gaps(cluster, queue);
         }
         if self.orders.is_some() {
@@ -239,8 +243,8 @@ impl World<'_> {
         let wanted = lazy.map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
         let missing = wanted.saturating_sub(have);
         match pull.planned_failure {
-            Some((_, share)) if pull.failing_layer == Some(usize::from(layer)) => {
-                Bytes::new((missing.get() as f64 * share) as u64)
+            Some(failure) if pull.failing_layer == Some(usize::from(layer)) => {
+                Bytes::new((missing.get() as f64 * failure.bytes) as u64)
             }
             _ => missing,
         }
@@ -269,7 +273,7 @@ impl World<'_> {
         pull.failing_layer = pull
             .planned_failure
             .filter(|_| !missing.is_empty())
-            .map(|(at, _)| missing[(at * missing.len() as f64) as usize]);
+            .map(|failure| missing[(failure.position * missing.len() as f64) as usize]);
         if pull.planned_failure.is_some() && missing.is_empty() {
             self.fail(id, PullError::Broken, queue);
             return;
@@ -370,7 +374,7 @@ impl World<'_> {
             pull.fetches[at] = Fetch::Syncing(size);
             let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
             disk.sync(queue.now(), id, layer, size.get() as f64);
-            self.note_unpacks(node, 1, 0);
+            self.note_unpack_begins(node);
             self.check_stall(id, queue);
             self.disk_changed(node, queue);
         } else {
@@ -383,7 +387,7 @@ impl World<'_> {
         let at = usize::from(layer);
         // The sync of a pull that has ended is cancelled, but may have ended at the same instant.
         if let Some(Fetch::Syncing(size)) = self.pulls[id.index()].fetches.get(at).copied() {
-            self.note_unpacks(self.pulls[id.index()].node, 0, 1);
+            self.note_unpacks_end(self.pulls[id.index()].node, 1);
             self.layer_complete(id, at, size, queue);
         }
     }
@@ -441,7 +445,9 @@ impl World<'_> {
         if pull.ended {
             return;
         }
-        let (pod, node, image) = (pull.pod, pull.node, pull.image);
+        let pod = pull.pod;
+        let node = pull.node;
+        let image = pull.image;
         let host = &mut self.nodes[node.index()];
         host.content_mut().present[usize::from(image.0)] = true;
         self.contents.share(&mut host.content);
@@ -460,10 +466,8 @@ impl World<'_> {
         let pull = &mut self.pulls[id.index()];
         pull.ended = true;
         pull.finished = Some(now);
-        let (on, progress) = (
-            pull.node,
-            pull.progress.take().expect("an attempt ends once"),
-        );
+        let on = pull.node;
+        let progress = pull.progress.take().expect("an attempt ends once");
         let PullProgress {
             others,
             deadline,
@@ -472,7 +476,7 @@ impl World<'_> {
             finishing,
             ..
         } = *progress;
-        self.note_unpacks(on, 0, usize::from(finishing));
+        self.note_unpacks_end(on, usize::from(finishing));
         for event in [deadline, stall_timeout].into_iter().flatten() {
             queue.cancel(event);
         }
@@ -484,8 +488,9 @@ impl World<'_> {
         node.merged_pulls -= others.len();
         node.shrink();
         let cluster = node.cluster;
-        self.note_pull_ends(cluster, queue.now());
-        if self.clusters[cluster.index()].pulls_now == 0 {
+        let state = &mut self.clusters[cluster.index()];
+        state.pull_ends(now, &mut self.meter);
+        if state.pulls_now == 0 {
             self.leave_gaps(cluster, queue);
         }
         others
@@ -510,7 +515,8 @@ impl World<'_> {
 
     /// Fails an attempt; its pod tries again later.
     pub fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
-        let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
+        let pod = self.pulls[id.index()].pod;
+        let node_id = self.pulls[id.index()].node;
         let others = self.drop_pull(id, error, queue);
         self.pull_failed(pod, error, queue);
         for other in others {
@@ -551,7 +557,7 @@ impl World<'_> {
                 Fetch::Downloading(_) | Fetch::Settling(_) => {
                     self.change_member(id, at as u16, MemberChange::Leaves, now);
                 }
-                Fetch::Syncing(_) => self.note_unpacks(node_id, 0, 1),
+                Fetch::Syncing(_) => self.note_unpacks_end(node_id, 1),
                 _ => {}
             }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::engine::EventId;
 use crate::flow::TransferId;
+use crate::world::faults::pulls::PlannedFailure;
 use crate::world::ids::PodId;
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::transfers::payload::BlobSource;
@@ -43,8 +44,8 @@ pub(crate) struct PullProgress {
     pub unpacking: Vec<u16>,
     /// Unpacked layers with a missing layer below them.
     pub unpacked: Vec<u16>,
-    /// The attempt breaks at this relative position among its missing layers, after this share of the layer's bytes.
-    pub(crate) planned_failure: Option<(f64, f64)>,
+    /// Where the attempt breaks, if it does.
+    pub(crate) planned_failure: Option<PlannedFailure>,
     pub(crate) failing_layer: Option<usize>,
     /// The config has arrived and the missing layers are known.
     pub planned: bool,

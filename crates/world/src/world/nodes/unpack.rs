@@ -39,7 +39,7 @@ impl World<'_> {
                         .pull_constant
                         .draw(&self.streams, key, "pull constant", attempt);
                 self.pulls[id.index()].finishing = true;
-                self.note_unpacks(node, 1, 0);
+                self.note_unpack_begins(node);
                 queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
             }
         } else if slots == 1 {
@@ -99,14 +99,19 @@ impl World<'_> {
                 Event::Pull(id, PullEvent::Unpacked(index)),
             );
         }
-        self.note_unpacks(on, 1, 0);
+        self.note_unpack_begins(on);
     }
 
-    /// So many more parts of a cluster's images begin to be unpacked or written, and so many end.
-    pub(super) fn note_unpacks(&mut self, node: NodeId, begin: usize, end: usize) {
-        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
-        cluster.spend(self.meter.now());
-        cluster.unpacks_now = cluster.unpacks_now + begin - end;
+    /// A part of an image on a node begins to be unpacked or written.
+    pub(super) fn note_unpack_begins(&mut self, node: NodeId) {
+        let cluster = self.nodes[node.index()].cluster;
+        self.clusters[cluster.index()].unpack_begins(&self.meter);
+    }
+
+    /// This many parts of images on a node are unpacked or written, or no longer needed.
+    pub(super) fn note_unpacks_end(&mut self, node: NodeId, count: usize) {
+        let cluster = self.nodes[node.index()].cluster;
+        self.clusters[cluster.index()].unpacks_end(count, &self.meter);
     }
 
     /// A layer begins to be written to its node's disk.
@@ -167,7 +172,7 @@ impl World<'_> {
         pull.unpacked.push(layer);
         let node = pull.node;
         self.nodes[node.index()].unpacking -= 1;
-        self.note_unpacks(node, 0, 1);
+        self.note_unpacks_end(node, 1);
         self.commit(id);
         self.resume_node_pulls(id, queue);
     }
@@ -220,6 +225,6 @@ impl World<'_> {
             disk.cancel(queue.now(), id);
             self.disk_changed(on, queue);
         }
-        self.note_unpacks(on, 0, count);
+        self.note_unpacks_end(on, count);
     }
 }

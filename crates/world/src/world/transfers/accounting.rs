@@ -22,7 +22,8 @@ impl World<'_> {
         blob: Option<u16>,
         queue: &mut Queue,
     ) -> TransferId {
-        let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
+        let from = self.registry_of(pull);
+        let cap = self.connection_cap(pull, blob);
         let node = self.pulls[pull.index()].node;
         let connection = self.connect(node, from, cap);
         let sender = Sender::Registry(from);
@@ -45,10 +46,8 @@ impl World<'_> {
 
     /// A node begins a download.
     pub(crate) fn note_download_begins(&mut self, node: NodeId) {
-        self.meter.downloads.rise();
-        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
-        cluster.spend(self.meter.now());
-        cluster.downloads_now += 1;
+        let cluster = self.nodes[node.index()].cluster;
+        self.clusters[cluster.index()].download_begins(&mut self.meter);
     }
 
     /// Ends a transfer early; the caller calls [`World::rates_changed`] after the last one.
@@ -93,10 +92,8 @@ impl World<'_> {
         let Some(node) = transfer.receiver else {
             return;
         };
-        self.meter.downloads.fall();
         let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
-        cluster.spend(self.meter.now());
-        cluster.downloads_now -= 1;
+        cluster.download_ends(&mut self.meter);
         cluster.facts.received += bytes;
     }
 
