@@ -72,7 +72,7 @@ use distribution::Delivery;
 use distribution::setup::CacheLinks;
 use faults::FaultProcesses;
 use faults::strata::FaultDraws;
-use fleetsim_units::{Share, SimDuration, SimTime};
+use fleetsim_units::{SimDuration, SimTime};
 use nodes::catalog::Catalog;
 use nodes::node::{KnownContents, NodeContent, NodeState};
 use nodes::order::PullOrders;
@@ -122,11 +122,8 @@ impl<'s> World<'s> {
         queue: &mut Queue,
     ) -> Self {
         let streams = Streams::new(seed, replicate);
-        let prepared = spec
-            .distribution
-            .lazy
-            .as_ref()
-            .map_or(Share::ALL, |lazy| lazy.prepared);
+        let lazy = spec.distribution.lazy.as_ref();
+        let prepared = lazy.map(|lazy| lazy.prepared);
         let catalog = Catalog::new(&spec.images, prepared, &streams);
         let mut network = Network::new();
         let mut links = Links::new(spec, &mut network);

@@ -3,16 +3,17 @@
 //! A blob that comes from a store is on its node when the node's own transfer, the *last leg*, has completed, and so
 //! has the store's fill, the *first leg*, if that was in progress. The last piece of a swarm comes a little later.
 
-use crate::engine::dist;
+use crate::engine::{EntityKey, Streams, dist};
 use crate::flow::TransferId;
 use crate::world::World;
-use crate::world::distribution::Fill;
+use crate::world::clusters::cluster::ClusterState;
 use crate::world::distribution::method::{MemberChange, RouteQuery};
 use crate::world::distribution::spec::DistributionKind;
+use crate::world::distribution::{Delivery, Fill};
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
 use crate::world::ids::{FillId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
-use crate::world::nodes::pull_progress::Fetch;
+use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use crate::world::registry::request::{PullRequest, Request};
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
@@ -73,7 +74,8 @@ impl World<'_> {
     ) -> TransferId {
         let now = queue.now();
         let pull = &self.pulls[id.index()];
-        let (node, mut source) = (pull.node, pull.source(request));
+        let node = pull.node;
+        let mut source = pull.source(request);
         let layer = match request {
             Request::Layer(layer) => {
                 Some(self.catalog.image(pull.image).layers[usize::from(layer)])
@@ -82,13 +84,8 @@ impl World<'_> {
         };
         let blob = layer.map(|layer| layer.blob);
         if let BlobSource::Miss(store) = source {
-            let fill = self.begin_fill(
-                id,
-                store,
-                blob,
-                layer.map_or(size, |layer| layer.compressed),
-                queue,
-            );
+            let whole = layer.map_or(size, |layer| layer.compressed);
+            let fill = self.begin_fill(id, store, blob, whole, queue);
             source = BlobSource::Store(store, blob.map(|_| fill));
             self.pulls[id.index()].set_source(request, source);
         }
@@ -108,7 +105,7 @@ impl World<'_> {
         let sender = match source {
             BlobSource::Peer(_) => Sender::Peers,
             BlobSource::Mirror(_) => Sender::Cache,
-            _ => self.sender_of_stores(),
+            _ => self.spec.distribution.kind.sender_of_stores(),
         };
         let transfer = Transfer {
             payload,
@@ -121,14 +118,6 @@ impl World<'_> {
         self.note_download_begins(node);
         self.rates_changed(queue);
         transfer
-    }
-
-    /// The sender of bytes that come from a cache, or from a swarm.
-    pub(super) fn sender_of_stores(&self) -> Sender {
-        match self.spec.distribution.kind {
-            DistributionKind::Pieces(_) => Sender::Peers,
-            _ => Sender::Cache,
-        }
     }
 
     fn begin_fill(
@@ -168,16 +157,18 @@ impl World<'_> {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
             (cap, most) => cap.or(most),
         };
-        let connection = self.connect(self.pulls[pull.index()].node, registry, cap);
+        let node = self.pulls[pull.index()].node;
+        let key = self.nodes[node.index()].key;
+        let tcp = &self.registries[registry].spec.tcp;
+        let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
         let leg = Leg {
             links: self.transfers.links.path(registry, to),
             connection,
         };
-        let sender = Sender::RegistryFill(registry);
         let transfer = Transfer {
             payload: Payload::Fill(id),
             bytes: size,
-            sender,
+            sender: Sender::RegistryFill(registry),
             receiver: None,
             warms: blob,
         };
@@ -211,8 +202,8 @@ impl World<'_> {
             .contents(store)
             .fill_ends(blob, id, Some(queue.now()));
         self.resend_waiting(waiters, queue);
-        for (pull, layer) in followers {
-            self.settle_layer(pull, layer, store, blob, queue);
+        for follower in followers {
+            self.settle_layer(follower, store, blob, queue);
         }
     }
 
@@ -225,45 +216,29 @@ impl World<'_> {
         size: Bytes,
         queue: &mut Queue,
     ) -> bool {
-        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
+        let image = self.catalog.image(pull.image);
         let BlobSource::Store(store, fill) = pull.source(Request::Layer(layer)) else {
             return true;
         };
-        if pull.failing_layer == Some(usize::from(layer)) || is_lazy {
+        if pull.failing_layer == Some(usize::from(layer)) || image.is_lazy {
             return true;
         }
-        let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
+        let blob = image.layers[usize::from(layer)].blob;
         pull.fetches[usize::from(layer)] = Fetch::Settling(size);
+        let follower = PullLayer::new(id, layer);
         match fill.map(|fill| &mut self.delivery.fills[fill.index()]) {
-            Some(fill) if fill.transfer.is_some() => fill.followers.push((id, layer)),
-            _ => self.settle_layer(id, layer, store, blob, queue),
+            Some(fill) if fill.transfer.is_some() => fill.followers.push(follower),
+            _ => self.settle_layer(follower, store, blob, queue),
         }
         false
     }
 
-    fn settle_layer(
-        &mut self,
-        id: PullId,
-        layer: u16,
-        store: StoreId,
-        blob: u16,
-        queue: &mut Queue,
-    ) {
+    /// The store has all of a layer whose last leg has completed.
+    fn settle_layer(&mut self, of: PullLayer, store: StoreId, blob: u16, queue: &mut Queue) {
+        let PullLayer { pull: id, layer } = of;
         let node = self.nodes[self.pulls[id.index()].node.index()].key;
-        let lost = self
-            .delivery
-            .method
-            .timeouts()
-            .map_or(SimDuration::ZERO, |timeouts| {
-                let mut rng = self
-                    .streams
-                    .stream_nth(node, "peer time-outs", u64::from(blob));
-                let failed =
-                    std::iter::repeat_with(|| dist::bernoulli(&mut rng, timeouts.share.get()));
-                timeouts.after * failed.take_while(|failed| *failed).count() as u64
-            });
-        let after = self.delivery.method.settling(store, blob) + lost;
+        let after = self.delivery.settling(store, blob, &self.streams, node);
         if after.is_zero() {
             self.layer_settled(id, layer, queue);
         } else {
@@ -311,14 +286,12 @@ impl World<'_> {
             let Some(transfer) = fill.transfer.take_if(|_| fill.owner == Some(id)) else {
                 continue;
             };
-            let (store, blob) = (fill.store, fill.blob);
+            let store = fill.store;
+            let blob = fill.blob;
             self.cancel_transfer(transfer, queue.now());
             if let Some(blob) = blob {
-                waiters.extend(self.delivery.method.contents(store).fill_ends(
-                    blob,
-                    FillId::at(at),
-                    None,
-                ));
+                let contents = self.delivery.method.contents(store);
+                waiters.extend(contents.fill_ends(blob, FillId::at(at), None));
             }
         }
         let cluster = self.nodes[self.pulls[id.index()].node.index()].cluster;
@@ -327,23 +300,50 @@ impl World<'_> {
         }
         self.resend_waiting(waiters, queue);
     }
+}
 
-    /// True if a fill waits for the repair of a cluster's link.
-    pub(crate) fn has_fill_behind_a_repair(&self) -> bool {
-        self.delivery
-            .fills
-            .iter()
-            .filter(|fill| fill.transfer.is_some())
-            .any(|fill| match self.delivery.method.first_leg(fill.store).0 {
-                Destination::Cluster(cluster) => self.is_repair_due(cluster),
-                Destination::Region(_) | Destination::Node(_) => false,
-            })
+impl DistributionKind {
+    /// The sender of bytes that come from a cache, or from a swarm.
+    pub(super) const fn sender_of_stores(&self) -> Sender {
+        match self {
+            Self::Pieces(_) => Sender::Peers,
+            _ => Sender::Cache,
+        }
+    }
+}
+
+impl Delivery {
+    /// The time from the end of a blob's last leg and fill until a node has all of it.
+    fn settling(
+        &self,
+        store: StoreId,
+        blob: u16,
+        streams: &Streams,
+        node: EntityKey,
+    ) -> SimDuration {
+        let mut after = self.method.settling(store, blob);
+        if let Some(timeouts) = self.method.timeouts() {
+            let mut rng = streams.stream_nth(node, "peer time-outs", u64::from(blob));
+            while dist::bernoulli(&mut rng, timeouts.share.get()) {
+                after += timeouts.after;
+            }
+        }
+        after
     }
 
-    /// The fill that a layer waits for after its own transfer has completed.
-    pub(crate) fn awaited_fill(&self, id: PullId, layer: u16) -> Option<TransferId> {
-        match self.pulls[id.index()].source(Request::Layer(layer)) {
-            BlobSource::Store(_, Some(fill)) => self.delivery.fills[fill.index()].transfer,
+    /// True if a fill waits for the repair of a cluster's link.
+    pub(crate) fn has_fill_behind_a_repair(&self, clusters: &[ClusterState]) -> bool {
+        let mut fills = self.fills.iter().filter(|fill| fill.transfer.is_some());
+        fills.any(|fill| match self.method.first_leg(fill.store).0 {
+            Destination::Cluster(cluster) => clusters[cluster.index()].repairs_due > 0,
+            Destination::Region(_) | Destination::Node(_) => false,
+        })
+    }
+
+    /// The fill that a layer from this source waits for after its own transfer has completed.
+    pub(crate) fn awaited_fill(&self, source: BlobSource) -> Option<TransferId> {
+        match source {
+            BlobSource::Store(_, Some(fill)) => self.fills[fill.index()].transfer,
             _ => None,
         }
     }

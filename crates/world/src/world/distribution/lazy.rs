@@ -56,6 +56,28 @@ impl LazySpec {
     }
 }
 
+/// A part of an image that is transferred after the image is mounted on a node.
+#[derive(Clone, Copy, Debug)]
+struct LazyPart {
+    node: NodeId,
+    image: ImageRef,
+    size: Bytes,
+    /// The most that its connection carries.
+    cap: Option<BytesPerSec>,
+}
+
+impl LazyPart {
+    const fn transfer(&self, payload: Payload, sender: Sender) -> Transfer {
+        Transfer {
+            payload,
+            bytes: self.size,
+            sender,
+            receiver: Some(self.node),
+            warms: None,
+        }
+    }
+}
+
 impl<'s> World<'s> {
     fn lazy(&self) -> &'s LazySpec {
         let spec: &'s _ = self.spec;
@@ -65,18 +87,6 @@ impl<'s> World<'s> {
             .expect("only lazy pulls read on demand")
     }
 
-    /// Whether an image is pulled lazily: only if the streaming service has prepared it.
-    pub(crate) fn is_lazy(&self, image: ImageRef) -> bool {
-        self.spec.distribution.lazy.is_some() && self.catalog.image(image).is_prepared
-    }
-
-    /// The layers of an image that are mounted on a node.
-    fn mounted_layers(&self, node: NodeId, image: ImageRef) -> impl Iterator<Item = &Layer> {
-        let blobs = &self.nodes[node.index()].content.blobs;
-        let is_mounted = |layer: &&Layer| blobs[usize::from(layer.blob)] == Blob::Mounted;
-        self.catalog.image(image).layers.iter().filter(is_mounted)
-    }
-
     /// Starts the reads of a container that is about to start. Returns false if there is nothing to read.
     pub(crate) fn read_on_demand(
         &mut self,
@@ -84,8 +94,9 @@ impl<'s> World<'s> {
         after: SimDuration,
         queue: &mut Queue,
     ) -> bool {
-        let (node, image) = (self.pods[pod.index()].node, self.pods[pod.index()].image);
-        if !self.is_lazy(image) {
+        let node = self.pods[pod.index()].node;
+        let image = self.pods[pod.index()].image;
+        if !self.catalog.image(image).is_lazy {
             return false;
         }
         match &mut self.nodes[node.index()].content_mut().reading[usize::from(image.0)] {
@@ -96,11 +107,9 @@ impl<'s> World<'s> {
             }
             reading @ ReadProgress::NotYet => {
                 *reading = ReadProgress::Now(vec![pod]);
-                let (bytes, mounted) = self.to_read(node, image);
-                let round_trips = if mounted {
-                    self.round_trips(node, image, bytes)
-                } else {
-                    SimDuration::ZERO
+                let round_trips = match self.bytes_to_read(node, image) {
+                    Some(bytes) => self.round_trips(node, image, bytes),
+                    None => SimDuration::ZERO,
                 };
                 let mount = self.draw(pod, &self.lazy().mount, "lazy mount", 0);
                 queue.schedule_in(
@@ -115,14 +124,13 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Bytes of an image that are read on demand, and whether any of its layers is mounted at all.
-    fn to_read(&self, node: NodeId, image: ImageRef) -> (Bytes, bool) {
+    /// Bytes of an image that are read on demand. `None`: none of its layers is mounted.
+    fn bytes_to_read(&self, node: NodeId, image: ImageRef) -> Option<Bytes> {
         let lazy = self.lazy();
-        let reads: Vec<Bytes> = self
-            .mounted_layers(node, image)
+        let layers = self.nodes[node.index()].mounted_layers(self.catalog.image(image));
+        layers
             .map(|layer| lazy.parts(layer).reads)
-            .collect();
-        (reads.iter().copied().sum(), !reads.is_empty())
+            .reduce(|all, reads| all + reads)
     }
 
     fn round_trips(&mut self, node: NodeId, image: ImageRef, bytes: Bytes) -> SimDuration {
@@ -149,41 +157,36 @@ impl<'s> World<'s> {
 
     /// Starts the transfer of a container's reads.
     pub(crate) fn reads_begin(&mut self, node: NodeId, image: ImageRef, queue: &mut Queue) {
-        let (bytes, _) = self.to_read(node, image);
-        self.start_lazy(node, image, bytes, None, Payload::Reads(node, image), queue);
+        let size = self.bytes_to_read(node, image).unwrap_or(Bytes::ZERO);
+        let part = LazyPart {
+            node,
+            image,
+            size,
+            cap: None,
+        };
+        self.start_lazy(part, Payload::Reads(node, image), queue);
     }
 
-    fn start_lazy(
-        &mut self,
-        node: NodeId,
-        image: ImageRef,
-        size: Bytes,
-        cap: Option<BytesPerSec>,
-        payload: Payload,
-        queue: &mut Queue,
-    ) {
+    /// Starts the transfer of a part of an image, from a cache, a swarm or the registry.
+    fn start_lazy(&mut self, part: LazyPart, payload: Payload, queue: &mut Queue) {
+        let LazyPart {
+            node, image, cap, ..
+        } = part;
         let now = queue.now();
-        let transfer = |sender| Transfer {
-            payload,
-            bytes: size,
-            sender,
-            receiver: Some(node),
-            warms: None,
-        };
-        match self.reads_from(node, image) {
-            Some((leg, _)) => {
-                let transfer = transfer(self.sender_of_stores());
-                let connection = cap.or(leg.connection.cap).into();
-                self.transfers
-                    .start_over(now, &Leg { connection, ..leg }, transfer);
-            }
-            None => {
-                let from = self.spec.images[image.index()].registry;
-                let connection = self.connect(node, from, cap);
-                let transfer = transfer(Sender::RegistryReads(from));
-                self.transfers
-                    .start_from_registry(now, from, node, connection, transfer);
-            }
+        if let Some((leg, _)) = self.reads_from(node, image) {
+            let sender = self.spec.distribution.kind.sender_of_stores();
+            let connection = cap.or(leg.connection.cap).into();
+            let leg = Leg { connection, ..leg };
+            self.transfers
+                .start_over(now, &leg, part.transfer(payload, sender));
+        } else {
+            let from = self.spec.images[image.index()].registry;
+            let key = self.nodes[node.index()].key;
+            let tcp = &self.registries[from].spec.tcp;
+            let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
+            let transfer = part.transfer(payload, Sender::RegistryReads(from));
+            self.transfers
+                .start_from_registry(now, from, node, connection, transfer);
         }
         self.note_download_begins(node);
         self.rates_changed(queue);
@@ -199,20 +202,17 @@ impl<'s> World<'s> {
     ) {
         self.totals.received += size;
         let lazy = self.lazy();
-        let layers = self.mounted_layers(node, image);
-        let rest: Vec<(u16, Bytes)> = layers
-            .map(|layer| (layer.blob, lazy.parts(layer).rest))
-            .collect();
-        if let Some(rate) = lazy.background {
-            for (blob, size) in rest {
-                self.start_lazy(
+        if lazy.background.is_some() {
+            let layers = self.nodes[node.index()].mounted_layers(self.catalog.image(image));
+            let mounted: Vec<Layer> = layers.copied().collect();
+            for layer in mounted {
+                let part = LazyPart {
                     node,
                     image,
-                    size,
-                    Some(rate),
-                    Payload::Background(node, blob),
-                    queue,
-                );
+                    size: lazy.parts(&layer).rest,
+                    cap: lazy.background,
+                };
+                self.start_lazy(part, Payload::Background(node, layer.blob), queue);
             }
         }
         let reading = std::mem::replace(

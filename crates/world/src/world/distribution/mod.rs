@@ -41,6 +41,7 @@ use crate::world::distribution::setup::CacheLinks;
 use crate::world::event::Queue;
 use crate::world::ids::{PodId, PullId, StoreId};
 use crate::world::nodes::catalog::Catalog;
+use crate::world::nodes::pull_progress::PullLayer;
 use crate::world::spec::WorldSpec;
 use crate::world::transfers::Transfers;
 
@@ -54,7 +55,7 @@ pub(crate) struct Fill {
     /// The pull with which it is cancelled. `None`: it is shared.
     owner: Option<PullId>,
     /// Layers whose last leg has completed before this.
-    followers: Vec<(PullId, u16)>,
+    followers: Vec<PullLayer>,
 }
 
 impl Fill {

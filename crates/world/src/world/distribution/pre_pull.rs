@@ -10,6 +10,8 @@
 //! Left out: image garbage collection between pre-pull and release, the pods of the pre-pull, and clusters that return
 //! after their turn.
 
+use std::ops::Range;
+
 use crate::world::World;
 use crate::world::clusters::pod::PodPhase;
 use crate::world::distribution::spec::PrePullSpec;
@@ -51,6 +53,38 @@ impl PrePull {
             released: spec.release_after.is_some(),
         }
     }
+
+    /// The next group of clusters begins. Schedules the one after it.
+    fn next_group(&mut self, fleet: usize, queue: &mut Queue) -> Range<usize> {
+        let first = self.next;
+        self.next = (first + self.group).min(fleet);
+        if self.next < fleet {
+            queue.schedule_in(
+                self.spec.every,
+                Event::Distribution(DistributionEvent::PrePullGroup),
+            );
+        }
+        first..self.next
+    }
+
+    /// Releases when all images of all clusters are pulled or given up, unless that is done.
+    fn release_if_due(&mut self, fleet: usize, queue: &mut Queue) {
+        if !self.released && self.open == 0 && self.next == fleet {
+            self.released = true;
+            queue.schedule(
+                queue.now(),
+                Event::Distribution(DistributionEvent::Released),
+            );
+        }
+    }
+}
+
+/// An image of the release that a node lacks: that of a workload.
+#[derive(Clone, Copy, Debug)]
+struct MissingImage {
+    cluster: ClusterId,
+    node: NodeId,
+    workload: usize,
 }
 
 impl World<'_> {
@@ -63,21 +97,26 @@ impl World<'_> {
             .map(|pre_pull| pre_pull.open)
     }
 
-    /// Where an image of the release is missing in a cluster: the nodes, and the first workload with the image.
-    fn missing_images(&self, cluster: ClusterId) -> Vec<(ClusterId, NodeId, usize)> {
+    /// The images of the release that the nodes of a cluster lack, each by the first workload that has it.
+    fn missing_images(&self, cluster: ClusterId) -> Vec<MissingImage> {
         let mut missing = Vec::new();
-        for node in self
-            .nodes_of(cluster)
-            .filter(|&node| !self.nodes[node].down)
-            .map(NodeId::at)
-        {
-            for (workload, spec) in self.spec.workloads.iter().enumerate() {
-                let is_first = self.spec.workloads[..workload]
+        let workloads = &self.spec.workloads;
+        for node in self.nodes_of(cluster).map(NodeId::at) {
+            let state = &self.nodes[node.index()];
+            if state.down {
+                continue;
+            }
+            for (workload, spec) in workloads.iter().enumerate() {
+                let is_first = workloads[..workload]
                     .iter()
                     .all(|other| other.image != spec.image);
                 let image = Catalog::revision(spec.image, true);
-                if is_first && !self.nodes[node.index()].content.present[usize::from(image.0)] {
-                    missing.push((cluster, node, workload));
+                if is_first && !state.content.present[usize::from(image.0)] {
+                    missing.push(MissingImage {
+                        cluster,
+                        node,
+                        workload,
+                    });
                 }
             }
         }
@@ -86,30 +125,28 @@ impl World<'_> {
 
     /// The next group of clusters begins.
     pub(crate) fn pre_pull_group(&mut self, queue: &mut Queue) {
-        let pre_pull = self
-            .delivery
+        let fleet = self.clusters.len();
+        let pre_pull = self.pre_pull_mut();
+        let group = pre_pull.next_group(fleet, queue);
+        // All pulls are counted before the first one may end.
+        let mut wanted = Vec::new();
+        for at in group {
+            if self.clusters[at].cuts.has_network() {
+                wanted.extend(self.missing_images(ClusterId::at(at)));
+            }
+        }
+        self.pre_pull_mut().open += wanted.len() as u32;
+        for missing in wanted {
+            self.pre_pull_image(missing.cluster, missing.node, missing.workload, queue);
+        }
+        self.pre_pull_mut().release_if_due(fleet, queue);
+    }
+
+    fn pre_pull_mut(&mut self) -> &mut PrePull {
+        self.delivery
             .pre_pull
             .as_mut()
-            .expect("groups belong to a pre-pull");
-        let first = pre_pull.next;
-        let last = (first + pre_pull.group).min(self.clusters.len());
-        pre_pull.next = last;
-        if last < self.clusters.len() {
-            queue.schedule_in(
-                pre_pull.spec.every,
-                Event::Distribution(DistributionEvent::PrePullGroup),
-            );
-        }
-        // All pulls are counted before the first one may end.
-        let has_network = |cluster: &ClusterId| self.clusters[cluster.index()].cuts.has_network();
-        let clusters = (first..last).map(ClusterId::at).filter(has_network);
-        let wanted: Vec<(ClusterId, NodeId, usize)> =
-            clusters.flat_map(|id| self.missing_images(id)).collect();
-        self.delivery.pre_pull.as_mut().expect("as above").open += wanted.len() as u32;
-        for (cluster, node, workload) in wanted {
-            self.pre_pull_image(cluster, node, workload, queue);
-        }
-        self.release_if_due(queue);
+            .expect("groups belong to a pre-pull")
     }
 
     /// Pulls the image of a workload on a node of a cluster, as the kubelet does for a pod, without running anything
@@ -140,22 +177,6 @@ impl World<'_> {
             return;
         };
         pre_pull.open -= 1;
-        self.release_if_due(queue);
-    }
-
-    fn release_if_due(&mut self, queue: &mut Queue) {
-        let all = self.clusters.len();
-        let pre_pull = self
-            .delivery
-            .pre_pull
-            .as_mut()
-            .expect("the release waits for a pre-pull");
-        if !pre_pull.released && pre_pull.open == 0 && pre_pull.next == all {
-            pre_pull.released = true;
-            queue.schedule(
-                queue.now(),
-                Event::Distribution(DistributionEvent::Released),
-            );
-        }
+        pre_pull.release_if_due(self.clusters.len(), queue);
     }
 }

@@ -140,6 +140,6 @@ impl World<'_> {
             faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();
         has_repairs
             && (self.clusters.iter().any(ClusterState::awaits_repair)
-                || self.has_fill_behind_a_repair())
+                || self.delivery.has_fill_behind_a_repair(&self.clusters))
     }
 }

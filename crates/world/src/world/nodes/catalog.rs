@@ -51,8 +51,8 @@ pub(crate) struct Layer {
 pub(crate) struct Image {
     pub layers: Vec<Layer>,
     pub config: Bytes,
-    /// A streaming service has prepared it for lazy pulls.
-    pub(crate) is_prepared: bool,
+    /// It is pulled lazily: its layers are mounted and read on demand.
+    pub(crate) is_lazy: bool,
 }
 
 /// Every image of a run in both revisions.
@@ -65,8 +65,9 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// The images of a run. A streaming service has prepared this share of the new ones.
-    pub(crate) fn new(specs: &[ImageSpec], prepared: Share, streams: &Streams) -> Self {
+    /// The images of a run. A streaming service has prepared all old images and this share of the new ones for lazy
+    /// pulls. `None`: there is no such service.
+    pub(crate) fn new(specs: &[ImageSpec], prepared: Option<Share>, streams: &Streams) -> Self {
         let mut numbering = Numbering {
             streams,
             blobs: HashMap::new(),
@@ -74,27 +75,17 @@ impl Catalog {
         };
         let mut images = Vec::with_capacity(specs.len() * 2);
         for spec in specs {
-            let config = size(
-                &spec.config,
-                streams,
-                EntityKey::of(&spec.name),
-                "config size",
-            );
             let key = EntityKey::of(&spec.name);
-            let is_prepared = prepared == Share::ALL
-                || dist::bernoulli(
-                    &mut streams.stream(key, "prepared for lazy pulls"),
-                    prepared.get(),
-                );
+            let config = size(&spec.config, streams, key, "config size");
             images.push(Image {
                 layers: numbering.layers(&spec.layers),
                 config,
-                is_prepared,
+                is_lazy: prepared.is_some_and(|share| is_prepared(share, streams, key)),
             });
             images.push(Image {
                 layers: numbering.layers(&spec.previous),
                 config,
-                is_prepared: true,
+                is_lazy: prepared.is_some(),
             });
         }
         Self {
@@ -138,6 +129,12 @@ impl Catalog {
     pub(crate) fn len(&self) -> usize {
         self.images.len()
     }
+}
+
+/// Whether a service that prepares this share of the images has prepared one of them.
+fn is_prepared(share: Share, streams: &Streams, image: EntityKey) -> bool {
+    let mut rng = streams.stream(image, "prepared for lazy pulls");
+    share == Share::ALL || dist::bernoulli(&mut rng, share.get())
 }
 
 struct Numbering<'s> {
@@ -216,7 +213,7 @@ mod tests {
             registry: 0,
             index: true,
         };
-        let catalog = Catalog::new(&[spec], Share::ALL, &Streams::new(1, 0));
+        let catalog = Catalog::new(&[spec], None, &Streams::new(1, 0));
         let new = &catalog.image(Catalog::revision(0, true)).layers;
         let old = &catalog.image(Catalog::revision(0, false)).layers;
         assert_eq!(
@@ -258,7 +255,7 @@ mod tests {
             image("api", &["libs", "base"]),
         ];
         let sizes = |replicate| {
-            let catalog = Catalog::new(&images, Share::ALL, &Streams::new(1, replicate));
+            let catalog = Catalog::new(&images, None, &Streams::new(1, replicate));
             let layers = |at| catalog.image(Catalog::revision(at, true)).layers.clone();
             let size = |layer: &Layer| (layer.compressed.get(), layer.uncompressed.get());
             (

@@ -8,60 +8,76 @@
 //!
 //! Left out: what a node's failure leaves, because its lease lives on for 24 h.
 
-use crate::world::World;
-use crate::world::ids::{NodeId, PullId};
-use crate::world::nodes::node::{Blob, Chain};
-use crate::world::nodes::pull_error::PullError;
-use fleetsim_units::{Bytes, SimTime};
+use crate::world::ids::PullId;
+use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::nodes::node::{Blob, Chain, NodeContent, NodeState};
+use crate::world::nodes::pull::Pull;
+use fleetsim_units::{Bytes, SimDuration, SimTime};
 
-impl World<'_> {
-    /// A pull of an image has failed.
-    pub(super) fn note_lease_ends(&mut self, id: PullId, error: PullError, now: SimTime) {
-        if self.spec.node.runtime.collect_after.is_some() && error != PullError::NodeLost {
-            let pull = &self.pulls[id.index()];
-            let image = usize::from(pull.image.0);
-            self.nodes[pull.node.index()].content_mut().failed[image] = Some(now);
-        }
+impl NodeState {
+    /// The lease of a failed pull ends.
+    pub(super) fn lease_ends(&mut self, image: ImageRef, now: SimTime) {
+        self.content_mut().failed[usize::from(image.0)] = Some(now);
     }
 
-    /// Deletes what failed pulls have left on a node, if the collector has run since.
-    pub(super) fn collect(&mut self, id: NodeId, now: SimTime) {
-        let Some(after) = self.spec.node.runtime.collect_after else {
-            return;
-        };
-        let node = &self.nodes[id.index()];
-        let is_due =
-            |&image: &usize| node.content.failed[image].is_some_and(|at| at + after <= now);
-        let images = 0..self.catalog.len();
-        let due: Vec<usize> = images.clone().filter(is_due).collect();
-        let is_pulled = |&image: &usize| {
-            node.pulls
-                .iter()
-                .any(|pull| usize::from(self.pulls[pull.index()].image.0) == image)
-        };
-        let held: Vec<usize> = images
-            .filter(|at| node.content.present[*at] || is_pulled(at))
-            .collect();
+    /// Deletes what failed pulls have left, if the collector has run since: `after` the end of their leases. Returns the
+    /// bytes of incomplete blobs that are lost.
+    pub(super) fn collect(
+        &mut self,
+        after: SimDuration,
+        pulls: &[Pull],
+        catalog: &Catalog,
+        now: SimTime,
+    ) -> Bytes {
+        let mut lost = Bytes::ZERO;
+        let failed = &self.content.failed;
+        let is_due = |image: usize| failed[image].is_some_and(|at| at + after <= now);
+        let due: Vec<usize> = (0..catalog.len()).filter(|&image| is_due(image)).collect();
+        if due.is_empty() {
+            return lost;
+        }
+        let held = self.held_images(pulls, catalog);
+        let content = self.content_mut();
         for image in due {
-            let content = self.nodes[id.index()].content_mut();
             content.failed[image] = None;
-            if held.contains(&image) {
-                continue;
-            }
-            content.manifests[image] = false;
-            for layer in self.catalog.layers(image) {
-                let held_layers = || held.iter().flat_map(|&held| self.catalog.layers(held));
-                if !held_layers().any(|held| held.blob == layer.blob) {
-                    let blob = &mut content.blobs[usize::from(layer.blob)];
-                    if let Blob::Partial(bytes) = *blob {
-                        self.totals.lost += bytes;
-                    }
-                    *blob = Blob::Partial(Bytes::ZERO);
-                }
-                if !held_layers().any(|held| held.chain == layer.chain) {
-                    content.chains[usize::from(layer.chain)] = Chain::Absent;
-                }
+            if !held.contains(&image) {
+                lost += content.delete_image(image, &held, catalog);
             }
         }
+        lost
+    }
+
+    /// The images that are on the node, or that it pulls.
+    fn held_images(&self, pulls: &[Pull], catalog: &Catalog) -> Vec<usize> {
+        let mut held = Vec::new();
+        for image in 0..catalog.len() {
+            let is_pulled = |pull: &PullId| usize::from(pulls[pull.index()].image.0) == image;
+            if self.content.present[image] || self.pulls.iter().any(is_pulled) {
+                held.push(image);
+            }
+        }
+        held
+    }
+}
+
+impl NodeContent {
+    /// Deletes the parts of an image that no held image has. Returns the bytes of incomplete blobs.
+    fn delete_image(&mut self, image: usize, held: &[usize], catalog: &Catalog) -> Bytes {
+        let mut lost = Bytes::ZERO;
+        self.manifests[image] = false;
+        for layer in catalog.layers(image) {
+            let held_layers = || held.iter().flat_map(|&held| catalog.layers(held));
+            if !held_layers().any(|held| held.blob == layer.blob) {
+                let blob = &mut self.blobs[usize::from(layer.blob)];
+                if let Blob::Partial(bytes) = *blob {
+                    lost += bytes;
+                }
+                *blob = Blob::Partial(Bytes::ZERO);
+            }
+            if !held_layers().any(|held| held.chain == layer.chain) {
+                self.chains[usize::from(layer.chain)] = Chain::Absent;
+            }
+        }
+        lost
     }
 }

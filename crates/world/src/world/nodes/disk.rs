@@ -17,6 +17,7 @@
 
 use crate::engine::EventId;
 use crate::world::ids::PullId;
+use crate::world::nodes::pull_progress::PullLayer;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
 /// Age at which the kernel writes a dirty page. Source: `vm.dirty_expire_centisecs` of Linux, 3000.
@@ -25,19 +26,25 @@ const DIRTY_EXPIRE: SimDuration = SimDuration::from_secs(30);
 /// A layer that is being written.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
-    pull: PullId,
-    layer: u16,
+    of: PullLayer,
     /// The value of [`Disk::written`] or [`Disk::synced`] at which this layer is complete.
     ends: f64,
+}
+
+/// A download that will be written.
+#[derive(Clone, Copy, Debug)]
+struct DiskDownload {
+    of: PullLayer,
+    began: SimTime,
 }
 
 /// Layers whose writing has ended.
 #[derive(Debug, Default)]
 pub(crate) struct EndedWrites {
     /// Downloads that are on the disk.
-    pub synced: Vec<(PullId, u16)>,
+    pub synced: Vec<PullLayer>,
     /// Layers that are unpacked.
-    pub unpacked: Vec<(PullId, u16)>,
+    pub unpacked: Vec<PullLayer>,
 }
 
 /// The state of one disk.
@@ -59,8 +66,8 @@ pub(crate) struct Disk {
     writers: Vec<Writer>,
     /// Downloads that are synced.
     syncs: Vec<Writer>,
-    /// Downloads in progress, and when they began.
-    downloads: Vec<(PullId, u16, SimTime)>,
+    /// Downloads in progress.
+    downloads: Vec<DiskDownload>,
     /// The pending event at [`Disk::next_change`].
     pub event: Option<EventId>,
 }
@@ -77,40 +84,34 @@ impl Disk {
     }
 
     /// A layer of `bytes` uncompressed bytes begins to be unpacked.
-    pub(crate) fn begin(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
+    pub(crate) fn begin(&mut self, now: SimTime, of: PullLayer, bytes: f64) {
         self.advance(now);
         self.writers.push(Writer {
-            pull,
-            layer,
+            of,
             ends: self.written + bytes,
         });
     }
 
     /// The download of a layer begins.
-    pub(crate) fn download_begins(&mut self, now: SimTime, pull: PullId, layer: u16) {
+    pub(crate) fn download_begins(&mut self, now: SimTime, of: PullLayer) {
         // One that goes on after an error began before.
-        if !self
-            .downloads
-            .iter()
-            .any(|&(of, which, _)| (of, which) == (pull, layer))
-        {
-            self.downloads.push((pull, layer, now));
+        if !self.downloads.iter().any(|download| download.of == of) {
+            self.downloads.push(DiskDownload { of, began: now });
         }
     }
 
     /// The download of a layer of `bytes` compressed bytes has ended; now it is synced.
-    pub(crate) fn sync(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
+    pub(crate) fn sync(&mut self, now: SimTime, of: PullLayer, bytes: f64) {
         self.advance(now);
-        let at = self
-            .downloads
-            .iter()
-            .position(|&(of, which, _)| (of, which) == (pull, layer));
-        let began = at.map_or(now, |at| self.downloads.swap_remove(at).2);
+        let at = self.downloads.iter().position(|other| other.of == of);
+        let began = match at {
+            Some(at) => self.downloads.swap_remove(at).began,
+            None => now,
+        };
         let lasted = (now - began).as_secs_f64().max(DIRTY_EXPIRE.as_secs_f64());
         let left = bytes * DIRTY_EXPIRE.as_secs_f64() / lasted;
         self.syncs.push(Writer {
-            pull,
-            layer,
+            of,
             ends: self.synced + left,
         });
     }
@@ -118,43 +119,25 @@ impl Disk {
     /// Cancels the layers that a pull still writes.
     pub(crate) fn cancel(&mut self, now: SimTime, pull: PullId) {
         self.advance(now);
-        self.writers.retain(|writer| writer.pull != pull);
-        self.syncs.retain(|writer| writer.pull != pull);
-        self.downloads.retain(|&(of, ..)| of != pull);
+        self.writers.retain(|writer| writer.of.pull != pull);
+        self.syncs.retain(|writer| writer.of.pull != pull);
+        self.downloads.retain(|download| download.of.pull != pull);
     }
 
     /// Removes and returns the layers that are complete at `now`, in the order in which they began.
     pub(crate) fn take_ended(&mut self, now: SimTime) -> EndedWrites {
-        fn take(writers: &mut Vec<Writer>, done: f64) -> Vec<(PullId, u16)> {
-            // Event times are whole nanoseconds, so a layer may be complete except for rounding.
-            let is_done = |writer: &Writer| writer.ends <= done + 0.5;
-            let ended = writers
-                .iter()
-                .filter(|writer| is_done(writer))
-                .map(|writer| (writer.pull, writer.layer));
-            let ended = ended.collect();
-            writers.retain(|writer| !is_done(writer));
-            ended
-        }
         self.advance(now);
         EndedWrites {
-            synced: take(&mut self.syncs, self.synced),
-            unpacked: take(&mut self.writers, self.written),
+            synced: take_done(&mut self.syncs, self.synced),
+            unpacked: take_done(&mut self.writers, self.written),
         }
     }
 
     /// When the next layer is complete, or the buffer is full and rates change. `None`: nothing is being written.
     pub(crate) fn next_change(&self) -> Option<SimTime> {
-        let first = |writers: &[Writer], done: f64, rate: f64| {
-            let left = writers
-                .iter()
-                .map(|writer| writer.ends - done)
-                .min_by(f64::total_cmp)?;
-            Some(left.max(0.0) / rate)
-        };
         let ends = [
-            first(&self.writers, self.written, self.unpack_rate()),
-            first(&self.syncs, self.synced, self.sync_rate()),
+            until_first(&self.writers, self.written, self.unpack_rate()),
+            until_first(&self.syncs, self.synced, self.sync_rate()),
         ];
         let mut after = ends.into_iter().flatten().min_by(f64::total_cmp)?;
         let filling = self.filling();
@@ -212,11 +195,32 @@ impl Disk {
     }
 }
 
+/// Removes and returns the layers that are complete when each writer has written `done` bytes.
+fn take_done(writers: &mut Vec<Writer>, done: f64) -> Vec<PullLayer> {
+    // Event times are whole nanoseconds, so a layer may be complete except for rounding.
+    let is_done = |writer: &Writer| writer.ends <= done + 0.5;
+    let ended = writers.iter().filter(|writer| is_done(writer));
+    let ended = ended.map(|writer| writer.of).collect();
+    writers.retain(|writer| !is_done(writer));
+    ended
+}
+
+/// Seconds until the first layer is complete, when each writer has written `done` bytes and writes at `rate`.
+fn until_first(writers: &[Writer], done: f64, rate: f64) -> Option<f64> {
+    let left = writers
+        .iter()
+        .map(|writer| writer.ends - done)
+        .min_by(f64::total_cmp)?;
+    Some(left.max(0.0) / rate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PULL: PullId = PullId(0);
+    const fn layer(layer: u16) -> PullLayer {
+        PullLayer::new(PullId(0), layer)
+    }
 
     fn disk(buffer: u64) -> Disk {
         Disk::new(
@@ -235,7 +239,7 @@ mod tests {
                 synced
                     .into_iter()
                     .chain(unpacked)
-                    .map(|(_, layer)| (layer, at.as_secs_f64())),
+                    .map(|of| (of.layer, at.as_secs_f64())),
             );
         }
         ended
@@ -255,19 +259,19 @@ mod tests {
     #[test]
     fn a_writer_is_fast_until_the_buffer_is_full_and_then_as_fast_as_the_disk() {
         let mut disk = disk(10_000);
-        disk.begin(SimTime::ZERO, PULL, 0, 20_000.0);
+        disk.begin(SimTime::ZERO, layer(0), 20_000.0);
         // It fills at 300 - 100 = 200 B/s: full after 50 s, 15 000 B written. The other 5 000 B at 100 B/s: 50 s more.
         assert_ends(&run(&mut disk), &[(0, 100.0)]);
         // For 25 s the disk goes on alone: room for 2 500 B, which last 12.5 s, 3 750 B; then 1 250 B at 100 B/s.
-        disk.begin(SimTime::from_secs(125), PULL, 1, 5_000.0);
+        disk.begin(SimTime::from_secs(125), layer(1), 5_000.0);
         assert_ends(&run(&mut disk), &[(1, 125.0 + 12.5 + 12.5)]);
     }
 
     #[test]
     fn writers_share_a_full_disk_and_not_an_empty_buffer() {
         let mut disk = disk(10_000);
-        disk.begin(SimTime::ZERO, PULL, 0, 3_000.0);
-        disk.begin(SimTime::ZERO, PULL, 1, 9_000.0);
+        disk.begin(SimTime::ZERO, layer(0), 3_000.0);
+        disk.begin(SimTime::ZERO, layer(1), 9_000.0);
         // Together 600 B/s, filling at 500: the first is written after 10 s, with 5 000 B in the buffer. The other has
         // 6 000 B left and fills at 200: it needs 20 s and would be stopped after 25.
         assert_ends(&run(&mut disk), &[(0, 10.0), (1, 30.0)]);
@@ -276,8 +280,8 @@ mod tests {
     #[test]
     fn without_a_buffer_writers_share_the_disk_equally() {
         let mut disk = disk(0);
-        disk.begin(SimTime::ZERO, PULL, 0, 100.0);
-        disk.begin(SimTime::ZERO, PULL, 1, 300.0);
+        disk.begin(SimTime::ZERO, layer(0), 100.0);
+        disk.begin(SimTime::ZERO, layer(1), 300.0);
         // 50 B/s each until 2 s; then 200 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 2.0), (1, 4.0)]);
     }
@@ -285,8 +289,8 @@ mod tests {
     #[test]
     fn a_cancelled_layer_leaves_its_share_to_others() {
         let mut disk = disk(0);
-        disk.begin(SimTime::ZERO, PullId(7), 0, 1_000.0);
-        disk.begin(SimTime::ZERO, PULL, 1, 300.0);
+        disk.begin(SimTime::ZERO, PullLayer::new(PullId(7), 0), 1_000.0);
+        disk.begin(SimTime::ZERO, layer(1), 300.0);
         disk.cancel(SimTime::from_secs(2), PullId(7));
         // 100 B in two seconds, 200 B in two more.
         assert_ends(&run(&mut disk), &[(1, 4.0)]);
@@ -294,21 +298,21 @@ mod tests {
     #[test]
     fn a_download_is_complete_when_it_is_on_the_disk() {
         let mut disk = disk(10_000);
-        disk.download_begins(SimTime::ZERO, PULL, 0);
-        disk.sync(SimTime::from_secs(10), PULL, 0, 1_000.0);
+        disk.download_begins(SimTime::ZERO, layer(0));
+        disk.sync(SimTime::from_secs(10), layer(0), 1_000.0);
         // 1 000 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 20.0)]);
         // Of 1 000 B in 60 s, the kernel has written those of the first 30 s.
-        disk.download_begins(SimTime::from_secs(20), PULL, 1);
-        disk.sync(SimTime::from_secs(80), PULL, 1, 1_000.0);
+        disk.download_begins(SimTime::from_secs(20), layer(1));
+        disk.sync(SimTime::from_secs(80), layer(1), 1_000.0);
         assert_ends(&run(&mut disk), &[(1, 85.0)]);
     }
 
     #[test]
     fn a_download_goes_before_dirty_pages_and_shares_the_disk_when_the_buffer_is_full() {
         let mut disk = disk(1_200);
-        disk.begin(SimTime::ZERO, PULL, 0, 3_000.0);
-        disk.sync(SimTime::ZERO, PULL, 1, 1_000.0);
+        disk.begin(SimTime::ZERO, layer(0), 3_000.0);
+        disk.sync(SimTime::ZERO, layer(1), 1_000.0);
         // The buffer fills at 300 B/s for 4 s, 1 200 B, while 400 B are synced. Then both have 50 B/s: the other 600 B
         // end at 16 s, with 1 800 B unpacked; then 1 200 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(1, 16.0), (0, 28.0)]);

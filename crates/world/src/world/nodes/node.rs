@@ -9,9 +9,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::engine::EntityKey;
-use crate::world::ids::{ClusterId, PodId, PullId};
-use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::event::{Event, Queue};
+use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
+use crate::world::nodes::catalog::{Catalog, Image, ImageRef, Layer};
 use crate::world::nodes::disk::Disk;
+use crate::world::nodes::pull_progress::PullLayer;
 use crate::world::registry::request::HostRole;
 use crate::world::token_bucket::TokenBucket;
 use fleetsim_units::{Bytes, BytesPerSec, SimTime};
@@ -139,8 +141,8 @@ pub(crate) struct NodeState {
     pub pulls: Vec<PullId>,
     /// Downloads that hold a slot, if slots are counted per node.
     pub(crate) slots_taken: u32,
-    /// Layers (by index in their image) that wait for a slot of the node.
-    pub(crate) slot_queue: VecDeque<(PullId, u16)>,
+    /// Layers that wait for a slot of the node.
+    pub(crate) slot_queue: VecDeque<PullLayer>,
     /// Pods whose pull has not started yet, first come first served.
     pub(crate) pull_queue: VecDeque<PodId>,
     /// Pods in image back-off, and some that have left it.
@@ -232,6 +234,20 @@ impl NodeState {
         let draw = *requests;
         *requests += 1;
         draw
+    }
+
+    /// What is written to its disk has changed: schedules the next change.
+    pub(super) fn schedule_disk(&mut self, id: NodeId, queue: &mut Queue) {
+        let disk = self.disk.as_mut().expect("a disk that changed");
+        let next = disk.next_change();
+        queue.keep_scheduled(&mut disk.event, next, Event::DiskChanges(id));
+    }
+
+    /// The layers of an image that are mounted.
+    pub(crate) fn mounted_layers<'c>(&self, image: &'c Image) -> impl Iterator<Item = &'c Layer> {
+        let blobs = &self.content.blobs;
+        let layers = image.layers.iter();
+        layers.filter(|layer| blobs[usize::from(layer.blob)] == Blob::Mounted)
     }
 
     /// Gives back the memory of queues that are empty.

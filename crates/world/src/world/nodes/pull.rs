@@ -21,13 +21,14 @@ use std::ops::{Deref, DerefMut};
 use crate::world::World;
 use crate::world::clusters::spec::PullPolicy;
 use crate::world::distribution::method::MemberChange;
+use crate::world::distribution::spec::LazySpec;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::faults::pulls::PlannedFailure;
 use crate::world::ids::{NodeId, PodId, PullId};
-use crate::world::nodes::catalog::ImageRef;
-use crate::world::nodes::node::{Blob, Chain};
+use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::nodes::node::{Blob, Chain, NodeState};
 use crate::world::nodes::pull_error::{PullError, PullFacts};
-use crate::world::nodes::pull_progress::{Fetch, PullProgress};
+use crate::world::nodes::pull_progress::{Fetch, PullLayer, PullProgress};
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::nodes::runtime::spec::SlotScope;
 use crate::world::registry::request::{HostRequest, HostRole, Request};
@@ -115,6 +116,92 @@ impl Pull {
         }
     }
 
+    /// The missing bytes of a layer, or the part of them that arrives before a planned failure. Of a lazy image, those
+    /// that are needed to mount the layer.
+    fn bytes_to_fetch(
+        &self,
+        layer: usize,
+        node: &NodeState,
+        catalog: &Catalog,
+        lazy: Option<&LazySpec>,
+    ) -> Bytes {
+        let image = catalog.image(self.image);
+        let spec = image.layers[layer];
+        let Blob::Fetching(have) = node.content.blobs[usize::from(spec.blob)] else {
+            unreachable!("a blob with a slot is being fetched");
+        };
+        let wanted = match lazy {
+            Some(lazy) if image.is_lazy => lazy.mount_size(&spec),
+            _ => spec.compressed,
+        };
+        let missing = wanted.saturating_sub(have);
+        match self.planned_failure {
+            Some(failure) if self.failing_layer == Some(layer) => {
+                Bytes::new((missing.get() as f64 * failure.bytes) as u64)
+            }
+            _ => missing,
+        }
+    }
+
+    /// The config has arrived: determines and returns the missing layers, and the one that breaks.
+    fn plan_layers(&mut self, node: &mut NodeState, catalog: &Catalog) -> Vec<usize> {
+        let layers = &catalog.image(self.image).layers;
+        node.content_mut().manifests[usize::from(self.image.0)] = true;
+        let content = &node.content;
+        let first_missing = layers
+            .iter()
+            .take_while(|layer| content.chains[usize::from(layer.chain)] == Chain::Unpacked)
+            .count();
+        self.unpack_next = first_missing;
+        self.planned = true;
+        let mut missing = Vec::new();
+        for (at, layer) in layers.iter().enumerate().skip(first_missing) {
+            let blob = content.blobs[usize::from(layer.blob)];
+            if !matches!(blob, Blob::Whole | Blob::Mounted) {
+                missing.push(at);
+            }
+        }
+        if let Some(failure) = self.planned_failure
+            && !missing.is_empty()
+        {
+            let at = (failure.position * missing.len() as f64) as usize;
+            self.failing_layer = Some(missing[at]);
+        }
+        missing
+    }
+
+    /// Claims every blob that this pull needs and that no other pull of its node downloads. It then waits for a slot.
+    fn claim_blobs(
+        &mut self,
+        id: PullId,
+        node: &mut NodeState,
+        catalog: &Catalog,
+        scope: SlotScope,
+    ) {
+        for (at, layer) in catalog.image(self.image).layers.iter().enumerate() {
+            if self.fetches[at] != Fetch::Elsewhere {
+                continue;
+            }
+            let blob = &mut node.content_mut().blobs[usize::from(layer.blob)];
+            let have = match *blob {
+                Blob::Fetching(_) => continue,
+                Blob::Whole | Blob::Mounted => {
+                    self.fetches[at] = Fetch::Done;
+                    continue;
+                }
+                Blob::Partial(have) => have,
+                Blob::Discarded => Bytes::ZERO,
+            };
+            *blob = Blob::Fetching(have);
+            self.fetches[at] = Fetch::Queued;
+            let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
+            match scope {
+                SlotScope::Node => node.slot_queue.push_back(PullLayer::new(id, layer)),
+                SlotScope::Image => self.slot_queue.push_back(layer),
+            }
+        }
+    }
+
     /// Arrived bytes of layers whose source is not complete, or that are not on the disk.
     pub(crate) fn settling(&self) -> Bytes {
         let bytes = |fetch: &Fetch| match fetch {
@@ -184,8 +271,9 @@ impl World<'_> {
             return;
         }
         let layers = self.catalog.image(image).layers.len();
-        self.collect(id, now);
-        let node = &mut self.nodes[id.index()];
+        if let Some(after) = self.spec.node.runtime.collect_after {
+            self.totals.lost += node.collect(after, &self.pulls, &self.catalog, now);
+        }
         let attempt = node.attempts;
         node.attempts += 1;
         let pull = PullId::at(self.pulls.len());
@@ -228,58 +316,22 @@ impl World<'_> {
     /// The missing bytes of a layer, or the part of them that arrives before a planned failure.
     pub(crate) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
         let pull = &self.pulls[id.index()];
-        let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
-        let Blob::Fetching(have) =
-            self.nodes[pull.node.index()].content.blobs[usize::from(spec.blob)]
-        else {
-            unreachable!("a blob with a slot is being fetched");
-        };
-        let lazy = self
-            .spec
-            .distribution
-            .lazy
-            .as_ref()
-            .filter(|_| self.is_lazy(pull.image));
-        let wanted = lazy.map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
-        let missing = wanted.saturating_sub(have);
-        match pull.planned_failure {
-            Some(failure) if pull.failing_layer == Some(usize::from(layer)) => {
-                Bytes::new((missing.get() as f64 * failure.bytes) as u64)
-            }
-            _ => missing,
-        }
+        let node = &self.nodes[pull.node.index()];
+        let lazy = self.spec.distribution.lazy.as_ref();
+        pull.bytes_to_fetch(usize::from(layer), node, &self.catalog, lazy)
     }
 
     /// The config has arrived: determines the missing layers.
     pub(crate) fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
-        let layers = &self.catalog.image(pull.image).layers;
-        node.content_mut().manifests[usize::from(pull.image.0)] = true;
-        let first_missing = layers
-            .iter()
-            .take_while(|layer| node.content.chains[usize::from(layer.chain)] == Chain::Unpacked)
-            .count();
-        pull.unpack_next = first_missing;
-        pull.planned = true;
-        let missing: Vec<usize> = (first_missing..layers.len())
-            .filter(|&at| {
-                !matches!(
-                    node.content.blobs[usize::from(layers[at].blob)],
-                    Blob::Whole | Blob::Mounted
-                )
-            })
-            .collect();
-        pull.failing_layer = pull
-            .planned_failure
-            .filter(|_| !missing.is_empty())
-            .map(|failure| missing[(failure.position * missing.len() as f64) as usize]);
+        let missing = pull.plan_layers(node, &self.catalog);
         if pull.planned_failure.is_some() && missing.is_empty() {
             self.fail(id, PullError::Broken, queue);
             return;
         }
         for at in missing {
-            self.pulls[id.index()].fetches[at] = Fetch::Elsewhere;
+            pull.fetches[at] = Fetch::Elsewhere;
         }
         self.claim_blobs(id);
         self.grant_slots(id, queue);
@@ -290,58 +342,39 @@ impl World<'_> {
     fn claim_blobs(&mut self, id: PullId) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
-        for (at, layer) in self.catalog.image(pull.image).layers.iter().enumerate() {
-            if pull.fetches[at] != Fetch::Elsewhere {
-                continue;
-            }
-            let blob = &mut node.content_mut().blobs[usize::from(layer.blob)];
-            let have = match *blob {
-                Blob::Fetching(_) => continue,
-                Blob::Whole | Blob::Mounted => {
-                    pull.fetches[at] = Fetch::Done;
-                    continue;
-                }
-                Blob::Partial(have) => have,
-                Blob::Discarded => Bytes::ZERO,
-            };
-            *blob = Blob::Fetching(have);
-            pull.fetches[at] = Fetch::Queued;
-            let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
-            match self.spec.node.runtime.slot_scope {
-                SlotScope::Node => node.slot_queue.push_back((id, layer)),
-                SlotScope::Image => pull.slot_queue.push_back(layer),
-            }
-        }
+        pull.claim_blobs(id, node, &self.catalog, self.spec.node.runtime.slot_scope);
     }
 
     /// Grants free download slots, first come first served.
     fn grant_slots(&mut self, id: PullId, queue: &mut Queue) {
-        let slots = self.spec.node.runtime.download_slots;
-        let node_id = self.pulls[id.index()].node;
-        loop {
-            let next = match self.spec.node.runtime.slot_scope {
-                SlotScope::Node => {
-                    let node = &mut self.nodes[node_id.index()];
-                    if node.slots_taken == slots {
-                        return;
-                    }
-                    let next = node.slot_queue.pop_front();
-                    node.slots_taken += u32::from(next.is_some());
-                    next
-                }
-                SlotScope::Image => {
-                    let pull = &mut self.pulls[id.index()];
-                    if pull.slots_taken == slots {
-                        return;
-                    }
-                    let next = pull.slot_queue.pop_front().map(|layer| (id, layer));
-                    pull.slots_taken += u32::from(next.is_some());
-                    next
-                }
-            };
-            let Some((pull, layer)) = next else { return };
+        while let Some(PullLayer { pull, layer }) = self.next_with_slot(id) {
             self.pulls[pull.index()].fetches[usize::from(layer)] = Fetch::Requested;
             self.send(pull, Request::Layer(layer), queue);
+        }
+    }
+
+    /// Gives a free slot, of the node or of this pull, to the next layer that waits for it.
+    fn next_with_slot(&mut self, id: PullId) -> Option<PullLayer> {
+        let slots = self.spec.node.runtime.download_slots;
+        let pull = &mut self.pulls[id.index()];
+        match self.spec.node.runtime.slot_scope {
+            SlotScope::Node => {
+                let node = &mut self.nodes[pull.node.index()];
+                if node.slots_taken == slots {
+                    return None;
+                }
+                let next = node.slot_queue.pop_front()?;
+                node.slots_taken += 1;
+                Some(next)
+            }
+            SlotScope::Image => {
+                if pull.slots_taken == slots {
+                    return None;
+                }
+                let layer = pull.slot_queue.pop_front()?;
+                pull.slots_taken += 1;
+                Some(PullLayer::new(id, layer))
+            }
         }
     }
 
@@ -362,21 +395,19 @@ impl World<'_> {
 
     /// All bytes of a layer have arrived.
     pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
-        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
-        let is_unwritten = pull.failing_layer == Some(at) || is_lazy;
+        let is_lazy = self.catalog.image(pull.image).is_lazy;
+        let is_written = pull.failing_layer != Some(at) && !is_lazy;
         let node = pull.node;
-        if let Some(disk) = self.nodes[node.index()]
-            .disk
-            .as_mut()
-            .filter(|_| !is_unwritten)
+        if let Some(disk) = &mut self.nodes[node.index()].disk
+            && is_written
         {
             pull.fetches[at] = Fetch::Syncing(size);
             let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
-            disk.sync(queue.now(), id, layer, size.get() as f64);
+            disk.sync(queue.now(), PullLayer::new(id, layer), size.get() as f64);
             self.note_unpack_begins(node);
             self.check_stall(id, queue);
-            self.disk_changed(node, queue);
+            self.nodes[node.index()].schedule_disk(node, queue);
         } else {
             self.layer_complete(id, at, size, queue);
         }
@@ -393,10 +424,10 @@ impl World<'_> {
     }
 
     fn layer_complete(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
-        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
         pull.fetches[at] = Fetch::Done;
-        let spec = self.catalog.image(pull.image).layers[at];
+        let image = self.catalog.image(pull.image);
+        let spec = image.layers[at];
         let blob = &mut self.nodes[pull.node.index()].content_mut().blobs[usize::from(spec.blob)];
         let doomed = pull.failing_layer == Some(at);
         if doomed {
@@ -408,7 +439,7 @@ impl World<'_> {
             self.fail(id, PullError::Broken, queue);
             return;
         }
-        if is_lazy {
+        if image.is_lazy {
             let Blob::Fetching(have) = *blob else {
                 unreachable!("a downloading blob is being fetched")
             };
@@ -545,47 +576,61 @@ impl World<'_> {
             self.totals.lost += part;
         }
         let fetches = std::mem::take(&mut self.pulls[id.index()].fetches);
-        let image = self.pulls[id.index()].image;
-        for (at, fetch) in fetches.into_iter().enumerate() {
-            let part = match fetch {
-                Fetch::Done | Fetch::Elsewhere => continue,
-                Fetch::Queued | Fetch::Requested => Bytes::ZERO,
-                Fetch::Downloading(transfer) => self.cancel_transfer(transfer, now),
-                Fetch::Settling(size) | Fetch::Syncing(size) => size,
-            };
-            match fetch {
-                Fetch::Downloading(_) | Fetch::Settling(_) => {
-                    self.change_member(id, at as u16, MemberChange::Leaves, now);
-                }
-                Fetch::Syncing(_) => self.note_unpacks_end(node_id, 1),
-                _ => {}
-            }
-            let blob = usize::from(self.catalog.image(image).layers[at].blob);
-            let Blob::Fetching(have) = self.nodes[node_id.index()].content.blobs[blob] else {
-                unreachable!("a fetch holds its blob");
-            };
-            let have = have + part;
-            let kept = if self.spec.node.runtime.resume {
-                have
-            } else {
-                Bytes::ZERO
-            };
-            self.totals.lost += have - kept;
-            self.nodes[node_id.index()].content_mut().blobs[blob] = Blob::Partial(kept);
-            if fetch != Fetch::Queued {
-                self.release_slot(id);
-            }
+        for (layer, fetch) in (0..).zip(fetches) {
+            self.drop_fetch(PullLayer::new(id, layer), fetch, now);
         }
-        self.nodes[node_id.index()]
-            .slot_queue
-            .retain(|&(pull, _)| pull != id);
+        let node = &mut self.nodes[node_id.index()];
+        node.slot_queue.retain(|waiting| waiting.pull != id);
+        // The lease of a lost node's pull lives on.
+        if self.spec.node.runtime.collect_after.is_some() && error != PullError::NodeLost {
+            node.lease_ends(self.pulls[id.index()].image, now);
+        }
         self.cancel_unpacking(id, queue);
         self.pulls[id.index()].error = Some(error);
-        self.note_lease_ends(id, error, now);
         let others = self.end_pull(id, queue);
         self.cancel_distribution(id, queue);
         self.rates_changed(queue);
         others
+    }
+
+    /// Gives up the download of a layer: its bytes are kept or lost, and its slot is free.
+    fn drop_fetch(&mut self, of: PullLayer, fetch: Fetch, now: SimTime) {
+        let PullLayer { pull: id, layer } = of;
+        let node_id = self.pulls[id.index()].node;
+        let part = match fetch {
+            Fetch::Done | Fetch::Elsewhere => return,
+            Fetch::Queued | Fetch::Requested => Bytes::ZERO,
+            Fetch::Downloading(transfer) => {
+                let part = self.cancel_transfer(transfer, now);
+                self.change_member(id, layer, MemberChange::Leaves, now);
+                part
+            }
+            Fetch::Settling(size) => {
+                self.change_member(id, layer, MemberChange::Leaves, now);
+                size
+            }
+            Fetch::Syncing(size) => {
+                self.note_unpacks_end(node_id, 1);
+                size
+            }
+        };
+        let image = self.catalog.image(self.pulls[id.index()].image);
+        let blob = usize::from(image.layers[usize::from(layer)].blob);
+        let blob = &mut self.nodes[node_id.index()].content_mut().blobs[blob];
+        let Blob::Fetching(had) = *blob else {
+            unreachable!("a fetch holds its blob");
+        };
+        let have = had + part;
+        let kept = if self.spec.node.runtime.resume {
+            have
+        } else {
+            Bytes::ZERO
+        };
+        *blob = Blob::Partial(kept);
+        self.totals.lost += have - kept;
+        if fetch != Fetch::Queued {
+            self.release_slot(id);
+        }
     }
 
     /// Whether a pod needs a pull.

@@ -6,10 +6,23 @@ use std::collections::VecDeque;
 use crate::engine::EventId;
 use crate::flow::TransferId;
 use crate::world::faults::pulls::PlannedFailure;
-use crate::world::ids::PodId;
+use crate::world::ids::{PodId, PullId};
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::transfers::payload::BlobSource;
 use fleetsim_units::Bytes;
+
+/// One layer of the image that a pull brings, by its index in the image.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct PullLayer {
+    pub(crate) pull: PullId,
+    pub(crate) layer: u16,
+}
+
+impl PullLayer {
+    pub(crate) const fn new(pull: PullId, layer: u16) -> Self {
+        Self { pull, layer }
+    }
+}
 
 /// The state of a layer's download.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

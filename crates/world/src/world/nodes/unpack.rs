@@ -10,10 +10,49 @@
 use crate::world::World;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::{NodeId, PullId};
+use crate::world::nodes::catalog::Catalog;
 use crate::world::nodes::disk::EndedWrites;
-use crate::world::nodes::node::{Blob, Chain};
-use crate::world::nodes::pull_progress::Fetch;
+use crate::world::nodes::node::{Blob, Chain, NodeState};
+use crate::world::nodes::pull::Pull;
+use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use fleetsim_units::Bytes;
+
+impl Pull {
+    /// Whether a layer's blob is complete and its chain is not unpacked or being unpacked.
+    fn can_unpack(&self, layer: usize, node: &NodeState, catalog: &Catalog) -> bool {
+        let chain = catalog.image(self.image).layers[layer].chain;
+        self.fetches[layer] == Fetch::Done
+            && node.content.chains[usize::from(chain)] == Chain::Absent
+    }
+
+    /// Commits the unpacked layers with no missing layer below. Returns whether there were any.
+    fn commit(&mut self, node: &mut NodeState, catalog: &Catalog, keep_blobs: bool) -> bool {
+        let mut committed = false;
+        while let Some(layer) = catalog.image(self.image).layers.get(self.unpack_next) {
+            if node.content.chains[usize::from(layer.chain)] != Chain::Unpacked {
+                let next = self.unpack_next;
+                let own = self
+                    .unpacked
+                    .iter()
+                    .position(|&own| usize::from(own) == next);
+                let Some(own) = own else {
+                    break;
+                };
+                self.unpacked.swap_remove(own);
+                let content = node.content_mut();
+                content.chains[usize::from(layer.chain)] = Chain::Unpacked;
+                committed = true;
+                let blob = &mut content.blobs[usize::from(layer.blob)];
+                // Another pull may be downloading it again for another chain.
+                if !keep_blobs && *blob == Blob::Whole {
+                    *blob = Blob::Discarded;
+                }
+            }
+            self.unpack_next += 1;
+        }
+        committed
+    }
+}
 
 impl World<'_> {
     /// Starts to unpack layers, and ends the pull when none is left. Returns whether it committed a layer that other
@@ -23,33 +62,24 @@ impl World<'_> {
         if pull.ended || pull.finishing || !pull.planned {
             return false;
         }
+        let node = pull.node;
         let committed = self.commit(id);
         let slots = self.spec.node.unpack_slots;
         let pull = &self.pulls[id.index()];
-        let node = pull.node;
         let layers = self.catalog.image(pull.image).layers.len();
         if pull.unpack_next == layers {
-            // Another pull may have unpacked a layer that this one still downloads; the runtime waits for its
-            // downloads nevertheless.
-            if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
-                let (key, attempt) = (self.nodes[node.index()].key, pull.attempt);
-                let constant =
-                    self.spec
-                        .node
-                        .pull_constant
-                        .draw(&self.streams, key, "pull constant", attempt);
-                self.pulls[id.index()].finishing = true;
-                self.note_unpack_begins(node);
-                queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
-            }
+            self.finish_if_downloaded(id, queue);
         } else if slots == 1 {
             let first = pull.unpack_next;
-            if pull.unpacking.is_empty() && self.can_unpack(id, first) {
+            let node = &self.nodes[node.index()];
+            if pull.unpacking.is_empty() && pull.can_unpack(first, node, &self.catalog) {
                 self.unpack(id, first, queue);
             }
         } else {
             for layer in pull.unpack_next..layers {
-                if self.nodes[node.index()].unpacking < slots && self.can_unpack(id, layer) {
+                let node = &self.nodes[node.index()];
+                let pull = &self.pulls[id.index()];
+                if node.unpacking < slots && pull.can_unpack(layer, node, &self.catalog) {
                     self.unpack(id, layer, queue);
                 }
             }
@@ -57,19 +87,37 @@ impl World<'_> {
         committed
     }
 
-    /// Whether a layer's blob is complete and its chain is not unpacked or being unpacked.
-    fn can_unpack(&self, id: PullId, layer: usize) -> bool {
-        let pull = &self.pulls[id.index()];
-        let chain = self.catalog.image(pull.image).layers[layer].chain;
-        pull.fetches[layer] == Fetch::Done
-            && self.nodes[pull.node.index()].content.chains[usize::from(chain)] == Chain::Absent
+    /// All layers are committed: only the constant part is left. Another pull may have unpacked a layer that this one
+    /// still downloads; the runtime waits for its downloads nevertheless.
+    fn finish_if_downloaded(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        if pull.fetches.iter().any(|fetch| *fetch != Fetch::Done) {
+            return;
+        }
+        pull.finishing = true;
+        let on = pull.node;
+        let node = &self.nodes[on.index()];
+        let constant = self.spec.node.pull_constant.draw(
+            &self.streams,
+            node.key,
+            "pull constant",
+            pull.attempt,
+        );
+        self.note_unpack_begins(on);
+        queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
+    }
+
+    /// Commits the unpacked layers of a pull with no missing layer below. Returns whether there were any.
+    fn commit(&mut self, id: PullId) -> bool {
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        pull.commit(node, &self.catalog, self.spec.node.keep_blobs)
     }
 
     fn unpack(&mut self, id: PullId, at: usize, queue: &mut Queue) {
-        // A lazily pulled layer is mounted, not unpacked.
-        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
-        let layer = self.catalog.image(pull.image).layers[at];
+        let image = self.catalog.image(pull.image);
+        let layer = image.layers[at];
         let node = &mut self.nodes[pull.node.index()];
         node.content_mut().chains[usize::from(layer.chain)] = Chain::Unpacking;
         node.unpacking += 1;
@@ -83,10 +131,11 @@ impl World<'_> {
                 .node
                 .unpack_per_layer
                 .draw(&self.streams, node.key, "unpack per layer", nth);
-        if node.disk.is_some() && !is_lazy {
+        // A lazily pulled layer is mounted, not unpacked.
+        if node.disk.is_some() && !image.is_lazy {
             queue.schedule_in(constant, Event::Pull(id, PullEvent::LayerWrites(index)));
         } else {
-            let written = if is_lazy {
+            let written = if image.is_lazy {
                 Bytes::ZERO
             } else {
                 layer.uncompressed
@@ -124,12 +173,10 @@ impl World<'_> {
             .uncompressed
             .get() as f64;
         let node = pull.node;
-        self.nodes[node.index()]
-            .disk
-            .as_mut()
-            .expect("it writes to a disk")
-            .begin(queue.now(), id, layer, bytes);
-        self.disk_changed(node, queue);
+        let state = &mut self.nodes[node.index()];
+        let disk = state.disk.as_mut().expect("it writes to a disk");
+        disk.begin(queue.now(), PullLayer::new(id, layer), bytes);
+        state.schedule_disk(node, queue);
     }
 
     /// A layer is written or synced to its node's disk, or the disk's buffer is full.
@@ -140,26 +187,13 @@ impl World<'_> {
             .expect("an event of a disk");
         disk.event = None;
         let EndedWrites { synced, unpacked } = disk.take_ended(queue.now());
-        for (pull, layer) in synced {
+        for PullLayer { pull, layer } in synced {
             self.layer_synced(pull, layer, queue);
         }
-        for (pull, layer) in unpacked {
+        for PullLayer { pull, layer } in unpacked {
             self.unpacked(pull, layer, queue);
         }
-        self.disk_changed(id, queue);
-    }
-
-    pub(super) fn disk_changed(&mut self, id: NodeId, queue: &mut Queue) {
-        let disk = self.nodes[id.index()]
-            .disk
-            .as_mut()
-            .expect("a disk that changed");
-        if let Some(event) = disk.event.take() {
-            queue.cancel(event);
-        }
-        disk.event = disk
-            .next_change()
-            .map(|at| queue.schedule(at, Event::DiskChanges(id)));
+        self.nodes[id.index()].schedule_disk(id, queue);
     }
 
     /// A layer is unpacked.
@@ -177,53 +211,23 @@ impl World<'_> {
         self.resume_node_pulls(id, queue);
     }
 
-    /// Commits the unpacked layers with no missing layer below. Returns whether there were any.
-    fn commit(&mut self, id: PullId) -> bool {
-        let mut committed = false;
-        let pull = &mut self.pulls[id.index()];
-        let node = &mut self.nodes[pull.node.index()];
-        while let Some(layer) = self.catalog.image(pull.image).layers.get(pull.unpack_next) {
-            if node.content.chains[usize::from(layer.chain)] != Chain::Unpacked {
-                let Some(own) = pull
-                    .unpacked
-                    .iter()
-                    .position(|&own| usize::from(own) == pull.unpack_next)
-                else {
-                    break;
-                };
-                pull.unpacked.swap_remove(own);
-                let content = node.content_mut();
-                content.chains[usize::from(layer.chain)] = Chain::Unpacked;
-                committed = true;
-                let blob = &mut content.blobs[usize::from(layer.blob)];
-                // Another pull may be downloading it again for another chain.
-                if !self.spec.node.keep_blobs && *blob == Blob::Whole {
-                    *blob = Blob::Discarded;
-                }
-            }
-            pull.unpack_next += 1;
-        }
-        committed
-    }
-
     /// An attempt has failed: its uncommitted layers are lost.
     pub(crate) fn cancel_unpacking(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
-        let (on, count) = (pull.node, pull.unpacking.len());
+        let on = pull.node;
+        let layers = &self.catalog.image(pull.image).layers;
+        let unpacking = std::mem::take(&mut pull.unpacking);
+        let unpacked = std::mem::take(&mut pull.unpacked);
+        let count = unpacking.len();
         node.unpacking -= count as u32;
-        let (image, progress) = (pull.image, &mut **pull);
-        for at in progress
-            .unpacking
-            .drain(..)
-            .chain(progress.unpacked.drain(..))
-        {
-            let layer = self.catalog.image(image).layers[usize::from(at)];
+        for at in unpacking.into_iter().chain(unpacked) {
+            let layer = layers[usize::from(at)];
             node.content_mut().chains[usize::from(layer.chain)] = Chain::Absent;
         }
         if let Some(disk) = &mut node.disk {
             disk.cancel(queue.now(), id);
-            self.disk_changed(on, queue);
+            node.schedule_disk(on, queue);
         }
         self.note_unpacks_end(on, count);
     }

@@ -25,12 +25,13 @@ impl World<'_> {
         let from = self.registry_of(pull);
         let cap = self.connection_cap(pull, blob);
         let node = self.pulls[pull.index()].node;
-        let connection = self.connect(node, from, cap);
-        let sender = Sender::Registry(from);
+        let key = self.nodes[node.index()].key;
+        let tcp = &self.registries[from].spec.tcp;
+        let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
         let transfer = Transfer {
             payload,
             bytes: size,
-            sender,
+            sender: Sender::Registry(from),
             receiver: Some(node),
             warms: blob,
         };

@@ -6,27 +6,28 @@
 //! Left out: the causes (a connection that begins before the link is full keeps most of its rate), weights that change
 //! during a transfer, and unequal connections to caches, mirrors and peers.
 
-use crate::engine::dist;
+use crate::engine::{EntityKey, Streams, dist};
 use crate::flow::{Connection, ShareWeight};
-use crate::world::World;
 use crate::world::ids::NodeId;
+use crate::world::registry::spec::TcpSpec;
+use crate::world::transfers::Transfers;
 use fleetsim_units::BytesPerSec;
 
-impl World<'_> {
-    /// The next connection of a node to a registry.
-    pub fn connect(
+impl Transfers {
+    /// The next connection of a node to a registry with these settings; `key` is the node's.
+    pub(crate) fn connect(
         &mut self,
         node: NodeId,
-        registry: usize,
+        key: EntityKey,
         cap: Option<BytesPerSec>,
+        tcp: &TcpSpec,
+        streams: &Streams,
     ) -> Connection {
-        let Some(sigma) = self.registries[registry].spec.tcp.weight_spread else {
+        let Some(sigma) = tcp.weight_spread else {
             return cap.into();
         };
-        let nth = self.transfers.next_connection(node);
-        let mut rng =
-            self.streams
-                .stream_nth(self.nodes[node.index()].key, "connection weight", nth);
+        let nth = self.next_connection(node);
+        let mut rng = streams.stream_nth(key, "connection weight", nth);
         Connection {
             cap,
             weight: ShareWeight::near(dist::lognormal(&mut rng, 1.0, sigma)),

@@ -15,7 +15,7 @@
 use crate::world::World;
 use crate::world::event::{Event, Queue, RequestEvent};
 use crate::world::ids::PullId;
-use crate::world::nodes::pull_progress::Fetch;
+use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use crate::world::nodes::runtime::retries::{Next, Tries};
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::registry::host::Admission;
@@ -362,7 +362,7 @@ impl World<'_> {
             if let Some(disk) = &mut self.nodes[pull.node.index()].disk
                 && is_written
             {
-                disk.download_begins(queue.now(), id, layer);
+                disk.download_begins(queue.now(), PullLayer::new(id, layer));
             }
         } else {
             self.pulls[id.index()].config = Some(transfer);

@@ -18,6 +18,7 @@ use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::PullId;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_progress::Fetch;
+use crate::world::registry::request::Request;
 
 impl World<'_> {
     /// Starts or stops the timeout of a pull, according to whether its transfers stall.
@@ -77,7 +78,10 @@ impl World<'_> {
             .zip(&pull.fetches)
             .filter_map(|(layer, fetch)| match fetch {
                 Fetch::Downloading(transfer) => Some(*transfer),
-                Fetch::Settling(_) => self.awaited_fill(id, layer),
+                Fetch::Settling(_) => {
+                    let source = pull.source(Request::Layer(layer));
+                    self.delivery.awaited_fill(source)
+                }
                 _ => None,
             });
         let mut transfers = layers.chain(pull.config).peekable();
