@@ -141,7 +141,8 @@ pub fn empirical<R: Rng + ?Sized>(rng: &mut R, len: usize, value: impl Fn(usize)
     let at = unit(rng) * (len - 1) as f64;
     let below = at as usize;
     let share = at - below as f64;
-    let (low, high) = (value(below), value((below + 1).min(len - 1)));
+    let low = value(below);
+    let high = value((below + 1).min(len - 1));
     low + (high - low) * share
 }
 

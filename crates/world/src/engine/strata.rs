@@ -25,7 +25,8 @@ use super::streams::{EntityKey, Streams};
 /// ```
 #[must_use]
 pub fn stratified_unit(seed: u64, purpose: impl Into<EntityKey>, replicate: u32) -> f64 {
-    let (streams, purpose) = (Streams::of_study(seed), purpose.into());
+    let streams = Streams::of_study(seed);
+    let purpose = purpose.into();
     let mut number = 0.0;
     let mut width = 1.0;
     for digit in 0..u32::BITS {

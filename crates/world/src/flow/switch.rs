@@ -60,24 +60,27 @@ impl Network {
     /// True if these are a root, its child and so on down to one link.
     pub(super) fn is_path_down(&self, links: &[LinkId]) -> bool {
         let mut above = None;
-        let mut is_next = |node: u32| self.forest.above(node) == above.replace(node);
-        links.iter().all(|link| is_next(self.nodes[link.index()]))
+        for link in links {
+            let node = self.nodes[link.index()];
+            if self.forest.above(node) != above {
+                return false;
+            }
+            above = Some(node);
+        }
+        true
     }
 
     /// The link and its ancestors.
     pub(super) fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
-        // Nodes of links are numbered in the order of the links.
-        let number = |node| {
-            LinkId(
-                self.nodes
-                    .binary_search(&node)
-                    .expect("a link's parent is a link") as u32,
-            )
-        };
-        std::iter::successors(Some(self.nodes[link.index()]), |&node| {
-            self.forest.above(node)
-        })
-        .map(number)
+        let first = self.nodes[link.index()];
+        std::iter::successors(Some(first), |&node| self.forest.above(node))
+            .map(|node| self.link_of(node))
+    }
+
+    /// The link of a node of the forest. Nodes of links are numbered in the order of the links.
+    fn link_of(&self, node: u32) -> LinkId {
+        let number = self.nodes.binary_search(&node);
+        LinkId(number.expect("a link's parent is a link") as u32)
     }
 
     fn in_flight(&self) -> impl Iterator<Item = u32> + use<> {

@@ -34,14 +34,11 @@ impl Summary {
 
     #[inline]
     fn with(&self, other: &Self) -> Self {
-        // Nothing here is a NaN, so one instruction does.
-        let min = |one: f64, other: f64| if other < one { other } else { one };
-        let max = |one: f64, other: f64| if other > one { other } else { one };
         Self {
-            tag: min(self.tag, other.tag),
-            lowest_following: min(self.lowest_following, other.lowest_following),
-            highest_pinned: max(self.highest_pinned, other.highest_pinned),
-            highest_following: max(self.highest_following, other.highest_following),
+            tag: lesser(self.tag, other.tag),
+            lowest_following: lesser(self.lowest_following, other.lowest_following),
+            highest_pinned: greater(self.highest_pinned, other.highest_pinned),
+            highest_following: greater(self.highest_following, other.highest_following),
             fixed: self.fixed + other.fixed,
             followers: self.followers + other.followers,
         }
@@ -50,15 +47,31 @@ impl Summary {
     /// True if all bits are the same. It has no branch for each field.
     #[inline]
     fn is(&self, other: &Self) -> bool {
-        let differs = |one: f64, other: f64| one.to_bits() ^ other.to_bits();
-        let differs = differs(self.tag, other.tag)
-            | differs(self.lowest_following, other.lowest_following)
-            | differs(self.highest_pinned, other.highest_pinned)
-            | differs(self.highest_following, other.highest_following)
-            | differs(self.fixed, other.fixed)
-            | differs(self.followers, other.followers);
-        differs == 0
+        let bits = differing_bits(self.tag, other.tag)
+            | differing_bits(self.lowest_following, other.lowest_following)
+            | differing_bits(self.highest_pinned, other.highest_pinned)
+            | differing_bits(self.highest_following, other.highest_following)
+            | differing_bits(self.fixed, other.fixed)
+            | differing_bits(self.followers, other.followers);
+        bits == 0
     }
+}
+
+/// The lesser of two numbers. Neither is a NaN, so one instruction does, unlike for `f64::min`.
+#[inline]
+fn lesser(one: f64, other: f64) -> f64 {
+    if other < one { other } else { one }
+}
+
+/// The greater of two numbers, of which neither is a NaN.
+#[inline]
+fn greater(one: f64, other: f64) -> f64 {
+    if other > one { other } else { one }
+}
+
+#[inline]
+const fn differing_bits(one: f64, other: f64) -> u64 {
+    one.to_bits() ^ other.to_bits()
 }
 
 /// Marks a slot without a child.

@@ -132,7 +132,8 @@ impl<E> EventQueue<E> {
         let number = self.free.pop().unwrap_or_else(|| self.new_slot());
         let slot = &mut self.slots[number as usize];
         slot.event = Some(event);
-        let (generation, stamp) = (slot.generation, slot.stamp);
+        let generation = slot.generation;
+        let stamp = slot.stamp;
         self.add(EventTicket {
             at: at.as_nanos(),
             slot: number,
@@ -338,7 +339,8 @@ impl<E> EventQueue<E> {
         } = self;
         opened.resize(far.len(list), EventTicket::default());
         // Written without a branch on what a slot holds, so that the processor fetches many slots at a time.
-        let (mut valid, mut some) = (0, 0);
+        let mut valid = 0;
+        let mut some = 0;
         far.take(list, |_, ticket| {
             opened[valid] = ticket;
             valid += usize::from(slots[ticket.slot as usize].stamp == ticket.stamp);

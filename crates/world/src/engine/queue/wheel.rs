@@ -143,14 +143,10 @@ impl Wheel {
 
     /// All lists with tickets, in the order of their times.
     pub(super) fn occupied(&self) -> impl Iterator<Item = usize> + '_ {
-        let some = |bits: u64| Some(bits).filter(|bits| *bits != 0);
-        let bits =
-            move |word| std::iter::successors(some(word), move |bits| some(bits & (bits - 1)));
-        let bits = move |word| bits(word).map(|bits| bits.trailing_zeros() as usize);
         self.occupied
             .iter()
             .zip(0..)
-            .flat_map(move |(&word, at)| bits(word).map(move |bit| at * WORD + bit))
+            .flat_map(|(&word, at)| SetBits(word).map(move |bit| at * WORD + bit))
     }
 
     /// Number of tickets in a list.
@@ -227,5 +223,21 @@ impl Wheel {
                 });
             }
         }
+    }
+}
+
+/// The places of the bits of a word that are set, lowest first.
+struct SetBits(u64);
+
+impl Iterator for SetBits {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lowest = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(lowest)
     }
 }

@@ -260,7 +260,8 @@ impl Forest {
 
     /// Starts `transfer`, an unused number, of `size` bytes on `link`.
     pub(super) fn insert(&mut self, transfer: u32, link: u32, connection: Connection, size: f64) {
-        let (cap, weight) = (connection.unit_cap(), connection.weight);
+        let cap = connection.unit_cap();
+        let weight = connection.weight;
         let capped = cap < f64::INFINITY;
         let class = if capped {
             self.classes.get(&(link, cap.to_bits())).copied()

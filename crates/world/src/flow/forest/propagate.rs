@@ -49,12 +49,15 @@ impl Forest {
         let summary = self.summary(root);
         let level = self.level(root, &summary);
         let rate = if summary.followers > 0.0 { level } else { 0.0 };
-        let (now, reading) = (self.now, self.owner_clock(root));
+        let now = self.now;
+        let reading = self.owner_clock(root);
         let empty = self.is_idle(root);
         let node = self.node_mut(root);
         // A clock without followers is reset to zero.
-        (node.clock, node.since) = (if empty { 0.0 } else { reading }, now);
-        (node.rate, node.level) = (rate, level);
+        node.clock = if empty { 0.0 } else { reading };
+        node.since = now;
+        node.rate = rate;
+        node.level = level;
         self.mark_unbalanced(root);
     }
 
@@ -135,7 +138,9 @@ impl Forest {
         }
         let summary = self.summary(class);
         let node = &self.nodes[class as usize];
-        let (link, slot, level) = (node.parent, node.slot, node.level);
+        let link = node.parent;
+        let slot = node.slot;
+        let level = node.level;
         let seen = if node.owner {
             Summary {
                 highest_pinned: level,
@@ -208,8 +213,12 @@ impl Forest {
 
     fn free_class(&mut self, class: u32) -> bool {
         let node = self.node_mut(class);
-        let (link, slot, level) = (node.parent, node.slot, node.level);
-        (node.kind, node.owner, node.parent) = (NodeKind::Free, false, NONE);
+        let link = node.parent;
+        let slot = node.slot;
+        let level = node.level;
+        node.kind = NodeKind::Free;
+        node.owner = false;
+        node.parent = NONE;
         self.unqueue(class);
         self.classes.remove(&(link, level.to_bits()));
         self.free_classes.push(class);

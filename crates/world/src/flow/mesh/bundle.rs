@@ -225,7 +225,8 @@ impl Mesh {
                 to[..old].copy_from_slice(from);
             }
         }
-        (self.steps, self.stride) = (steps, new);
+        self.steps = steps;
+        self.stride = new;
     }
 
     /// Removes a bundle without transfers from its links.
@@ -291,7 +292,8 @@ impl Mesh {
     pub(super) fn recount(&mut self, id: u32) {
         let bundle = &mut self.bundles[id as usize];
         bundle.changed = false;
-        let (old, new) = (bundle.solved_weight, bundle.weight);
+        let old = bundle.solved_weight;
+        let new = bundle.weight;
         if old == new && new > 0 {
             return;
         }

@@ -63,10 +63,10 @@ impl Mesh {
         let link = &mut self.links[id as usize];
         link.exact = link.hub != NONE || link.level.is_constant();
         let first = link.bound.first()?.key;
-        let (exact, since, clock, fastest) = (link.exact, link.since, link.clock, link.fastest);
+        let link = &self.links[id as usize];
         match link.hub {
-            NONE if exact => self.due_after(since, first - clock, self.level_of(id)),
-            NONE => self.due_after(self.now, first - self.reading_of_link(id), fastest),
+            NONE if link.exact => self.due_after(link.since, first - link.clock, self.level_of(id)),
+            NONE => self.due_after(self.now, first - self.reading_of_link(id), link.fastest),
             hub => {
                 let hub = &self.hubs[hub as usize];
                 self.due_after(hub.since, first - hub.clock, hub.level)

@@ -13,8 +13,45 @@ use crate::flow::instant::Instant;
 const DIGITS: u32 = 44;
 pub(super) const UNIT: f64 = (1u64 << DIGITS) as f64;
 
-/// A guard: the level, the site that it belongs to, and the stamp with which it is valid.
-type Guard = (u64, u32, u32);
+/// A level of a hub above or below which a choice of a site could be wrong. Guards are ordered by it.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Guard {
+    /// The bits of a level that is not negative, which have the order of the levels.
+    level_bits: u64,
+    site: u32,
+    /// The stamp of the site with which it is valid.
+    stamp: u32,
+}
+
+impl Guard {
+    const fn level(self) -> f64 {
+        f64::from_bits(self.level_bits)
+    }
+
+    fn is_valid(self, sites: &[Site]) -> bool {
+        sites[self.site as usize].stamp == self.stamp
+    }
+}
+
+/// A hub that is not at its level, and when it is its turn.
+struct HubMove {
+    hub: u32,
+    target: f64,
+    turn: u8,
+    /// The lower one of its level and its target: of one turn, the lowest comes first.
+    lowest: f64,
+}
+
+impl HubMove {
+    fn comes_before(&self, other: &Self) -> bool {
+        (self.turn, self.lowest) < (other.turn, other.lowest)
+    }
+}
+
+/// A number of steps of a sum, times a weight. Rounding is towards zero, so that a contribution and its opposite cancel.
+fn weighted(weight: i128, units: i128) -> i128 {
+    weight * units / i128::from(ShareWeight::STEPS)
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Hub {
@@ -45,6 +82,30 @@ impl Hub {
     fn factor(&self, of: u32) -> f64 {
         let at = self.factors.binary_search_by_key(&of, |&(hub, _)| hub);
         at.map_or(0.0, |at| self.factors[at].1 as f64 / UNIT)
+    }
+}
+
+impl Hub {
+    /// The lowest valid guard among those above the level.
+    fn next_above(&mut self, sites: &[Site]) -> Option<Guard> {
+        loop {
+            let guard = self.above.peek()?.0;
+            if guard.is_valid(sites) {
+                return Some(guard);
+            }
+            self.above.pop();
+        }
+    }
+
+    /// The highest valid guard among those below the level.
+    fn next_below(&mut self, sites: &[Site]) -> Option<Guard> {
+        loop {
+            let guard = *self.below.peek()?;
+            if guard.is_valid(sites) {
+                return Some(guard);
+            }
+            self.below.pop();
+        }
     }
 }
 
@@ -91,7 +152,9 @@ impl Mesh {
             }
         };
         let at = &mut self.links[link as usize];
-        (at.hub, at.exact, at.pending) = (id, true, u64::MAX);
+        at.hub = id;
+        at.exact = true;
+        at.pending = u64::MAX;
         at.level.clear();
         self.unqueue(site_of_link(link));
         // Its guards as a local link are void.
@@ -183,10 +246,9 @@ impl Mesh {
     /// Adds a bundle's throughput to the sums of its hubs, or takes it away.
     pub(super) fn contribute(&mut self, id: u32, sign: i32) {
         let bundle = &self.bundles[id as usize];
-        let (bottleneck, cap) = (bundle.bottleneck, bundle.cap);
+        let bottleneck = bundle.bottleneck;
+        let cap = bundle.cap;
         let weight = i128::from(bundle.solved_weight) * i128::from(sign);
-        // Rounding is towards zero, so that a contribution and its opposite cancel.
-        let weighted = |units: i128| weight * units / i128::from(ShareWeight::STEPS);
         if bottleneck == NONE {
             return;
         }
@@ -196,19 +258,19 @@ impl Mesh {
                 continue;
             }
             if bottleneck == CAP {
-                self.hubs[hub as usize].fixed += weighted(units(cap));
+                self.hubs[hub as usize].fixed += weighted(weight, units(cap));
             } else if self.links[bottleneck as usize].hub != NONE {
                 self.add_factor(
                     hub,
                     self.links[bottleneck as usize].hub,
-                    weighted(1 << DIGITS),
+                    weighted(weight, 1 << DIGITS),
                 );
             } else {
                 self.hubs[hub as usize].fixed +=
-                    weighted(units(self.links[bottleneck as usize].level.base));
+                    weighted(weight, units(self.links[bottleneck as usize].level.base));
                 for at in 0..self.links[bottleneck as usize].level.terms.len() {
                     let (of, factor) = self.links[bottleneck as usize].level.terms[at];
-                    self.add_factor(hub, of, weighted(units(factor)));
+                    self.add_factor(hub, of, weighted(weight, units(factor)));
                 }
             }
             self.mark_dirty(hub);
@@ -284,10 +346,11 @@ impl Mesh {
     /// where it belongs, the lowest one first: if two took turns, each would stop at the other. Last come those that
     /// bound nothing and are too full, as far as that is known before all others are right.
     pub(super) fn move_a_hub(&mut self) -> bool {
-        let mut next: Option<((u8, f64), u32, f64)> = None;
+        let mut next: Option<HubMove> = None;
         let mut at = 0;
         while let Some(&hub) = self.dirty_hubs.get(at) {
-            let (level, target) = (self.hubs[hub as usize].level, self.target(hub));
+            let level = self.hubs[hub as usize].level;
+            let target = self.target(hub);
             if target.to_bits() == level.to_bits() {
                 self.hubs[hub as usize].dirty = false;
                 self.dirty_hubs.swap_remove(at);
@@ -303,13 +366,21 @@ impl Mesh {
                 false => 2,
                 true => 3,
             };
-            let first = (turn, level.min(target));
-            if next.is_none_or(|(before, ..)| first < before) {
-                next = Some((first, hub, target));
+            let candidate = HubMove {
+                hub,
+                target,
+                turn,
+                lowest: level.min(target),
+            };
+            if next
+                .as_ref()
+                .is_none_or(|next| candidate.comes_before(next))
+            {
+                next = Some(candidate);
             }
             at += 1;
         }
-        let Some((_, hub, target)) = next else {
+        let Some(HubMove { hub, target, .. }) = next else {
             return false;
         };
         self.moving = hub;
@@ -320,82 +391,66 @@ impl Mesh {
 
     /// Moves the level of a hub to `target`, or a little beyond the first guard on the way.
     fn approach(&mut self, id: u32, target: f64) {
-        let Self {
-            hubs,
-            sites,
-            margin,
-            ..
-        } = self;
-        let valid = |sites: &[Site], site: u32, stamp: u32| sites[site as usize].stamp == stamp;
-        let hub = &mut hubs[id as usize];
-        let level = hub.level;
-        let stop = if target > level {
-            while hub
-                .above
-                .peek()
-                .is_some_and(|&Reverse((_, site, stamp))| !valid(sites, site, stamp))
-            {
-                hub.above.pop();
-            }
-            hub.above
-                .peek()
-                .map(|&Reverse((guard, site, _))| (f64::from_bits(guard), site))
-        } else {
-            while hub
-                .below
-                .peek()
-                .is_some_and(|&(_, site, stamp)| !valid(sites, site, stamp))
-            {
-                hub.below.pop();
-            }
-            hub.below
-                .peek()
-                .map(|&(guard, site, _)| (f64::from_bits(guard), site))
-        };
-        // Up to rounding, it may be beyond a guard.
-        let rounding = |guard: f64| *margin * (4.0 * guard + 1e3);
+        let level = self.hubs[id as usize].level;
         let rises = target > level;
-        let crossed = stop.filter(|&(guard, _)| {
-            if rises {
-                target > guard + rounding(guard)
-            } else {
-                target < guard - rounding(guard)
-            }
-        });
-        let Some((guard, site)) = crossed else {
+        let hub = &mut self.hubs[id as usize];
+        let guard = if rises {
+            hub.next_above(&self.sites)
+        } else {
+            hub.next_below(&self.sites)
+        };
+        let Some(guard) = guard else {
             self.set_hub_level(id, target);
             return;
         };
-        // Further if what it guards has not changed there.
-        let again = self.stopped_by == (id, site);
-        let beyond =
-            rounding(guard) * f64::from(1u32 << if again { self.stops.min(30) } else { 0 });
-        let new = if rises {
-            target.min((guard + beyond).max(level))
+        // Up to rounding, it may be beyond a guard.
+        let rounding = self.margin * (4.0 * guard.level() + 1e3);
+        let crosses = if rises {
+            target > guard.level() + rounding
         } else {
-            target.max((guard - beyond).min(level)).max(0.0)
+            target < guard.level() - rounding
         };
-        self.stops = if again { self.stops + 1 } else { 0 };
-        self.stopped_by = (id, site);
+        if !crosses {
+            self.set_hub_level(id, target);
+            return;
+        }
+        let stop = (id, guard.site);
+        if self.stopped_by != stop {
+            self.stops = 0;
+        }
+        // Further if what it guards has not changed there.
+        let beyond = rounding * f64::from(1_u32 << self.stops.min(30));
+        let new = if rises {
+            target.min((guard.level() + beyond).max(level))
+        } else {
+            target.max((guard.level() - beyond).min(level)).max(0.0)
+        };
+        if self.stopped_by == stop {
+            self.stops += 1;
+        }
+        self.stopped_by = stop;
         self.set_hub_level(id, new);
-        self.cross_guard(site);
+        self.cross_guard(guard.site);
     }
 
     fn set_hub_level(&mut self, id: u32, level: f64) {
-        let (clock, now) = (self.reading_of_hub(id), self.now);
+        let clock = self.reading_of_hub(id);
         let hub = &mut self.hubs[id as usize];
-        let (link, unknown) = (hub.link, hub.level == f64::INFINITY);
-        (hub.clock, hub.since, hub.level) = (clock, now, level);
-        if unknown {
+        let link = hub.link;
+        let was_unknown = hub.level == f64::INFINITY;
+        hub.clock = clock;
+        hub.since = self.now;
+        hub.level = level;
+        if was_unknown {
             // Nothing could guard them yet.
             let begun: Vec<u32> = self.links[link as usize]
                 .bound
                 .iter()
                 .map(|entry| entry.item)
                 .collect();
-            begun
-                .into_iter()
-                .for_each(|bundle| self.cross_guard(site_of_bundle(bundle)));
+            for bundle in begun {
+                self.cross_guard(site_of_bundle(bundle));
+            }
         }
         for at in 0..self.hubs[id as usize].dependents.len() {
             self.mark_dirty(self.hubs[id as usize].dependents[at]);
@@ -433,18 +488,23 @@ impl Mesh {
         let hub = &mut hubs[id as usize];
         let stamp = sites[site as usize].stamp;
         if low > 0.0 {
-            hub.below.push((low.to_bits(), site, stamp));
+            hub.below.push(Guard {
+                level_bits: low.to_bits(),
+                site,
+                stamp,
+            });
         }
         if high < f64::INFINITY {
             // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
-            hub.above
-                .push(Reverse(((high.max(0.0) + 0.0).to_bits(), site, stamp)));
+            hub.above.push(Reverse(Guard {
+                level_bits: (high.max(0.0) + 0.0).to_bits(),
+                site,
+                stamp,
+            }));
         }
         if hub.above.len() + hub.below.len() > hub.crowded {
-            let valid = |site: u32, stamp: u32| sites[site as usize].stamp == stamp;
-            hub.above
-                .retain(|&Reverse((_, site, stamp))| valid(site, stamp));
-            hub.below.retain(|&(_, site, stamp)| valid(site, stamp));
+            hub.above.retain(|guard| guard.0.is_valid(sites));
+            hub.below.retain(|guard| guard.is_valid(sites));
             hub.crowded = 64
                 + 4 * (hub.above.len() + hub.below.len()).max(links[hub.link as usize].hops.len());
         }

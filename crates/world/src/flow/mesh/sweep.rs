@@ -94,7 +94,8 @@ impl Mesh {
     fn fill_level(&mut self, link: u32) -> f64 {
         let mut shares = std::mem::take(&mut self.shares);
         shares.clear();
-        let (mut most, mut count) = (0.0, 0.0);
+        let mut most = 0.0;
+        let mut count = 0.0;
         for hop in &self.links[link as usize].hops {
             let bundle = &self.bundles[hop.bundle as usize];
             let rate = if bundle.bottleneck == link {
@@ -113,7 +114,8 @@ impl Mesh {
             capacity / count
         };
         while level < f64::INFINITY {
-            let (mut used, mut rest) = (0.0, 0.0);
+            let mut used = 0.0;
+            let mut rest = 0.0;
             for &(rate, count) in &shares {
                 if rate <= level {
                     used += rate * count;
@@ -215,7 +217,8 @@ impl Mesh {
     fn level_left(&self, link: u32, sum: &mut Affine) {
         let at = &self.links[link as usize];
         sum.clear();
-        let (mut own, mut used) = (0.0, 0);
+        let mut own = 0.0;
+        let mut used = 0;
         for hop in &at.hops {
             let bundle = &self.bundles[hop.bundle as usize];
             if bundle.bottleneck == link || bundle.bottleneck == NONE {
