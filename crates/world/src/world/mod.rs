@@ -251,24 +251,14 @@ impl<'s> World<'s> {
     /// The end of a failure counts if its cluster still has work to do or a report to send.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        let ahead = || {
-            self.registries
-                .iter()
-                .map(|registry| registry.windows_ahead)
-                .sum::<usize>()
-        };
-        let windows = if self.meter.pulls.value() == 0 {
-            ahead()
-        } else {
-            0
-        };
-        let others = self
-            .registries
-            .iter()
-            .map(Registry::load_events)
-            .sum::<usize>()
-            + self.transfers.events_of_others();
-        let inert = self.inert_events + self.faults.pending_events + idle + windows + others;
+        let mut inert = self.inert_events + self.faults.pending_events + idle;
+        inert += self.transfers.events_of_others();
+        for registry in &self.registries {
+            inert += registry.load_events();
+            if self.meter.pulls.value() == 0 {
+                inert += registry.windows_ahead;
+            }
+        }
         queue.len() == inert && !self.awaits_repair()
     }
 

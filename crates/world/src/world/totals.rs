@@ -6,7 +6,7 @@
 use crate::world::World;
 use crate::world::nodes::node::NodeState;
 use crate::world::nodes::pull::Pull;
-use crate::world::nodes::pull_error::{PullError, PullFacts};
+use crate::world::nodes::pull_error::PullError;
 use fleetsim_units::{Bytes, SimDuration, SimTime};
 
 /// Totals over a run.
@@ -132,9 +132,11 @@ impl World<'_> {
     /// If the meters and the pulls disagree. Call it after [`World::finish`].
     pub fn assert_littles_law(&self) {
         let now = self.meter.now();
-        let taken =
-            |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
-        let sum: u128 = self.pulls().map(taken).sum();
+        let mut sum = 0;
+        for pull in self.pulls() {
+            let lasted = pull.ended.unwrap_or(now) - pull.began;
+            sum += u128::from(lasted.as_nanos());
+        }
         assert_eq!(
             self.meter.pulls.area_nanos(),
             sum,

@@ -170,15 +170,14 @@ impl LookSpec {
     fn intervals(self, available: bool) -> impl Iterator<Item = SimDuration> {
         let mut last = SimDuration::ZERO;
         (0_u32..).map(move |nth| {
-            let grown = |base: f64| last.mul_f64(base);
-            let slow = grown(self.exponential_base_for_slow_backoff);
+            let slow = last.mul_f64(self.exponential_base_for_slow_backoff);
             last = if nth < self.attempts_with_fixed_delay {
                 self.fixed_delay
             } else if nth == self.attempts_with_fixed_delay {
                 self.initial_slow_backoff_delay
             } else if available || slow > self.max_slow_backoff_delay {
                 // An interval that would exceed the slow limit grows fast instead, and is not cut off there.
-                grown(self.exponential_base_for_fast_backoff)
+                last.mul_f64(self.exponential_base_for_fast_backoff)
             } else {
                 slow
             };
@@ -200,10 +199,8 @@ impl LookSpec {
     /// A setting that the product's agent would not accept: its name, what must hold, and an example.
     #[must_use]
     pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
-        let (slow, fast) = (
-            self.exponential_base_for_slow_backoff,
-            self.exponential_base_for_fast_backoff,
-        );
+        let slow = self.exponential_base_for_slow_backoff;
+        let fast = self.exponential_base_for_fast_backoff;
         if !(1..=40).contains(&self.attempts_with_fixed_delay) {
             Some((
                 "attemptsWithFixedDelay",

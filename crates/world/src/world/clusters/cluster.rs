@@ -12,7 +12,7 @@ use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::transfers::Transfers;
 use std::ops::Range;
 
-use crate::engine::{EntityKey, dist};
+use crate::engine::{EntityKey, Streams, dist};
 use crate::world::World;
 use crate::world::clusters::agent::Agent;
 use crate::world::clusters::cluster_draws::ClusterDraws;
@@ -24,10 +24,10 @@ use crate::world::faults::gaps::GapProcess;
 use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 use crate::world::meter::{ClusterPhase, Meter};
-use crate::world::nodes::disk::Disk;
-use crate::world::nodes::node::NodeState;
-use crate::world::nodes::spec::DiskSpec;
+use crate::world::nodes::node::{DiskHardware, NodeHardware, NodeState};
+use crate::world::nodes::spec::{DiskSpec, NodeSpec};
 use crate::world::quantity::RateModel;
+use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
 /// The state of one cluster. What each download needs is side by side: with many in flight, memory is the cost.
@@ -104,6 +104,50 @@ pub struct ClusterFacts {
 }
 
 impl ClusterState {
+    /// A cluster that nothing happens in yet.
+    fn new(
+        id: ClusterId,
+        world: &WorldSpec,
+        site: &DrawnSite,
+        draws: ClusterDraws,
+        nodes: Range<usize>,
+    ) -> Self {
+        let spec = &world.clusters[id.index()];
+        let running = world.installed(id.index());
+        let mut workloads = Vec::new();
+        workloads.resize_with(world.workloads.len(), WorkloadState::default);
+        Self {
+            id,
+            is_registered: spec.registered,
+            key: EntityKey::of(&spec.name),
+            rtt: site.rtt,
+            draws,
+            cuts: Cuts::default(),
+            downlink: site.downlink,
+            loss: spec.loss,
+            repairs_due: 0,
+            gaps: None,
+            outage: 0,
+            agent: Agent::settled(running),
+            pod_queues: PodQueues::new(&world.pods),
+            workloads,
+            settled: running.is_some(),
+            degraded: false,
+            troubled_pods: 0,
+            pulls_now: 0,
+            downloads_now: 0,
+            unpacks_now: 0,
+            spent_until: SimTime::ZERO,
+            phase: ClusterPhase::Waiting,
+            nodes,
+            facts: ClusterFacts {
+                offline: draws.offline.is_some(),
+                defective: draws.defective,
+                ..ClusterFacts::default()
+            },
+        }
+    }
+
     /// Counts the time of its pulls up to `now`; call it before their number changes.
     pub(crate) fn spend(&mut self, now: SimTime) {
         let span = now - self.spent_until.min(now);
@@ -163,7 +207,53 @@ impl ClusterState {
     }
 }
 
+/// The links and the hardware of a cluster, as drawn before the run.
+struct DrawnSite {
+    /// The network card of each node.
+    nic: BytesPerSec,
+    downlink: BytesPerSec,
+    rtt: SimDuration,
+    hardware: NodeHardware,
+}
+
+impl DrawnSite {
+    /// Draws those of a cluster that is slower than others by this factor.
+    fn draw(spec: &ClusterSpec, node: &NodeSpec, slow: f64, streams: &Streams) -> Self {
+        let key = EntityKey::of(&spec.name);
+        let nic = draw_rate(&node.nic, "nic", streams, key);
+        let usual = draw_rate(&spec.downlink, "downlink", streams, key);
+        let unpack_rate = draw_rate(&node.unpack_rate, "unpack rate", streams, key);
+        let disk = node.disk.as_ref().and_then(DiskSpec::limit);
+        let disk = disk.map(|(rate, buffer)| DiskHardware {
+            rate: slowed(draw_rate(rate, "disk rate", streams, key), slow),
+            buffer,
+        });
+        let rtt = spec.rtt.draw(streams, key, "rtt", 0);
+        let score = spec.downlink.score(usual);
+        Self {
+            nic,
+            downlink: slowed(usual, slow),
+            rtt: spec.rtt.correlated(rtt, score, spec.rtt_correlation),
+            hardware: NodeHardware {
+                unpack_rate: slowed(unpack_rate, slow),
+                disk,
+            },
+        }
+    }
+}
+
+/// Draws a rate of a cluster: at least 1 byte per second, so that every transfer ends.
+fn draw_rate(
+    model: &RateModel,
+    purpose: &'static str,
+    streams: &Streams,
+    cluster: EntityKey,
+) -> BytesPerSec {
+    BytesPerSec::new(model.draw(streams, cluster, purpose, 0).get().max(1.0))
+}
+
 impl World<'_> {
+    /// Creates a cluster with its nodes and links, in its state at the start of the rollout.
     pub(crate) fn add_cluster(
         &mut self,
         spec: &ClusterSpec,
@@ -171,89 +261,18 @@ impl World<'_> {
         queue: &mut Queue,
     ) {
         let id = ClusterId::at(self.clusters.len());
-        let key = EntityKey::of(&spec.name);
-        let draw = |model: &RateModel, purpose| {
-            // At least 1 byte per second, so that every transfer ends.
-            BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
-        };
         let draws = ClusterDraws::draw(
             self.spec,
             self.platform.agent.apply_spread,
             &self.streams,
             &self.faults.draws,
-            key,
+            EntityKey::of(&spec.name),
         );
-        let node = &self.spec.node;
-        let nic = draw(&node.nic, "nic");
-        let usual = draw(&spec.downlink, "downlink");
-        let downlink = slowed(usual, draws.slow);
-        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
-        let disk = node.disk.as_ref().and_then(DiskSpec::limit);
-        let disk = disk.map(|(rate, buffer)| (slowed(draw(rate, "disk rate"), draws.slow), buffer));
-        let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
-        let rtt = spec
-            .rtt
-            .correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
-        let Transfers { links, network, .. } = &mut self.transfers;
-        let regional_cache = caches.link(id, CachePlace::Region);
-        let link = links.add_cluster(spec.region, regional_cache, downlink, network);
-        let inside = caches.link(id, CachePlace::Cluster).unwrap_or(link);
-        let first = self.nodes.len();
-        for at in 0..spec.draw_nodes(&self.streams, key) {
-            let key = key.part(u64::from(at));
-            let speed = dist::lognormal(
-                &mut self.streams.stream(key, "unpack speed"),
-                1.0,
-                node.unpack_spread,
-            );
-            let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
-            links.add_node(id, inside, nic, network);
-            let disk = disk.map(|(rate, buffer)| Disk::new(rate, buffer, unpack_rate));
-            self.nodes.push(NodeState::new(
-                node,
-                self.contents.first(),
-                id,
-                key,
-                unpack_rate,
-                disk,
-            ));
-        }
+        let site = DrawnSite::draw(spec, &self.spec.node, draws.slow, &self.streams);
+        let nodes = self.add_nodes(id, &site, caches);
         let running = self.spec.installed(id.index());
-        self.clusters.push(ClusterState {
-            id,
-            is_registered: spec.registered,
-            key,
-            rtt,
-            draws,
-            cuts: Cuts::default(),
-            downlink,
-            loss: spec.loss,
-            repairs_due: 0,
-            gaps: None,
-            outage: 0,
-            agent: Agent::settled(running),
-            pod_queues: PodQueues::new(&self.spec.pods),
-            workloads: self
-                .spec
-                .workloads
-                .iter()
-                .map(|_| WorkloadState::default())
-                .collect(),
-            settled: running.is_some(),
-            degraded: false,
-            troubled_pods: 0,
-            pulls_now: 0,
-            downloads_now: 0,
-            unpacks_now: 0,
-            spent_until: SimTime::ZERO,
-            phase: ClusterPhase::Waiting,
-            nodes: first..self.nodes.len(),
-            facts: ClusterFacts {
-                offline: draws.offline.is_some(),
-                defective: draws.defective,
-                ..ClusterFacts::default()
-            },
-        });
+        self.clusters
+            .push(ClusterState::new(id, self.spec, &site, draws, nodes));
         if let Some(revision) = running {
             self.settle(id, revision);
             for node in self.nodes_of(id) {
@@ -266,6 +285,31 @@ impl World<'_> {
                 queue.schedule(back, Event::Fault(FaultEvent::OfflineEnds(id)));
             }
         }
+    }
+
+    /// Creates the nodes of a cluster, its downlink, and their network cards.
+    fn add_nodes(&mut self, id: ClusterId, site: &DrawnSite, caches: &CacheLinks) -> Range<usize> {
+        let spec = &self.spec.clusters[id.index()];
+        let cluster = EntityKey::of(&spec.name);
+        let Transfers { links, network, .. } = &mut self.transfers;
+        let regional_cache = caches.link(id, CachePlace::Region);
+        let link = links.add_cluster(spec.region, regional_cache, site.downlink, network);
+        let inside = caches.link(id, CachePlace::Cluster).unwrap_or(link);
+        let first = self.nodes.len();
+        for at in 0..spec.draw_nodes(&self.streams, cluster) {
+            let key = cluster.part(u64::from(at));
+            let mut rng = self.streams.stream(key, "unpack speed");
+            let speed = dist::lognormal(&mut rng, 1.0, self.spec.node.unpack_spread);
+            links.add_node(id, inside, site.nic, network);
+            let hardware = NodeHardware {
+                unpack_rate: BytesPerSec::new(site.hardware.unpack_rate.get() * speed),
+                ..site.hardware
+            };
+            let content = self.contents.first();
+            let node = NodeState::new(&self.spec.node, content, id, key, hardware);
+            self.nodes.push(node);
+        }
+        first..self.nodes.len()
     }
 
     pub(crate) fn nodes_of(&self, cluster: ClusterId) -> Range<usize> {

@@ -37,10 +37,9 @@ pub struct PodSpec {
 
 impl Default for PodSpec {
     fn default() -> Self {
-        let limit = |(rate, burst)| Some(PodLimit { rate, burst });
         Self {
-            creation: limit(calibration::POD_CREATION),
-            scheduling: limit(calibration::POD_SCHEDULING),
+            creation: Some(calibration::POD_CREATION.into()),
+            scheduling: Some(calibration::POD_SCHEDULING.into()),
             starts_per_second: Some(calibration::POD_STARTS),
         }
     }
@@ -66,6 +65,12 @@ pub struct PodLimit {
     /// Pods that pass immediately when nothing has passed for a while; at least 1.
     #[serde(default = "one", deserialize_with = "positive")]
     pub burst: u32,
+}
+
+impl From<(PerSecond, u32)> for PodLimit {
+    fn from((rate, burst): (PerSecond, u32)) -> Self {
+        Self { rate, burst }
+    }
 }
 
 const fn one() -> u32 {

@@ -130,11 +130,13 @@ impl WorkloadState {
     /// workload, then the youngest, as a ReplicaSet does (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
     /// `ActivePodsWithRanks`).
     fn next_victim(&self, is_available: bool, pods: &[Pod]) -> PodId {
-        let is_candidate = |pod: &Pod| !self.is_current(pod) && pod.available == is_available;
         self.pods
             .iter()
             .copied()
-            .filter(|pod| is_candidate(&pods[pod.index()]))
+            .filter(|pod| {
+                let pod = &pods[pod.index()];
+                !self.is_current(pod) && pod.available == is_available
+            })
             .max_by_key(|&pod| (self.pods_on(pods[pod.index()].node, pods), pod))
             .expect("the controller deletes existing pods")
     }

@@ -67,16 +67,20 @@ impl Caches {
         last: Vec<Vec<LinkId>>,
         (blobs, images): (usize, usize),
     ) -> Self {
-        let cache = |&(link, from): &(LinkId, Destination)| Cache {
-            link,
-            place: from,
-            cache_store: CacheStore::new(blobs, spec.coalesce, spec.ttl, spec.upstream_connections),
-            manifests: vec![false; images],
-            configs: vec![false; images],
-        };
+        let mut caches = Vec::with_capacity(links.len());
+        for &(link, place) in links {
+            let most = spec.upstream_connections;
+            caches.push(Cache {
+                link,
+                place,
+                cache_store: CacheStore::new(blobs, spec.coalesce, spec.ttl, most),
+                manifests: vec![false; images],
+                configs: vec![false; images],
+            });
+        }
         Self {
             spec: spec.clone(),
-            caches: links.iter().map(cache).collect(),
+            caches,
             of_cluster,
             last,
         }

@@ -90,7 +90,9 @@ impl World<'_> {
             self.pulls[id.index()].set_source(request, source);
         }
         let network = &mut self.transfers.network;
-        if let (BlobSource::Store(store, _), Some(blob)) = (source, blob) {
+        if let BlobSource::Store(store, _) = source
+            && let Some(blob) = blob
+        {
             self.delivery
                 .method
                 .member(store, blob, MemberChange::Joins, now, network);
@@ -193,7 +195,8 @@ impl World<'_> {
         let fill = &mut self.delivery.fills[id.index()];
         fill.transfer = None;
         let followers = std::mem::take(&mut fill.followers);
-        let (store, Some(blob)) = (fill.store, fill.blob) else {
+        let store = fill.store;
+        let Some(blob) = fill.blob else {
             return;
         };
         let waiters = self

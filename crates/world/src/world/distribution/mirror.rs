@@ -7,7 +7,6 @@
 //! Left out: how images get into a mirror, a mirror's tokens, and mirrors that lag behind.
 
 use crate::flow::{LinkId, Network};
-use crate::world::clusters::spec::ClusterSpec;
 use crate::world::distribution::method::RouteQuery;
 use crate::world::ids::NodeId;
 use crate::world::registry::request::Request;
@@ -42,16 +41,20 @@ impl Mirrors {
             rtt: spec.rtt,
             holds: spec.holds.clone(),
         });
-        let of_region = |region| {
-            (0..)
-                .zip(specs)
-                .filter(move |(_, mirror)| Some(mirror.region) == region)
-        };
-        let of_cluster =
-            |cluster: &ClusterSpec| of_region(cluster.region).map(|(at, _)| at).collect();
+        let mirrors = mirrors.collect();
+        let mut of_cluster = Vec::with_capacity(spec.clusters.len());
+        for cluster in &spec.clusters {
+            let mut own = Vec::new();
+            for (at, mirror) in (0..).zip(specs) {
+                if Some(mirror.region) == cluster.region {
+                    own.push(at);
+                }
+            }
+            of_cluster.push(own);
+        }
         Self {
-            mirrors: mirrors.collect(),
-            of_cluster: spec.clusters.iter().map(of_cluster).collect(),
+            mirrors,
+            of_cluster,
         }
     }
 

@@ -58,10 +58,13 @@ impl Pieces {
         blobs: usize,
         inlets: Vec<LinkId>,
     ) -> Self {
-        let cache_store = || CacheStore::new(blobs, Coalesce::Stream, SimDuration::MAX, None);
+        let mut stores = Vec::new();
+        stores.resize_with(clusters, || {
+            CacheStore::new(blobs, Coalesce::Stream, SimDuration::MAX, None)
+        });
         Self {
             spec: spec.clone(),
-            stores: (0..clusters).map(|_| cache_store()).collect(),
+            stores,
             swarms: vec![vec![None; blobs]; clusters],
             inlets,
         }
@@ -83,12 +86,12 @@ impl Pieces {
     fn swarm(&mut self, store: StoreId, blob: u16, network: &mut Network) -> LinkId {
         let upload = self.upload(0, 0);
         let swarm = &mut self.swarms[store.index()][usize::from(blob)];
-        let new = || Swarm {
+        let swarm = swarm.get_or_insert_with(|| Swarm {
             link: network.add_link(None, upload),
             downloading: 0,
             complete: 0,
-        };
-        swarm.get_or_insert_with(new).link
+        });
+        swarm.link
     }
 }
 

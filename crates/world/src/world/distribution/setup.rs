@@ -3,7 +3,7 @@
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::method::DistributionMethod;
-use crate::world::distribution::spec::{CachePlace, CellSpec, DistributionKind};
+use crate::world::distribution::spec::{CachePlace, CacheSpec, CellSpec, DistributionKind};
 use crate::world::distribution::{cache, direct, pieces, spegel};
 use crate::world::ids::{ClusterId, StoreId};
 use crate::world::nodes::catalog::Catalog;
@@ -61,10 +61,12 @@ impl CacheLinks {
     /// Instances are spread over the cells in turn.
     fn of_cells(cells: &CellSpec, clusters: usize, network: &mut Network) -> Self {
         let count = (cells.count as usize).min(clusters);
-        let place = |at| Destination::Cluster(ClusterId::at(at));
-        let links = (0..count)
-            .map(|at| (network.add_link(None, cells.as_cache().egress), place(at)))
-            .collect();
+        let egress = cells.as_cache().egress;
+        let mut links = Vec::with_capacity(count);
+        for at in 0..count {
+            let place = Destination::Cluster(ClusterId::at(at));
+            links.push((network.add_link(None, egress), place));
+        }
         let cache_of = (0..clusters)
             .map(|at| Some(StoreId::at(at % count)))
             .collect();
@@ -92,6 +94,17 @@ impl CacheLinks {
         }
     }
 
+    /// The caches behind these links; `last` is the way from a cache to each node.
+    fn with_content(
+        self,
+        spec: &CacheSpec,
+        last: Vec<Vec<LinkId>>,
+        catalog: &Catalog,
+    ) -> cache::Caches {
+        let sizes = (catalog.blobs, catalog.len());
+        cache::Caches::new(spec, &self.links, self.cache_of, last, sizes)
+    }
+
     /// The link of a cluster's cache, if that is at this place. All bytes for its nodes come from there, so the links
     /// behind it form a tree of their own.
     pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {
@@ -113,56 +126,35 @@ pub(super) fn method(
     match &spec.distribution.kind {
         DistributionKind::Direct => Box::new(direct::Direct),
         DistributionKind::Cache(cache) => {
-            let last = |&(cluster, card): &(ClusterId, LinkId)| match cache.per {
-                CachePlace::Cluster => vec![card],
-                CachePlace::Region => vec![links.downlink(cluster), card],
-            };
-            let last = links.nodes.iter().map(last).collect();
-            let CacheLinks {
-                links: of_caches,
-                cache_of,
-                ..
-            } = caches;
-            Box::new(cache::Caches::new(
-                cache,
-                &of_caches,
-                cache_of,
-                last,
-                (catalog.blobs, catalog.len()),
-            ))
+            let mut last = Vec::with_capacity(links.nodes.len());
+            for &(cluster, card) in &links.nodes {
+                last.push(match cache.per {
+                    CachePlace::Cluster => vec![card],
+                    CachePlace::Region => vec![links.downlink(cluster), card],
+                });
+            }
+            Box::new(caches.with_content(cache, last, catalog))
         }
         DistributionKind::Cells(cells) => {
-            let CacheLinks {
-                links: of_caches,
-                cache_of,
-                ..
-            } = caches;
-            let (last, sizes) = (
-                vec![Vec::new(); links.nodes.len()],
-                (catalog.blobs, catalog.len()),
-            );
+            let last = vec![Vec::new(); links.nodes.len()];
             let room = CacheRoom::new(cells.cache, catalog.blob_sizes());
-            Box::new(
-                cache::Caches::new(&cells.as_cache(), &of_caches, cache_of, last, sizes)
-                    .with_room(&room),
-            )
+            let content = caches.with_content(&cells.as_cache(), last, catalog);
+            Box::new(content.with_room(&room))
         }
         DistributionKind::Spegel(spegel) => {
-            let out = |&(_, card): &(ClusterId, LinkId)| {
+            let mut cards = Vec::with_capacity(links.nodes.len());
+            for &(_, card) in &links.nodes {
                 let capacity = network.capacity(card);
-                (card, network.add_link(None, capacity))
-            };
-            Box::new(spegel::Spegel::new(
-                spegel,
-                links.nodes.iter().map(out).collect(),
-            ))
+                cards.push((card, network.add_link(None, capacity)));
+            }
+            Box::new(spegel::Spegel::new(spegel, cards))
         }
         DistributionKind::Pieces(pieces) => {
-            let inlet = |&(_, card): &(ClusterId, LinkId)| {
+            let mut inlets = Vec::with_capacity(links.nodes.len());
+            for &(_, card) in &links.nodes {
                 let capacity = pieces.peer_in.get().min(network.capacity(card).get());
-                network.add_link(None, BytesPerSec::new(capacity))
-            };
-            let inlets = links.nodes.iter().map(inlet).collect();
+                inlets.push(network.add_link(None, BytesPerSec::new(capacity)));
+            }
             Box::new(pieces::Pieces::new(
                 pieces,
                 spec.clusters.len(),

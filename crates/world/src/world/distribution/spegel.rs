@@ -49,8 +49,10 @@ impl Spegel {
     /// Another node of the cluster that holds the requested content.
     fn holder(&mut self, query: &RouteQuery<'_>) -> Option<NodeId> {
         let me = query.node.index();
-        let holds = |at: &usize| *at != me && holds(&query.nodes[*at], query);
-        let holders: Vec<usize> = query.members.clone().filter(holds).collect();
+        let members = query.members.clone();
+        let holders: Vec<usize> = members
+            .filter(|&at| at != me && holds(&query.nodes[at], query))
+            .collect();
         if holders.is_empty() {
             return None;
         }
@@ -66,13 +68,15 @@ impl Spegel {
 /// Whether a node announces the blob or manifest that is asked for.
 fn holds(node: &NodeState, query: &RouteQuery<'_>) -> bool {
     // Without its blobs the manifest is gone too (garbage collection follows the leases).
-    let is_whole = |blob: u16| node.content.blobs[usize::from(blob)] == Blob::Whole;
+    let blobs = &node.content.blobs;
     let Some(blob) = query.blob() else {
         let layers = &query.catalog.image(query.image).layers;
         return node.content.present[usize::from(query.image.0)]
-            && layers.iter().all(|layer| is_whole(layer.blob));
+            && layers
+                .iter()
+                .all(|layer| blobs[usize::from(layer.blob)] == Blob::Whole);
     };
-    is_whole(blob)
+    blobs[usize::from(blob)] == Blob::Whole
         && (0..node.content.present.len())
             .any(|at| node.content.present[at] && query.catalog.contains(at, blob))
 }

@@ -8,7 +8,6 @@
 //!
 //! Left out: what a node's failure leaves, because its lease lives on for 24 h.
 
-use crate::world::ids::PullId;
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::{Blob, Chain, NodeContent, NodeState};
 use crate::world::nodes::pull::Pull;
@@ -30,13 +29,16 @@ impl NodeState {
         now: SimTime,
     ) -> Bytes {
         let mut lost = Bytes::ZERO;
-        let failed = &self.content.failed;
-        let is_due = |image: usize| failed[image].is_some_and(|at| at + after <= now);
-        let due: Vec<usize> = (0..catalog.len()).filter(|&image| is_due(image)).collect();
+        let mut due: Vec<usize> = Vec::new();
+        for (image, failed) in self.content.failed.iter().enumerate() {
+            if failed.is_some_and(|at| at + after <= now) {
+                due.push(image);
+            }
+        }
         if due.is_empty() {
             return lost;
         }
-        let held = self.held_images(pulls, catalog);
+        let held = self.held_images(pulls);
         let content = self.content_mut();
         for image in due {
             content.failed[image] = None;
@@ -48,15 +50,12 @@ impl NodeState {
     }
 
     /// The images that are on the node, or that it pulls.
-    fn held_images(&self, pulls: &[Pull], catalog: &Catalog) -> Vec<usize> {
-        let mut held = Vec::new();
-        for image in 0..catalog.len() {
-            let is_pulled = |pull: &PullId| usize::from(pulls[pull.index()].image.0) == image;
-            if self.content.present[image] || self.pulls.iter().any(is_pulled) {
-                held.push(image);
-            }
+    fn held_images(&self, pulls: &[Pull]) -> Vec<usize> {
+        let mut is_held = self.content.present.clone();
+        for pull in &self.pulls {
+            is_held[usize::from(pulls[pull.index()].image.0)] = true;
         }
-        held
+        (0..is_held.len()).filter(|&image| is_held[image]).collect()
     }
 }
 
@@ -66,15 +65,20 @@ impl NodeContent {
         let mut lost = Bytes::ZERO;
         self.manifests[image] = false;
         for layer in catalog.layers(image) {
-            let held_layers = || held.iter().flat_map(|&held| catalog.layers(held));
-            if !held_layers().any(|held| held.blob == layer.blob) {
+            let mut is_blob_held = false;
+            let mut is_chain_held = false;
+            for held in held.iter().flat_map(|&held| catalog.layers(held)) {
+                is_blob_held |= held.blob == layer.blob;
+                is_chain_held |= held.chain == layer.chain;
+            }
+            if !is_blob_held {
                 let blob = &mut self.blobs[usize::from(layer.blob)];
                 if let Blob::Partial(bytes) = *blob {
                     lost += bytes;
                 }
                 *blob = Blob::Partial(Bytes::ZERO);
             }
-            if !held_layers().any(|held| held.chain == layer.chain) {
+            if !is_chain_held {
                 self.chains[usize::from(layer.chain)] = Chain::Absent;
             }
         }

@@ -79,6 +79,14 @@ impl NodeContent {
             failed: vec![None; catalog.len()],
         }
     }
+
+    /// The number of these layers, from the bottom up, that are unpacked.
+    pub(super) fn unpacked_layers(&self, layers: &[Layer]) -> usize {
+        layers
+            .iter()
+            .take_while(|layer| self.chains[usize::from(layer.chain)] == Chain::Unpacked)
+            .count()
+    }
 }
 
 /// Contents that nodes had lately, to be shared by the next that has the same.
@@ -107,8 +115,11 @@ impl KnownContents {
 
     /// Replaces a content by an equal one that other nodes have, if one is known.
     pub(crate) fn share(&mut self, content: &mut Rc<NodeContent>) {
-        let is_same = |known: &&Rc<NodeContent>| Rc::ptr_eq(known, content) || **known == *content;
-        if let Some(same) = self.known.iter().find(is_same) {
+        let same = self
+            .known
+            .iter()
+            .find(|known| Rc::ptr_eq(known, content) || ***known == **content);
+        if let Some(same) = same {
             *content = Rc::clone(same);
         } else if self.known.len() < Self::MOST {
             self.known.push(Rc::clone(content));
@@ -117,6 +128,21 @@ impl KnownContents {
             self.oldest = (self.oldest + 1) % Self::MOST;
         }
     }
+}
+
+/// The hardware of a node that limits how fast images are unpacked and written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeHardware {
+    pub(crate) unpack_rate: BytesPerSec,
+    /// `None`: the disk is never a limit.
+    pub(crate) disk: Option<DiskHardware>,
+}
+
+/// The rate of a disk, and the dirty pages before it that memory may hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DiskHardware {
+    pub(crate) rate: BytesPerSec,
+    pub(crate) buffer: Bytes,
 }
 
 /// The state of one node.
@@ -172,14 +198,17 @@ impl NodeState {
         content: Rc<NodeContent>,
         cluster: ClusterId,
         key: EntityKey,
-        unpack_rate: BytesPerSec,
-        disk: Option<Disk>,
+        hardware: NodeHardware,
     ) -> Self {
+        let unpack_rate = hardware.unpack_rate;
+        let disk = hardware
+            .disk
+            .map(|disk| Box::new(Disk::new(disk.rate, disk.buffer, unpack_rate)));
         Self {
             cluster,
             key,
             unpack_rate,
-            disk: disk.map(Box::new),
+            disk,
             unpacking: 0,
             content,
             pull_queue: VecDeque::new(),

@@ -140,12 +140,7 @@ impl World<'_> {
         let image = self.catalog.image(pull.image);
         let cluster = node.cluster;
         let content = node.content_mut();
-        let unpacked = |chain: u16| content.chains[usize::from(chain)] == Chain::Unpacked;
-        let first_missing = image
-            .layers
-            .iter()
-            .take_while(|layer| unpacked(layer.chain))
-            .count();
+        let first_missing = content.unpacked_layers(&image.layers);
         let is_known = std::mem::replace(&mut content.manifests[usize::from(pull.image.0)], true);
         let mut received = if is_known { Bytes::ZERO } else { image.config };
         for layer in &image.layers[first_missing..] {

@@ -26,7 +26,7 @@ use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::faults::pulls::PlannedFailure;
 use crate::world::ids::{NodeId, PodId, PullId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
-use crate::world::nodes::node::{Blob, Chain, NodeState};
+use crate::world::nodes::node::{Blob, NodeState};
 use crate::world::nodes::pull_error::{PullError, PullFacts};
 use crate::world::nodes::pull_progress::{Fetch, PullLayer, PullProgress};
 use crate::world::nodes::runtime::retries::Tries;
@@ -148,10 +148,7 @@ impl Pull {
         let layers = &catalog.image(self.image).layers;
         node.content_mut().manifests[usize::from(self.image.0)] = true;
         let content = &node.content;
-        let first_missing = layers
-            .iter()
-            .take_while(|layer| content.chains[usize::from(layer.chain)] == Chain::Unpacked)
-            .count();
+        let first_missing = content.unpacked_layers(layers);
         self.unpack_next = first_missing;
         self.planned = true;
         let mut missing = Vec::new();
@@ -204,11 +201,23 @@ impl Pull {
 
     /// Arrived bytes of layers whose source is not complete, or that are not on the disk.
     pub(crate) fn settling(&self) -> Bytes {
-        let bytes = |fetch: &Fetch| match fetch {
-            Fetch::Settling(size) | Fetch::Syncing(size) => *size,
-            _ => Bytes::ZERO,
-        };
-        self.fetches.iter().map(bytes).sum()
+        let mut bytes = Bytes::ZERO;
+        for fetch in &self.fetches {
+            if let Fetch::Settling(size) | Fetch::Syncing(size) = *fetch {
+                bytes += size;
+            }
+        }
+        bytes
+    }
+}
+
+impl NodeState {
+    /// Its pull of an image that is in progress, if there is one.
+    fn pull_of(&self, image: ImageRef, pulls: &[Pull]) -> Option<PullId> {
+        self.pulls
+            .iter()
+            .copied()
+            .find(|pull| pulls[pull.index()].image == image)
     }
 }
 
@@ -242,13 +251,12 @@ impl World<'_> {
         }
     }
 
+    /// The kubelet pulls the image of a pod, unless it may not, the image is missing, or a pull of it can be shared.
     fn begin_pull(&mut self, id: NodeId, pod: PodId, queue: &mut Queue) {
         let now = queue.now();
         let node = &mut self.nodes[id.index()];
-        if node
-            .pull_rate
-            .as_mut()
-            .is_some_and(|bucket| !bucket.try_take(now))
+        if let Some(bucket) = &mut node.pull_rate
+            && !bucket.try_take(now)
         {
             self.pull_failed(pod, PullError::KubeletRate, queue);
             return;
@@ -258,22 +266,26 @@ impl World<'_> {
             self.request_missing_image(pod, queue);
             return;
         }
-        let node = &mut self.nodes[id.index()];
         let image = self.pods[pod.index()].image;
         if self.spec.node.runtime.merge_pulls
-            && let Some(&same) = node
-                .pulls
-                .iter()
-                .find(|pull| self.pulls[pull.index()].image == image)
+            && let Some(same) = node.pull_of(image, &self.pulls)
         {
             node.merged_pulls += 1;
             self.pulls[same.index()].others.push(pod);
             return;
         }
-        let layers = self.catalog.image(image).layers.len();
         if let Some(after) = self.spec.node.runtime.collect_after {
             self.totals.lost += node.collect(after, &self.pulls, &self.catalog, now);
         }
+        self.begin_attempt(id, pod, queue);
+    }
+
+    /// An attempt begins with its first request, or is ordered.
+    fn begin_attempt(&mut self, id: NodeId, pod: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        let image = self.pods[pod.index()].image;
+        let layers = self.catalog.image(image).layers.len();
+        let node = &mut self.nodes[id.index()];
         let attempt = node.attempts;
         node.attempts += 1;
         let pull = PullId::at(self.pulls.len());

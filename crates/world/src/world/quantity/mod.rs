@@ -377,7 +377,8 @@ impl<T: Quantity> Distribution<T> {
                 alpha,
                 most: Some(most),
             } => {
-                let (least, most) = (least.to_number(), most.to_number());
+                let least = least.to_number();
+                let most = most.to_number();
                 bounded_pareto_mean(least, *alpha, most)
             }
             Self::Uniform { min, max } => f64::midpoint(min.to_number(), max.to_number()),

@@ -51,32 +51,29 @@ impl Links {
     /// The egress of the first registry, and the regions behind it.
     pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
         let data_share = spec.registry.tcp.data_share();
-        let data = |rate: BytesPerSec| BytesPerSec::new(rate.get() * data_share);
-        let egress = network.add_link(None, data(spec.registry.egress));
-        let region = |bandwidth| network.add_link(Some(egress), data(bandwidth));
-        let regions = spec
-            .regions
-            .iter()
-            .map(|region| region.bandwidth)
-            .map(region)
-            .collect();
-        Self {
+        let mut links = Self {
             data_share,
-            egress: vec![egress],
+            egress: Vec::new(),
             others: Vec::new(),
-            regions,
+            regions: Vec::new(),
             clusters: Vec::new(),
             nodes: Vec::new(),
+        };
+        let egress = network.add_link(None, links.data(spec.registry.egress));
+        links.egress.push(egress);
+        for region in &spec.regions {
+            let link = network.add_link(Some(egress), links.data(region.bandwidth));
+            links.regions.push(link);
         }
+        links
     }
 
     /// Adds the egress of the other registries, and the links of other clients.
     pub(crate) fn add_registries(&mut self, spec: &WorldSpec, network: &mut Network) {
-        let others = spec
-            .registries
-            .iter()
-            .map(|other| network.add_link(None, self.data(other.spec.egress)));
-        self.egress.extend(others.collect::<Vec<_>>());
+        for other in &spec.registries {
+            let link = network.add_link(None, self.data(other.spec.egress));
+            self.egress.push(link);
+        }
         for (at, &egress) in self.egress.iter().enumerate() {
             let has_pulls = matches!(spec.registry_at(at).other_load, Some(OtherLoad::Pulls(_)));
             self.others
@@ -131,23 +128,24 @@ impl Links {
 
     /// The links from a registry to a destination.
     pub(crate) fn path(&self, registry: usize, to: Destination) -> Vec<LinkId> {
-        let into = |cluster: ClusterId| {
-            let (region, downlink) = self.clusters[cluster.index()];
-            let region = region.map(|region| self.regions[region]);
-            [Some(self.egress[registry]), region, Some(downlink)]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-        };
         match to {
             Destination::Region(region) => vec![self.egress[registry], self.regions[region]],
-            Destination::Cluster(cluster) => into(cluster),
+            Destination::Cluster(cluster) => self.path_into(registry, cluster),
             Destination::Node(node) => {
                 let (cluster, card) = self.nodes[node.index()];
-                let mut links = into(cluster);
+                let mut links = self.path_into(registry, cluster);
                 links.push(card);
                 links
             }
         }
+    }
+
+    fn path_into(&self, registry: usize, cluster: ClusterId) -> Vec<LinkId> {
+        let (region, downlink) = self.clusters[cluster.index()];
+        let region = region.map(|region| self.regions[region]);
+        [Some(self.egress[registry]), region, Some(downlink)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
