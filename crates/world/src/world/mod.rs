@@ -17,8 +17,39 @@
 //! | `meter`, `totals` | peaks, time series and totals, and the laws that they must satisfy |
 //! | `spec`, `quantity`, [`calibration`] | settings, and the sources of their values |
 //!
-//! State that only one part needs is a type of that part (`Registry`, `Transfers`, `Delivery`); behaviour that spans
-//! parts is in `impl World`, in the folder of the part that it belongs to. Each file says what its model leaves out.
+//! # Who may touch what
+//! Each part owns its state and its steps, which take what else they use by name: the queue, the transfers, the meters,
+//! the random streams or one part more.
+//!
+//! | part | owns, and does by itself |
+//! |---|---|
+//! | `Registry` | hosts, limits, requests in flight; its windows, bursts, other loads, and its egress under load |
+//! | `ClusterState` | its agent (instructions, applies, reports), workloads and cuts, the times of its pulls |
+//! | `WorkloadState` | its pods; the next step of its controller, which reads `Pods` |
+//! | `Pods` | all pods and their pending events |
+//! | `NodeState` | the content of its disk, its queues and slots; garbage collection |
+//! | `Pull` | an attempt in progress; it claims blobs and commits layers on its node |
+//! | `Delivery` | the method of distribution, mirrors, fills, and the pre-pull |
+//! | `Transfers` | links, transfers in progress, and the event of the next completion |
+//! | `FaultProcesses` | pending events of processes of failures, and what they have drawn |
+//! | `Meter`, `Totals` | what is measured |
+//!
+//! `impl World` routes events to parts and holds the steps that touch three or more of them, in the folder of the part
+//! that they begin in. They are:
+//!
+//! - a request (`nodes::runtime::request`, `distribution::delivery`): a pull sends it over its cluster's link to a host
+//!   of a registry, or to a cache or a peer, and what comes back continues the pull;
+//! - a pull (`nodes::pull`, `nodes::unpack`): its end frees slots and blobs for other pulls of the node, starts the
+//!   containers of pods, and counts for its cluster and the meters;
+//! - a pod (`clusters::pod`, `clusters::workload`): it needs its node, its image and its cluster, and its readiness
+//!   moves the controller, then the agent;
+//! - a failure (`faults`): a cut changes a cluster, its link and the rates of others, and pulls that stall then;
+//! - a change of rates (`transfers::accounting`): registries follow their load and admit waiting requests, and the meters
+//!   and the next completion follow the rates;
+//! - the start and the end of a run (this file, `totals`).
+//!
+//! Parts call each other within one event instead of sending events, because the order of events at one instant is part
+//! of a result. Each file says what its model leaves out.
 
 mod backoff;
 pub mod calibration;
@@ -67,7 +98,7 @@ pub use totals::{RegistryTotals, Totals};
 use crate::engine::Streams;
 use crate::flow::Network;
 use clusters::cluster::ClusterState;
-use clusters::pod::Pod;
+use clusters::pods::Pods;
 use distribution::Delivery;
 use distribution::setup::CacheLinks;
 use faults::FaultProcesses;
@@ -91,7 +122,7 @@ pub struct World<'s> {
     clusters: Vec<ClusterState>,
     nodes: Vec<NodeState>,
     contents: KnownContents,
-    pods: Vec<Pod>,
+    pods: Pods,
     pulls: Vec<Pull>,
     registries: Vec<Registry<'s>>,
     transfers: Transfers,
@@ -101,8 +132,6 @@ pub struct World<'s> {
     totals: Totals,
     /// Reports that have arrived since they were last taken.
     reports: Vec<Report>,
-    /// Pending events of pods that can never become ready.
-    inert_events: usize,
     /// Events so far that only checked a limit.
     limit_checks: u64,
     watches_progress: bool,
@@ -136,7 +165,7 @@ impl<'s> World<'s> {
             clusters: Vec::with_capacity(spec.clusters.len()),
             nodes: Vec::new(),
             contents: KnownContents::new(NodeContent::new(&catalog)),
-            pods: Vec::new(),
+            pods: Pods::default(),
             pulls: Vec::new(),
             registries: (0_u32..)
                 .zip(spec.all_registries())
@@ -148,7 +177,6 @@ impl<'s> World<'s> {
             meter: Meter::new(spec.clusters.len() as u64, 1 + spec.registries.len()),
             totals: Totals::default(),
             reports: Vec::new(),
-            inert_events: 0,
             limit_checks: 0,
             watches_progress: false,
             orders: None,
@@ -251,7 +279,7 @@ impl<'s> World<'s> {
     /// The end of a failure counts if its cluster still has work to do or a report to send.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        let mut inert = self.inert_events + self.faults.pending_events + idle;
+        let mut inert = self.pods.inert_events() + self.faults.pending_events + idle;
         inert += self.transfers.events_of_others();
         for registry in &self.registries {
             inert += registry.load_events();

@@ -146,7 +146,7 @@ impl Wheel {
         self.occupied
             .iter()
             .zip(0..)
-            .flat_map(|(&word, at)| SetBits(word).map(move |bit| at * WORD + bit))
+            .flat_map(|(&word, at)| SetBits { word }.map(move |bit| at * WORD + bit))
     }
 
     /// Number of tickets in a list.
@@ -227,17 +227,19 @@ impl Wheel {
 }
 
 /// The places of the bits of a word that are set, lowest first.
-struct SetBits(u64);
+struct SetBits {
+    word: u64,
+}
 
 impl Iterator for SetBits {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        if self.0 == 0 {
+        if self.word == 0 {
             return None;
         }
-        let lowest = self.0.trailing_zeros() as usize;
-        self.0 &= self.0 - 1;
+        let lowest = self.word.trailing_zeros() as usize;
+        self.word &= self.word - 1;
         Some(lowest)
     }
 }

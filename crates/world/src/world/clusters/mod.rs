@@ -6,7 +6,7 @@
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
 //! | `cuts` | outages in progress that cut it off |
 //! | `agent`, `agent_spec` | instructions, applies and reports, with their delays |
-//! | `pod` | pods, readiness probes, image back-off |
+//! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
 //! | `pod_queues` | how fast pods are created, scheduled and started |
 //! | `workload`, `rolling` | rolling updates of Deployments and DaemonSets |
 //! | `restarts` | when a container that crashed starts again |
@@ -21,6 +21,7 @@ pub(super) mod cluster_draws;
 pub(super) mod cuts;
 pub(super) mod pod;
 pub(super) mod pod_queues;
+pub(super) mod pods;
 pub(super) mod progress_deadline;
 pub(super) mod restarts;
 pub(super) mod rolling;

@@ -78,7 +78,7 @@ pub(crate) struct Pod {
     /// It backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,
     /// It only pre-pulls its image before the release.
-    pre_pull: bool,
+    pub(super) pre_pull: bool,
     /// It can never become ready, because it crashes before or its image is missing. Its events cannot change
     /// anything.
     pub(crate) never_ready: bool,
@@ -96,10 +96,9 @@ impl World<'_> {
         phase: PodPhase,
     ) -> PodId {
         let image = Catalog::revision(self.spec.workloads[workload].image, revision == NEW);
-        let id = PodId::at(self.pods.len());
         let ordinal = self.nodes[node.index()].pods;
         self.nodes[node.index()].pods += 1;
-        self.pods.push(Pod {
+        self.pods.add(Pod {
             cluster,
             node,
             workload,
@@ -119,8 +118,7 @@ impl World<'_> {
             pre_pull: false,
             never_ready: false,
             next: None,
-        });
-        id
+        })
     }
 
     pub(crate) fn create_pod(
@@ -144,7 +142,7 @@ impl World<'_> {
             self.reach_node(id, queue);
         } else {
             self.pods[id.index()].phase = PodPhase::Pending;
-            self.schedule_for_pod(
+            self.pods.schedule(
                 id,
                 bound - now,
                 Event::Workload(WorkloadEvent::PodBound(id)),
@@ -155,7 +153,7 @@ impl World<'_> {
 
     /// A pod is created and bound.
     pub(crate) fn pod_bound(&mut self, id: PodId, queue: &mut Queue) {
-        if self.take_pod_event(id) == PodPhase::Pending {
+        if self.pods.take_event(id) == PodPhase::Pending {
             self.reach_node(id, queue);
         }
     }
@@ -238,7 +236,7 @@ impl World<'_> {
 
     pub(crate) fn sync_pod(&mut self, id: PodId, queue: &mut Queue) {
         let now = queue.now();
-        if self.take_pod_event(id) != PodPhase::ImageBackOff {
+        if self.pods.take_event(id) != PodPhase::ImageBackOff {
             return;
         }
         let backs_off = self.pods[id.index()]
@@ -279,7 +277,8 @@ impl World<'_> {
             }
         }
         let wait = at.saturating_since(queue.now());
-        self.schedule_for_pod(id, wait, Event::Workload(WorkloadEvent::PodSync(id)), queue);
+        self.pods
+            .schedule(id, wait, Event::Workload(WorkloadEvent::PodSync(id)), queue);
     }
 
     /// An image is on a node now: the next sync of a pod that backs off there starts its container.
@@ -297,7 +296,7 @@ impl World<'_> {
                 pod.requeues = pod.requeues_before;
                 if let Some(event) = pod.next.take() {
                     queue.cancel(event);
-                    self.take_pod_event(id);
+                    self.pods.take_event(id);
                 }
                 self.schedule_sync(id, queue.now(), queue);
             }
@@ -367,12 +366,15 @@ impl World<'_> {
         let nth = pod.starts;
         let draws = self.clusters[pod.cluster.index()].draws;
         let usual = self.draw(id, &self.spec.node.start_overhead, "start overhead", nth);
-        let wait = self.wait_to_start(id, draws.slow, queue.now());
-        let overhead = slowed(usual, draws.start) + wait;
+        let mut overhead = slowed(usual, draws.start);
+        if let Some(rate) = self.spec.pods.starts_per_second {
+            let node = &mut self.nodes[self.pods[id.index()].node.index()];
+            overhead += node.wait_to_start(rate, draws.slow, queue.now());
+        }
         if self.read_on_demand(id, overhead, queue) {
             return;
         }
-        self.schedule_for_pod(
+        self.pods.schedule(
             id,
             overhead,
             Event::Workload(WorkloadEvent::ContainerStarted(id)),
@@ -380,44 +382,8 @@ impl World<'_> {
         );
     }
 
-    /// The time until a node has started the pods before this one.
-    fn wait_to_start(&mut self, id: PodId, slow: f64, now: SimTime) -> SimDuration {
-        let Some(rate) = self.spec.pods.starts_per_second else {
-            return SimDuration::ZERO;
-        };
-        let node = &mut self.nodes[self.pods[id.index()].node.index()];
-        let turn = node.next_start.max(now);
-        node.next_start = turn + SimDuration::from_secs_f64(slow / rate.get());
-        turn - now
-    }
-
-    /// Schedules the next event of a pod. Events of pods that can never become ready are counted, because a run with
-    /// no other events has stalled.
-    pub(crate) fn schedule_for_pod(
-        &mut self,
-        id: PodId,
-        after: SimDuration,
-        event: Event,
-        queue: &mut Queue,
-    ) {
-        let pod = &mut self.pods[id.index()];
-        self.inert_events += usize::from(pod.never_ready);
-        pod.next = Some(queue.schedule_in(after, event));
-    }
-
-    pub(crate) fn take_pod_event(&mut self, id: PodId) -> PodPhase {
-        let pod = &self.pods[id.index()];
-        self.inert_events -= usize::from(pod.never_ready);
-        pod.phase
-    }
-
-    /// Nothing can make the pod ready any more.
-    pub(crate) fn mark_never_ready(&mut self, id: PodId) {
-        self.pods[id.index()].never_ready = true;
-    }
-
     pub(crate) fn container_started(&mut self, id: PodId, queue: &mut Queue) {
-        if self.take_pod_event(id) != PodPhase::Starting {
+        if self.pods.take_event(id) != PodPhase::Starting {
             return;
         }
         let pod = &mut self.pods[id.index()];
@@ -494,7 +460,7 @@ impl World<'_> {
     }
 
     pub(crate) fn crashed(&mut self, id: PodId, queue: &mut Queue) {
-        if self.take_pod_event(id) != PodPhase::Running {
+        if self.pods.take_event(id) != PodPhase::Running {
             return;
         }
         let now = queue.now();
@@ -512,7 +478,7 @@ impl World<'_> {
         if let Some(wait) = wait {
             let at = self.restarts_at(id, now, now + wait);
             self.pods[id.index()].crashes.restarts(at);
-            self.schedule_for_pod(
+            self.pods.schedule(
                 id,
                 at - now,
                 Event::Workload(WorkloadEvent::Restart(id)),
@@ -523,7 +489,7 @@ impl World<'_> {
     }
 
     pub(crate) fn restart(&mut self, id: PodId, queue: &mut Queue) {
-        if self.take_pod_event(id) == PodPhase::CrashLoop {
+        if self.pods.take_event(id) == PodPhase::CrashLoop {
             self.start_container(id, queue);
         }
     }
@@ -559,20 +525,6 @@ impl World<'_> {
         }
         self.pre_pulled(id, queue);
         true
-    }
-
-    /// The pre-pulls of this node.
-    pub(crate) fn pre_pulls_on(&self, node: NodeId) -> Vec<PodId> {
-        if self.spec.distribution.pre_pull.is_none() {
-            return Vec::new();
-        }
-        (0..self.pods.len())
-            .map(PodId::at)
-            .filter(|pod| {
-                let pod = &self.pods[pod.index()];
-                pod.pre_pull && pod.node == node
-            })
-            .collect()
     }
 
     /// Records whether a pod is in trouble.

@@ -30,7 +30,7 @@ impl World<'_> {
                     Some(works) => self.draw(id, works, "defect shows", start),
                     None => self.draw(id, &defect.crash_after, "crash", start),
                 };
-                self.schedule_for_pod(
+                self.pods.schedule(
                     id,
                     after,
                     Event::Workload(WorkloadEvent::Crashed(id)),

@@ -16,7 +16,6 @@
 
 use crate::world::World;
 use crate::world::backoff::BackoffEntry;
-use crate::world::clusters::pod::PodPhase;
 use crate::world::clusters::restarts::Crashes;
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, FaultEvent, Queue, WorkloadEvent};
@@ -98,10 +97,12 @@ impl<'s> World<'s> {
             self.count_failed_pull(cluster, PullError::NodeLost);
         }
         for pod in self.pods_on(id) {
-            self.lose_pod(pod, queue);
+            self.pods.lose(pod, queue);
         }
-        for pod in self.pre_pulls_on(id) {
-            self.cancel_pre_pull(pod, queue);
+        if self.delivery.pre_pull.is_some() {
+            for pod in self.pods.pre_pulls_on(id) {
+                self.cancel_pre_pull(pod, queue);
+            }
         }
         let now = queue.now();
         self.faults.schedule(
@@ -173,16 +174,5 @@ impl<'s> World<'s> {
         self.sync_workloads(cluster, queue);
         self.faults
             .schedule(queue.now() + next, FaultEvent::NodeFails(id), queue);
-    }
-
-    /// A pod's containers stop with its node, and its pending event is cancelled.
-    fn lose_pod(&mut self, id: PodId, queue: &mut Queue) {
-        let pod = &mut self.pods[id.index()];
-        pod.phase = PodPhase::Lost;
-        if let Some(event) = pod.next.take()
-            && queue.cancel(event).is_some()
-        {
-            self.inert_events -= usize::from(pod.never_ready);
-        }
     }
 }

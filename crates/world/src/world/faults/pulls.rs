@@ -65,11 +65,12 @@ impl World<'_> {
         let rtt = self.clusters[cluster.index()].rtt;
         let takes =
             tcp::handshake(self.registries[registry].spec, rtt) * CONNECTIONS + rtt * ROUND_TRIPS;
-        self.schedule_for_pod(pod, takes, Event::Fault(FaultEvent::NotFound(pod)), queue);
+        self.pods
+            .schedule(pod, takes, Event::Fault(FaultEvent::NotFound(pod)), queue);
     }
 
     pub(super) fn not_found(&mut self, pod: PodId, queue: &mut Queue) {
-        self.take_pod_event(pod);
+        self.pods.take_event(pod);
         self.totals.pulls += 1;
         let cluster = self.pods[pod.index()].cluster;
         let state = &mut self.clusters[cluster.index()];
@@ -79,7 +80,7 @@ impl World<'_> {
             self.count_failed_pull(cluster, PullError::NotFound);
             return;
         }
-        self.mark_never_ready(pod);
+        self.pods[pod.index()].never_ready = true;
         self.pull_failed(pod, PullError::NotFound, queue);
     }
 }

@@ -16,7 +16,7 @@ use crate::world::nodes::disk::Disk;
 use crate::world::nodes::pull_progress::PullLayer;
 use crate::world::registry::request::HostRole;
 use crate::world::token_bucket::TokenBucket;
-use fleetsim_units::{Bytes, BytesPerSec, SimTime};
+use fleetsim_units::{Bytes, BytesPerSec, Factor, SimDuration, SimTime};
 
 /// The part of a compressed layer that is on a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -277,6 +277,14 @@ impl NodeState {
         let blobs = &self.content.blobs;
         let layers = image.layers.iter();
         layers.filter(|layer| blobs[usize::from(layer.blob)] == Blob::Mounted)
+    }
+
+    /// The time until it has started the pods before the next one, when it starts this many per second; `slow` is the
+    /// factor of its cluster.
+    pub(crate) fn wait_to_start(&mut self, rate: Factor, slow: f64, now: SimTime) -> SimDuration {
+        let turn = self.next_start.max(now);
+        self.next_start = turn + SimDuration::from_secs_f64(slow / rate.get());
+        turn - now
     }
 
     /// Gives back the memory of queues that are empty.
