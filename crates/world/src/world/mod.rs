@@ -18,8 +18,8 @@
 //! | `spec`, `quantity`, [`calibration`] | settings, and the sources of their values |
 //!
 //! # Who may touch what
-//! Each part owns its state and its steps, which take what else they use by name: the queue, the transfers, the meters,
-//! the random streams or one part more.
+//! Each part owns its state and its steps, which take what else they use by name: the queue, the transfers, the
+//! meters, the random streams or one part more.
 //!
 //! | part | owns, and does by itself |
 //! |---|---|
@@ -37,19 +37,19 @@
 //! `impl World` routes events to parts and holds the steps that touch three or more of them, in the folder of the part
 //! that they begin in. They are:
 //!
-//! - a request (`nodes::runtime::request`, `distribution::delivery`): a pull sends it over its cluster's link to a host
-//!   of a registry, or to a cache or a peer, and what comes back continues the pull;
+//! - a request (`nodes::runtime::request`, `distribution::delivery`): a pull sends it over its cluster's link to a
+//!   host of a registry, or to a cache or a peer, and what comes back continues the pull;
 //! - a pull (`nodes::pull`, `nodes::unpack`): its end frees slots and blobs for other pulls of the node, starts the
 //!   containers of pods, and counts for its cluster and the meters;
 //! - a pod (`clusters::pod`, `clusters::workload`): it needs its node, its image and its cluster, and its readiness
 //!   moves the controller, then the agent;
 //! - a failure (`faults`): a cut changes a cluster, its link and the rates of others, and pulls that stall then;
-//! - a change of rates (`transfers::accounting`): registries follow their load and admit waiting requests, and the meters
-//!   and the next completion follow the rates;
+//! - a change of rates (`transfers::accounting`): registries follow their load and admit waiting requests, and the
+//!   meters and the next completion follow the rates;
 //! - the start and the end of a run (this file, `totals`).
 //!
-//! Parts call each other within one event instead of sending events, because the order of events at one instant is part
-//! of a result. Each file says what its model leaves out.
+//! Parts call each other within one event instead of sending events, because the order of events at one instant is
+//! part of a result. Each file says what its model leaves out.
 
 mod backoff;
 pub mod calibration;

@@ -185,8 +185,8 @@ impl<E> EventQueue<E> {
         true
     }
 
-    /// Keeps one event scheduled for `at`: schedules or moves it, or cancels it if `at` is `None`. `pending` is its id,
-    /// which its handler clears.
+    /// Keeps one event scheduled for `at`: schedules or moves it, or cancels it if `at` is `None`. `pending` is its
+    /// id, which its handler clears.
     ///
     /// # Panics
     /// If `at` is before now, or `pending` is the id of an event that was handled or cancelled.

@@ -48,7 +48,8 @@ impl HubMove {
     }
 }
 
-/// A number of steps of a sum, times a weight. Rounding is towards zero, so that a contribution and its opposite cancel.
+/// A number of steps of a sum, times a weight. Rounding is towards zero, so that a contribution and its opposite
+/// cancel.
 fn weighted(weight: i128, units: i128) -> i128 {
     weight * units / i128::from(ShareWeight::STEPS)
 }

@@ -19,8 +19,8 @@ impl NodeState {
         self.content_mut().failed[usize::from(image.0)] = Some(now);
     }
 
-    /// Deletes what failed pulls have left, if the collector has run since: `after` the end of their leases. Returns the
-    /// bytes of incomplete blobs that are lost.
+    /// Deletes what failed pulls have left, if the collector has run since: `after` the end of their leases. Returns
+    /// the bytes of incomplete blobs that are lost.
     pub(super) fn collect(
         &mut self,
         after: SimDuration,
