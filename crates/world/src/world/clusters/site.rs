@@ -84,6 +84,49 @@ pub struct SiteLink {
 
 const FCC: &str = "the FCC's Measuring Broadband America, September 2020";
 
+impl SiteLink {
+    /// Links of one rate, in Mbit/s, and one round trip, in milliseconds.
+    const fn fixed(mbit: f64, millis: u64, source: &'static str) -> Self {
+        Self {
+            downlink: RateModel::Constant(BytesPerSec::from_mbit(mbit)),
+            rtt: DurationModel::Constant(SimDuration::from_millis(millis)),
+            loss: Share::NONE,
+            gaps: None,
+            correlation: 0.0,
+            source,
+        }
+    }
+
+    /// Links whose rates vary by `sigma` around a median, with one round trip.
+    fn drawn(mbit: f64, sigma: f64, millis: u64, source: &'static str) -> Self {
+        Self {
+            downlink: RateModel::LogNormal {
+                median: BytesPerSec::from_mbit(mbit),
+                sigma,
+            },
+            ..Self::fixed(mbit, millis, source)
+        }
+    }
+
+    /// Lines as measured by the FCC: medians and spreads of rate and round trip, and their correlation.
+    fn home_line(
+        mbit: f64,
+        rate_sigma: f64,
+        millis: u64,
+        rtt_sigma: f64,
+        correlation: f64,
+    ) -> Self {
+        Self {
+            rtt: DurationModel::LogNormal {
+                median: SimDuration::from_millis(millis),
+                sigma: rtt_sigma,
+            },
+            correlation,
+            ..Self::drawn(mbit, rate_sigma, millis, FCC)
+        }
+    }
+}
+
 impl SiteKind {
     /// The word in a file and on the command line.
     #[must_use]
@@ -95,45 +138,22 @@ impl SiteKind {
     /// The links of such sites.
     #[must_use]
     pub fn link(self) -> SiteLink {
-        let fixed = |mbit: f64, millis, source| SiteLink {
-            downlink: BytesPerSec::from_mbit(mbit).into(),
-            rtt: SimDuration::from_millis(millis).into(),
-            loss: Share::NONE,
-            gaps: None,
-            correlation: 0.0,
-            source,
-        };
-        let drawn = |mbit: f64, sigma, millis, source| SiteLink {
-            downlink: RateModel::LogNormal {
-                median: BytesPerSec::from_mbit(mbit),
-                sigma,
-            },
-            ..fixed(mbit, millis, source)
-        };
-        let line = |mbit: (f64, f64), rtt: (u64, f64), correlation| SiteLink {
-            rtt: DurationModel::LogNormal {
-                median: SimDuration::from_millis(rtt.0),
-                sigma: rtt.1,
-            },
-            correlation,
-            ..drawn(mbit.0, mbit.1, rtt.0, FCC)
-        };
         match self {
             Self::Branch => SiteLink {
                 source: "a guess, with the spread within a kind of home lines",
-                ..line((100.0, 0.9), (30, 0.35), -0.3)
+                ..SiteLink::home_line(100.0, 0.9, 30, 0.35, -0.3)
             },
             // Round trips: median and spread of the three kinds below, weighted by 1,329, 1,236 and 796 lines.
-            Self::Store => line((89.0, 0.95), (20, 0.35), -0.35),
-            Self::Dsl => line((16.0, 1.1), (35, 0.37), -0.46),
-            Self::Cable => line((230.0, 0.95), (17, 0.29), -0.2),
-            Self::Fibre => line((305.0, 0.87), (12, 0.34), -0.34),
+            Self::Store => SiteLink::home_line(89.0, 0.95, 20, 0.35, -0.35),
+            Self::Dsl => SiteLink::home_line(16.0, 1.1, 35, 0.37, -0.46),
+            Self::Cable => SiteLink::home_line(230.0, 0.95, 17, 0.29, -0.2),
+            Self::Fibre => SiteLink::home_line(305.0, 0.87, 12, 0.34, -0.34),
             Self::Cellular => SiteLink {
                 gaps: Some(GapSpec {
                     share: Share::new(0.025),
                     length: calibration::GAP_LENGTH,
                 }),
-                ..drawn(
+                ..SiteLink::drawn(
                     58.0,
                     1.2,
                     80,
@@ -147,19 +167,19 @@ impl SiteKind {
                     share: Share::new(0.15),
                     length: calibration::SATELLITE_GAP_LENGTH,
                 }),
-                ..drawn(
+                ..SiteLink::drawn(
                     170.0,
                     0.25,
                     50,
                     "fixed terminals by weather; one connection, of a moving one; the round trip is a guess",
                 )
             },
-            Self::DataCentre => fixed(
+            Self::DataCentre => SiteLink::fixed(
                 10_000.0,
                 1,
                 "a guess from the links of machines in data centres",
             ),
-            Self::Cloud => fixed(
+            Self::Cloud => SiteLink::fixed(
                 5_000.0,
                 5,
                 "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess",

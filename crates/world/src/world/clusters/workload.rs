@@ -194,7 +194,6 @@ struct DaemonSetStep {
 impl DaemonPods {
     /// Pods to delete and nodes that get one, when so many may be unavailable or beside an old one.
     fn next_step(&self, surge: u32, unavailable: u32, pods: &[Pod]) -> DaemonSetStep {
-        let is_available = |pod: PodId| pods[pod.index()].available;
         let mut step = DaemonSetStep::default();
         let mut candidates: Vec<usize> = Vec::new();
         let mut in_use = 0;
@@ -207,15 +206,17 @@ impl DaemonPods {
                     }
                     in_use += u32::from(surge == 0);
                 }
-                (None, Some(pod)) => in_use += u32::from(surge == 0 && !is_available(pod)),
-                (Some(pod), None) if !is_available(pod) && surge == 0 => {
+                (None, Some(pod)) => {
+                    in_use += u32::from(surge == 0 && !pods[pod.index()].available)
+                }
+                (Some(pod), None) if !pods[pod.index()].available && surge == 0 => {
                     // Counted before its deletion is seen, as in newer releases (the first of them is unverified).
                     in_use += 1;
                     step.delete.push(pod);
                 }
-                (Some(pod), None) if !is_available(pod) => step.create.push(at),
+                (Some(pod), None) if !pods[pod.index()].available => step.create.push(at),
                 (Some(_), None) => candidates.push(at),
-                (Some(old), Some(new)) if is_available(new) => step.delete.push(old),
+                (Some(old), Some(new)) if pods[new.index()].available => step.delete.push(old),
                 (Some(_), Some(_)) => in_use += 1,
             }
         }

@@ -71,8 +71,6 @@ pub(crate) struct FaultDraws {
 impl FaultDraws {
     pub(crate) fn new(spec: &WorldSpec, streams: &Streams, seed: u64, replicate: u32) -> Self {
         let faults = &spec.faults;
-        let place =
-            |of: EntityKey| (stratified_unit(seed, of, replicate) * CANDIDATES as f64) as usize;
         let mut draws = Self {
             regional: faults.regional_keys(),
             ..Self::default()
@@ -88,17 +86,22 @@ impl FaultDraws {
         for fault in ShareFault::ALL {
             let share = fault.share(faults);
             if share != Share::NONE && share != Share::ALL {
-                let is_hit = |key: &EntityKey, at| fault.hits(faults, streams, key.part(at));
-                let severity = |at| clusters.iter().filter(|key| is_hit(key, at)).count() as f64;
-                draws.taken[fault as usize] =
-                    Some(candidate(place(fault.purpose().into()), severity));
+                let rank = rank_of_run(seed, fault.purpose().into(), replicate);
+                draws.taken[fault as usize] = Some(candidate(rank, |at| {
+                    clusters
+                        .iter()
+                        .filter(|key| fault.hits(faults, streams, key.part(at)))
+                        .count() as f64
+                }));
             }
         }
-        for (at, outage) in faults.regional.iter().enumerate() {
+        for (outage, key) in faults.regional.iter().zip(&mut draws.regional) {
             if let Some(renewal) = outage.renewal() {
-                let key = draws.regional[at];
-                let severity = |at| renewal.start(streams, key.part(at)).severity();
-                draws.regional[at] = key.part(candidate(place(key), severity));
+                let all = *key;
+                let rank = rank_of_run(seed, all, replicate);
+                *key = all.part(candidate(rank, |at| {
+                    renewal.start(streams, all.part(at)).severity()
+                }));
             }
         }
         draws
@@ -122,11 +125,16 @@ impl FaultDraws {
     }
 }
 
-/// The candidate at this place among all, the mildest first.
-fn candidate(place: usize, severity: impl Fn(u64) -> f64) -> u64 {
+/// The rank of the candidate that a run takes for a failure. Ranks of all runs are spread evenly.
+fn rank_of_run(seed: u64, failure: EntityKey, replicate: u32) -> usize {
+    (stratified_unit(seed, failure, replicate) * CANDIDATES as f64) as usize
+}
+
+/// The candidate of this rank, the mildest first.
+fn candidate(rank: usize, severity: impl Fn(u64) -> f64) -> u64 {
     let mut all: Vec<(f64, u64)> = (0..CANDIDATES).map(|at| (severity(at), at)).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    all[place].1
+    all[rank].1
 }
 
 impl ProcessState {

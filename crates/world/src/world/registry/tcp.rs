@@ -22,28 +22,33 @@ pub(crate) fn handshake(registry: &RegistrySpec, rtt: SimDuration) -> SimDuratio
     rtt * u64::from(registry.tcp.handshake_round_trips)
 }
 
+/// A cap, or `most` bytes per second if that is less.
+fn tightened(cap: Option<BytesPerSec>, most: f64) -> Option<BytesPerSec> {
+    match cap {
+        Some(cap) if cap.get() <= most => Some(cap),
+        _ => Some(BytesPerSec::new(most)),
+    }
+}
+
 /// The most that one connection carries between a registry and a cluster.
 pub(crate) fn path_cap(
     registry: &RegistrySpec,
     rtt: SimDuration,
     loss: Share,
 ) -> Option<BytesPerSec> {
-    let rtt = rtt.as_secs_f64();
     let tcp = registry.tcp;
-    let per_round_trip = |bytes: f64| (rtt > 0.0).then(|| BytesPerSec::new(bytes / rtt));
-    let window = tcp
-        .window
-        .and_then(|window| per_round_trip(window.get() as f64));
-    let loss = loss.get();
-    let mathis = if loss > 0.0 {
-        per_round_trip(tcp.segment.get() as f64 * MATHIS / loss.sqrt())
-    } else {
-        None
-    };
-    [registry.per_connection, window, mathis]
-        .into_iter()
-        .flatten()
-        .min_by(|a, b| a.get().total_cmp(&b.get()))
+    let mut cap = registry.per_connection;
+    if rtt.is_zero() {
+        return cap;
+    }
+    if let Some(window) = tcp.window {
+        cap = tightened(cap, window.get() as f64 / rtt.as_secs_f64());
+    }
+    if loss > Share::NONE {
+        let per_round_trip = tcp.segment.get() as f64 * MATHIS / loss.get().sqrt();
+        cap = tightened(cap, per_round_trip / rtt.as_secs_f64());
+    }
+    cap
 }
 
 /// Segments in the first round trip of a transfer. Source: RFC 6928.
