@@ -330,12 +330,7 @@ impl<E> EventQueue<E> {
     /// Moves the tickets of a short list to those that are due next.
     fn sort(&mut self, list: usize) {
         let Self {
-            far,
-            near,
-            slots,
-            opened,
-            keys,
-            ..
+            far, slots, opened, ..
         } = self;
         opened.resize(far.len(list), EventTicket::default());
         // Written without a branch on what a slot holds, so that the processor fetches many slots at a time.
@@ -346,9 +341,12 @@ impl<E> EventQueue<E> {
             valid += usize::from(slots[ticket.slot as usize].stamp == ticket.stamp);
             some = ticket.at;
         });
-        self.tickets -= opened.len() - valid;
+        self.tickets -= self.opened.len() - valid;
         self.near_until = Wheel::end(list, some);
         let within = Wheel::within(list);
+        let Self {
+            near, opened, keys, ..
+        } = self;
         keys.clear();
         keys.extend(
             opened[..valid]

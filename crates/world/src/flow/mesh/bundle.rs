@@ -52,6 +52,14 @@ impl Bundle {
     }
 }
 
+/// The rate of one unit of weight in a bundle, and the bottleneck that bounds it.
+#[derive(Clone, Copy)]
+pub(super) struct RateLimit {
+    pub(super) rate: f64,
+    /// A hub, [`CAP`], or [`NONE`].
+    pub(super) bottleneck: u32,
+}
+
 impl Mesh {
     /// Starts `transfer`, an unused number, with `left` bytes over distinct `links`.
     pub(in crate::flow) fn insert(
@@ -307,7 +315,7 @@ impl Mesh {
             return;
         }
         let bottleneck = if old == 0 {
-            self.limit(id).1
+            self.limit(id).bottleneck
         } else {
             bottleneck
         };
@@ -345,25 +353,29 @@ impl Mesh {
         terms.fold(rate.base, |sum, term| sum + term).max(0.0)
     }
 
-    /// The rate that a bundle has apart from local links, and the bottleneck that it has then.
-    pub(super) fn limit(&self, id: u32) -> (f64, u32) {
+    /// The limit of a bundle's rate apart from local links.
+    pub(super) fn limit(&self, id: u32) -> RateLimit {
         let cap = self.bundles[id as usize].cap;
-        let mut limit = (cap, if cap < f64::INFINITY { CAP } else { NONE });
+        let mut limit = RateLimit {
+            rate: cap,
+            bottleneck: if cap < f64::INFINITY { CAP } else { NONE },
+        };
         let mut local = false;
         for &PathStep { link, .. } in self.steps_of(id) {
             let hub = self.links[link as usize].hub;
             if hub == NONE {
                 local = true;
-            } else if self.hubs[hub as usize].level < limit.0 {
-                limit = (self.hubs[hub as usize].level, link);
+            } else if self.hubs[hub as usize].level < limit.rate {
+                limit.rate = self.hubs[hub as usize].level;
+                limit.bottleneck = link;
             }
         }
         // Where all links are hubs, one of them has to begin.
-        if limit.1 == NONE && !local {
-            (f64::INFINITY, self.steps_of(id)[0].link)
-        } else {
-            limit
+        if limit.bottleneck == NONE && !local {
+            limit.rate = f64::INFINITY;
+            limit.bottleneck = self.steps_of(id)[0].link;
         }
+        limit
     }
 
     /// Adds a bundle's rate, `factor` times, to `sum`.

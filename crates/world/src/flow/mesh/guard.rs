@@ -12,6 +12,14 @@ use super::{Affine, Mesh, NONE, site_of_bundle, site_of_link};
 /// By how much a level that depends on hubs may rise before its guards are renewed.
 const LEEWAY: f64 = 0.25;
 
+/// The levels of a hub between which the choices of a site hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HubBand {
+    hub: u32,
+    low: f64,
+    high: f64,
+}
+
 impl Mesh {
     /// Lets the guards of a site be renewed.
     pub(super) fn unguard(&mut self, site: u32) {
@@ -40,7 +48,7 @@ impl Mesh {
             }
             self.sum = sum;
             for at in 0..self.bands.len() {
-                let (hub, low, high) = self.bands[at];
+                let HubBand { hub, low, high } = self.bands[at];
                 self.add_guards(hub, site, low, high);
             }
         }
@@ -148,9 +156,12 @@ impl Mesh {
     }
 
     fn narrow(&mut self, hub: u32, low: f64, high: f64) {
-        match self.bands.iter_mut().find(|band| band.0 == hub) {
-            Some(band) => (band.1, band.2) = (band.1.max(low), band.2.min(high)),
-            None => self.bands.push((hub, low, high)),
+        match self.bands.iter_mut().find(|band| band.hub == hub) {
+            Some(band) => {
+                band.low = band.low.max(low);
+                band.high = band.high.min(high);
+            }
+            None => self.bands.push(HubBand { hub, low, high }),
         }
     }
 }

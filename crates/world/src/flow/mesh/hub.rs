@@ -90,7 +90,7 @@ impl Hub {
     /// The lowest valid guard among those above the level.
     fn next_above(&mut self, sites: &[Site]) -> Option<Guard> {
         loop {
-            let guard = self.above.peek()?.0;
+            let Reverse(guard) = *self.above.peek()?;
             if guard.is_valid(sites) {
                 return Some(guard);
             }
@@ -186,7 +186,7 @@ impl Mesh {
             mesh.unguard(site_of_bundle(bundle));
         });
         for bundle in bound {
-            let (_, bottleneck) = self.limit(bundle);
+            let bottleneck = self.limit(bundle).bottleneck;
             self.attach(bundle, bottleneck);
         }
         self.each_bundle_on(link, |mesh, bundle| mesh.touch_path(bundle, 0.0));
@@ -473,10 +473,10 @@ impl Mesh {
             self.push(bottleneck, 0.0);
             return;
         }
-        let (rate, limit) = self.limit(id);
-        if rate < self.rate_of(id) {
+        let limit = self.limit(id);
+        if limit.rate < self.rate_of(id) {
             self.detach(id);
-            self.attach(id, limit);
+            self.attach(id, limit.bottleneck);
             self.touch_path(id, 0.0);
         }
     }
@@ -504,7 +504,7 @@ impl Mesh {
             }));
         }
         if hub.above.len() + hub.below.len() > hub.crowded {
-            hub.above.retain(|guard| guard.0.is_valid(sites));
+            hub.above.retain(|Reverse(guard)| guard.is_valid(sites));
             hub.below.retain(|guard| guard.is_valid(sites));
             hub.crowded = 64
                 + 4 * (hub.above.len() + hub.below.len()).max(links[hub.link as usize].hops.len());

@@ -41,6 +41,7 @@ use crate::flow::forest::Mix;
 use crate::flow::instant::Instant;
 use affine::Affine;
 use bundle::{Bundle, PathStep};
+use guard::HubBand;
 use hub::Hub;
 
 const NONE: u32 = u32::MAX;
@@ -168,7 +169,7 @@ pub(super) struct Mesh {
     shares: Vec<(f64, f64)>,
     chosen: Vec<u32>,
     sum: Affine,
-    bands: Vec<(u32, f64, f64)>,
+    bands: Vec<HubBand>,
 }
 
 impl Mesh {

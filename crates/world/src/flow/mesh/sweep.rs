@@ -99,7 +99,7 @@ impl Mesh {
         for hop in &self.links[link as usize].hops {
             let bundle = &self.bundles[hop.bundle as usize];
             let rate = if bundle.bottleneck == link {
-                self.limit(hop.bundle).0
+                self.limit(hop.bundle).rate
             } else {
                 self.rate_of(hop.bundle)
             };
@@ -151,7 +151,7 @@ impl Mesh {
             self.detach(bundle);
         }
         for &bundle in &chosen {
-            let (_, bottleneck) = self.limit(bundle);
+            let bottleneck = self.limit(bundle).bottleneck;
             self.attach(bundle, bottleneck);
             self.touch_path(bundle, level);
         }
@@ -168,10 +168,10 @@ impl Mesh {
             let bundle = self.links[link as usize].hops[at].bundle;
             let was = self.bundles[bundle as usize].bottleneck;
             if was == link {
-                let (rate, limit) = self.limit(bundle);
-                if rate < level - slack {
+                let limit = self.limit(bundle);
+                if limit.rate < level - slack {
                     self.detach(bundle);
-                    self.attach(bundle, limit);
+                    self.attach(bundle, limit.bottleneck);
                     self.touch_path(bundle, level);
                 }
             } else if was == NONE || self.rate_of(bundle) > level + slack {
