@@ -5,10 +5,10 @@
 //! | `cluster` | the state of one cluster, and how it and its nodes are created |
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
 //! | `cuts` | outages in progress that cut it off |
-//! | `agent`, `agent_spec` | instructions, applies and reports, with their delays |
+//! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
 //! | `pod_queues` | how fast pods are created, scheduled and started |
-//! | `workload`, `rolling` | rolling updates of Deployments and DaemonSets |
+//! | `workload`, `controllers`, `rolling` | rolling updates of Deployments and DaemonSets |
 //! | `restarts` | when a container that crashed starts again |
 //! | `progress_deadline` | the progress deadline of a Deployment |
 //! | `spec` | the settings |
@@ -16,8 +16,10 @@
 
 pub(super) mod agent;
 pub(super) mod agent_spec;
+mod agent_steps;
 pub(super) mod cluster;
 pub(super) mod cluster_draws;
+mod controllers;
 pub(super) mod cuts;
 pub(super) mod pod;
 pub(super) mod pod_queues;

@@ -8,21 +8,15 @@
 //! it does. A DaemonSet has no deadline.
 //!
 //! The check costs an event per rolling Deployment, so a world makes it only if its driver reads the result
-//! ([`World::watch_progress_deadlines`]).
+//! ([`crate::world::World::watch_progress_deadlines`]).
 //!
 //! Left out: the rounding of the condition's times to whole seconds.
 
 use crate::engine::EventId;
-use crate::world::World;
-use crate::world::clusters::cluster::ClusterState;
-use crate::world::clusters::pod::Pod;
-use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
-use crate::world::event::{Event, Queue, WorkloadEvent};
-use crate::world::ids::ClusterId;
 use fleetsim_units::{SimDuration, SimTime};
 
 /// The controller checks again this long after the deadline (`requeueStuckDeployment`).
-const LOOK_AGAIN: SimDuration = SimDuration::from_secs(1);
+pub(super) const LOOK_AGAIN: SimDuration = SimDuration::from_secs(1);
 
 /// The counts of a Deployment's status that define progress.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -39,7 +33,7 @@ pub(crate) struct PodCounts {
 
 /// The reason of a Deployment's `Progressing` condition.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum ProgressReason {
+pub(super) enum ProgressReason {
     /// `NewReplicaSetAvailable`.
     #[default]
     Complete,
@@ -53,10 +47,10 @@ enum ProgressReason {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progressing {
     counts: PodCounts,
-    reason: ProgressReason,
-    updated_at: SimTime,
+    pub(super) reason: ProgressReason,
+    pub(super) updated_at: SimTime,
     /// The pending check of the deadline.
-    look: Option<EventId>,
+    pub(super) look: Option<EventId>,
 }
 
 impl Progressing {
@@ -67,7 +61,13 @@ impl Progressing {
     }
 
     /// The controller observes these counts.
-    fn judge(&mut self, now: SimTime, replicas: u32, deadline: SimDuration, counts: PodCounts) {
+    pub(super) fn judge(
+        &mut self,
+        now: SimTime,
+        replicas: u32,
+        deadline: SimDuration,
+        counts: PodCounts,
+    ) {
         let was = std::mem::replace(&mut self.counts, counts);
         if self.reason == ProgressReason::Complete && counts.old == 0 {
             return;
@@ -90,73 +90,6 @@ impl Progressing {
         } else if self.reason == ProgressReason::Updating && now > self.updated_at + deadline {
             self.reason = ProgressReason::DeadlineExceeded;
         }
-    }
-}
-
-impl World<'_> {
-    /// Checks progress deadlines from now on and reports them.
-    pub fn watch_progress_deadlines(&mut self) {
-        self.watches_progress = true;
-    }
-
-    /// A Deployment's controller checks its progress, if somebody reads the result.
-    pub(crate) fn update_progress_condition(
-        &mut self,
-        id: ClusterId,
-        workload: usize,
-        queue: &mut Queue,
-    ) {
-        if self.watches_progress {
-            let spec = &self.spec.workloads[workload];
-            self.clusters[id.index()].update_progress_condition(workload, spec, &self.pods, queue);
-        }
-    }
-
-    pub(crate) fn progress_deadline(&mut self, id: ClusterId, workload: usize, queue: &mut Queue) {
-        self.clusters[id.index()].workloads[workload]
-            .progressing
-            .look = None;
-        self.update_progress_condition(id, workload, queue);
-        self.note_settled(id, queue);
-    }
-}
-
-impl ClusterState {
-    /// The controller of a Deployment checks its progress, and again after the deadline of one that is rolling.
-    fn update_progress_condition(
-        &mut self,
-        at: usize,
-        spec: &WorkloadSpec,
-        pods: &[Pod],
-        queue: &mut Queue,
-    ) {
-        let WorkloadKind::Deployment {
-            replicas,
-            progress_deadline,
-            ..
-        } = spec.kind
-        else {
-            return;
-        };
-        let counts = self.workloads[at].counts(pods);
-        let condition = &mut self.workloads[at].progressing;
-        condition.judge(queue.now(), replicas, progress_deadline, counts);
-        let look_at = match condition.reason {
-            ProgressReason::Updating => Some(condition.updated_at + progress_deadline + LOOK_AGAIN),
-            ProgressReason::Complete | ProgressReason::DeadlineExceeded => None,
-        };
-        let look = Event::Workload(WorkloadEvent::ProgressDeadline {
-            cluster: self.id,
-            workload: at as u32,
-        });
-        queue.keep_scheduled(&mut condition.look, look_at, look);
-    }
-
-    /// Whether one of its Deployments has exceeded its progress deadline.
-    pub(super) fn is_degraded(&self) -> bool {
-        self.workloads
-            .iter()
-            .any(|workload| workload.progressing.reason == ProgressReason::DeadlineExceeded)
     }
 }
 

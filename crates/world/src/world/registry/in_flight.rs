@@ -12,9 +12,16 @@ use std::collections::HashMap;
 use fleetsim_units::SimDuration;
 
 use crate::engine::EventId;
-use crate::world::event::{Queue, RequestEvent};
+use crate::world::event::{Event, Queue, RequestEvent};
 use crate::world::registry::Registry;
 use crate::world::registry::request::HostRequest;
+
+impl HostRequest {
+    /// An event of it.
+    pub(crate) const fn event(self, event: RequestEvent) -> Event {
+        Event::Request(self.pull, self.request, event)
+    }
+}
 
 /// A request between its sending and the end of its service.
 #[derive(Clone, Copy, Debug)]

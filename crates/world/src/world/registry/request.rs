@@ -1,6 +1,5 @@
 //! Requests of a container runtime to a registry, its hosts, and their responses.
 
-use crate::world::event::{Event, RequestEvent};
 use crate::world::ids::PullId;
 
 /// One request of a pull, in the order in which they are sent.
@@ -69,11 +68,6 @@ pub(crate) struct HostRequest {
 }
 
 impl HostRequest {
-    /// An event of it.
-    pub(crate) const fn event(self, event: RequestEvent) -> Event {
-        Event::Request(self.pull, self.request, event)
-    }
-
     /// The request, to whatever host.
     pub(crate) const fn pull_request(self) -> PullRequest {
         PullRequest::new(self.pull, self.request)

@@ -1,0 +1,416 @@
+//! A cluster's agent: receives instructions, applies them and reports back, each with a delay.
+//!
+//! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
+//! reports what it applied. Later changes of readiness are reported as [`ReadinessSpec`] says. A cluster that is cut
+//! off receives nothing, and its reports are lost. When it is back it receives only the newest instruction and reports
+//! its current state. The agent of a deployment that is held applies nothing and reports no readiness; an apply that is
+//! under way ends and is reported.
+//!
+//! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
+//! ready, because the workload's controller has not observed the new template yet (`observedGeneration`). A release
+//! without workloads is ready as soon as it is applied.
+//!
+//! Left out: failed applies, time-outs of Helm's `wait`, and reports lost on a working connection.
+
+use crate::engine::Streams;
+use crate::world::World;
+use crate::world::clusters::agent::ReportedState;
+use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
+use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::pod::Pod;
+use crate::world::clusters::progress_deadline::PodCounts;
+use crate::world::clusters::spec::WorkloadSpec;
+use crate::world::event::{AgentEvent, Event, Queue, Report};
+use crate::world::ids::{ClusterId, NEW};
+use crate::world::meter::{ClusterPhase, Meter};
+use fleetsim_rollout::Revision;
+use fleetsim_units::SimTime;
+
+/// What a step of an agent or a workload controller uses beside the state of its cluster.
+pub(crate) struct ClusterContext<'w> {
+    pub agent: &'w AgentSpec,
+    pub workloads: &'w [WorkloadSpec],
+    /// All pods, to be read.
+    pub pods: &'w [Pod],
+    pub streams: &'w Streams,
+    pub queue: &'w mut Queue,
+}
+
+impl World<'_> {
+    pub(crate) fn handle_agent(&mut self, event: AgentEvent, queue: &mut Queue) {
+        match event {
+            AgentEvent::InstructionArrives(id) => {
+                let (cluster, mut context) = self.cluster_with_context(id, queue);
+                cluster.instruction_arrives(&mut context);
+            }
+            AgentEvent::Applied(id) => self.applied(id, queue),
+            AgentEvent::ReadinessDue(id) => {
+                let (cluster, mut context) = self.cluster_with_context(id, queue);
+                cluster.readiness_due(&mut context);
+            }
+            AgentEvent::ReportArrives(report) => {
+                let cluster = &mut self.clusters[report.cluster.index()];
+                if cluster.cuts.is_managed() {
+                    cluster.report_arrives(report, queue.now());
+                    self.reports.push(report);
+                    cluster.note_phase(&mut self.meter);
+                }
+            }
+        }
+    }
+
+    /// A cluster, with all that the steps of its agent may use.
+    pub(super) fn cluster_with_context<'w>(
+        &'w mut self,
+        id: ClusterId,
+        queue: &'w mut Queue,
+    ) -> (&'w mut ClusterState, ClusterContext<'w>) {
+        let context = ClusterContext {
+            agent: &self.platform.agent,
+            workloads: &self.spec.workloads,
+            pods: &self.pods,
+            streams: &self.streams,
+            queue,
+        };
+        (&mut self.clusters[id.index()], context)
+    }
+
+    /// The management cluster instructs a cluster to run a revision.
+    pub fn instruct(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
+        self.meter.advance(queue.now());
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.instruct(revision, &mut context);
+        self.clusters[id.index()].note_phase(&mut self.meter);
+    }
+
+    /// The management cluster itself applies a revision in a cluster, as Argo CD does. An offline cluster misses it,
+    /// even after it returns.
+    pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
+        let cluster = &mut self.clusters[id.index()];
+        if cluster.cuts.is_managed() {
+            self.instruct(id, revision, queue);
+            return;
+        }
+        self.meter.advance(queue.now());
+        cluster.agent.missed = Some(revision);
+        if revision == NEW {
+            cluster.facts.instructed.get_or_insert(queue.now());
+        }
+        cluster.note_phase(&mut self.meter);
+    }
+
+    /// The deployment of a cluster is paused or resumed. Its agent knows that at once, or when it is back.
+    pub fn hold(&mut self, id: ClusterId, is_held: bool, queue: &mut Queue) {
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.agent.is_held = is_held;
+        let agent = &cluster.agent;
+        if !is_held && agent.applying.is_none() && agent.instructed == agent.applied {
+            cluster.send_report(cluster.settled, &mut context);
+        }
+    }
+
+    /// The management cluster reaches the cluster again: instruction and report are sent if they have changed.
+    pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        // Reports in transit may be lost.
+        cluster.agent.sent = cluster.agent.reported;
+        if cluster.agent.instructed != cluster.agent.applied {
+            cluster.send_instruction(&mut context);
+        }
+        if !cluster.agent.is_held {
+            cluster.send_report(cluster.settled, &mut context);
+        }
+        self.clusters[id.index()].note_phase(&mut self.meter);
+    }
+
+    /// The manifests are applied: the controllers of the workloads begin, and the agent sees what they do.
+    fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        let agent = &cluster.agent;
+        let revision = agent.applying.expect("an apply that ends has begun");
+        if agent.applied.is_none() {
+            cluster.watch_begins(&mut context);
+        }
+        cluster.look_anew(&mut context);
+        self.roll_out(id, revision, queue);
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.agent.waits = context.agent.wait;
+        cluster.note_settled(&mut context);
+        if cluster.agent.applying.is_some() && !context.agent.wait {
+            let inspects = !matches!(context.agent.readiness, ReadinessSpec::Delay(_));
+            let ready = cluster.settled && (!inspects || context.workloads.is_empty());
+            cluster.apply_ends(ready, &mut context);
+        }
+    }
+
+    /// A workload changed: schedules a report, if the agent has something to report.
+    pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.note_settled(&mut context);
+    }
+}
+
+impl ClusterState {
+    /// The management cluster wants this revision from now on.
+    fn instruct(&mut self, revision: Revision, context: &mut ClusterContext<'_>) {
+        self.agent.instructed = Some(revision);
+        self.agent.missed = None;
+        if revision == NEW {
+            self.facts.instructed.get_or_insert(context.queue.now());
+        }
+        if self.cuts.is_managed() {
+            self.send_instruction(context);
+        }
+    }
+
+    fn send_instruction(&mut self, context: &mut ClusterContext<'_>) {
+        let nth = self.agent.instructions;
+        self.agent.instructions += 1;
+        let delay = context.agent.instruction_delay.draw(
+            context.streams,
+            self.key,
+            "instruction delay",
+            nth,
+        );
+        let arrives = Event::Agent(AgentEvent::InstructionArrives(self.id));
+        context.queue.schedule_in(delay, arrives);
+    }
+
+    /// The agent begins to apply the newest instruction, if it can and has not applied it.
+    fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
+        let agent = &mut self.agent;
+        let is_able = self.cuts.is_managed() && !agent.is_held;
+        if !is_able || agent.applying.is_some() || agent.instructed == agent.applied {
+            return;
+        }
+        agent.applying = agent.instructed;
+        let nth = agent.applies;
+        agent.applies += 1;
+        let usual = context
+            .agent
+            .apply
+            .draw(context.streams, self.key, "apply", nth);
+        let applied = Event::Agent(AgentEvent::Applied(self.id));
+        context
+            .queue
+            .schedule_in(usual.mul_f64(self.draws.apply), applied);
+    }
+
+    /// The apply is over. The agent reports it, and begins the next one if it was instructed meanwhile.
+    fn apply_ends(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
+        self.agent.waits = false;
+        self.agent.applied = self.agent.applying.take();
+        if self.agent.applied == Some(NEW) {
+            self.facts.applied.get_or_insert(context.queue.now());
+        }
+        self.send_report(ready, context);
+        self.instruction_arrives(context);
+    }
+
+    /// The first deployment in a cluster: the watch begins some time later, and what it finds is its first event.
+    fn watch_begins(&mut self, context: &mut ClusterContext<'_>) {
+        let ReadinessSpec::Debounce(debounce) = &context.agent.readiness else {
+            return;
+        };
+        if self.agent.readiness_due.is_none() && !context.workloads.is_empty() {
+            let event = Event::Agent(AgentEvent::ReadinessDue(self.id));
+            let after = debounce.watch_start + debounce.delay;
+            self.agent.readiness_due = Some(context.queue.schedule_in(after, event));
+        }
+    }
+
+    /// A new revision is applied: an agent that looks begins a new series, and sees nothing available yet.
+    fn look_anew(&mut self, context: &mut ClusterContext<'_>) {
+        if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
+            return;
+        }
+        if let Some(look) = self.agent.readiness_due.take() {
+            context.queue.cancel(look);
+        }
+        self.agent.seen = 0;
+        self.agent.looks_from = context.queue.now();
+        self.agent.saw_all_available = context.workloads.is_empty();
+    }
+
+    /// A workload changed: schedules a report, if the agent has something to report.
+    fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
+        let settled = self.is_settled(context.workloads, context.pods);
+        if settled && !self.settled {
+            self.facts.settled = Some(context.queue.now());
+        }
+        self.settled = settled;
+        self.degraded = self.is_degraded();
+        if settled && self.agent.waits {
+            self.apply_ends(true, context);
+            return;
+        }
+        if let Some(at) = self.report_due(context) {
+            let event = Event::Agent(AgentEvent::ReadinessDue(self.id));
+            self.agent.readiness_due = Some(context.queue.schedule(at, event));
+        }
+    }
+
+    /// When the agent reports what it sees now, or looks at it. `None`: a report is scheduled, or it has seen all of
+    /// this.
+    fn report_due(&mut self, context: &ClusterContext<'_>) -> Option<SimTime> {
+        let now = context.queue.now();
+        let is_scheduled = self.agent.readiness_due.is_some();
+        match &context.agent.readiness {
+            ReadinessSpec::Delay(delay) => {
+                let is_known = match self.agent.sent {
+                    Some(sent) => sent.ready == self.settled && sent.degraded == self.degraded,
+                    None => !self.settled && !self.degraded,
+                };
+                if is_scheduled || is_known {
+                    return None;
+                }
+                let nth = self.agent.readiness_changes;
+                self.agent.readiness_changes += 1;
+                Some(now + delay.draw(context.streams, self.key, "readiness delay", nth))
+            }
+            ReadinessSpec::Debounce(debounce) => {
+                let status = self.digest_of_status(context.pods);
+                let is_new = std::mem::replace(&mut self.agent.seen, status) != status;
+                (is_new && !is_scheduled).then_some(now + debounce.delay)
+            }
+            ReadinessSpec::Looks(looks) => {
+                let agent = &self.agent;
+                let available = self.available_workloads(context.workloads, context.pods);
+                (agent.seen != available && !is_scheduled)
+                    .then(|| looks.next_look(agent.looks_from, agent.saw_all_available, now))
+            }
+        }
+    }
+
+    /// The agent looks at the workloads, if it is of those that look, and reports what it knows.
+    fn readiness_due(&mut self, context: &mut ClusterContext<'_>) {
+        self.agent.readiness_due = None;
+        if matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
+            let available = self.available_workloads(context.workloads, context.pods);
+            if self.agent.seen != available {
+                self.agent.seen = available;
+                self.agent.looks_from = context.queue.now();
+                self.agent.saw_all_available = self.settled;
+            }
+        }
+        if !self.agent.is_held {
+            self.send_report(self.settled, context);
+        }
+    }
+
+    /// The agent has seen the workloads as they are now.
+    pub(super) fn has_seen_all(
+        &mut self,
+        readiness: &ReadinessSpec,
+        workloads: &[WorkloadSpec],
+        pods: &[Pod],
+    ) {
+        self.agent.seen = match readiness {
+            ReadinessSpec::Delay(_) => 0,
+            ReadinessSpec::Debounce(_) => self.digest_of_status(pods),
+            ReadinessSpec::Looks(_) => self.available_workloads(workloads, pods),
+        };
+    }
+
+    /// A digest of the status of every workload: its observed template and its counts.
+    fn digest_of_status(&self, pods: &[Pod]) -> u128 {
+        let mut digest: u128 = 0;
+        for workload in &self.workloads {
+            let PodCounts {
+                updated,
+                old,
+                ready,
+                available,
+            } = workload.counts(pods);
+            let template = workload.desired.map_or(0, |revision| revision.0 + 1);
+            for count in [template, updated, old, ready, available] {
+                // The multiplier of a 128-bit congruential generator, so that counts in other places differ.
+                digest = digest
+                    .wrapping_add(u128::from(count) + 1)
+                    .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645);
+            }
+        }
+        digest
+    }
+
+    /// The set of workloads that are available, as bits; beyond 128 workloads they share bits.
+    fn available_workloads(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> u128 {
+        let mut bits = 0;
+        for (at, workload) in self.workloads.iter().enumerate() {
+            if workload.is_settled(&workloads[at], self.nodes.len(), pods) {
+                bits ^= 1 << (at % 128);
+            }
+        }
+        bits
+    }
+
+    fn send_report(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
+        let Some(applied) = self.agent.applied else {
+            return;
+        };
+        // A cluster that is not registered has no agent.
+        if !self.cuts.is_managed() || !self.is_registered {
+            return;
+        }
+        let state = ReportedState {
+            applied,
+            ready,
+            degraded: self.degraded,
+        };
+        if self.agent.sent == Some(state) {
+            return;
+        }
+        self.agent.sent = Some(state);
+        let nth = self.agent.reports;
+        self.agent.reports += 1;
+        let delay = context
+            .agent
+            .report_delay
+            .draw(context.streams, self.key, "report delay", nth);
+        // Reports do not overtake each other.
+        self.agent.arrives = self.agent.arrives.max(context.queue.now() + delay);
+        let report = Report {
+            cluster: self.id,
+            applied,
+            ready,
+            degraded: self.degraded,
+        };
+        let arrives = Event::Agent(AgentEvent::ReportArrives(report));
+        context.queue.schedule(self.agent.arrives, arrives);
+    }
+
+    /// A report of its agent reaches the management cluster.
+    fn report_arrives(&mut self, report: Report, now: SimTime) {
+        let reported = ReportedState {
+            applied: report.applied,
+            ready: report.ready,
+            degraded: report.degraded,
+        };
+        self.agent.reported = Some(reported);
+        if reported.is_updated() {
+            self.facts.ready.get_or_insert(now);
+        }
+    }
+
+    /// Updates its phase in the meters.
+    pub(crate) fn note_phase(&mut self, meter: &mut Meter) {
+        let phase = self.current_phase();
+        if phase != self.phase {
+            let was = std::mem::replace(&mut self.phase, phase);
+            meter.move_cluster(was, phase);
+        }
+    }
+
+    fn current_phase(&self) -> ClusterPhase {
+        let agent = &self.agent;
+        if agent.missed.or(agent.instructed) != Some(NEW) {
+            ClusterPhase::Waiting
+        } else if agent.reported.is_some_and(ReportedState::is_updated) {
+            ClusterPhase::Ready
+        } else if !self.cuts.is_managed() || self.troubled_pods > 0 {
+            ClusterPhase::NotReady
+        } else {
+            ClusterPhase::Updating
+        }
+    }
+}

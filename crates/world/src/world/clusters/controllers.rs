@@ -1,0 +1,265 @@
+//! The steps of the workload controllers: they create and delete the pods of Deployments and DaemonSets, and check the
+//! progress of Deployments.
+//!
+//! Left out: the seconds that the API server and the controllers need to see each other's changes.
+
+use crate::world::World;
+use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::pod::{Pod, PodPhase};
+use crate::world::clusters::progress_deadline::{LOOK_AGAIN, ProgressReason};
+use crate::world::clusters::rolling::{RollingStep, daemon_set_limits};
+use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
+use crate::world::clusters::workload::WorkloadState;
+use crate::world::event::{Event, Queue, WorkloadEvent};
+use crate::world::faults::spec::DefectKind;
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
+use crate::world::nodes::catalog::Catalog;
+use fleetsim_rollout::Revision;
+
+impl ClusterState {
+    /// Whether every workload has exactly its wanted pods, all available and of its current template.
+    pub(super) fn is_settled(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> bool {
+        let nodes = self.nodes.len();
+        self.workloads
+            .iter()
+            .zip(workloads)
+            .all(|(workload, spec)| workload.is_settled(spec, nodes, pods))
+    }
+
+    /// The pods of all workloads, terminating ones not counted.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
+        self.workloads.iter().flat_map(WorkloadState::pods)
+    }
+
+    /// The controller of a Deployment checks its progress, and again after the deadline of one that is rolling.
+    fn update_progress_condition(
+        &mut self,
+        at: usize,
+        spec: &WorkloadSpec,
+        pods: &[Pod],
+        queue: &mut Queue,
+    ) {
+        let WorkloadKind::Deployment {
+            replicas,
+            progress_deadline,
+            ..
+        } = spec.kind
+        else {
+            return;
+        };
+        let counts = self.workloads[at].counts(pods);
+        let condition = &mut self.workloads[at].progressing;
+        condition.judge(queue.now(), replicas, progress_deadline, counts);
+        let look_at = match condition.reason {
+            ProgressReason::Updating => Some(condition.updated_at + progress_deadline + LOOK_AGAIN),
+            ProgressReason::Complete | ProgressReason::DeadlineExceeded => None,
+        };
+        let look = Event::Workload(WorkloadEvent::ProgressDeadline {
+            cluster: self.id,
+            workload: at as u32,
+        });
+        queue.keep_scheduled(&mut condition.look, look_at, look);
+    }
+
+    /// Whether one of its Deployments has exceeded its progress deadline.
+    pub(super) fn is_degraded(&self) -> bool {
+        self.workloads
+            .iter()
+            .any(|workload| workload.progressing.reason == ProgressReason::DeadlineExceeded)
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn handle_workload(&mut self, event: WorkloadEvent, queue: &mut Queue) {
+        match event {
+            WorkloadEvent::PodBound(pod) => self.pod_bound(pod, queue),
+            WorkloadEvent::PodSync(pod) => self.sync_pod(pod, queue),
+            WorkloadEvent::ContainerStarted(pod) => self.container_started(pod, queue),
+            WorkloadEvent::PodReady { pod, start } => self.pod_ready(pod, start, queue),
+            WorkloadEvent::PodAvailable { pod, start } => self.pod_available(pod, start, queue),
+            WorkloadEvent::Crashed(pod) => self.crashed(pod, queue),
+            WorkloadEvent::Restart(pod) => self.restart(pod, queue),
+            WorkloadEvent::PodGone(pod) => self.pod_gone(pod, queue),
+            WorkloadEvent::ProgressDeadline { cluster, workload } => {
+                self.progress_deadline(cluster, workload as usize, queue);
+            }
+        }
+    }
+
+    /// Sets the template of all workloads of a cluster.
+    pub(crate) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
+        let state = &mut self.clusters[cluster.index()];
+        if revision == NEW {
+            state.spend(queue.now());
+            state.facts.begun.get_or_insert(queue.now());
+        }
+        for workload in &mut state.workloads {
+            workload.desired = Some(revision);
+        }
+        for workload in 0..self.spec.workloads.len() {
+            self.clusters[cluster.index()].workloads[workload]
+                .progressing
+                .begin(queue.now());
+            self.sync_workload(cluster, workload, queue);
+        }
+    }
+
+    /// Creates the pods of `revision` in their state long after a rollout: available, with images on their nodes.
+    pub fn settle(&mut self, cluster: ClusterId, revision: Revision) {
+        for at in 0..self.spec.workloads.len() {
+            let workload = &self.spec.workloads[at];
+            let image = Catalog::revision(workload.image, revision == NEW);
+            let nodes = self.nodes_of(cluster);
+            let pods = match workload.kind {
+                WorkloadKind::Deployment { replicas, .. } => replicas,
+                WorkloadKind::DaemonSet { .. } => nodes.len() as u32,
+            };
+            for nth in 0..pods as usize {
+                let node = NodeId::at(nodes.start + nth % nodes.len());
+                let pod = self.new_pod(cluster, at, node, revision, PodPhase::Running);
+                self.pods[pod.index()].ready = true;
+                self.pods[pod.index()].available = true;
+                self.clusters[cluster.index()].workloads[at].pods.push(pod);
+                self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
+            }
+            self.clusters[cluster.index()].workloads[at].desired = Some(revision);
+        }
+        let readiness = &self.platform.agent.readiness;
+        let workloads = &self.spec.workloads;
+        self.clusters[cluster.index()].has_seen_all(readiness, workloads, &self.pods);
+    }
+
+    /// Whether a pod of the cluster backs off after a failed pull or a crash.
+    #[must_use]
+    pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
+        let state = &self.clusters[cluster.index()];
+        state.pods().any(|pod| {
+            let phase = self.pods[pod.index()].phase;
+            matches!(phase, PodPhase::ImageBackOff | PodPhase::CrashLoop)
+        })
+    }
+
+    /// Whether a pod of the cluster runs and cannot pass its readiness probe because of a defect.
+    #[must_use]
+    pub fn is_stuck(&self, cluster: ClusterId) -> bool {
+        let shows_at_start = self.spec.faults.defect.kind == DefectKind::Unready;
+        let state = &self.clusters[cluster.index()];
+        state.pods().any(|pod| {
+            let pod = &self.pods[pod.index()];
+            match pod.phase {
+                PodPhase::Unready => true,
+                PodPhase::Running => shows_at_start && pod.troubled,
+                _ => false,
+            }
+        })
+    }
+
+    pub(crate) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+        if self.clusters[cluster.index()].workloads[workload]
+            .desired
+            .is_none()
+        {
+            return;
+        }
+        match self.spec.workloads[workload].kind {
+            WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
+            WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
+        }
+        self.update_progress_condition(cluster, workload, queue);
+        self.note_settled(cluster, queue);
+    }
+
+    fn sync_deployment(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+        loop {
+            let kind = &self.spec.workloads[workload].kind;
+            let state = &self.clusters[cluster.index()].workloads[workload];
+            let step = state.replica_counts(kind, &self.pods).next_step();
+            if step == RollingStep::default() {
+                return;
+            }
+            for _ in 0..step.create {
+                let nodes = self.nodes_of(cluster);
+                let state = &self.clusters[cluster.index()].workloads[workload];
+                let node = state.least_loaded_node(nodes, &self.nodes, &self.pods);
+                self.create_pod(cluster, workload, node, queue);
+            }
+            for (are_available, count) in
+                [(false, step.delete_broken), (true, step.delete_available)]
+            {
+                for _ in 0..count {
+                    let state = &self.clusters[cluster.index()].workloads[workload];
+                    let victim = state.next_victim(are_available, &self.pods);
+                    self.delete_pod(victim, queue);
+                }
+            }
+        }
+    }
+
+    fn sync_daemon_set(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+        let WorkloadKind::DaemonSet {
+            max_unavailable,
+            max_surge,
+        } = self.spec.workloads[workload].kind
+        else {
+            unreachable!("the caller handles only DaemonSets");
+        };
+        let nodes = self.nodes_of(cluster);
+        let (surge, unavailable) =
+            daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let step = state
+            .pods_by_node(&nodes, &self.pods)
+            .next_step(surge, unavailable, &self.pods);
+        for pod in step.delete {
+            self.delete_pod(pod, queue);
+        }
+        for at in step.create {
+            self.create_pod(cluster, workload, NodeId::at(nodes.start + at), queue);
+        }
+    }
+
+    fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
+        let pod = &self.pods[id.index()];
+        let cluster = pod.cluster;
+        let workload = pod.workload;
+        let node = pod.node;
+        if self.nodes[node.index()].down {
+            // Only its kubelet can confirm that it is gone.
+            self.nodes[node.index()].terminating_on_lost_node.push(id);
+            return;
+        }
+        let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;
+        let at = terminating
+            .iter()
+            .position(|&other| other == node)
+            .expect("a pod that is gone was terminating");
+        terminating.swap_remove(at);
+        self.sync_workload(cluster, workload, queue);
+    }
+
+    /// Checks progress deadlines from now on and reports them.
+    pub fn watch_progress_deadlines(&mut self) {
+        self.watches_progress = true;
+    }
+
+    /// A Deployment's controller checks its progress, if somebody reads the result.
+    pub(crate) fn update_progress_condition(
+        &mut self,
+        id: ClusterId,
+        workload: usize,
+        queue: &mut Queue,
+    ) {
+        if self.watches_progress {
+            let spec = &self.spec.workloads[workload];
+            self.clusters[id.index()].update_progress_condition(workload, spec, &self.pods, queue);
+        }
+    }
+
+    pub(crate) fn progress_deadline(&mut self, id: ClusterId, workload: usize, queue: &mut Queue) {
+        self.clusters[id.index()].workloads[workload]
+            .progressing
+            .look = None;
+        self.update_progress_condition(id, workload, queue);
+        self.note_settled(id, queue);
+    }
+}
