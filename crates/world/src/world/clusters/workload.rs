@@ -202,7 +202,7 @@ impl DaemonPods {
                     in_use += u32::from(surge == 0);
                 }
                 (None, Some(pod)) => {
-                    in_use += u32::from(surge == 0 && !pods[pod.index()].available)
+                    in_use += u32::from(surge == 0 && !pods[pod.index()].available);
                 }
                 (Some(pod), None) if !pods[pod.index()].available && surge == 0 => {
                     // Counted before its deletion is seen, as in newer releases (the first of them is unverified).
