@@ -26,7 +26,7 @@ use crate::world::meter::{ClusterPhase, Meter};
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
 
-/// What a step of an agent or a workload controller uses beside the state of its cluster.
+/// The settings, streams and pods that a step of an agent uses, apart from the state of its cluster.
 pub(crate) struct ClusterContext<'w> {
     pub agent: &'w AgentSpec,
     pub workloads: &'w [WorkloadSpec],

@@ -35,7 +35,7 @@ impl WorkloadState {
         Some(pod.revision) == self.desired
     }
 
-    /// Whether it has exactly the pods that it wants in a cluster of so many nodes, all available and of its current
+    /// Whether it has exactly the pods that it wants in a cluster of `nodes` nodes, all available and of its current
     /// template.
     pub(super) fn is_settled(&self, spec: &WorkloadSpec, nodes: usize, pods: &[Pod]) -> bool {
         let wanted = match spec.kind {
@@ -187,7 +187,7 @@ pub(super) struct DaemonSetStep {
 }
 
 impl DaemonPods {
-    /// Pods to delete and nodes that get one, when so many may be unavailable or beside an old one.
+    /// The pods to delete, and the nodes that get a pod, within the limits of the update.
     pub(super) fn next_step(&self, surge: u32, unavailable: u32, pods: &[Pod]) -> DaemonSetStep {
         let mut step = DaemonSetStep::default();
         let mut candidates: Vec<usize> = Vec::new();

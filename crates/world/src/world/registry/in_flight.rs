@@ -84,7 +84,7 @@ impl Registry<'_> {
         }
     }
 
-    /// The number of the draw of a waiting request's service time.
+    /// The number of the draw that gives the service time of a waiting request.
     pub(crate) fn draw_of_waiting(&mut self, asked: HostRequest) -> u64 {
         let Some(in_flight) = self.in_flight.get_mut(asked) else {
             unreachable!("a request that waits is in flight: {asked:?}");
