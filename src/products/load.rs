@@ -9,7 +9,7 @@ use super::{Fleet, Strategy};
 use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
-use crate::document::problem::any_of;
+use crate::document::problem::{Problem, any_of};
 use crate::document::reader::{Kind, ReadError};
 use crate::document::wording::Wording;
 use crate::world::{AgentSpec, Restarts};
@@ -95,48 +95,53 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         strict: &[&str],
         context: &mut Context<'_>,
     ) -> Option<Self> {
+        let Some(name) = name else {
+            return Some(Self::unnamed());
+        };
+        let document = context.document(name, &path.key("file"))?;
+        if let Some(problem) = wrong_kind(&document, kinds) {
+            context.problems.push(problem);
+            return None;
+        }
         let strict: Vec<Path> = strict
             .iter()
             .filter_map(|base| Path::parse(base).ok())
             .collect();
-        let is_strict = |error: &ReadError| strict.iter().any(|base| error.path.starts_with(base));
-        let counts = |error: &ReadError| {
-            !matches!(error.kind, Kind::UnknownField { .. }) || is_strict(error)
-        };
-        Self::read(name, path, kinds, &Path::default(), context, counts)
+        Self::read_value(document, &Path::default(), context, |error| {
+            is_reported(error, &strict)
+        })
     }
 
-    /// Reads the value at `base` of a file; its default where there is none. Errors that `counts` selects are reported
-    /// at their places in it, and the others ignored.
+    /// Reads the value at `base` of the file `name`; its default where there is none. `None`: a problem was reported.
     pub(crate) fn read(
         name: Option<&str>,
         path: &Path,
-        kinds: &[&str],
+        base: &Path,
+        context: &mut Context<'_>,
+    ) -> Option<Self> {
+        let Some(name) = name else {
+            return Some(Self::unnamed());
+        };
+        let document = context.document(name, &path.key("file"))?;
+        Self::read_value(document, base, context, |_| true)
+    }
+
+    /// The default of a configuration that names no file.
+    fn unnamed() -> Self {
+        Self {
+            document: None,
+            value: T::default(),
+        }
+    }
+
+    /// Reads the value at `base` of a document. Errors that `counts` selects are reported at their places in it, and
+    /// the others ignored.
+    fn read_value(
+        document: Document,
         base: &Path,
         context: &mut Context<'_>,
         counts: impl Fn(&ReadError) -> bool,
     ) -> Option<Self> {
-        let Some(name) = name else {
-            return Some(Self {
-                document: None,
-                value: T::default(),
-            });
-        };
-        let document = context.document(name, &path.key("file"))?;
-        let at = Path::of("kind");
-        if let Some(kind) = document
-            .text(&at)
-            .filter(|kind| !kinds.is_empty() && !kinds.contains(kind))
-        {
-            let problem = document.at(
-                &at,
-                format!("an object of kind `{kind}` cannot be used here"),
-            );
-            context
-                .problems
-                .push(problem.with_help(format!("give a file with a {}", any_of(kinds))));
-            return None;
-        }
         let value = match document.tree.get(base) {
             Some(_) => context.read_from(&document, base, counts)?,
             None => T::default(),
@@ -146,6 +151,24 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
             value,
         })
     }
+}
+
+/// The problem with an object that says a kind other than these. Without any, every kind is accepted.
+fn wrong_kind(document: &Document, kinds: &[&str]) -> Option<Problem> {
+    let at = Path::of("kind");
+    let kind = document.text(&at)?;
+    if kinds.is_empty() || kinds.contains(&kind) {
+        return None;
+    }
+    let message = format!("an object of kind `{kind}` cannot be used here");
+    let help = format!("give a file with a {}", any_of(kinds));
+    Some(document.at(&at, message).with_help(help))
+}
+
+/// Whether an error in an object of Kubernetes is reported: unknown fields only below the `strict` paths.
+fn is_reported(error: &ReadError, strict: &[Path]) -> bool {
+    !matches!(error.kind, Kind::UnknownField { .. })
+        || strict.iter().any(|base| error.path.starts_with(base))
 }
 
 /// The places of a configuration's fields: each is written in the experiment, or in the product's file.
@@ -183,23 +206,29 @@ impl<'p> FieldPlaces<'p> {
         context: &mut Context<'_>,
     ) {
         let there = Path::parse(field).unwrap_or_default();
-        let of_entry = |(key, at): &(&str, &str)| {
-            let is_around = |at: &Path| !there.0.is_empty() && at.starts_with(&there);
-            let at = Path::parse(at)
-                .ok()
-                .filter(|at| there.starts_with(at) || is_around(at))?;
-            Some((
-                self.path.key(key),
-                Path(there.0.iter().skip(at.0.len()).cloned().collect()),
-            ))
-        };
-        let mut here = self.in_file.iter().filter_map(of_entry);
-        let is_here = |(key, _): &(Path, Path)| self.file.is_none() || context.is_set(key);
-        let problem = match (here.find(is_here), self.file) {
-            (Some((key, rest)), _) => context.at(&key.then(&rest), message),
+        let problem = match (self.in_experiment(&there, context), self.file) {
+            (Some(here), _) => context.at(&here, message),
             (None, Some(file)) => file.problem(&there, self.marks_names, message),
             (None, None) => context.at(self.path, message),
         };
         context.problems.push(problem.with_help(help));
+    }
+
+    /// The place in the experiment of a field that is `there` in the file. `None`: no field in place replaces it, or
+    /// that field is not set.
+    fn in_experiment(&self, there: &Path, context: &Context<'_>) -> Option<Path> {
+        for (key, at) in self.in_file {
+            let Ok(at) = Path::parse(at) else { continue };
+            let is_around = !there.0.is_empty() && at.starts_with(there);
+            if !there.starts_with(&at) && !is_around {
+                continue;
+            }
+            let here = self.path.key(key);
+            if self.file.is_none() || context.is_set(&here) {
+                let rest = there.0.iter().skip(at.0.len()).cloned().collect();
+                return Some(here.then(&Path(rest)));
+            }
+        }
+        None
     }
 }

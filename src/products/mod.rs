@@ -37,7 +37,7 @@ use strategy::yaml_snippet;
 pub use strategy::{Documented, Strategy, StrategyExplanation};
 
 pub(crate) use load::{AT_ONCE, FieldPlaces, Product, ProductFile, TunedSetting};
-pub(crate) use upstream::{ControllerChoice, Program};
+pub(crate) use upstream::{ControllerChoice, Program, UpstreamProgram};
 
 /// All products, in the order in which the schema and the documentation list them.
 pub static PRODUCTS: &[ProductEntry] = &[

@@ -55,10 +55,50 @@ pub(crate) enum ControllerChoice {
     Upstream,
 }
 
+/// A product's own controller as one of the programs that `controllers/build` makes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum UpstreamProgram {
+    ArgoCd,
+    RancherFleet,
+    KubeFleet,
+}
+
+impl UpstreamProgram {
+    /// The name of its file.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::ArgoCd => "argocd",
+            Self::RancherFleet => "fleet",
+            Self::KubeFleet => "kubefleet",
+        }
+    }
+
+    /// The advice if it does not exist.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::ArgoCd | Self::RancherFleet => BUILD,
+            Self::KubeFleet => WITHOUT_MODULE,
+        }
+    }
+
+    /// The command that starts it in this folder.
+    fn command(self, folder: &std::path::Path) -> ProcessCommand {
+        let programs =
+            std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
+        let path = programs.join(self.name());
+        let path = std::path::absolute(&path).unwrap_or(path);
+        ProcessCommand {
+            words: vec![path.to_string_lossy().into_owned()],
+            folder: folder.to_owned(),
+            timeout_ns: TIMEOUT.as_nanos(),
+            remedy: self.remedy(),
+        }
+    }
+}
+
 /// A product's program, and what it is given.
-#[derive(Default)]
 pub(crate) struct Program<'f> {
-    pub(crate) name: &'static str,
+    pub(crate) kind: UpstreamProgram,
     /// The product's file that the strategy names.
     pub(crate) file: Option<&'f str>,
     /// Keys of the strategy that say what people do, or that are flags of the program; `a.b` is a key below `a`.
@@ -75,30 +115,57 @@ pub(crate) struct Program<'f> {
 
 impl<'f> Program<'f> {
     /// A program for which people do nothing.
-    pub(crate) fn new(name: &'static str, file: Option<&'f str>) -> Self {
+    pub(crate) const fn new(kind: UpstreamProgram, file: Option<&'f str>) -> Self {
         Self {
-            name,
+            kind,
             file,
-            ..Self::default()
+            other_keys: &[],
+            settings: BTreeMap::new(),
+            acts: Vec::new(),
+            approval_delay: None,
+            approvals: Vec::new(),
         }
     }
 
-    /// The keys of a strategy, and those below a key of which the program gets some.
+    /// The keys of a strategy. A key of which the program gets only some parts stands for its inner keys.
     fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
-        let is_split = |key: &str| {
-            self.other_keys
-                .iter()
-                .any(|other| other.starts_with(&format!("{key}.")))
-        };
-        let below = |key: String| {
-            let inner = context.keys(&path.key(&key));
-            if is_split(&key) {
-                inner.iter().map(|inner| format!("{key}.{inner}")).collect()
+        let mut keys = Vec::new();
+        for key in context.keys(path) {
+            if self.gets_parts_of(&key) {
+                for inner in context.keys(&path.key(&key)) {
+                    keys.push(format!("{key}.{inner}"));
+                }
             } else {
-                vec![key]
+                keys.push(key);
             }
-        };
-        context.keys(path).into_iter().flat_map(below).collect()
+        }
+        keys
+    }
+
+    /// Whether the program gets some keys below this one.
+    fn gets_parts_of(&self, key: &str) -> bool {
+        let prefix = format!("{key}.");
+        self.other_keys
+            .iter()
+            .any(|other| other.starts_with(&prefix))
+    }
+
+    /// Reports the keys of a strategy that the program does not read. `file`: the only file that it reads.
+    fn report_unread_keys(&self, file: &str, path: &Path, context: &mut Context<'_>) {
+        for key in self.keys(path, context) {
+            if key == "file" || key == "controller" || self.other_keys.contains(&key.as_str()) {
+                continue;
+            }
+            let message = format!(
+                "`{key}` has no effect with `controller: upstream`, which reads `{file}` alone"
+            );
+            let place = match Path::parse(&key) {
+                Ok(key) => path.then(&key),
+                Err(_) => path.key(&key),
+            };
+            let help = format!("write it into `{file}`, or remove it");
+            context.report(&place, message, &help);
+        }
     }
 }
 
@@ -119,36 +186,10 @@ impl ControllerChoice {
             context.report(&path.key("controller"), message, "name it with `file`");
             return None;
         };
-        let is_other = |key: &String| {
-            key != "file" && key != "controller" && !program.other_keys.contains(&key.as_str())
-        };
-        for key in program.keys(path, context).into_iter().filter(is_other) {
-            let message = format!(
-                "`{key}` has no effect with `controller: upstream`, which reads `{file}` alone"
-            );
-            let place = Path::parse(&key).map_or_else(|_| path.key(&key), |key| path.then(&key));
-            context.report(
-                &place,
-                message,
-                &format!("write it into `{file}`, or remove it"),
-            );
-        }
+        program.report_unread_keys(file, path, context);
         let text = context.file(file, &path.key("file"))?.text.clone();
-        let folder =
-            std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
-        let path = folder.join(program.name);
-        let path = std::path::absolute(&path).unwrap_or(path);
         Some(Arc::new(ExternalStrategy {
-            command: ProcessCommand {
-                words: vec![path.to_string_lossy().into_owned()],
-                folder: context.files.folder().to_owned(),
-                timeout_ns: TIMEOUT.as_nanos(),
-                remedy: if program.name == "kubefleet" {
-                    WITHOUT_MODULE
-                } else {
-                    BUILD
-                },
-            },
+            command: program.kind.command(context.files.folder()),
             files: vec![(file.to_owned(), text)],
             settings: program.settings,
             keeper: LoopKeeper::Process,
@@ -157,9 +198,9 @@ impl ControllerChoice {
                 by_condition: program.approvals,
             },
             // Of the products, Argo CD alone looks at them.
-            sees_progress_deadlines: program.name == "argocd",
+            sees_progress_deadlines: program.kind == UpstreamProgram::ArgoCd,
             // Of the products, Rancher Fleet alone can pause a cluster.
-            heeds_pause: program.name == "fleet",
+            heeds_pause: program.kind == UpstreamProgram::RancherFleet,
             native: Some(native),
             acts: program.acts,
         }))

@@ -14,10 +14,9 @@ use crate::units::serial::TextVisitor;
 pub(crate) fn read<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<V, D::Error> {
-    let read = |text: &str| Ok::<_, Infallible>(minor(text));
     let text = deserializer.deserialize_any(TextVisitor {
         expecting: "a version such as `\"3.5\"`",
-        read,
+        read: |text: &str| Ok::<_, Infallible>(minor(text)),
     })?;
     V::deserialize(text.into_deserializer())
 }

@@ -18,26 +18,28 @@ pub(crate) fn table<const N: usize>(
 ) -> Vec<String> {
     let titles = header.map(|title| title.trim_start_matches('>').to_owned());
     let all: Vec<[String; N]> = std::iter::once(titles).chain(rows).collect();
-    let longest = |at: usize| {
-        all.iter()
-            .map(|row| row[at].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: [usize; N] = std::array::from_fn(longest);
-    let cell = |at: usize, text: &String| match header[at].strip_prefix('>') {
-        Some(_) => format!("{text:>width$}", width = widths[at]),
-        None if at + 1 == N => text.clone(),
-        None => format!("{text:width$}", width = widths[at]),
-    };
-    let line = |row: &[String; N]| {
-        row.iter()
-            .enumerate()
-            .map(|(at, text)| cell(at, text))
-            .collect::<Vec<_>>()
-            .join("  ")
-    };
-    all.iter().map(line).collect()
+    let mut widths = [0; N];
+    for row in &all {
+        for (width, text) in widths.iter_mut().zip(row) {
+            *width = text.chars().count().max(*width);
+        }
+    }
+    let mut lines = Vec::new();
+    for row in &all {
+        let mut cells = Vec::new();
+        for (column, text) in row.iter().enumerate() {
+            let width = widths[column];
+            cells.push(if header[column].starts_with('>') {
+                format!("{text:>width$}")
+            } else if column + 1 == N {
+                text.clone()
+            } else {
+                format!("{text:width$}")
+            });
+        }
+        lines.push(cells.join("  "));
+    }
+    lines
 }
 
 /// Adds a name to the stages of a cluster.

@@ -21,7 +21,7 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
-    TunedSetting, version,
+    TunedSetting, UpstreamProgram, version,
 };
 use crate::rollout::argo_cd::proposal::{ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
@@ -127,63 +127,73 @@ impl Product for ArgoCdConfig {
         }
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let spec = self.spec(file.value.spec);
-        let checked = match file.document {
-            Some(_) => ApplicationSetFile {
-                kind: file.value.kind,
-                spec,
-            }
-            .check(),
-            None => spec.steps().map(|_| ()).map(|()| spec),
+        let checked = if file.document.is_some() {
+            let kind = file.value.kind;
+            ApplicationSetFile { kind, spec }.check()
+        } else {
+            let is_valid = spec.steps().map(|_| ());
+            is_valid.map(|()| spec)
         };
-        let backoff = checked
-            .as_ref()
-            .ok()
-            .and_then(|spec| spec.retry()?.backoff.as_ref());
+        let spec = match checked {
+            Ok(spec) => spec,
+            Err(error) => {
+                report_refusal(&error, &places, context);
+                return None;
+            }
+        };
+        let backoff = spec.retry().and_then(|retry| retry.backoff.as_ref());
         if let Some(Err(error)) = backoff.map(RetryBackoff::waits) {
             let field = format!("{BACKOFF}.{}", error.field);
             places.report(&field, error.to_string(), DURATIONS, context);
             return None;
         }
-        match checked {
-            Ok(spec) => {
-                let native = Arc::new(ArgoCdStrategy {
-                    spec,
-                    options: ControllerOptions {
-                        version: self.version,
-                        ..self.options
-                    },
-                    release: self.release,
-                    application_controller: self.application_controller,
-                    concurrent_updates: self.concurrent_application_updates.0.get(),
-                });
-                let program = Program {
-                    other_keys: UPSTREAM_KEYS,
-                    settings: self
-                        .application_controller
-                        .upstream_settings(self.concurrent_application_updates.0),
-                    ..Program::new("argocd", self.file.as_deref())
-                };
-                self.controller.apply(program, native, path, context)
-            }
-            // Steps that were left out for an error of their own are not missing.
-            Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => {
-                None
-            }
-            Err(error) => {
-                let help = "write a step, or leave out `rollingSync` to update all at once";
-                let (field, help) = match &error {
-                    ApplicationSetError::Kind(_) => ("kind", REFUSED),
-                    ApplicationSetError::NoGenerators => ("spec.generators", REFUSED),
-                    ApplicationSetError::NoSteps => ("spec.strategy.rollingSync.steps", help),
-                };
-                places.report(field, error.to_string(), help, context);
-                None
-            }
-        }
+        let native = Arc::new(ArgoCdStrategy {
+            spec,
+            options: ControllerOptions {
+                version: self.version,
+                ..self.options
+            },
+            release: self.release,
+            application_controller: self.application_controller,
+            concurrent_updates: self.concurrent_application_updates.0.get(),
+        });
+        self.controller.apply(self.program(), native, path, context)
     }
 }
 
+/// Reports why Argo CD would not work on a set.
+fn report_refusal(
+    error: &ApplicationSetError,
+    places: &FieldPlaces<'_>,
+    context: &mut Context<'_>,
+) {
+    let (field, help) = match error {
+        ApplicationSetError::Kind(_) => ("kind", REFUSED),
+        ApplicationSetError::NoGenerators => ("spec.generators", REFUSED),
+        // Steps that were left out for an error of their own are not missing.
+        ApplicationSetError::NoSteps if !context.is_untouched(&places.path.key("strategy")) => {
+            return;
+        }
+        ApplicationSetError::NoSteps => (
+            "spec.strategy.rollingSync.steps",
+            "write a step, or leave out `rollingSync` to update all at once",
+        ),
+    };
+    places.report(field, error.to_string(), help, context);
+}
+
 impl ArgoCdConfig {
+    /// Argo CD's own controllers, and the flags that they get.
+    fn program(&self) -> Program<'_> {
+        Program {
+            other_keys: UPSTREAM_KEYS,
+            settings: self
+                .application_controller
+                .upstream_settings(self.concurrent_application_updates.0),
+            ..Program::new(UpstreamProgram::ArgoCd, self.file.as_deref())
+        }
+    }
+
     /// The spec of the file, if there is one, with what is set in place.
     fn spec(&self, mut spec: ApplicationSetSpec) -> ApplicationSetSpec {
         spec.strategy = self.strategy.clone().or(spec.strategy);

@@ -17,14 +17,8 @@ pub(super) fn application_set(
     strategy: &ArgoCdStrategy,
     clusters: &[ClusterSpec],
 ) -> StrategyExplanation {
-    let ArgoCdStrategy {
-        spec,
-        options,
-        release,
-        ..
-    } = strategy;
     let applications = strategy.applications(clusters);
-    let explained = explain_set(spec, *options, &applications)
+    let explained = explain_set(&strategy.spec, strategy.options, &applications)
         .expect("a checked strategy has steps or is none");
     let order = if strategy.is_rolling() {
         "RollingSync"
@@ -44,24 +38,9 @@ pub(super) fn application_set(
         ));
     }
     let mut warnings = explained.warnings;
-    let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
-    if strategy.is_rolling() && *release == ArgoCdRelease::Parameters && !keeps_changes {
-        warnings.push(
-            "the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such \
-             a change (argoproj/argo-cd#27949)"
-                .to_owned(),
-        );
-    }
-    if strategy.is_rolling()
-        && options.version.has_barrier()
-        && !options.refresh_grace_period.is_zero()
-        && spec.requeue_after().is_none()
-    {
-        warnings.push(format!(
-            "nothing is promoted within {} of a change, and no generator with a timer starts a pass after that \
-             (argoproj/argo-cd#29347): the rollout waits for the next change of an application",
-            options.refresh_grace_period
-        ));
+    if strategy.is_rolling() {
+        warnings.extend(lost_changes(strategy));
+        warnings.extend(endless_grace_period(strategy));
     }
     warnings.extend(strategy.close_race(clusters));
     StrategyExplanation {
@@ -69,6 +48,36 @@ pub(super) fn application_set(
         lines,
         warnings,
     }
+}
+
+/// A warning if a rolling set loses the release on applications that are Synced and Healthy.
+fn lost_changes(strategy: &ArgoCdStrategy) -> Option<String> {
+    let options = &strategy.options;
+    let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
+    if strategy.release != ArgoCdRelease::Parameters || keeps_changes {
+        return None;
+    }
+    Some(
+        "the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such \
+         a change (argoproj/argo-cd#27949)"
+            .to_owned(),
+    )
+}
+
+/// A warning if no pass follows on the grace period, in which a rolling set promotes nothing.
+fn endless_grace_period(strategy: &ArgoCdStrategy) -> Option<String> {
+    let options = &strategy.options;
+    if !options.version.has_barrier()
+        || options.refresh_grace_period.is_zero()
+        || strategy.spec.requeue_after().is_some()
+    {
+        return None;
+    }
+    Some(format!(
+        "nothing is promoted within {} of a change, and no generator with a timer starts a pass after that \
+         (argoproj/argo-cd#29347): the rollout waits for the next change of an application",
+        options.refresh_grace_period
+    ))
 }
 
 pub(super) fn proposal(
@@ -91,17 +100,16 @@ pub(super) fn proposal(
             .iter()
             .map(|target| applications[target.index()].0.clone())
             .collect();
-        let limit = limit.map_or_else(
-            || "all at once".to_owned(),
-            |limit| format!("{limit} at once"),
-        );
-        lines.push(match names.is_empty() {
-            true => format!("step {number}: no application"),
-            false => format!(
-                "step {number}: {} applications ({}), {limit}",
-                names.len(),
-                first_names(&names)
-            ),
+        let limit = match limit {
+            Some(limit) => format!("{limit} at once"),
+            None => "all at once".to_owned(),
+        };
+        lines.push(if names.is_empty() {
+            format!("step {number}: no application")
+        } else {
+            let count = names.len();
+            let first = first_names(&names);
+            format!("step {number}: {count} applications ({first}), {limit}")
         });
     }
     more(&mut lines, steps.len());

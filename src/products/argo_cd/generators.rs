@@ -51,21 +51,9 @@ impl ClusterSource {
 /// they do not select.
 pub(super) fn check(document: &Document, fleet: Fleet<'_>, context: &mut Context<'_>) {
     let list = Path::of("spec").key("generators");
-    let generators = document
-        .tree
-        .get(&list)
-        .map_or(0, |list| list.items().len());
-    let mut sources = Vec::new();
-    let mut is_known = true;
-    for index in 0..generators {
-        match source(document, &list.index(index), context) {
-            Some(source) => sources.push(source),
-            None => is_known = false,
-        }
-    }
-    if !is_known {
+    let Some(sources) = all_sources(document, &list, context) else {
         return;
-    }
+    };
     let clusters = &fleet.world.clusters;
     if let Some(unknown) = clusters.iter().find(|cluster| !cluster.registered) {
         let message = format!(
@@ -78,12 +66,12 @@ pub(super) fn check(document: &Document, fleet: Fleet<'_>, context: &mut Context
         ));
         return;
     }
-    let is_missing = |cluster: &&ClusterSpec| !sources.iter().any(|source| source.selects(cluster));
-    let missing: Vec<String> = clusters
-        .iter()
-        .filter(is_missing)
-        .map(|cluster| cluster.name.clone())
-        .collect();
+    let mut missing = Vec::new();
+    for cluster in clusters {
+        if !sources.iter().any(|source| source.selects(cluster)) {
+            missing.push(cluster.name.clone());
+        }
+    }
     if missing.is_empty() {
         return;
     }
@@ -98,6 +86,20 @@ pub(super) fn check(document: &Document, fleet: Fleet<'_>, context: &mut Context
     context
         .problems
         .push(document.at(&list, message).with_help(help));
+}
+
+/// What each generator of the list selects. `None`: problems were reported.
+fn all_sources(
+    document: &Document,
+    list: &Path,
+    context: &mut Context<'_>,
+) -> Option<Vec<ClusterSource>> {
+    let generators = document.tree.get(list).map_or(0, |list| list.items().len());
+    let mut sources = Vec::new();
+    for index in 0..generators {
+        sources.extend(source(document, &list.index(index), context));
+    }
+    (sources.len() == generators).then_some(sources)
 }
 
 /// What one generator selects. `None`: a problem was reported.

@@ -68,8 +68,10 @@ impl ArgoCdStrategy {
     /// The applications of a fleet, one for each cluster: their names and labels. People know clusters by their names,
     /// so applications have these, too, unless the template's names are in another order.
     pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
-        let named = |cluster: &ClusterSpec| self.spec.application(&cluster.name, &cluster.labels);
-        let mut applications: Vec<(String, Arc<Labels>)> = clusters.iter().map(named).collect();
+        let mut applications: Vec<(String, Arc<Labels>)> = clusters
+            .iter()
+            .map(|cluster| self.spec.application(&cluster.name, &cluster.labels))
+            .collect();
         let mut order: Vec<usize> = (0..clusters.len()).collect();
         order.sort_by_key(|&index| &clusters[index].name);
         if order.is_sorted_by_key(|&index| &applications[index].0) {
@@ -98,23 +100,22 @@ impl Strategy for ArgoCdStrategy {
     /// In a set that rolls, each application has a row of 264 B, and an entry of 204 B in `status.resources`. That list
     /// ends after 5,000 applications, so a set that does not roll fits.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
-        let limit = || {
-            object_limit(
-                "the status of the ApplicationSet",
-                "application",
-                264 + 204,
-                fleet.len(),
-            )
-        };
-        self.is_rolling().then(limit).flatten()
+        if !self.is_rolling() {
+            return None;
+        }
+        object_limit(
+            "the status of the ApplicationSet",
+            "application",
+            264 + 204,
+            fleet.len(),
+        )
     }
 
     fn snippet(&self) -> Option<Snippet> {
-        let strategy = self
-            .spec
-            .strategy
-            .as_ref()
-            .map_or_else(|| json!({}), |strategy| json!(strategy));
+        let strategy = match &self.spec.strategy {
+            Some(strategy) => json!(strategy),
+            None => json!({}),
+        };
         yaml_snippet(
             "Argo CD, in the ApplicationSet",
             json!({ "spec": { "strategy": strategy } }),

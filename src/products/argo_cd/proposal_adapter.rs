@@ -35,15 +35,15 @@ impl<'s> ProposalController<'s> {
         let world = run.fleet.world;
         let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
             .expect("a strategy is checked with the scenario's clusters");
-        let settled = |revision| ProposalObject {
-            revision,
-            is_synced: true,
-            health: Health::Healthy,
-        };
         let clusters = &world.clusters;
-        let applications = (0..clusters.len())
-            .map(|index| world.installed(index).map(settled))
-            .collect();
+        let mut applications = Vec::new();
+        for index in 0..clusters.len() {
+            applications.push(world.installed(index).map(|revision| ProposalObject {
+                revision,
+                is_synced: true,
+                health: Health::Healthy,
+            }));
+        }
         let view = ProposalView {
             wanted: NEW,
             applications,
@@ -77,7 +77,8 @@ impl<'s> ProposalController<'s> {
         let pass = self.scheduler.reconcile(&self.view);
         let complete = self.view.is_done();
         plane.begin_pass(pass.status as u64);
-        let (mut at, mut created) = (now, 0);
+        let mut at = now;
+        let mut created = 0;
         for target in &pass.actions {
             at = self.client.send(0, at).answered;
             plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), NEW);

@@ -23,10 +23,8 @@ fn refreshes(
     luck: &Streams,
     application: &str,
 ) -> impl Iterator<Item = f64> {
-    let (period, jitter) = (
-        settings.app_resync.as_secs_f64(),
-        settings.app_resync_jitter.as_secs_f64(),
-    );
+    let period = settings.app_resync.as_secs_f64();
+    let jitter = settings.app_resync_jitter.as_secs_f64();
     let phase = dist::uniform(
         &mut luck.stream("argocd-application-controller", "resync phase"),
         0.0,

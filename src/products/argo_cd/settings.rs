@@ -122,10 +122,14 @@ impl Default for ApplicationControllerSettings {
     }
 }
 
+/// A duration as Go's programs read it.
+fn in_nanos(duration: SimDuration) -> String {
+    format!("{}ns", duration.as_nanos())
+}
+
 impl ApplicationControllerSettings {
     /// The settings as the program of `controllers/argocd` is told, which has one shard.
     pub(super) fn upstream_settings(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
-        let time = |duration: SimDuration| format!("{}ns", duration.as_nanos());
         let settings = [
             (
                 "ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES",
@@ -139,7 +143,7 @@ impl ApplicationControllerSettings {
                 "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS",
                 self.operation_processors.to_string(),
             ),
-            ("ARGOCD_K8S_TCP_TIMEOUT", time(self.tcp_timeout)),
+            ("ARGOCD_K8S_TCP_TIMEOUT", in_nanos(self.tcp_timeout)),
             (
                 "applicationController.clientQps",
                 self.client_qps.to_string(),
@@ -156,8 +160,11 @@ impl ApplicationControllerSettings {
                 "applicationController.syncsPerSecond",
                 self.syncs_per_second.get().to_string(),
             ),
-            ("applicationController.comparison", time(self.comparison)),
-            ("applicationController.idleSync", time(self.idle_sync)),
+            (
+                "applicationController.comparison",
+                in_nanos(self.comparison),
+            ),
+            ("applicationController.idleSync", in_nanos(self.idle_sync)),
         ];
         settings
             .map(|(name, value)| (name.to_owned(), value))

@@ -24,11 +24,12 @@ pub(super) struct BaselineController<'s> {
 impl<'s> BaselineController<'s> {
     pub(super) fn new(run: Run<'s>, baseline: Baseline) -> Self {
         let world = run.fleet.world;
-        let target = |index: usize| BaselineTarget {
-            started: false,
-            ready: world.installed(index).is_some(),
-        };
-        let targets = (0..world.clusters.len()).map(target).collect();
+        let targets = (0..world.clusters.len())
+            .map(|index| BaselineTarget {
+                started: false,
+                ready: world.installed(index).is_some(),
+            })
+            .collect();
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
         Self {
             baseline,
@@ -112,18 +113,13 @@ impl Controller for BaselineController<'_> {
         } else {
             "batch"
         };
-        let is_divided = sizes.len() > 1;
-        let name = |number: usize| {
-            if is_divided {
-                format!("{word} {number}")
-            } else {
-                String::new()
-            }
-        };
-        sizes
-            .into_iter()
-            .zip(1..)
-            .flat_map(|(size, number)| std::iter::repeat_n(name(number), size))
-            .collect()
+        if sizes.len() <= 1 {
+            return vec![String::new(); self.targets.len()];
+        }
+        let mut stages = Vec::new();
+        for (number, size) in (1..).zip(sizes) {
+            stages.resize(stages.len() + size, format!("{word} {number}"));
+        }
+        stages
     }
 }

@@ -134,11 +134,12 @@ impl<'s> CloudFoundryController<'s> {
             .create(*rules, options, NEW)
             .expect("a checked deployment is created");
         let process = self.view.processes.last().expect("the deployment has one");
-        let (new, instances) = (process.id, process.instances);
+        let new = process.id;
+        let instances = process.instances;
         self.new = Some(new);
-        let cancels = self.deployment.cancel_after.as_ref();
-        self.cancels =
-            cancels.map(|after| now + after.sample(&mut self.streams.stream(USER, "cancel")));
+        if let Some(after) = &self.deployment.cancel_after {
+            self.cancels = Some(now + after.sample(&mut self.streams.stream(USER, "cancel")));
+        }
         plane.begin_pass(0);
         let at = self
             .client
@@ -176,12 +177,13 @@ impl<'s> CloudFoundryController<'s> {
         else {
             return;
         };
-        let due = |at: Option<SimTime>| at.filter(|at| *at <= now);
-        let (continues, cancels) = (due(self.continues), due(self.cancels));
+        let continues = self.continues.filter(|at| *at <= now);
+        let cancels = self.cancels.filter(|at| *at <= now);
         if let Some(at) = cancels
             && continues.is_none_or(|continues| at <= continues)
         {
-            (self.cancels, self.continues) = (None, None);
+            self.cancels = None;
+            self.continues = None;
             self.view
                 .cancel_deployment(index)
                 .expect("an active deployment can be cancelled");
@@ -203,17 +205,12 @@ impl<'s> CloudFoundryController<'s> {
             "cloud foundry interim instance"
         };
         let entity = EntityKey::of(kind).part(index as u64);
-        let ends = world.workloads.iter().enumerate();
-        let ends = ends.map(|(nth, workload)| {
-            workload.termination.sample(&mut self.streams.stream_nth(
-                entity,
-                "termination",
-                nth as u64,
-            ))
-        });
-        ends.max()
-            .unwrap_or(SimDuration::ZERO)
-            .min(GRACEFUL_SHUTDOWN)
+        let mut longest = SimDuration::ZERO;
+        for (nth, workload) in (0..).zip(&world.workloads) {
+            let mut stream = self.streams.stream_nth(entity, "termination", nth);
+            longest = longest.max(workload.termination.sample(&mut stream));
+        }
+        longest.min(GRACEFUL_SHUTDOWN)
     }
 
     /// Old instances that have ended since the last pass are not reported any more.
@@ -278,14 +275,14 @@ impl<'s> CloudFoundryController<'s> {
     fn moves_when_restarting(&self, clusters: &dyn Clusters) -> bool {
         let mut view = self.view.clone();
         if let Some(process) = self.new.and_then(|new| view.process_mut(new)) {
-            let restarts = |index: &usize| {
-                process.lrps[*index] == LrpState::Crashed
-                    && !clusters.is_stuck(ClusterId(*index as u32))
-            };
-            let restarting: Vec<usize> = process.lrps.in_motion().filter(restarts).collect();
-            restarting
-                .into_iter()
-                .for_each(|index| process.lrps.set(index, LrpState::Claimed));
+            let in_motion: Vec<usize> = process.lrps.in_motion().collect();
+            for index in in_motion {
+                let restarts = process.lrps[index] == LrpState::Crashed
+                    && !clusters.is_stuck(ClusterId(index as u32));
+                if restarts {
+                    process.lrps.set(index, LrpState::Claimed);
+                }
+            }
         }
         !self
             .scheduler
@@ -304,12 +301,12 @@ impl<'s> CloudFoundryController<'s> {
 
     /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
     fn lacking(&self) -> u64 {
-        let old = self
-            .view
-            .processes
-            .iter()
-            .filter(|process| Some(process.id) != self.new);
-        let old: u64 = old.map(|process| u64::from(process.instances)).sum();
+        let mut old = 0;
+        for process in &self.view.processes {
+            if Some(process.id) != self.new {
+                old += u64::from(process.instances);
+            }
+        }
         (self.world.clusters.len() as u64).saturating_sub(self.routable() as u64 + old)
     }
 
@@ -358,13 +355,7 @@ impl<'s> CloudFoundryController<'s> {
         plane.begin_pass(self.lacking());
         let mut end = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
         let pass = self.scheduler.reconcile(now, &self.view);
-        let state = |deployment: &Deployment| deployment.state;
-        let has_moved = self
-            .view
-            .deployments
-            .iter()
-            .map(state)
-            .ne(pass.status.iter().map(state));
+        let has_moved = have_other_states(&self.view.deployments, &pass.status);
         for action in &pass.actions {
             end = self.client.in_turn(0, end, QUERIES_OF_A_WRITE);
             match *action {
@@ -374,17 +365,8 @@ impl<'s> CloudFoundryController<'s> {
                 ProcessAction::Scale(target, instances) => {
                     self.scale_old(now, target, instances as usize);
                 }
-                // Its clusters go back.
                 ProcessAction::Delete(target) if Some(target) == self.new => {
-                    for (index, spec) in self
-                        .world
-                        .clusters
-                        .iter()
-                        .enumerate()
-                        .take(self.instances().len())
-                    {
-                        plane.deploy(end, spec, ClusterId(index as u32), OLD);
-                    }
+                    self.go_back(end, plane);
                 }
                 ProcessAction::Delete(_) => {}
             }
@@ -403,6 +385,34 @@ impl<'s> CloudFoundryController<'s> {
             .is_some_and(|last| last.state == DeploymentState::Deployed);
         self.runtime.end_pass((), end, 0, completes, plane);
     }
+
+    /// The clusters of the new version's instances are instructed to run the old one again.
+    fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
+        let instances = self.instances().len();
+        for (index, spec) in (0..).zip(&self.world.clusters).take(instances) {
+            plane.deploy(at, spec, ClusterId(index), OLD);
+        }
+    }
+
+    /// Whether an instance of the new version starts, or is started again.
+    fn is_any_starting(&self) -> bool {
+        let Some(process) = self.process() else {
+            return false;
+        };
+        process
+            .lrps
+            .in_motion()
+            .any(|index| process.lrps[index] == LrpState::Claimed)
+    }
+}
+
+/// Whether deployments have other states than before. Their number may have changed, too.
+fn have_other_states(before: &[Deployment], after: &[Deployment]) -> bool {
+    before.len() != after.len()
+        || before
+            .iter()
+            .zip(after)
+            .any(|(before, after)| before.state != after.state)
 }
 
 impl Controller for CloudFoundryController<'_> {
@@ -431,14 +441,8 @@ impl Controller for CloudFoundryController<'_> {
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
-        let is_starting = |lrps: &InstanceReports| {
-            lrps.in_motion()
-                .any(|index| lrps[index] == LrpState::Claimed)
-        };
         self.idle
-            && !self
-                .process()
-                .is_some_and(|process| is_starting(&process.lrps))
+            && !self.is_any_starting()
             && self.view.active().is_some_and(Deployment::is_ticked)
             && !self.moves_when_restarting(clusters)
     }
@@ -448,14 +452,18 @@ impl Controller for CloudFoundryController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.scheduler.hold(&self.view).or_else(|| {
-            let all = self.instances().len();
-            let waiting = all - self.routable();
-            let text = format!(
-                "the app was started with all {all} instances, {waiting} of which are not routable; nothing times out"
-            );
-            (waiting > 0).then(|| Hold::new("routable", text))
-        })
+        if let Some(hold) = self.scheduler.hold(&self.view) {
+            return Some(hold);
+        }
+        let all = self.instances().len();
+        let waiting = all - self.routable();
+        if waiting == 0 {
+            return None;
+        }
+        let text = format!(
+            "the app was started with all {all} instances, {waiting} of which are not routable; nothing times out"
+        );
+        Some(Hold::new("routable", text))
     }
 
     /// Deployments are called by their number, the oldest first.
@@ -478,17 +486,20 @@ impl Controller for CloudFoundryController<'_> {
             }
             _ => Vec::new(),
         };
-        let stage = |instance: usize| match plan
-            .iter()
-            .position(|step| (step.canary as usize) > instance)
-        {
-            _ if plan.is_empty() => String::new(),
-            None => "after the last step".to_owned(),
-            Some(step) => match &self.deployment.options.canary_steps {
-                Some(weights) => format!("step {} ({} %)", step + 1, weights[step]),
-                None => format!("step {}", step + 1),
-            },
-        };
-        (0..clusters).map(stage).collect()
+        if plan.is_empty() {
+            return vec![String::new(); clusters];
+        }
+        let mut stages = Vec::new();
+        for instance in 0..clusters {
+            let step = plan
+                .iter()
+                .position(|step| (step.canary as usize) > instance);
+            stages.push(match (step, &self.deployment.options.canary_steps) {
+                (None, _) => "after the last step".to_owned(),
+                (Some(step), Some(weights)) => format!("step {} ({} %)", step + 1, weights[step]),
+                (Some(step), None) => format!("step {}", step + 1),
+            });
+        }
+        stages
     }
 }

@@ -23,7 +23,9 @@ use crate::products::{FieldPlaces, Fleet, Product, ProductFile, Strategy, TunedS
 use crate::rollout::RuleSet;
 #[cfg(test)]
 use crate::rollout::cloud_foundry::DeploymentStrategy;
-use crate::rollout::cloud_foundry::{AppQuota, CloudFoundryBugs, DeploymentRequest, Superseded};
+use crate::rollout::cloud_foundry::{
+    AppQuota, CloudFoundryBugs, DeploymentOptions, DeploymentRequest, RequestError, Superseded,
+};
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
@@ -111,65 +113,7 @@ impl Product for CloudFoundryConfig {
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
-        let file: ProductFile<DeploymentRequest> = ProductFile::read(
-            self.file.as_deref(),
-            path,
-            &[],
-            &Path::default(),
-            context,
-            |_| true,
-        )?;
-        let mut places = FieldPlaces::new(path, file.document.as_ref(), &IN_PLACE);
-        places.marks_names = true;
-        let mut request = file.value;
-        for (value, (_, field)) in [&self.strategy, &self.max_in_flight, &self.canary_steps]
-            .into_iter()
-            .zip(IN_PLACE)
-        {
-            value.iter().for_each(|value| request.set(field, value));
-        }
-        let options = match request.check() {
-            Ok(options) => options,
-            Err(errors) => {
-                for error in errors {
-                    let help = match error.exception {
-                        Some(_) => {
-                            "Cloud Foundry breaks on this (HTTP 500) and creates no deployment"
-                        }
-                        None => {
-                            "Cloud Foundry refuses this too (HTTP 422) and creates no deployment"
-                        }
-                    };
-                    places.report(&error.field, error.to_string(), help, context);
-                }
-                return None;
-            }
-        };
-        let clusters = fleet.len() as u32;
-        if fleet
-            .world
-            .clusters
-            .iter()
-            .any(|cluster| !cluster.installed)
-        {
-            let help = "remove `installed: false` from the fleet, or compare without Cloud Foundry";
-            context.report(
-                path,
-                "an app runs in all clusters of the fleet before an update",
-                help,
-            );
-            return None;
-        }
-        if options
-            .web_instances
-            .is_some_and(|instances| instances != clusters)
-        {
-            let message =
-                format!("the app has {clusters} instances, one for each entry of the fleet");
-            let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
-            places.report("options.web_instances", message, help, context);
-            return None;
-        }
+        let options = self.options(path, fleet, context)?;
         if let Some(superseded) = self.supersedes {
             let at = path.key("supersedes");
             if !is_possible_before(&at, superseded, fleet, context) {
@@ -181,26 +125,88 @@ impl Product for CloudFoundryConfig {
             CloudFoundryBugs::of(self.rules),
             &[],
         );
-        let mut delay = |key: &str, delay: &Option<UserDelay>| {
-            delay
-                .as_ref()
-                .and_then(|delay| delay.check(&path.key(key), context))
-        };
+        let continue_after = self.continue_after.as_ref();
+        let cancel_after = self.cancel_after.as_ref();
         let deployment = CloudFoundryDeployment {
             rules: self.rules,
             upstream_bugs,
             supersedes: self.supersedes,
             options,
             quota: self.quota.clone(),
-            continue_after: delay("continueAfter", &self.continue_after),
-            cancel_after: delay("cancelAfter", &self.cancel_after),
+            continue_after: continue_after
+                .and_then(|delay| delay.check(&path.key("continueAfter"), context)),
+            cancel_after: cancel_after
+                .and_then(|delay| delay.check(&path.key("cancelAfter"), context)),
         };
-        let mut app = deployment.app(fleet.world.release, clusters);
+        let mut app = deployment.app(fleet.world.release, fleet.len() as u32);
         if let Err(error) = app.create(self.rules, &deployment.options, NEW) {
             let help = "Cloud Foundry refuses this too and creates no deployment";
             context.report(&path.key("quota"), error.to_string(), help);
         }
         Some(Arc::new(deployment))
+    }
+}
+
+impl CloudFoundryConfig {
+    /// The options of the request, from the file and in place. `None`: Cloud Foundry would not deploy by them in this
+    /// fleet, and a problem was reported.
+    fn options(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<DeploymentOptions> {
+        let file: ProductFile<DeploymentRequest> =
+            ProductFile::read(self.file.as_deref(), path, &Path::default(), context)?;
+        let mut places = FieldPlaces::new(path, file.document.as_ref(), &IN_PLACE);
+        places.marks_names = true;
+        let options = match self.request(file.value).check() {
+            Ok(options) => options,
+            Err(errors) => {
+                report_errors(&errors, &places, context);
+                return None;
+            }
+        };
+        let clusters = &fleet.world.clusters;
+        if clusters.iter().any(|cluster| !cluster.installed) {
+            let message = "an app runs in all clusters of the fleet before an update";
+            let help = "remove `installed: false` from the fleet, or compare without Cloud Foundry";
+            context.report(path, message, help);
+            return None;
+        }
+        let count = clusters.len() as u32;
+        if options
+            .web_instances
+            .is_some_and(|instances| instances != count)
+        {
+            let message = format!("the app has {count} instances, one for each entry of the fleet");
+            let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
+            places.report("options.web_instances", message, help, context);
+            return None;
+        }
+        Some(options)
+    }
+
+    /// The request of the file with the fields in place.
+    fn request(&self, mut request: DeploymentRequest) -> DeploymentRequest {
+        let in_place = [&self.strategy, &self.max_in_flight, &self.canary_steps];
+        for (value, (_, field)) in in_place.into_iter().zip(IN_PLACE) {
+            if let Some(value) = value {
+                request.set(field, value);
+            }
+        }
+        request
+    }
+}
+
+/// Reports why Cloud Foundry would not accept a request.
+fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mut Context<'_>) {
+    for error in errors {
+        let help = match error.exception {
+            Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+            None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
+        };
+        places.report(&error.field, error.to_string(), help, context);
     }
 }
 

@@ -54,7 +54,8 @@ pub(super) fn explain(
     }
     let mut warnings = Vec::new();
     if let Some(superseded) = deployment.supersedes {
-        let (interim, oldest) = (superseded.instances, superseded.oldest_instances(instances));
+        let interim = superseded.instances;
+        let oldest = superseded.oldest_instances(instances);
         lines.push(format!(
             "it supersedes a deployment that leaves {oldest} old and {interim} interim instances"
         ));
@@ -73,18 +74,18 @@ pub(super) fn explain(
 
 /// The effect of the first pass on the instances of a superseded canary.
 fn purge(deployment: &CloudFoundryDeployment, superseded: Superseded) -> Option<String> {
-    (deployment.rules == RuleSet::Shipped && superseded.state.is_purged()).then(|| {
-        let interim = superseded.instances;
-        let bug = deployment.upstream_bugs.purge;
-        let counted = if bug {
-            ", and counts them as old ones that are still there"
-        } else {
-            ""
-        };
-        format!(
-            "the first pass that changes anything removes all {interim} interim instances{counted}"
-        )
-    })
+    if deployment.rules != RuleSet::Shipped || !superseded.state.is_purged() {
+        return None;
+    }
+    let interim = superseded.instances;
+    let counted = if deployment.upstream_bugs.purge {
+        ", and counts them as old ones that are still there"
+    } else {
+        ""
+    };
+    Some(format!(
+        "the first pass that changes anything removes all {interim} interim instances{counted}"
+    ))
 }
 
 /// Which bugs are reproduced. They have an effect only where a deployment is superseded.
@@ -94,26 +95,38 @@ fn bugs(deployment: &CloudFoundryDeployment) -> Option<String> {
         interim_trap,
     } = deployment.upstream_bugs;
     let is_default = deployment.upstream_bugs == CloudFoundryBugs::of(deployment.rules);
-    (!is_default || deployment.supersedes.is_some()).then(|| {
-        let word = |is_on| if is_on { "on" } else { "off" };
-        format!(
-            "upstreamBugs: purge {}, interimTrap {}",
-            word(purge),
-            word(interim_trap)
-        )
-    })
+    if is_default && deployment.supersedes.is_none() {
+        return None;
+    }
+    Some(format!(
+        "upstreamBugs: purge {}, interimTrap {}",
+        on_or_off(purge),
+        on_or_off(interim_trap)
+    ))
+}
+
+const fn on_or_off(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
 }
 
 fn steps(explained: &DeploymentExplanation, weights: Option<&[u8]>) -> Vec<String> {
     if explained.steps.is_empty() {
         return Vec::new();
     }
-    let rows = explained.steps.iter().enumerate().map(|(at, step)| {
-        let weight = weights.map_or_else(|| "-".to_owned(), |weights| format!("{} %", weights[at]));
-        let [starts, new, old] =
-            [explained.starts(at), step.canary, step.original].map(|count| count.to_string());
-        [(at + 1).to_string(), weight, starts, new, old]
-    });
+    let mut rows = Vec::new();
+    for (at, step) in explained.steps.iter().enumerate() {
+        let weight = match weights {
+            Some(weights) => format!("{} %", weights[at]),
+            None => "-".to_owned(),
+        };
+        rows.push([
+            (at + 1).to_string(),
+            weight,
+            explained.starts(at).to_string(),
+            step.canary.to_string(),
+            step.original.to_string(),
+        ]);
+    }
     table(
         [
             "step",
@@ -122,18 +135,17 @@ fn steps(explained: &DeploymentExplanation, weights: Option<&[u8]>) -> Vec<Strin
             ">new instances",
             ">old instances",
         ],
-        rows,
+        rows.into_iter(),
     )
 }
 
 fn users(deployment: &CloudFoundryDeployment) -> Vec<String> {
     let mut lines = Vec::new();
     if deployment.options.strategy == DeploymentStrategy::Canary {
-        let when = deployment.continue_after.as_ref();
-        let when = when.map_or_else(
-            || "never; the rollout stalls at its first step".to_owned(),
-            |after| format!("after {after}"),
-        );
+        let when = match &deployment.continue_after {
+            Some(after) => format!("after {after}"),
+            None => "never; the rollout stalls at its first step".to_owned(),
+        };
         lines.push(format!("a user continues after each step: {when}"));
     }
     if let Some(after) = &deployment.cancel_after {

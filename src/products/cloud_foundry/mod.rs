@@ -79,14 +79,10 @@ impl Strategy for CloudFoundryDeployment {
         if self.rules == RuleSet::Documented {
             return None;
         }
-        let (rules, upstream_bugs) = (
-            RuleSet::Documented,
-            CloudFoundryBugs::of(RuleSet::Documented),
-        );
         Some(Documented {
             strategy: Box::new(Self {
-                rules,
-                upstream_bugs,
+                rules: RuleSet::Documented,
+                upstream_bugs: CloudFoundryBugs::of(RuleSet::Documented),
                 ..self.clone()
             }),
             section: "cloud-foundry",
@@ -111,7 +107,8 @@ impl Strategy for CloudFoundryDeployment {
 /// `--instance-steps`.
 fn request(options: &DeploymentOptions) -> Value {
     let mut fields = json!(options);
-    let (strategy, weights) = (fields["strategy"].take(), fields["canary_steps"].take());
+    let strategy = fields["strategy"].take();
+    let weights = fields["canary_steps"].take();
     if let Value::Array(weights) = weights {
         let steps: Vec<Value> = weights
             .iter()

@@ -60,13 +60,12 @@ impl<'r> Approvals<'r> {
 
     /// A condition may ask for an approval, too.
     pub(super) fn notice(&mut self, condition: &ProcessCondition) {
-        if let Some(approval) = self
-            .model
-            .by_condition
-            .iter()
-            .find(|approval| asks_for(condition, approval))
-        {
-            self.ask(approval, condition.at);
+        let model = self.model;
+        for approval in &model.by_condition {
+            if asks_for(condition, approval) {
+                self.ask(approval, condition.at);
+                return;
+            }
         }
     }
 

@@ -206,7 +206,8 @@ impl<'r> OwnLoopController<'r> {
         let t_s = SimTime::from_nanos(self.at).as_secs_f64();
         match self.passes.last_mut() {
             Some(row) if row.t_s.total_cmp(&t_s).is_eq() => {
-                (row.passes, row.unavailable) = (row.passes + passes, unavailable);
+                row.passes += passes;
+                row.unavailable = unavailable;
             }
             _ => self.passes.push(PassRow {
                 t_s,
@@ -216,6 +217,21 @@ impl<'r> OwnLoopController<'r> {
                 promoted: 0,
                 unavailable,
             }),
+        }
+    }
+
+    /// A timer goes off.
+    fn due(&mut self, number: u32, now: SimTime, plane: &mut Plane<'_>) {
+        match self.agenda.take(number) {
+            Some(ProcessStep::Knows(report)) => {
+                self.session.learn(report);
+                plane.changed(report.cluster);
+            }
+            Some(ProcessStep::Acts) => {
+                self.timer = self.timer.filter(|at| *at > now.as_nanos());
+                self.act(now, plane);
+            }
+            None => {}
         }
     }
 
@@ -230,13 +246,11 @@ impl<'r> OwnLoopController<'r> {
                 plane.changed(ClusterId(seen.target));
             }
         }
-        for Instruction { target, revision } in arriving
-            .instructions
-            .into_iter()
-            .filter(|of| self.session.reaches(of.target))
-        {
-            plane.promote(ClusterId(target), Revision(revision));
-            plane.instruct(now, ClusterId(target), Revision(revision));
+        for Instruction { target, revision } in arriving.instructions {
+            if self.session.reaches(target) {
+                plane.promote(ClusterId(target), Revision(revision));
+                plane.instruct(now, ClusterId(target), Revision(revision));
+            }
         }
     }
 
@@ -248,17 +262,16 @@ impl<'r> OwnLoopController<'r> {
                 // The world is over: instructions change nothing any more.
                 continue;
             }
+            let is_over = self.completed.is_some()
+                || self.failed.is_some()
+                || self.session.failure().is_some();
             // In a world that is over, people still approve what the process asks for.
-            let next = self
-                .session
-                .approvals
-                .next()
-                .filter(|at| *at < self.horizon && self.completed.is_none());
-            let Some(at) =
-                next.filter(|_| self.session.failure().is_none() && self.failed.is_none())
-            else {
+            let Some(at) = self.session.approvals.next() else {
                 return;
             };
+            if is_over || at >= self.horizon {
+                return;
+            }
             now = now.max(at);
             self.session.tell_approvals(SimTime::from_nanos(now));
         }
@@ -271,7 +284,9 @@ impl<'r> OwnLoopController<'r> {
             .into_iter()
             .chain(self.session.approvals.next())
             .min();
-        if let Some(at) = next.filter(|at| self.timer.is_none_or(|timer| *at < timer)) {
+        if let Some(at) = next
+            && self.timer.is_none_or(|timer| at < timer)
+        {
             self.timer = Some(at);
             self.agenda
                 .add(SimTime::from_nanos(at), ProcessStep::Acts, plane);
@@ -305,17 +320,7 @@ impl Controller for OwnLoopController<'_> {
                     self.agenda.add(known, ProcessStep::Knows(report), plane);
                 }
             }
-            ControllerInput::Timer(number) => match self.agenda.take(number) {
-                Some(ProcessStep::Knows(report)) => {
-                    self.session.learn(report);
-                    plane.changed(report.cluster);
-                }
-                Some(ProcessStep::Acts) => {
-                    self.timer = self.timer.filter(|at| *at > now.as_nanos());
-                    self.act(now, plane);
-                }
-                None => {}
-            },
+            ControllerInput::Timer(number) => self.due(number, now, plane),
             ControllerInput::Person(change) => {
                 if let Change::Release(_) = change {
                     self.completed = None;
@@ -352,10 +357,10 @@ impl Controller for OwnLoopController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.failed.as_ref().map_or_else(
-            || self.session.hold(),
-            |message| Some(Hold::new("failed", message)),
-        )
+        match &self.failed {
+            Some(message) => Some(Hold::new("failed", message)),
+            None => self.session.hold(),
+        }
     }
 
     fn show(&mut self, log: &mut StatusLog) {

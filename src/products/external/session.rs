@@ -61,10 +61,19 @@ struct Known {
     assigned: Option<Revision>,
     /// It runs that revision, and is ready.
     ready: bool,
-    /// The last news that the process got: the applied revision, whether it is ready, and whether it fails.
-    told: (u32, bool, bool),
+    /// The state in the last news that the process got.
+    reported: ReportedState,
     /// A person has taken it out of the rollout.
     deselected: bool,
+}
+
+/// A target's state as its agent reports it.
+#[derive(Clone, Copy, Debug)]
+struct ReportedState {
+    /// The number of the revision; 0 without any.
+    applied: u32,
+    ready: bool,
+    failing: bool,
 }
 
 /// The process has failed or broken a rule. The session keeps the error, and the run ends with it.
@@ -108,11 +117,12 @@ fn request_times(model: &DurationModel) -> Vec<u64> {
     } else {
         1.0
     };
-    draws
-        .chunks(DRAWS)
-        .map(|chunk| chunk.iter().sum::<f64>() / DRAWS as f64 * factor)
-        .map(|seconds| SimDuration::from_secs_f64(seconds).as_nanos())
-        .collect()
+    let mut times = Vec::new();
+    for chunk in draws.chunks(DRAWS) {
+        let seconds = chunk.iter().sum::<f64>() / DRAWS as f64 * factor;
+        times.push(SimDuration::from_secs_f64(seconds).as_nanos());
+    }
+    times
 }
 
 /// A target, as the first message describes it.
@@ -139,18 +149,26 @@ fn target(world: &WorldSpec, index: usize) -> Target<'_> {
 
 impl Known {
     fn at_start(assigned: Option<Revision>) -> Self {
-        let told = (
-            assigned.map_or(0, |revision| revision.0),
-            assigned.is_some(),
-            false,
-        );
+        let is_ready = assigned.is_some();
         Self {
             assigned,
-            ready: assigned.is_some(),
-            told,
+            ready: is_ready,
+            reported: ReportedState {
+                applied: assigned.map_or(0, |revision| revision.0),
+                ready: is_ready,
+                failing: false,
+            },
             deselected: false,
         }
     }
+}
+
+/// Answers of the process in a row without news.
+#[derive(Clone, Copy, Debug, Default)]
+struct IdleAnswers {
+    count: u32,
+    /// The virtual time of the first, in nanoseconds.
+    since: u64,
 }
 
 /// One run's process.
@@ -172,10 +190,50 @@ pub(super) struct Session<'r> {
     /// The process says which targets its product sees as ready. Otherwise a target is ready when the process can know
     /// of it.
     pub(super) sees: bool,
-    /// Answers in a row without news, and the virtual time of the first.
-    answers: (u32, u64),
+    /// The answers in a row without news.
+    idle_answers: IdleAnswers,
     /// Bytes of all conditions so far.
     shown_bytes: usize,
+}
+
+/// The first message to a run's process.
+fn hello<'r>(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Hello<'r> {
+    let world = run.fleet.world;
+    let control_loop = run.control_loop;
+    let files: BTreeMap<&str, &str> = strategy
+        .files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    let installed = match world.release {
+        ReleaseKind::Update => OLD.0,
+        ReleaseKind::Initial => 0,
+    };
+    Hello {
+        protocol: PROTOCOL,
+        run: run.label,
+        seed: run.streams.stream("external", "seed").next_u64() >> 1,
+        targets: (0..world.clusters.len())
+            .map(|index| target(world, index))
+            .collect(),
+        files,
+        release: Release {
+            installed,
+            revision: NEW.0,
+        },
+        latency: Latency {
+            request: control_loop.request.typical().as_nanos(),
+            requests: request_times(&control_loop.request),
+            watch: control_loop.watch_delay.as_nanos(),
+        },
+        client: ClientLimit {
+            qps: control_loop.client_qps,
+            burst: control_loop.client_burst,
+        },
+        cluster_groups: groups(run.fleet.groups),
+        settings: &strategy.settings,
+        seen: strategy.keeper == LoopKeeper::Process,
+    }
 }
 
 impl<'r> Session<'r> {
@@ -195,44 +253,11 @@ impl<'r> Session<'r> {
             approvals: Approvals::new(&strategy.approvals, run.streams),
             lookahead: 0,
             sees: false,
-            answers: (0, 0),
+            idle_answers: IdleAnswers::default(),
             shown_bytes: 0,
         };
-        let hello = Hello {
-            protocol: PROTOCOL,
-            run: run.label,
-            seed: run.streams.stream("external", "seed").next_u64() >> 1,
-            targets: (0..world.clusters.len())
-                .map(|index| target(world, index))
-                .collect(),
-            files: strategy
-                .files
-                .iter()
-                .map(|(path, text)| (path.as_str(), text.as_str()))
-                .collect::<BTreeMap<_, _>>(),
-            release: Release {
-                installed: if world.release == ReleaseKind::Update {
-                    OLD.0
-                } else {
-                    0
-                },
-                revision: NEW.0,
-            },
-            latency: Latency {
-                request: run.control_loop.request.typical().as_nanos(),
-                requests: request_times(&run.control_loop.request),
-                watch: run.control_loop.watch_delay.as_nanos(),
-            },
-            client: ClientLimit {
-                qps: run.control_loop.client_qps,
-                burst: run.control_loop.client_burst,
-            },
-            cluster_groups: groups(run.fleet.groups),
-            settings: &strategy.settings,
-            seen: strategy.keeper == LoopKeeper::Process,
-        };
         // The session keeps the error of a process that fails here.
-        let _ = session.greet(hello);
+        let _ = session.greet(hello(strategy, &run));
         session
     }
 
@@ -301,21 +326,24 @@ impl<'r> Session<'r> {
     /// # Errors
     /// When the process goes on for ever without letting time pass.
     pub(super) fn moves_on(&mut self, now: u64, had_news: bool) -> Result<(), ProcessFailed> {
-        let (count, since) = &mut self.answers;
-        if had_news || now - *since >= LEAST_PROGRESS {
-            (*count, *since) = (0, now);
+        let idle = &mut self.idle_answers;
+        if had_news || now - idle.since >= LEAST_PROGRESS {
+            *idle = IdleAnswers {
+                count: 0,
+                since: now,
+            };
         }
-        *count += 1;
-        let of_target = if self.sees {
+        idle.count += 1;
+        let per_target = if self.sees {
             1 + ANSWERS_OF_A_SEEN_TARGET
         } else {
             1
         };
-        let most = MOST_ANSWERS + of_target * self.clusters.len() as u32;
-        if *count <= most {
+        let most = MOST_ANSWERS + per_target * self.clusters.len() as u32;
+        if idle.count <= most {
             return Ok(());
         }
-        let passed = SimDuration::from_nanos(now - *since);
+        let passed = SimDuration::from_nanos(now - idle.since);
         let least = SimDuration::from_nanos(LEAST_PROGRESS);
         Err(self.give_up(format!(
             "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
@@ -331,9 +359,9 @@ impl<'r> Session<'r> {
         for &Instruction { target, revision } in instructions {
             let revision = Revision(revision);
             if ![NOTHING, OLD, NEW].contains(&revision) {
-                let (old, new, not) = (OLD.0, NEW.0, revision.0);
                 return Err(self.give_up(format!(
-                    "a revision must be 0, which removes, {old} or {new}, not {not}"
+                    "a revision must be 0, which removes, {} or {}, not {}",
+                    OLD.0, NEW.0, revision.0
                 )));
             }
             let Some(known) = self.known.get_mut(target as usize) else {
@@ -357,31 +385,32 @@ impl<'r> Session<'r> {
 
     /// A report becomes news for the process.
     pub(super) fn tell(&mut self, report: Report, now: SimTime) {
-        let Report {
-            cluster,
-            applied,
-            ready,
-            degraded,
-        } = report;
-        let told = &mut self.known[cluster.index()].told;
-        let was_failing = std::mem::replace(told, (applied.0, ready, degraded)).2;
-        let failing =
-            (degraded != was_failing).then_some(if degraded { PROGRESS_DEADLINE } else { "" });
+        let reported = &mut self.known[report.cluster.index()].reported;
+        let was_failing = reported.failing;
+        *reported = ReportedState {
+            applied: report.applied.0,
+            ready: report.ready,
+            failing: report.degraded,
+        };
+        let failing = match (was_failing, report.degraded) {
+            (false, true) => Some(PROGRESS_DEADLINE),
+            (true, false) => Some(""),
+            (false, false) | (true, true) => None,
+        };
         self.news.push(News {
             failing,
-            ..self.last_news(cluster, now)
+            ..self.last_news(report.cluster, now)
         });
     }
 
     /// News of a target, with what it reported last.
     fn last_news(&self, cluster: ClusterId, now: SimTime) -> News {
-        let (applied, ready, _) = self.known[cluster.index()].told;
-        let (target, applied, ready) = (Some(cluster.0), Some(applied), Some(ready));
+        let reported = self.known[cluster.index()].reported;
         News {
             at: now.as_nanos(),
-            target,
-            applied,
-            ready,
+            target: Some(cluster.0),
+            applied: Some(reported.applied),
+            ready: Some(reported.ready),
             ..News::default()
         }
     }
@@ -407,11 +436,13 @@ impl<'r> Session<'r> {
             }
             Change::Stop(stop) => news.stop = Some(*stop),
             Change::Labels(cluster, labels) => {
-                (news.target, news.labels) = (Some(cluster.0), Some(labels.clone()));
+                news.target = Some(cluster.0);
+                news.labels = Some(labels.clone());
             }
             Change::Selected(cluster, selected) => {
                 self.known[cluster.index()].deselected = !selected;
-                (news.target, news.selected) = (Some(cluster.0), Some(*selected));
+                news.target = Some(cluster.0);
+                news.selected = Some(*selected);
             }
             Change::Approve { stage, before } => news.approve = Some(Approval::new(stage, *before)),
         }
@@ -438,12 +469,12 @@ impl<'r> Session<'r> {
                 Bytes::new(MOST_SHOWN as u64)
             )));
         }
-        approvals
-            .iter()
-            .for_each(|approval| self.approvals.ask(approval, now));
-        conditions
-            .iter()
-            .for_each(|condition| self.approvals.notice(condition));
+        for approval in approvals {
+            self.approvals.ask(approval, now);
+        }
+        for condition in conditions {
+            self.approvals.notice(condition);
+        }
         Ok(())
     }
 
@@ -489,12 +520,13 @@ impl<'r> Session<'r> {
     }
 
     pub(super) fn hold(&self) -> Option<Hold> {
-        let held = self.ask(&ProcessMessage::Hold {}, Some("hold"));
-        let Held { rule, explanation } = held.ok()?;
-        let (rule, explanation) = (shortened(rule), shortened(explanation));
-        (!rule.is_empty()).then(|| Hold {
-            rule: rule.into(),
-            explanation,
+        let held: Held = self.ask(&ProcessMessage::Hold {}, Some("hold")).ok()?;
+        if held.rule.is_empty() {
+            return None;
+        }
+        Some(Hold {
+            rule: shortened(held.rule).into(),
+            explanation: shortened(held.explanation),
         })
     }
 

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
-use super::{KubeFleetRolling, KubeFleetStaged, UpdateRun, UpdateRuns, picked_by};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -21,13 +21,14 @@ use crate::process::protocol::Approval;
 use crate::products::delay::ApprovalDelay;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
-    TunedSetting, version,
+    TunedSetting, UpstreamProgram, version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs,
-    KubeFleetVersion, PlacementSpec, RollingUpdateConfig, RunState, StageConfig, StrategySpec,
+    KubeFleetVersion, MemberCluster, PlacementSpec, RollingUpdateConfig, RunState, StageConfig,
+    StrategySpec,
 };
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, ReleaseKind};
@@ -190,8 +191,9 @@ impl Product for StagedConfig {
             snapshots: resource_snapshots.unwrap_or_default(),
             strategy: name,
             path,
+            fleet,
         };
-        let updates = updates.check(fleet, context)?;
+        let updates = updates.check(context)?;
         let document = file
             .document
             .as_ref()
@@ -202,21 +204,14 @@ impl Product for StagedConfig {
             in_place.clone()
         };
         let places = FieldPlaces::new(path, document, Self::IN_FILE);
-        check_stages(&places, &strategy, settings.rules, &updates, fleet, context);
-        // As documented, a run asks for approvals after stages only.
-        let asks_before = settings.rules == RuleSet::Shipped;
-        if approvals.is_none()
-            && context.is_untouched(&path.key("approvals"))
-            && let Some((.., field)) =
-                approvals_of(&strategy).find(|(_, is_before, _)| asks_before || !is_before)
-        {
-            let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
-            places.report(
-                &field,
-                "no time is set at which this approval is given",
-                help,
-                context,
-            );
+        let picked = updates
+            .runs
+            .iter()
+            .map(|run| picked_by(&updates, run.placement, &fleet.world.clusters));
+        check_stages(&places, &strategy, settings.rules, picked, context);
+        let asked = asked_approvals(&strategy);
+        if approvals.is_none() && context.is_untouched(&path.key("approvals")) {
+            report_missing_times(&asked, settings.rules, &places, context);
         }
         let approvals = approvals
             .as_ref()
@@ -225,10 +220,11 @@ impl Product for StagedConfig {
             other_keys: &["approvals", "runs"],
             acts: self.acts(&updates, path, context),
             approval_delay: approvals.clone(),
-            approvals: approvals_of(&strategy)
-                .map(|(stage, before, _)| Approval::new(&stage.name, before))
+            approvals: asked
+                .iter()
+                .map(|asked| Approval::new(asked.stage, asked.is_before))
                 .collect(),
-            ..Program::new("kubefleet", settings.file.as_deref())
+            ..Program::new(UpstreamProgram::KubeFleet, settings.file.as_deref())
         };
         let native = Arc::new(KubeFleetStaged {
             rules: settings.rules,
@@ -274,44 +270,75 @@ impl StagedConfig {
                 "write the run's fields into the strategy's file",
             );
         }
-        let states = updates.runs.first().map(|run| run.states.iter().skip(1));
-        states
-            .into_iter()
-            .flatten()
+        let Some(run) = updates.runs.first() else {
+            return Vec::new();
+        };
+        run.states
+            .iter()
+            .skip(1)
             .map(|(after, state)| (*after, Change::Stop(*state == RunState::Stop)))
             .collect()
     }
 }
 
-/// The first approval before each stage, and after it: the stage, whether before it, and the place in the file.
-fn approvals_of(strategy: &StrategySpec) -> impl Iterator<Item = (&StageConfig, bool, String)> {
-    strategy
-        .stages
-        .iter()
-        .enumerate()
-        .flat_map(|(index, stage)| {
-            let before = (&stage.before_stage_tasks, "beforeStageTasks", true);
-            let after = (&stage.after_stage_tasks, "afterStageTasks", false);
-            [before, after]
-                .into_iter()
-                .filter_map(move |(tasks, field, is_before)| {
-                    let position = tasks.iter().position(|task| task.kind == "Approval")?;
-                    Some((
-                        stage,
-                        is_before,
-                        format!("spec.stages[{index}].{field}[{position}]"),
-                    ))
-                })
-        })
+/// An approval that a strategy asks for.
+struct AskedApproval<'s> {
+    /// The name of the stage.
+    stage: &'s str,
+    /// It is asked for before the stage, not after it.
+    is_before: bool,
+    /// The place of its task in the file.
+    field: String,
 }
 
-/// Reports what KubeFleet, or a run, refuses of the stages.
+/// The first approval before each stage, and after it.
+fn asked_approvals(strategy: &StrategySpec) -> Vec<AskedApproval<'_>> {
+    let mut asked = Vec::new();
+    for (index, stage) in strategy.stages.iter().enumerate() {
+        for is_before in [true, false] {
+            let (key, tasks) = if is_before {
+                ("beforeStageTasks", &stage.before_stage_tasks)
+            } else {
+                ("afterStageTasks", &stage.after_stage_tasks)
+            };
+            if let Some(task) = tasks.iter().position(|task| task.kind == "Approval") {
+                asked.push(AskedApproval {
+                    stage: &stage.name,
+                    is_before,
+                    field: format!("spec.stages[{index}].{key}[{task}]"),
+                });
+            }
+        }
+    }
+    asked
+}
+
+/// Reports that the experiment does not say when the first of these approvals is given.
+fn report_missing_times(
+    asked: &[AskedApproval<'_>],
+    rules: RuleSet,
+    places: &FieldPlaces<'_>,
+    context: &mut Context<'_>,
+) {
+    // As documented, a run asks for approvals after stages only.
+    let asks_before = rules == RuleSet::Shipped;
+    if let Some(first) = asked
+        .iter()
+        .find(|approval| asks_before || !approval.is_before)
+    {
+        let message = "no time is set at which this approval is given";
+        let help =
+            "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
+        places.report(&first.field, message, help, context);
+    }
+}
+
+/// Reports what KubeFleet, or a run, refuses of the stages. `picked`: for each run the clusters that it updates.
 fn check_stages(
     places: &FieldPlaces<'_>,
     strategy: &StrategySpec,
     rules: RuleSet,
-    updates: &UpdateRuns,
-    fleet: Fleet<'_>,
+    mut picked: impl Iterator<Item = Vec<MemberCluster>>,
     context: &mut Context<'_>,
 ) {
     let path = places.path;
@@ -328,19 +355,11 @@ fn check_stages(
             context,
         );
     } else if is_whole {
-        let picked = |run: &UpdateRun| picked_by(updates, run.placement, &fleet.world.clusters);
-        if let Some(error) = updates
-            .runs
-            .iter()
-            .find_map(|run| explain(strategy, rules, picked(run)).err())
-        {
+        let error = picked.find_map(|clusters| explain(strategy, rules, clusters).err());
+        if let Some(error) = error {
+            let field = place_of(strategy, &error);
             let help = "KubeFleet takes the strategy, and its run fails for this reason";
-            places.report(
-                &place_of(strategy, &error),
-                error.to_string(),
-                help,
-                context,
-            );
+            places.report(&field, error.to_string(), help, context);
         }
     }
 }
@@ -375,10 +394,8 @@ impl Product for RollingConfig {
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place } = self;
-        let (kinds, base) = (
-            ["ClusterResourcePlacement", "ResourcePlacement"],
-            "spec.strategy.rollingUpdate",
-        );
+        let kinds = ["ClusterResourcePlacement", "ResourcePlacement"];
+        let base = "spec.strategy.rollingUpdate";
         let file: ProductFile<ClusterResourcePlacement> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &[base], context)?;
         let mut spec = file.value.spec;
@@ -386,13 +403,14 @@ impl Product for RollingConfig {
         if file.document.is_some() {
             check_placement(&places, &spec, fleet, context);
         }
-        let (written, other) = (in_place.clone(), spec.rolling_update());
+        let in_place = in_place.clone();
+        let in_file = spec.rolling_update();
         let config = RollingUpdateConfig {
-            max_unavailable: written.max_unavailable.or(other.max_unavailable),
-            max_surge: written.max_surge.or(other.max_surge),
-            unavailable_period_seconds: written
+            max_unavailable: in_place.max_unavailable.or(in_file.max_unavailable),
+            max_surge: in_place.max_surge.or(in_file.max_surge),
+            unavailable_period_seconds: in_place
                 .unavailable_period_seconds
-                .or(other.unavailable_period_seconds),
+                .or(in_file.unavailable_period_seconds),
         };
         if !spec.is_external() {
             spec.strategy.rolling_update = Some(config.clone());
@@ -408,7 +426,7 @@ impl Product for RollingConfig {
             delay: settings.delay(fleet.world.release, false, path, context),
         });
         settings.controller.apply(
-            Program::new("kubefleet", settings.file.as_deref()),
+            Program::new(UpstreamProgram::KubeFleet, settings.file.as_deref()),
             native,
             path,
             context,
@@ -452,25 +470,28 @@ fn check_placement(
 
 /// The field that made a run fail as it was initialized.
 fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
-    // Of two stages of one name the second is the one that is too many.
-    let named = |name: &String| {
-        strategy
-            .stages
-            .iter()
-            .rposition(|stage| stage.name == *name)
-    };
+    let stages = &strategy.stages;
     let (index, field) = match error {
-        RunError::InvalidAfterStageTasks(stage) => (named(stage), "afterStageTasks"),
+        RunError::InvalidAfterStageTasks(stage) => (last_named(stages, stage), "afterStageTasks"),
         RunError::InvalidLabelSelector { stage, .. }
-        | RunError::ClusterInMultipleStages { stage, .. } => (named(stage), "labelSelector"),
+        | RunError::ClusterInMultipleStages { stage, .. } => {
+            (last_named(stages, stage), "labelSelector")
+        }
         RunError::SortingLabelInvalid { key, .. } => {
-            let is_it = |stage: &StageConfig| stage.sorting_label_key.as_ref() == Some(key);
-            (strategy.stages.iter().position(is_it), "sortingLabelKey")
+            let index = stages
+                .iter()
+                .position(|stage| stage.sorting_label_key.as_ref() == Some(key));
+            (index, "sortingLabelKey")
         }
         _ => (None, ""),
     };
-    index.map_or_else(
-        || "spec.stages".to_owned(),
-        |index| format!("spec.stages[{index}].{field}"),
-    )
+    match index {
+        Some(index) => format!("spec.stages[{index}].{field}"),
+        None => "spec.stages".to_owned(),
+    }
+}
+
+/// The index of the last stage of a name: of two stages of one name the second is the one that is too many.
+fn last_named(stages: &[StageConfig], name: &str) -> Option<usize> {
+    stages.iter().rposition(|stage| stage.name == name)
 }

@@ -13,14 +13,7 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
     let explained = explain_staged(&strategy.strategy, strategy.rules, picked);
     let explained = explained.expect("a run of a checked strategy can be initialized");
     let mut lines = stages(&explained.stages);
-    let tasks =
-        |stage: &StageExplanation| [&stage.before_tasks[..], &stage.after_tasks[..]].concat();
-    if explained
-        .stages
-        .iter()
-        .flat_map(tasks)
-        .any(|task| task == "Approval")
-    {
+    if explained.stages.iter().any(asks_for_approval) {
         let given = match &strategy.approvals {
             None => "never given".to_owned(),
             Some(DurationModel::Constant(span)) => format!("given {span} after they are requested"),
@@ -39,21 +32,27 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
     }
 }
 
+/// Whether a task before or after the stage is an approval.
+fn asks_for_approval(stage: &StageExplanation) -> bool {
+    let mut tasks = stage.before_tasks.iter().chain(&stage.after_tasks);
+    tasks.any(|task| task == "Approval")
+}
+
 /// A line for each run: what people do with it, and what it updates.
 fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
-    let line = |run: &super::UpdateRun| {
+    let mut lines = Vec::new();
+    for run in &updates.runs {
         let states: Vec<String> = run
             .states
             .iter()
             .map(|(after, state)| format!("{state:?} after {after}"))
             .collect();
         let picked = picked_by(updates, run.placement, clusters).len();
-        let members =
-            (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == run.placement);
-        let removed = match members
-            .filter(|cluster| updates.is_unpicked(*cluster))
-            .count()
-        {
+        let unpicked = (0..clusters.len())
+            .filter(|&cluster| updates.placement_of(cluster) == run.placement)
+            .filter(|&cluster| updates.is_unpicked(cluster))
+            .count();
+        let removed = match unpicked {
             0 => String::new(),
             count => format!(", and the delete stage removes {count}"),
         };
@@ -62,35 +61,29 @@ fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
         } else {
             "what is installed"
         };
-        format!(
+        lines.push(format!(
             "run `{}`: {}; {what} for {picked} clusters of the placement `{}`{removed}",
             run.name,
             states.join(", "),
             updates.placements[run.placement],
-        )
-    };
-    updates.runs.iter().map(line).collect()
+        ));
+    }
+    lines
 }
 
+/// A table of the stages.
 fn stages(stages: &[StageExplanation]) -> Vec<String> {
-    let list = |tasks: &[String]| {
-        if tasks.is_empty() {
-            "-".to_owned()
-        } else {
-            tasks.join(" and ")
-        }
-    };
-    let row = |stage: &StageExplanation| {
-        let (before, after) = (list(&stage.before_tasks), list(&stage.after_tasks));
-        [
+    let mut rows = Vec::new();
+    for stage in stages {
+        rows.push([
             stage.name.clone(),
             stage.count.to_string(),
             stage.max_concurrency.to_string(),
-            before,
-            after,
+            joined_or_dash(&stage.before_tasks),
+            joined_or_dash(&stage.after_tasks),
             stage.first.join(", "),
-        ]
-    };
+        ]);
+    }
     let header = [
         "stage",
         ">clusters",
@@ -99,7 +92,15 @@ fn stages(stages: &[StageExplanation]) -> Vec<String> {
         "after",
         "first clusters",
     ];
-    table(header, stages.iter().map(row))
+    table(header, rows.into_iter())
+}
+
+fn joined_or_dash(tasks: &[String]) -> String {
+    if tasks.is_empty() {
+        "-".to_owned()
+    } else {
+        tasks.join(" and ")
+    }
 }
 
 pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> StrategyExplanation {

@@ -19,20 +19,20 @@ pub(super) fn bindings_of(
     placement: &str,
     clusters: impl Iterator<Item = usize>,
 ) -> Bindings {
-    let binding = |index: usize| {
-        let cluster = &world.clusters[index];
-        let (name, target) = (
-            binding_name(placement, &cluster.name, index as u32),
-            TargetId(index as u32),
-        );
-        match world.installed(index) {
-            Some(old) if cluster.registered => {
-                Binding::settled(name, target, 0, old, ApplyStrategy(0))
-            }
-            _ => Binding::scheduled(name, target, 0),
-        }
-    };
-    clusters.map(binding).collect()
+    clusters
+        .map(|index| binding_of(world, placement, index))
+        .collect()
+}
+
+/// The binding of a cluster, as it is before the release.
+fn binding_of(world: &WorldSpec, placement: &str, index: usize) -> Binding {
+    let cluster = &world.clusters[index];
+    let target = TargetId(index as u32);
+    let name = binding_name(placement, &cluster.name, target.0);
+    match world.installed(index) {
+        Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
+        _ => Binding::scheduled(name, target, 0),
+    }
 }
 
 /// The work generator writes a binding's status. The binding before and after it, if it changed.

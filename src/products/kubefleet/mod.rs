@@ -24,7 +24,7 @@ use crate::rollout::label_selector::Labels;
 use crate::world::{ClusterSpec, DurationModel};
 
 pub(crate) use config::{RollingConfig, StagedConfig};
-pub use runs::{UpdateRun, UpdateRuns};
+pub use runs::{PlacementMember, UpdateRun, UpdateRuns};
 
 /// A checked strategy of staged update runs, with its runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,11 +68,10 @@ impl Strategy for KubeFleetStaged {
     }
 
     fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
-        let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
         Some(Documented {
             strategy: Box::new(Self {
-                rules,
-                upstream_bugs,
+                rules: RuleSet::Documented,
+                upstream_bugs: KubeFleetBugs::of(RuleSet::Documented),
                 ..self.clone()
             }),
             section: "kubefleet",
@@ -86,15 +85,11 @@ impl Strategy for KubeFleetStaged {
 
     /// Each cluster has an entry in the run's status.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
-        let of = |placement| {
-            (0..fleet.len())
-                .filter(|cluster| self.updates.placement_of(*cluster) == placement)
-                .count()
-        };
-        let most = (0..self.updates.placements.len())
-            .map(of)
-            .max()
-            .unwrap_or(0);
+        let mut sizes = vec![0; self.updates.placements.len()];
+        for cluster in 0..fleet.len() {
+            sizes[self.updates.placement_of(cluster)] += 1;
+        }
+        let most = sizes.into_iter().max().unwrap_or(0);
         object_limit(
             "the status of the ClusterStagedUpdateRun",
             "cluster",
@@ -148,11 +143,10 @@ impl Strategy for KubeFleetRolling {
     }
 
     fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
-        let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
         Some(Documented {
             strategy: Box::new(Self {
-                rules,
-                upstream_bugs,
+                rules: RuleSet::Documented,
+                upstream_bugs: KubeFleetBugs::of(RuleSet::Documented),
                 ..self.clone()
             }),
             section: "kubefleet",
@@ -177,12 +171,14 @@ const MEMBER_NAME: &str = "kubernetes-fleet.io/member-name";
 
 /// The clusters as KubeFleet's rules see them, in the fleet's order.
 pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
-    let member = |cluster: &ClusterSpec| MemberCluster {
-        name: cluster.name.clone(),
-        labels: member_labels(&cluster.name, &cluster.labels),
-        left: false,
-    };
-    clusters.iter().map(member).collect()
+    clusters
+        .iter()
+        .map(|cluster| MemberCluster {
+            name: cluster.name.clone(),
+            labels: member_labels(&cluster.name, &cluster.labels),
+            left: false,
+        })
+        .collect()
 }
 
 /// The labels of a member cluster, with KubeFleet's own.
@@ -198,9 +194,11 @@ fn picked_by(
     placement: usize,
     clusters: &[ClusterSpec],
 ) -> Vec<MemberCluster> {
-    let members = member_clusters(clusters).into_iter().enumerate();
-    let picked = members.filter(|(index, _)| {
-        updates.placement_of(*index) == placement && !updates.is_unpicked(*index)
-    });
-    picked.map(|(_, member)| member).collect()
+    let mut picked = Vec::new();
+    for (index, member) in member_clusters(clusters).into_iter().enumerate() {
+        if updates.placement_of(index) == placement && !updates.is_unpicked(index) {
+            picked.push(member);
+        }
+    }
+    picked
 }

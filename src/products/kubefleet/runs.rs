@@ -7,8 +7,6 @@
 //!
 //! Left out: runs of strategies that differ, and clusters that several placements pick.
 
-use std::collections::BTreeMap;
-
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +16,7 @@ use crate::document::path::Path;
 use crate::products::{FieldPlaces, Fleet, ProductFile};
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::{ClusterStagedUpdateRun, RunState};
-use crate::rollout::label_selector::LabelSelector;
+use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::units::SimDuration;
 use crate::world::{NEW, OLD, ReleaseKind};
 
@@ -30,10 +28,19 @@ const PLACEMENT: &str = "placement";
 pub struct UpdateRuns {
     /// The names of the placements.
     pub placements: Vec<String>,
-    /// For each cluster its placement, and whether that no longer picks it. Empty: the first one picks all clusters.
-    pub members: Vec<(usize, bool)>,
+    /// The placement of each cluster. Empty: the first one picks all clusters.
+    pub members: Vec<PlacementMember>,
     /// The runs, in the order of the experiment.
     pub runs: Vec<UpdateRun>,
+}
+
+/// A cluster as a member of a placement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacementMember {
+    /// The number of the placement.
+    pub placement: usize,
+    /// The placement no longer picks the cluster.
+    pub is_unpicked: bool,
 }
 
 /// One run.
@@ -71,14 +78,14 @@ impl UpdateRuns {
     pub fn placement_of(&self, cluster: usize) -> usize {
         self.members
             .get(cluster)
-            .map_or(0, |(placement, _)| *placement)
+            .map_or(0, |member| member.placement)
     }
 
     /// Whether its placement no longer picks the cluster.
     pub fn is_unpicked(&self, cluster: usize) -> bool {
         self.members
             .get(cluster)
-            .is_some_and(|(_, is_unpicked)| *is_unpicked)
+            .is_some_and(|member| member.is_unpicked)
     }
 }
 
@@ -157,11 +164,12 @@ pub(super) struct RunsConfig<'c> {
     pub(super) strategy: Option<&'c str>,
     /// The strategy's place in the experiment.
     pub(super) path: &'c Path,
+    pub(super) fleet: Fleet<'c>,
 }
 
 impl RunsConfig<'_> {
     /// `None`: a problem was reported.
-    pub(super) fn check(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<UpdateRuns> {
+    pub(super) fn check(&self, context: &mut Context<'_>) -> Option<UpdateRuns> {
         let problems = context.problems.len();
         let mut found = UpdateRuns::default();
         if !self.placements.is_empty() {
@@ -170,7 +178,7 @@ impl RunsConfig<'_> {
                 .iter()
                 .map(|placement| placement.name.clone())
                 .collect();
-            found.members = self.members(fleet, context);
+            found.members = self.members(context);
         }
         if !self.runs.is_empty() {
             found.runs.clear();
@@ -181,184 +189,159 @@ impl RunsConfig<'_> {
             let file: ProductFile<ClusterStagedUpdateRun> =
                 ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
             let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
-            let of = &file.value.spec.staged_rollout_strategy_name;
-            if let Some(strategy) = self
-                .strategy
-                .filter(|strategy| run.file.is_some() && of != strategy)
-            {
-                let message = format!(
-                    "the run is of the strategy `{of}`, and the file of the strategy has `{strategy}`"
-                );
-                let help = format!("write `stagedRolloutStrategyName: {strategy}`");
-                places.report("spec.stagedRolloutStrategyName", message, help, context);
+            if run.file.is_some() {
+                let named = &file.value.spec.staged_rollout_strategy_name;
+                self.check_strategy_name(named, &places, context);
             }
-            let update = self.update_run(run, file.value, &places, &mut found, fleet, context);
+            let update = self.update_run(run, file.value, &places, &mut found, context);
             if found.runs.iter().any(|other| other.name == update.name) {
                 let message = format!("two runs are called `{}`", update.name);
-                context.report(
-                    &path.key("name"),
-                    message,
-                    "give each run a `name` of its own",
-                );
+                let help = "give each run a `name` of its own";
+                context.report(&path.key("name"), message, help);
             }
             found.runs.push(update);
         }
         (context.problems.len() == problems).then_some(found)
     }
 
+    /// Reports a run's file that names another strategy than the strategy's file.
+    fn check_strategy_name(
+        &self,
+        named: &str,
+        places: &FieldPlaces<'_>,
+        context: &mut Context<'_>,
+    ) {
+        if let Some(strategy) = self.strategy
+            && named != strategy
+        {
+            let message = format!(
+                "the run is of the strategy `{named}`, and the file of the strategy has `{strategy}`"
+            );
+            let help = format!("write `stagedRolloutStrategyName: {strategy}`");
+            places.report("spec.stagedRolloutStrategyName", message, help, context);
+        }
+    }
+
     /// The placement of each cluster.
-    fn members(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Vec<(usize, bool)> {
+    fn members(&self, context: &mut Context<'_>) -> Vec<PlacementMember> {
         let list = self.path.key("placements");
-        let mut picked: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
+        let clusters = &self.fleet.world.clusters;
+        let mut members: Vec<Option<PlacementMember>> = vec![None; clusters.len()];
         for (index, placement) in self.placements.iter().enumerate() {
             let at = list.index(index);
-            if placement.name.is_empty() {
-                context.report(&at, "a placement needs a name", "write e.g. `name: app`");
-            }
-            if placement.unpicked.is_some() && fleet.world.release == ReleaseKind::Initial {
-                let message =
-                    "before a first deployment no cluster has resources that could be removed";
-                context.report(
-                    &at.key("unpicked"),
-                    message,
-                    "remove `unpicked`, or write `release: {kind: update}`",
-                );
-            }
-            let everywhere = Some(LabelSelector::default());
-            let selectors = [
-                ("clusters", placement.clusters.clone().or(everywhere)),
-                ("unpicked", placement.unpicked.clone()),
-            ];
-            let [picks, drops] =
-                selectors.map(
-                    |(key, selector)| match selector.map(|of| of.check()).transpose() {
-                        Ok(selector) => selector,
-                        Err(error) => {
-                            context.report(
-                                &at.key(key),
-                                error.to_string(),
-                                "correct the label selector",
-                            );
-                            None
-                        }
-                    },
-                );
-            for (cluster, spec) in fleet.world.clusters.iter().enumerate() {
-                if !picks
-                    .as_ref()
-                    .is_some_and(|selector| selector.matches(&spec.labels))
-                {
+            self.check_placement(placement, &at, context);
+            let everything = LabelSelector::default();
+            let picks = placement.clusters.as_ref().unwrap_or(&everything);
+            let picks = checked_selector(picks, &at.key("clusters"), context);
+            let drops = placement.unpicked.as_ref();
+            let drops =
+                drops.and_then(|drops| checked_selector(drops, &at.key("unpicked"), context));
+            for (member, cluster) in members.iter_mut().zip(clusters) {
+                if !selects(picks.as_ref(), &cluster.labels) {
                     continue;
                 }
-                let is_unpicked = drops
-                    .as_ref()
-                    .is_some_and(|selector| selector.matches(&spec.labels));
-                if let Some((other, _)) = picked.insert(cluster, (index, is_unpicked)) {
-                    let other = &self.placements[other].name;
-                    let message =
-                        format!("cluster `{}` is also in the placement `{other}`", spec.name);
-                    context.report(
-                        &at,
-                        message,
-                        "give each cluster one placement: correct `clusters`",
+                let picked = PlacementMember {
+                    placement: index,
+                    is_unpicked: selects(drops.as_ref(), &cluster.labels),
+                };
+                if let Some(earlier) = member.replace(picked) {
+                    let message = format!(
+                        "cluster `{}` is also in the placement `{}`",
+                        cluster.name, self.placements[earlier.placement].name
                     );
+                    let help = "give each cluster one placement: correct `clusters`";
+                    context.report(&at, message, help);
                     return Vec::new();
                 }
             }
         }
-        let missing = (0..fleet.len()).find(|cluster| !picked.contains_key(cluster));
-        if let Some(cluster) = missing {
-            let message = format!(
-                "cluster `{}` is in no placement",
-                fleet.world.clusters[cluster].name
-            );
+        if let Some(missing) = members.iter().position(Option::is_none) {
+            let message = format!("cluster `{}` is in no placement", clusters[missing].name);
             context.report(&list, message, "add it to the `clusters` of a placement");
         }
-        picked.into_values().collect()
+        members.into_iter().flatten().collect()
     }
 
+    /// Reports a placement without a name, or with clusters that it cannot have picked before.
+    fn check_placement(&self, placement: &PlacementChoice, at: &Path, context: &mut Context<'_>) {
+        if placement.name.is_empty() {
+            context.report(at, "a placement needs a name", "write e.g. `name: app`");
+        }
+        if placement.unpicked.is_some() && self.fleet.world.release == ReleaseKind::Initial {
+            let message =
+                "before a first deployment no cluster has resources that could be removed";
+            let help = "remove `unpicked`, or write `release: {kind: update}`";
+            context.report(&at.key("unpicked"), message, help);
+        }
+    }
+
+    /// A run as the experiment and the run's file describe it together.
     fn update_run(
         &self,
         run: &RunConfig,
         written: ClusterStagedUpdateRun,
         places: &FieldPlaces<'_>,
         found: &mut UpdateRuns,
-        fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> UpdateRun {
-        let (has_file, index, spec) = (run.file.is_some(), found.runs.len(), written.spec);
-        let default = if index == 0 {
-            "run".to_owned()
-        } else {
-            format!("run-{}", index + 1)
+        let spec = written.spec;
+        let default_name = match found.runs.len() {
+            0 => "run".to_owned(),
+            earlier => format!("run-{}", earlier + 1),
         };
-        let in_file = Some(written.metadata.name).filter(|name| !name.is_empty());
+        let name_in_file = Some(written.metadata.name).filter(|name| !name.is_empty());
         let placement = run.placement_name.clone().unwrap_or(spec.placement_name);
-        let placement = if placement.is_empty() {
-            0
-        } else if self.placements.is_empty() && index == 0 {
-            found.placements = vec![placement];
-            0
-        } else if let Some(place) = found.placements.iter().position(|name| *name == placement) {
-            place
-        } else {
-            let message = format!("there is no placement `{placement}`");
-            let help = format!("name one of `placements`: {}", found.placements.join(", "));
-            places.report("spec.placementName", message, help, context);
-            0
-        };
+        let placement = self.placement_number(placement, places, found, context);
         let snapshot = run
             .resource_snapshot_index
             .clone()
             .unwrap_or(spec.resource_snapshot_index);
-        let snapshot = self.snapshot(&snapshot, places, fleet, context);
-        let first = run.state.unwrap_or(if has_file {
-            spec.state.unwrap_or_default()
-        } else {
-            RunState::Run
-        });
-        let mut states = vec![(run.after, first)];
-        for (nth, change) in run.states.iter().enumerate() {
-            let at = places.path.key("states").index(nth);
-            let (before, from) = states[states.len() - 1];
-            if change.after <= before {
-                let message = format!(
-                    "states must be in the order of time: {} is not after {before}",
-                    change.after
-                );
-                context.report(
-                    &at.key("after"),
-                    message,
-                    "count from the release, and sort the list by `after`",
-                );
-            }
-            if !may_follow(from, change.state) {
-                let message = format!(
-                    "KubeFleet does not accept {:?} after {from:?}",
-                    change.state
-                );
-                let help = "from Initialize a run can go to Run, and from there to Stop and back";
-                context.report(&at.key("state"), message, help);
-            }
-            states.push((change.after, change.state));
-        }
+        let snapshot = self.snapshot(&snapshot, places, context);
+        let first = match run.state {
+            Some(state) => state,
+            None if run.file.is_some() => spec.state.unwrap_or_default(),
+            None => RunState::Run,
+        };
         UpdateRun {
-            name: run.name.clone().or(in_file).unwrap_or(default),
+            name: run.name.clone().or(name_in_file).unwrap_or(default_name),
             placement,
             snapshot,
-            states,
+            states: states_of(run, first, places.path, context),
         }
+    }
+
+    /// The number of the placement that a run names. Without `placements`, the first run may name the only one.
+    fn placement_number(
+        &self,
+        name: String,
+        places: &FieldPlaces<'_>,
+        found: &mut UpdateRuns,
+        context: &mut Context<'_>,
+    ) -> usize {
+        if name.is_empty() {
+            return 0;
+        }
+        if self.placements.is_empty() && found.runs.is_empty() {
+            found.placements = vec![name];
+            return 0;
+        }
+        if let Some(number) = found.placements.iter().position(|known| *known == name) {
+            return number;
+        }
+        let message = format!("there is no placement `{name}`");
+        let help = format!("name one of `placements`: {}", found.placements.join(", "));
+        places.report("spec.placementName", message, help, context);
+        0
     }
 
     fn snapshot(
         &self,
         index: &str,
         places: &FieldPlaces<'_>,
-        fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Revision {
         let ResourceSnapshots { installed, release } = self.snapshots;
-        let is_update = fleet.world.release == ReleaseKind::Update;
+        let is_update = self.fleet.world.release == ReleaseKind::Update;
         match index {
             _ if index.is_empty() || *index == release.to_string() => NEW,
             _ if *index == installed.to_string() && is_update => OLD,
@@ -385,6 +368,61 @@ const IN_FILE: &[(&str, &str)] = &[
         "spec.stagedRolloutStrategyName",
     ),
 ];
+
+/// The states that people set, the first of which creates the run at `path`.
+fn states_of(
+    run: &RunConfig,
+    first: RunState,
+    path: &Path,
+    context: &mut Context<'_>,
+) -> Vec<(SimDuration, RunState)> {
+    let mut states = vec![(run.after, first)];
+    let mut latest = run.after;
+    let mut from = first;
+    for (nth, change) in run.states.iter().enumerate() {
+        let at = path.key("states").index(nth);
+        if change.after <= latest {
+            let message = format!(
+                "states must be in the order of time: {} is not after {latest}",
+                change.after
+            );
+            let help = "count from the release, and sort the list by `after`";
+            context.report(&at.key("after"), message, help);
+        }
+        if !may_follow(from, change.state) {
+            let message = format!(
+                "KubeFleet does not accept {:?} after {from:?}",
+                change.state
+            );
+            let help = "from Initialize a run can go to Run, and from there to Stop and back";
+            context.report(&at.key("state"), message, help);
+        }
+        states.push((change.after, change.state));
+        latest = change.after;
+        from = change.state;
+    }
+    states
+}
+
+/// The checked selector. `None`: a problem was reported.
+fn checked_selector(
+    written: &LabelSelector,
+    path: &Path,
+    context: &mut Context<'_>,
+) -> Option<CheckedSelector> {
+    match written.check() {
+        Ok(selector) => Some(selector),
+        Err(error) => {
+            context.report(path, error.to_string(), "correct the label selector");
+            None
+        }
+    }
+}
+
+/// Whether there is a selector, and it selects these labels.
+fn selects(selector: Option<&CheckedSelector>, labels: &Labels) -> bool {
+    selector.is_some_and(|selector| selector.matches(labels))
+}
 
 /// Whether admission accepts a change of the state.
 fn may_follow(from: RunState, to: RunState) -> bool {

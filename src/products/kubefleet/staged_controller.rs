@@ -20,7 +20,7 @@ use crate::control_plane::{
 use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
-use crate::rollout::kubefleet::{Binding, Bindings, MemberCluster, RunState, placement_conditions};
+use crate::rollout::kubefleet::{Bindings, MemberCluster, RunState, placement_conditions};
 use crate::rollout::{Hold, Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW};
@@ -57,26 +57,24 @@ impl<'s> StagedController<'s> {
         let world = rollout.fleet.world;
         let clusters = member_clusters(&world.clusters);
         let updates = &strategy.updates;
-        let bindings_of = |(placement, name): (usize, &String)| {
+        let mut bindings = Vec::new();
+        for (placement, name) in updates.placements.iter().enumerate() {
             let picked =
-                (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == placement);
-            members::bindings_of(world, name, picked)
-        };
-        let mut bindings: Vec<Bindings> = updates
-            .placements
-            .iter()
-            .enumerate()
-            .map(bindings_of)
-            .collect();
+                (0..clusters.len()).filter(|&cluster| updates.placement_of(cluster) == placement);
+            bindings.push(members::bindings_of(world, name, picked));
+        }
         for cluster in (0..clusters.len()).filter(|cluster| updates.is_unpicked(*cluster)) {
             let binding = bindings[updates.placement_of(cluster)].get_mut(TargetId(cluster as u32));
             binding.expect("all have one").unschedule();
         }
-        let run_of =
-            |run: &UpdateRun| StagedRun::new(strategy, run.clone(), clusters.clone(), rollout);
+        let mut runs = Vec::new();
+        for run in &updates.runs {
+            let clusters = clusters.clone();
+            runs.push(StagedRun::new(strategy, run.clone(), clusters, rollout));
+        }
         Self {
             strategy,
-            runs: updates.runs.iter().map(run_of).collect(),
+            runs,
             runtime: Runtime::new(1),
             limiter: RateLimiter::controller_default(),
             bindings,
@@ -111,22 +109,18 @@ impl<'s> StagedController<'s> {
 
     /// All runs see which bindings of their placements have changed.
     fn observe(&mut self) {
-        let changed = self
-            .bindings
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, bindings)| !bindings.changed().is_empty());
-        for (placement, bindings) in changed {
-            let runs = self
-                .runs
-                .iter_mut()
-                .filter(|run| run.described.placement == placement);
-            runs.for_each(|run| {
-                bindings
-                    .changed()
-                    .iter()
-                    .for_each(|cluster| _ = run.changed.insert(cluster));
-            });
+        for (placement, bindings) in self.bindings.iter_mut().enumerate() {
+            if bindings.changed().is_empty() {
+                continue;
+            }
+            for run in &mut self.runs {
+                if run.described.placement != placement {
+                    continue;
+                }
+                for cluster in bindings.changed().iter() {
+                    run.changed.insert(cluster);
+                }
+            }
             bindings.clear_changed();
         }
     }
@@ -172,16 +166,17 @@ impl<'s> StagedController<'s> {
             }
             // The scheduler's change of a binding, which wakes no run.
             Change::Selected(cluster, false) => {
-                let binding = self.bindings_of(*cluster).get_mut(TargetId(cluster.0));
-                binding.into_iter().for_each(Binding::unschedule);
+                if let Some(binding) = self.bindings_of(*cluster).get_mut(TargetId(cluster.0)) {
+                    binding.unschedule();
+                }
             }
             Change::Selected(_, true) => {}
             Change::Labels(cluster, labels) => {
                 let member = &mut self.clusters[cluster.index()];
                 member.labels = member_labels(&member.name, labels);
-                self.runs
-                    .iter_mut()
-                    .for_each(|run| run.scheduler.set_clusters(self.clusters.clone()));
+                for run in &mut self.runs {
+                    run.scheduler.set_clusters(self.clusters.clone());
+                }
             }
             Change::Release(snapshot) => self.another_run(*snapshot),
         }
@@ -189,12 +184,11 @@ impl<'s> StagedController<'s> {
 
     fn reconcile(&mut self, number: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.observe();
-        plane.begin_pass(
-            self.bindings
-                .iter_mut()
-                .map(|bindings| bindings.count_unavailable() as u64)
-                .sum(),
-        );
+        let mut unavailable = 0;
+        for bindings in &mut self.bindings {
+            unavailable += bindings.count_unavailable() as u64;
+        }
+        plane.begin_pass(unavailable);
         if self.too_large.is_some() {
             self.runtime.end_pass(number, now, 0, false, plane);
             return;
@@ -243,15 +237,29 @@ impl<'s> StagedController<'s> {
 
     /// Clusters that have the resources that were installed before, because a run has rolled them out again.
     fn went_back(&self) -> Option<Hold> {
-        let old = self.bindings.iter().flat_map(Bindings::iter);
-        let old = old.filter(|binding| {
-            binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting
-        });
-        let count = old.count();
+        let mut count = 0;
+        for binding in self.bindings.iter().flat_map(Bindings::iter) {
+            let is_old = binding.snapshot.is_some_and(|snapshot| snapshot != NEW);
+            if is_old && !binding.deleting {
+                count += 1;
+            }
+        }
+        if count == 0 {
+            return None;
+        }
         let text = format!(
             "all runs have ended, and {count} clusters do not have the snapshot of the release"
         );
-        (count > 0).then(|| Hold::new("resourceSnapshotIndex", text))
+        Some(Hold::new("resourceSnapshotIndex", text))
+    }
+
+    /// The rule that blocks a run, which is named if there are others.
+    fn hold_of(&self, run: &StagedRun<'_>) -> Option<Hold> {
+        let mut hold = run.hold(&self.bindings[run.described.placement])?;
+        if self.runs.len() > 1 {
+            hold.explanation = format!("run `{}`: {}", run.described.name, hold.explanation);
+        }
+        Some(hold)
     }
 }
 
@@ -298,20 +306,17 @@ impl Controller for StagedController<'_> {
         if let Some(reason) = &self.too_large {
             return Some(Hold::new("objectSize", reason));
         }
-        let exist = || self.runs.iter().filter(|run| run.exists);
-        let hold_of = |run: &StagedRun<'_>| {
-            let mut hold = run.hold(&self.bindings[run.described.placement])?;
-            if self.runs.len() > 1 {
-                hold.explanation = format!("run `{}`: {}", run.described.name, hold.explanation);
-            }
-            Some(hold)
-        };
+        let existing: Vec<&StagedRun<'_>> = self.runs.iter().filter(|run| run.exists).collect();
         // A failed run explains nothing while a later one goes on.
-        let all_over = exist().all(|run| run.scheduler.run().is_over());
-        let going = exist()
-            .filter(|run| all_over || !run.scheduler.run().is_over())
-            .find_map(hold_of);
-        going.or_else(|| self.went_back())
+        let all_over = existing.iter().all(|run| run.scheduler.run().is_over());
+        for run in existing {
+            if (all_over || !run.scheduler.run().is_over())
+                && let Some(hold) = self.hold_of(run)
+            {
+                return Some(hold);
+            }
+        }
+        self.went_back()
     }
 
     fn show(&mut self, log: &mut StatusLog) {

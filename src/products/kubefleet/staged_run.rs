@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::work_generator::{APPROVALS, BINDINGS, RUNS, WorkGenerator};
+use super::work_generator::{APPROVALS, BINDINGS, RUNS, SpecWrite, WorkGenerator};
 use super::{KubeFleetStaged, UpdateRun};
 use crate::control_plane::{Change, Plane};
 use crate::products::Run;
@@ -72,19 +72,13 @@ impl<'s> StagedRun<'s> {
         clusters: Vec<MemberCluster>,
         rollout: Run<'s>,
     ) -> Self {
-        let stages = Some(strategy.strategy.clone());
         let changed = TargetSet::all(clusters.len());
-        let (rules, bugs, snapshot) = (
-            strategy.rules,
-            strategy.upstream_bugs,
-            described.snapshot.0.to_string(),
-        );
         let scheduler = StagedUpdateRun::new(
             described.name.clone(),
-            snapshot,
-            stages,
-            rules,
-            bugs,
+            described.snapshot.0.to_string(),
+            Some(strategy.strategy.clone()),
+            strategy.rules,
+            strategy.upstream_bugs,
             clusters,
         );
         let view = StagedView {
@@ -125,9 +119,10 @@ impl<'s> StagedRun<'s> {
     /// Somebody creates its object, or sets the state. Returns whether that changes it: a write that changes nothing
     /// keeps the generation, and wakes no pass.
     pub(super) fn set_state(&mut self, state: RunState) -> bool {
-        let before = (self.exists, self.view.state);
-        (self.exists, self.view.state) = (true, state);
-        before != (true, state)
+        let changes = !self.exists || self.view.state != state;
+        self.exists = true;
+        self.view.state = state;
+        changes
     }
 
     /// An approval that it asked for is given. Returns whether that changes it.
@@ -175,20 +170,20 @@ impl<'s> StagedRun<'s> {
         generator: &mut WorkGenerator,
         plane: &mut Plane<'_>,
     ) -> PassEnd {
-        let asked = self
+        // Each pass asks again for an approval that has not been accepted, and learns that the request exists.
+        let open_requests = self
             .view
             .approval_requests
             .values()
             .filter(|request| !request.accepted)
             .count();
+        let mut at = generator.client.in_turn(APPROVALS, now, open_requests);
         if self.fresh_at.is_some_and(|fresh| now <= fresh) {
             // The cache does not show the status that the last pass wrote: a conflict.
             // What has changed since, such as an approval, is for the next pass.
             self.wrote_nothing = false;
-            let asked = generator.client.in_turn(APPROVALS, now, asked);
-            let end = generator.client.in_turn(RUNS, asked, 1);
             return PassEnd {
-                end,
+                end: generator.client.in_turn(RUNS, at, 1),
                 approvals: Vec::new(),
                 is_new: false,
                 next: QueueRequest::Error,
@@ -203,8 +198,6 @@ impl<'s> StagedRun<'s> {
         self.view.store(&pass);
         std::mem::swap(&mut self.view.bindings, bindings);
         let status = &pass.status;
-        // Each pass asks again for an approval that has not been accepted, and learns that the request exists.
-        let mut at = generator.client.in_turn(APPROVALS, now, asked);
         if before.is_none() {
             at = generator.client.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
         }
@@ -212,24 +205,11 @@ impl<'s> StagedRun<'s> {
             pass.actions.is_empty() && status.accepted.is_empty() && status.restarted.is_empty();
         let mut approvals = Vec::new();
         for action in &pass.actions {
-            match action {
-                &StagedAction::Deploy(target, revision) => {
-                    plane.promote(ClusterId(target.0), revision);
-                    let spec = generator.client.in_turn(BINDINGS, at, 1);
-                    at = generator.client.in_turn(BINDINGS, spec, 1);
-                    generator.write_spec(target.index(), revision, [spec, at], plane);
-                }
-                StagedAction::RequestApproval(approval) => {
-                    at = generator.client.in_turn(APPROVALS, at, 1);
-                    plane.pass_until(at, 1);
-                    approvals.extend(
-                        self.given_at(now, approval, plane)
-                            .map(|given| (approval.clone(), given)),
-                    );
-                }
-                &StagedAction::Delete(target) => {
-                    at = generator.client.in_turn(BINDINGS, at, 1);
-                    generator.delete(target.index(), at, plane);
+            at = write(action, at, generator, plane);
+            if let StagedAction::RequestApproval(approval) = action {
+                plane.pass_until(at, 1);
+                if let Some(given) = self.given_at(now, approval, plane) {
+                    approvals.push((approval.clone(), given));
                 }
             }
         }
@@ -311,21 +291,50 @@ impl<'s> StagedRun<'s> {
         else {
             return false;
         };
-        let is_waiting_for_time = run.stages.get(index).is_some_and(|stage| {
-            let strategy = self
-                .scheduler
-                .strategy()
-                .expect("an initialized run has a strategy");
-            let tasks = strategy.stages[index]
-                .after_stage_tasks
-                .iter()
-                .zip(&stage.after_tasks);
-            finished == stage.clusters.len()
-                && tasks
-                    .into_iter()
-                    .any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
-        });
         let is_deleting = index == run.stages.len();
+        let is_stage_finished = run
+            .stages
+            .get(index)
+            .is_some_and(|stage| finished == stage.clusters.len());
+        let is_waiting_for_time = is_stage_finished && self.waits_after_stage(index);
         self.wrote_nothing && !is_waiting_for_time && (updating == stuck || is_deleting)
+    }
+
+    /// Whether a time that a task after the stage waits for has not elapsed.
+    fn waits_after_stage(&self, index: usize) -> bool {
+        let strategy = self
+            .scheduler
+            .strategy()
+            .expect("an initialized run has a strategy");
+        let tasks = &strategy.stages[index].after_stage_tasks;
+        let statuses = &self.scheduler.run().stages[index].after_tasks;
+        tasks
+            .iter()
+            .zip(statuses)
+            .any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
+    }
+}
+
+/// The requests of an action, from `at` on. Returns when the last one is answered.
+fn write(
+    action: &StagedAction,
+    at: SimTime,
+    generator: &mut WorkGenerator,
+    plane: &mut Plane<'_>,
+) -> SimTime {
+    match action {
+        &StagedAction::Deploy(target, revision) => {
+            plane.promote(ClusterId(target.0), revision);
+            let spec = generator.client.in_turn(BINDINGS, at, 1);
+            let started = generator.client.in_turn(BINDINGS, spec, 1);
+            generator.write_spec(target.index(), revision, SpecWrite { spec, started }, plane);
+            started
+        }
+        StagedAction::RequestApproval(_) => generator.client.in_turn(APPROVALS, at, 1),
+        &StagedAction::Delete(target) => {
+            let deleted = generator.client.in_turn(BINDINGS, at, 1);
+            generator.delete(target.index(), deleted, plane);
+            deleted
+        }
     }
 }

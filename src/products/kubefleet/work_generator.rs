@@ -14,12 +14,12 @@
 //! fills before its controllers start; a write whose retries are used up, which counts as written here and is queued
 //! again in the product; and the wait of a binding that is picked again for `RolloutStarted` of its generation.
 
-use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
+use crate::control_plane::{ApiClient, NOTHING, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, Report};
+use crate::world::{ClusterId, Report, WorldSpec};
 
 /// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by
 /// default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
@@ -104,6 +104,39 @@ struct TrackedBinding {
     refused: u32,
 }
 
+/// The times at which the rollout's controller writes a binding.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpecWrite {
+    /// Its spec.
+    pub(super) spec: SimTime,
+    /// RolloutStarted in its status. `SimTime::MAX`: not yet.
+    pub(super) started: SimTime,
+}
+
+/// The bindings of clusters that run what is installed.
+fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
+    let mut bindings = Vec::new();
+    for (index, cluster) in world.clusters.iter().enumerate() {
+        let Some(installed) = world.installed(index).filter(|_| cluster.registered) else {
+            bindings.push(TrackedBinding::default());
+            continue;
+        };
+        bindings.push(TrackedBinding {
+            spec: Some(installed),
+            work: Some(installed),
+            report: Some(Report {
+                cluster: ClusterId(index as u32),
+                applied: installed,
+                ready: true,
+                degraded: false,
+            }),
+            status: Some((installed, WorkState::Available, 0)),
+            ..TrackedBinding::default()
+        });
+    }
+    bindings
+}
+
 /// The work generator of a hub, and the hub agent's client.
 pub(super) struct WorkGenerator {
     /// The rollout's controller sends its requests through it, too.
@@ -130,26 +163,7 @@ impl WorkGenerator {
     /// that of the rollout, may read bindings from its cache; then it has read member clusters before, too.
     pub(super) fn new(run: &Run<'_>, reads_cache: bool) -> Self {
         let world = run.fleet.world;
-        let tracked = |(index, spec): (usize, &crate::world::ClusterSpec)| {
-            let work = world.installed(index).filter(|_| spec.registered);
-            let status = work.map(|revision| (revision, WorkState::Available, 0));
-            let cluster = ClusterId(index as u32);
-            let report = work.map(|applied| Report {
-                cluster,
-                applied,
-                ready: true,
-                degraded: false,
-            });
-            TrackedBinding {
-                spec: work,
-                work,
-                report,
-                status,
-                ..TrackedBinding::default()
-            }
-        };
-        let bindings: Vec<TrackedBinding> =
-            world.clusters.iter().enumerate().map(tracked).collect();
+        let bindings = bindings_before_release(world);
         let mut runtime = Runtime::of_controller(1, WORKERS);
         runtime.start();
         Self {
@@ -179,19 +193,20 @@ impl WorkGenerator {
         self.bindings[cluster].written = Some(written);
     }
 
-    /// A binding's spec is written at `spec`, and its RolloutStarted at `started`.
+    /// A binding's spec is written, and its RolloutStarted.
     pub(super) fn write_spec(
         &mut self,
         cluster: usize,
         revision: Revision,
-        [spec, started]: [SimTime; 2],
+        write: SpecWrite,
         plane: &mut Plane<'_>,
     ) {
         let binding = &mut self.bindings[cluster];
-        (binding.spec, binding.started, binding.written) =
-            (Some(revision), Some(started), Some(spec));
-        self.runtime
-            .step(spec + self.watch_delay, GeneratorStep::Wake(cluster), plane);
+        binding.spec = Some(revision);
+        binding.started = Some(write.started);
+        binding.written = Some(write.spec);
+        let seen = write.spec + self.watch_delay;
+        self.runtime.step(seen, GeneratorStep::Wake(cluster), plane);
     }
 
     /// RolloutStarted of a binding is written at `started` after all, if it was not.
@@ -260,30 +275,39 @@ impl WorkGenerator {
             GeneratorStep::Wake(cluster) => self.runtime.add(cluster),
             GeneratorStep::LooksAgain(cluster) => self.reconcile(cluster, now, plane),
             GeneratorStep::Finalized(cluster, read) => self.finalized(cluster, read, now, plane),
-            GeneratorStep::Deleted(cluster) => {
-                // The Work is deleted; its agent hears of that, and takes its finalizer away.
-                let id = ClusterId(cluster as u32);
-                let deleted = self.client.send(WORKS, now).answered;
-                plane.instruct(deleted, id, crate::control_plane::NOTHING);
-                let removed = deleted + self.watch_delay + self.client.latency() + self.watch_delay;
-                self.runtime
-                    .step(removed, GeneratorStep::LooksForRemoval(id), plane);
-            }
-            GeneratorStep::LooksForRemoval(id) => {
-                if plane.clusters.is_online(id) && self.is_registered[id.index()] {
-                    return Some(Effect::Removed(id));
-                }
-                if plane.clusters.is_repair_due(id) {
-                    self.runtime.step(
-                        now + REMOVAL_WAIT,
-                        GeneratorStep::LooksForRemoval(id),
-                        plane,
-                    );
-                }
-            }
+            GeneratorStep::Deleted(cluster) => self.delete_work(cluster, now, plane),
+            GeneratorStep::LooksForRemoval(id) => return self.look_for_removal(id, now, plane),
             GeneratorStep::Sends(update) => self.send(update, now, plane),
             GeneratorStep::Answered(update) => self.answered(update, now, plane),
             GeneratorStep::Seen(cluster) => plane.changed(cluster),
+        }
+        None
+    }
+
+    /// The Work of a binding is deleted; its agent learns of that, and removes the Work's finalizer.
+    fn delete_work(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
+        let id = ClusterId(cluster as u32);
+        let deleted = self.client.send(WORKS, now).answered;
+        plane.instruct(deleted, id, NOTHING);
+        let removed = deleted + self.watch_delay + self.client.latency() + self.watch_delay;
+        self.runtime
+            .step(removed, GeneratorStep::LooksForRemoval(id), plane);
+    }
+
+    /// The resources of a Work are gone if its agent could remove them. Otherwise the hub looks again later.
+    fn look_for_removal(
+        &mut self,
+        id: ClusterId,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) -> Option<Effect> {
+        if plane.clusters.is_online(id) && self.is_registered[id.index()] {
+            return Some(Effect::Removed(id));
+        }
+        if plane.clusters.is_repair_due(id) {
+            let again = now + REMOVAL_WAIT;
+            self.runtime
+                .step(again, GeneratorStep::LooksForRemoval(id), plane);
         }
         None
     }
@@ -315,9 +339,12 @@ impl WorkGenerator {
                 .step(answered, GeneratorStep::Finalized(cluster, now), plane);
         } else {
             // A read of the instant at which the write reaches the cache comes before it.
-            let is_cached =
-                |started: SimTime| started != SimTime::MAX && started + self.watch_delay < now;
-            self.synchronize(cluster, binding.started.is_none_or(is_cached), now, plane);
+            let is_started = match binding.started {
+                None => true,
+                Some(SimTime::MAX) => false,
+                Some(started) => started + self.watch_delay < now,
+            };
+            self.synchronize(cluster, is_started, now, plane);
         }
     }
 
@@ -355,32 +382,41 @@ impl WorkGenerator {
                 self.runtime.add_at(cluster, again, plane);
                 self.runtime.done(cluster);
             }
+            Some(revision) if binding.work == Some(revision) => {
+                self.limiter.forget(cluster);
+                let update = self.status(cluster, revision, now);
+                self.send(update, now, plane);
+            }
             Some(revision) => {
                 self.limiter.forget(cluster);
-                if binding.work == Some(revision) {
-                    let update = self.status(cluster, revision, now);
-                    self.send(update, now, plane);
-                    return;
-                }
-                let written = self.client.send(WORKS, now).answered;
-                let is_new = binding.work.replace(revision).is_none();
-                binding.report = None;
-                if self.is_registered[cluster] {
-                    plane.instruct(written, ClusterId(cluster as u32), revision);
-                }
-                if !is_new {
-                    // The Work says another snapshot now, which wakes the generator. A new Work does not.
-                    self.runtime.step(
-                        written + self.watch_delay,
-                        GeneratorStep::Wake(cluster),
-                        plane,
-                    );
-                }
-                let update = self.status(cluster, revision, now);
-                self.runtime
-                    .step(written, GeneratorStep::Sends(update), plane);
+                self.write_work(cluster, revision, now, plane);
             }
         }
+    }
+
+    /// Writes the Work of a binding, and then the binding's status.
+    fn write_work(
+        &mut self,
+        cluster: usize,
+        revision: Revision,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
+        let binding = &mut self.bindings[cluster];
+        let written = self.client.send(WORKS, now).answered;
+        let is_new = binding.work.replace(revision).is_none();
+        binding.report = None;
+        if self.is_registered[cluster] {
+            plane.instruct(written, ClusterId(cluster as u32), revision);
+        }
+        if !is_new {
+            // The Work says another snapshot now, which wakes the generator. A new Work does not.
+            let seen = written + self.watch_delay;
+            self.runtime.step(seen, GeneratorStep::Wake(cluster), plane);
+        }
+        let update = self.status(cluster, revision, now);
+        self.runtime
+            .step(written, GeneratorStep::Sends(update), plane);
     }
 
     /// The status of a binding that a worker reads now.
@@ -423,9 +459,10 @@ impl WorkGenerator {
             .written
             .is_some_and(|written| self.client.is_conflict(read, now, written));
         if is_refused && refused < RetryPolicy::BACKOFF.tries {
-            let wait = refused.checked_sub(1).map_or(SimDuration::ZERO, |nth| {
-                self.client.wait(RetryPolicy::BACKOFF, nth)
-            });
+            let wait = match refused {
+                0 => SimDuration::ZERO,
+                _ => self.client.wait(RetryPolicy::BACKOFF, refused - 1),
+            };
             let again = StatusUpdate {
                 read: now + wait,
                 refused: refused + 1,
@@ -435,26 +472,17 @@ impl WorkGenerator {
                 .step(now + wait, GeneratorStep::Sends(again), plane);
             return;
         }
+        let id = ClusterId(cluster as u32);
         let status = Some((revision, state, now.as_nanos() / 1_000_000_000));
         if std::mem::replace(&mut binding.status, status) != status {
             binding.written = Some(now);
-            self.runtime.step(
-                now,
-                GeneratorStep::Effect(Effect::Written(ClusterId(cluster as u32))),
-                plane,
-            );
+            let written = GeneratorStep::Effect(Effect::Written(id));
+            self.runtime.step(now, written, plane);
         }
-        let status = Effect::Status(ClusterId(cluster as u32), revision, state);
-        self.runtime.step(
-            now + self.visible_after,
-            GeneratorStep::Effect(status),
-            plane,
-        );
-        self.runtime.step(
-            now + self.watch_delay,
-            GeneratorStep::Seen(ClusterId(cluster as u32)),
-            plane,
-        );
+        let status = GeneratorStep::Effect(Effect::Status(id, revision, state));
+        self.runtime.step(now + self.visible_after, status, plane);
+        let seen = now + self.watch_delay;
+        self.runtime.step(seen, GeneratorStep::Seen(id), plane);
         if has_worker {
             self.runtime.done(cluster);
         }

@@ -18,7 +18,7 @@ use crate::document::problem::{Problem, nearest};
 use crate::document::tree::Value;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
-    TunedSetting, selection, version,
+    TunedSetting, UpstreamProgram, selection, version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
@@ -100,11 +100,12 @@ impl Product for RancherFleetConfig {
     ) -> Option<Arc<dyn Strategy>> {
         let base = Path::of("rolloutStrategy");
         let file: ProductFile<RolloutStrategy> =
-            ProductFile::read(self.file.as_deref(), path, &[], &base, context, |_| true)?;
-        context
-            .problems
-            .extend(file.document.iter().flat_map(other_content));
-        let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
+            ProductFile::read(self.file.as_deref(), path, &base, context)?;
+        let document = file.document.as_ref();
+        if let Some(document) = document {
+            context.problems.extend(other_content(document));
+        }
+        let places = FieldPlaces::new(path, document, &IN_FILE);
         let has_partitions = file.value.partitions.is_some();
         let (strategy, ignored) = self
             .version
@@ -112,69 +113,98 @@ impl Product for RancherFleetConfig {
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
-            Err(error) => {
-                let (field, message) = match &error {
-                    StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
-                    StrategyError::Selector { entry, source } => {
-                        (format!("partitions[{entry}]"), source.to_string())
-                    }
-                };
-                let help = "Fleet refuses this too and would not roll out at all";
-                places.report(&format!("rolloutStrategy.{field}"), message, help, context);
-            }
+            Err(error) => report_refusal(&error, &places, context),
             // A partition that lost a criterion to an error is empty for no other reason.
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
                 // Fleet accepts a fleet.yaml with an empty partition, which `explain` warns of.
-                let is_in_place = context.is_set(&path.key("partitions")) && !has_partitions;
-                for (index, partition) in plan.partitions.iter().enumerate() {
-                    if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
-                        let (criterion, hint) =
-                            why_empty(&strategy.manual_partitions()[index], &clusters);
-                        let quoted = format!("`{}`", partition.name);
-                        let name = if partition.name.is_empty() {
-                            format!("number {index}")
-                        } else {
-                            quoted
-                        };
-                        let message =
-                            format!("the partition {name} matches no cluster of the fleet");
-                        let help = format!(
-                            "{hint}; Fleet would accept this and leave the partition empty"
-                        );
-                        let field = format!("rolloutStrategy.partitions[{index}]{criterion}");
-                        places.report(&field, message, help, context);
-                    }
+                if context.is_set(&path.key("partitions")) && !has_partitions {
+                    report_empty_partitions(&plan, &strategy, &clusters, &places, context);
                 }
             }
         }
-        let given = |path: &Path| Some(&file.document.as_ref()?.tree.get(path)?.value);
-        let of_helm = |key: &str| given(&Path::of("helm").key(key));
-        let has_values = |key: &str| match of_helm(key) {
-            Some(Value::Map(entries)) => !entries.is_empty(),
-            Some(Value::List(items)) => !items.is_empty(),
-            _ => false,
-        };
-        let in_file = ["values", "valuesFiles", "valuesFrom", "templateValues"]
-            .into_iter()
-            .any(has_values);
         let native = Arc::new(RancherFleetStrategy {
             rules: self.rules,
             strategy,
             judges_wanted: self.version >= FleetVersion::V0_16,
             ignored,
-            has_values: self.helm_values.unwrap_or(in_file),
-            paused: matches!(given(&Path::of("paused")), Some(Value::Bool(true))),
+            has_values: self
+                .helm_values
+                .unwrap_or_else(|| document.is_some_and(has_helm_values)),
+            paused: matches!(
+                value_at(document, &Path::of("paused")),
+                Some(Value::Bool(true))
+            ),
             // Source: `internal/helmdeployer/install.go` of rancher/fleet.
-            waits: matches!(of_helm("timeoutSeconds"), Some(Value::Int(1..))),
+            waits: matches!(
+                value_at(document, &Path::of("helm").key("timeoutSeconds")),
+                Some(Value::Int(1..))
+            ),
         });
         self.controller.apply(
-            Program::new("fleet", self.file.as_deref()),
+            Program::new(UpstreamProgram::RancherFleet, self.file.as_deref()),
             native,
             path,
             context,
         )
     }
+}
+
+/// Reports why Fleet makes no partitions of a strategy.
+fn report_refusal(error: &StrategyError, places: &FieldPlaces<'_>, context: &mut Context<'_>) {
+    let (field, message) = match error {
+        StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
+        StrategyError::Selector { entry, source } => {
+            (format!("partitions[{entry}]"), source.to_string())
+        }
+    };
+    let help = "Fleet refuses this too and would not roll out at all";
+    places.report(&format!("rolloutStrategy.{field}"), message, help, context);
+}
+
+/// Reports the partitions that no cluster of a fleet is in.
+fn report_empty_partitions(
+    plan: &Partitioning,
+    strategy: &RolloutStrategy,
+    clusters: &[FleetCluster],
+    places: &FieldPlaces<'_>,
+    context: &mut Context<'_>,
+) {
+    if clusters.is_empty() {
+        return;
+    }
+    for (index, partition) in plan.partitions.iter().enumerate() {
+        if !partition.members.is_empty() {
+            continue;
+        }
+        let (criterion, hint) = why_empty(&strategy.manual_partitions()[index], clusters);
+        let name = if partition.name.is_empty() {
+            format!("number {index}")
+        } else {
+            format!("`{}`", partition.name)
+        };
+        let message = format!("the partition {name} matches no cluster of the fleet");
+        let help = format!("{hint}; Fleet would accept this and leave the partition empty");
+        let field = format!("rolloutStrategy.partitions[{index}]{criterion}");
+        places.report(&field, message, help, context);
+    }
+}
+
+/// The value at a place of the fleet.yaml, if there are both.
+fn value_at<'d>(document: Option<&'d Document>, path: &Path) -> Option<&'d Value> {
+    Some(&document?.tree.get(path)?.value)
+}
+
+/// Whether a fleet.yaml gives its chart any values.
+fn has_helm_values(document: &Document) -> bool {
+    let keys = ["values", "valuesFiles", "valuesFrom", "templateValues"];
+    keys.iter().any(
+        |key| match value_at(Some(document), &Path::of("helm").key(key)) {
+            Some(Value::Map(entries)) => !entries.is_empty(),
+            Some(Value::List(items)) => !items.is_empty(),
+            _ => false,
+        },
+    )
 }
 
 /// Problems with a file that is no fleet.yaml, or has fields of which Fleet knows none.
@@ -193,22 +223,20 @@ fn other_content(document: &Document) -> Vec<Problem> {
         let message = format!("the file must be a fleet.yaml, and this is a {kind}");
         return vec![document.at(&Path::of("kind"), message).with_help(help)];
     }
-    let is_unknown = |key: &&str| FLEET_YAML.lines().all(|known| known != *key);
-    let unknown = entries
-        .iter()
-        .map(|(key, _)| key.text.as_str())
-        .filter(is_unknown);
-    unknown
-        .map(|key| {
-            let help = match nearest(key, FLEET_YAML.lines()) {
-                Some(near) => format!("did you mean `{near}`? Fleet ignores what it does not know"),
-                None => "remove it; Fleet ignores it".to_owned(),
-            };
-            document
-                .at_key(&Path::of(key), format!("a fleet.yaml has no field `{key}`"))
-                .with_help(help)
-        })
-        .collect()
+    let mut problems = Vec::new();
+    for (key, _) in entries {
+        let key = key.text.as_str();
+        if FLEET_YAML.lines().any(|known| known == key) {
+            continue;
+        }
+        let help = match nearest(key, FLEET_YAML.lines()) {
+            Some(near) => format!("did you mean `{near}`? Fleet ignores what it does not know"),
+            None => "remove it; Fleet ignores it".to_owned(),
+        };
+        let message = format!("a fleet.yaml has no field `{key}`");
+        problems.push(document.at_key(&Path::of(key), message).with_help(help));
+    }
+    problems
 }
 
 /// The criterion by which no cluster belongs to a partition, as a place in it, and why.

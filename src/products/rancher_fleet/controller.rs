@@ -33,7 +33,7 @@ mod writes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::status_writes::StatusWrites;
-use super::unseen::UnseenWrites;
+use super::unseen::{UnseenWrite, UnseenWrites};
 use super::{RancherFleetStrategy, clusters};
 use crate::control_plane::{
     ApiClient, Change, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
@@ -47,7 +47,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 use writes::PassWrites;
 
 /// Workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's `values.yaml`.
@@ -76,6 +76,23 @@ enum FleetStep {
 struct ValuesSecret {
     created: SimTime,
     owned: Option<SimTime>,
+}
+
+/// The parts of a deployment that its `status.display` shows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Display {
+    state: BundleState,
+    /// It has been applied before.
+    was_applied: bool,
+}
+
+impl Display {
+    fn of(deployment: &BundleDeployment) -> Self {
+        Self {
+            state: deployment.state(),
+            was_applied: deployment.applied.is_some(),
+        }
+    }
 }
 
 /// Rancher Fleet's controllers with one bundle.
@@ -123,7 +140,7 @@ pub(super) struct FleetController<'s> {
     /// The second controller: its client and workers, and what each deployment displays.
     display_client: ApiClient,
     display_workers: WorkerPool,
-    displays: Vec<Option<(BundleState, bool)>>,
+    displays: Vec<Option<Display>>,
     /// The cluster controller's client. For each cluster that is leaving, when the caches show that its deployment is
     /// gone.
     cluster_client: ApiClient,
@@ -137,39 +154,33 @@ impl<'s> FleetController<'s> {
         let scheduler =
             RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone())
                 .judging_wanted(strategy.judges_wanted);
-        let world = fleet.world;
-        let views = world.clusters.iter().enumerate().map(|(index, spec)| {
-            let installed = world.installed(index).filter(|_| spec.registered);
-            let runs = installed.map_or_else(|| ClusterView::new(OLD), ClusterView::settled);
-            ClusterView {
-                wanted: NEW,
-                registered: spec.registered,
-                paused: spec.paused,
-                ..runs
-            }
-        });
         let view = BundleView {
             paused: strategy.paused,
-            clusters: views.collect(),
+            clusters: views_before_release(fleet.world),
         };
-        let is_new = world.release == ReleaseKind::Initial;
-        let client = |name| ApiClient::new(run.control_loop, &run.streams, name).drawing_sums();
+        let is_new = fleet.world.release == ReleaseKind::Initial;
         let old_secret = ValuesSecret {
             created: SimTime::ZERO,
             owned: Some(SimTime::ZERO),
         };
-        let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
+        let mut secrets = Vec::new();
+        let mut labelled = Vec::new();
+        let mut displays = Vec::new();
+        for cluster in &view.clusters {
+            let deployment = cluster.deployment.as_ref();
+            secrets.push(deployment.map(|_| old_secret));
+            labelled.push(deployment.and_then(|deployment| deployment.staged));
+            displays.push(deployment.map(Display::of));
+        }
         Self {
             scheduler,
             unseen: UnseenWrites::new(run.control_loop.watch_delay),
             runtime: Runtime::new(1),
             retries: RateLimiter::controller_default(),
-            client: client("API requests"),
+            client: client(&run, "API requests"),
             watch_delay: run.control_loop.watch_delay,
             has_values: strategy.has_values,
-            secrets: deployments()
-                .map(|deployment| deployment.map(|_| old_secret))
-                .collect(),
+            secrets,
             secrets_behind: BTreeSet::new(),
             fleet,
             ranks: places_in(&by_name(&clusters, |cluster| &cluster.name)),
@@ -177,19 +188,17 @@ impl<'s> FleetController<'s> {
             done: TargetSet::new(clusters.len()),
             unavailable: TargetSet::new(clusters.len()),
             attached: TargetSet::new(clusters.len()),
-            labelled: deployments().map(|deployment| deployment?.staged).collect(),
+            labelled,
             stored: None,
             degraded: vec![false; clusters.len()],
             status: (!is_new).then(|| BundleStatus::settled(clusters.len() as u32)),
             status_writes: StatusWrites::new(run.control_loop.watch_delay),
             is_new,
             was_stopped: strategy.paused,
-            display_client: client("status.display"),
+            display_client: client(&run, "status.display"),
             display_workers: WorkerPool::new(DISPLAY_WORKERS),
-            displays: deployments()
-                .map(|deployment| deployment.as_ref().map(display))
-                .collect(),
-            cluster_client: client("cluster controller"),
+            displays,
+            cluster_client: client(&run, "cluster controller"),
             leaving: BTreeMap::new(),
             clusters,
             view,
@@ -222,7 +231,7 @@ impl<'s> FleetController<'s> {
         let Some(deployment) = &self.view.clusters[cluster].deployment else {
             return;
         };
-        let display = Some(display(deployment));
+        let display = Some(Display::of(deployment));
         if std::mem::replace(&mut self.displays[cluster], display) != display {
             let patched = self
                 .display_workers
@@ -235,24 +244,28 @@ impl<'s> FleetController<'s> {
     fn person(&mut self, change: &Change, plane: &mut Plane<'_>) {
         match change {
             Change::Release(revision) => {
-                self.view
-                    .clusters
-                    .iter_mut()
-                    .for_each(|cluster| cluster.wanted = *revision);
+                for cluster in &mut self.view.clusters {
+                    cluster.wanted = *revision;
+                }
                 self.changed.insert_all();
             }
-            Change::Stop(is_stopped) => (self.view.paused, self.was_stopped) = (*is_stopped, true),
+            Change::Stop(is_stopped) => {
+                self.view.paused = *is_stopped;
+                self.was_stopped = true;
+            }
             Change::Labels(cluster, labels) => {
                 let groups = groups_of(labels, self.fleet.groups)
                     .expect("selectors are checked before they are kept");
                 let cluster = &mut self.clusters[cluster.index()];
-                (cluster.labels, cluster.groups) = (labels.clone().into(), groups);
+                cluster.labels = labels.clone().into();
+                cluster.groups = groups;
                 self.scheduler.set_clusters(self.clusters.clone());
             }
             Change::Selected(cluster, false) => self.leaves(cluster.index(), plane),
             Change::Selected(cluster, true) => {
                 let view = &mut self.view.clusters[cluster.index()];
-                (view.targeted, view.registered) = (true, false);
+                view.targeted = true;
+                view.registered = false;
                 self.changed.insert(cluster.0);
                 self.leaving.remove(&cluster.index());
                 self.runtime
@@ -286,8 +299,10 @@ impl<'s> FleetController<'s> {
                 self.unseen.forget(cluster);
                 self.secrets[cluster] = None;
                 let view = &mut self.view.clusters[cluster];
-                (view.targeted, view.deployment) = (false, None);
-                (self.labelled[cluster], self.displays[cluster]) = (None, None);
+                view.targeted = false;
+                view.deployment = None;
+                self.labelled[cluster] = None;
+                self.displays[cluster] = None;
                 self.leaving.remove(&cluster);
                 self.changed.insert(cluster as u32);
                 plane.changed(ClusterId(cluster as u32));
@@ -303,7 +318,12 @@ impl<'s> FleetController<'s> {
 
     /// The cache shows the writes that it has got by now.
     fn see(&mut self, now: SimTime) {
-        while let Some((cluster, written)) = self.unseen.next_seen(now) {
+        while let Some(UnseenWrite {
+            cluster,
+            deployment: written,
+            ..
+        }) = self.unseen.next_seen(now)
+        {
             let shown = self.view.clusters[cluster]
                 .deployment
                 .get_or_insert(written);
@@ -330,25 +350,15 @@ impl<'s> FleetController<'s> {
         let pass = self
             .scheduler
             .reconcile_changed(now, &self.view, &self.changed);
-        for index in self.changed.iter() {
-            let cluster = &self.view.clusters[index as usize];
-            self.done.set(index, !cluster.targeted || cluster.is_done());
-            self.unavailable.set(
-                index,
-                cluster
-                    .deployment
-                    .is_some_and(|deployment| deployment.is_unavailable()),
-            );
-        }
+        self.count_changed();
         plane.begin_pass(self.unavailable.len() as u64);
         // The bundle's status is Ready when the pass counts all targets as ready.
         let completes = self.done.len() == self.clusters.len();
         let planned = self.plan(now, &pass);
         self.changed.clear();
-        pass.status
-            .stored
-            .iter()
-            .for_each(|cluster| _ = self.changed.insert(*cluster));
+        for cluster in &pass.status.stored {
+            self.changed.insert(*cluster);
+        }
         let PassWrites {
             at: end,
             created,
@@ -356,7 +366,8 @@ impl<'s> FleetController<'s> {
         } = self.write(now, &planned, plane);
         let has_status = !matches!(request, QueueRequest::After(_));
         if has_status {
-            (self.status_writes.began, self.status_writes.ended) = (now, end);
+            self.status_writes.began = now;
+            self.status_writes.ended = end;
             self.status = Some(pass.status);
         }
         self.runtime
@@ -365,11 +376,41 @@ impl<'s> FleetController<'s> {
             self.runtime.add_at((), again, plane);
         }
     }
+
+    /// Brings the sets of done and of unavailable clusters up to date.
+    fn count_changed(&mut self) {
+        for index in self.changed.iter() {
+            let cluster = &self.view.clusters[index as usize];
+            let is_unavailable = cluster
+                .deployment
+                .is_some_and(|deployment| deployment.is_unavailable());
+            self.done.set(index, !cluster.targeted || cluster.is_done());
+            self.unavailable.set(index, is_unavailable);
+        }
+    }
 }
 
-/// The parts of a deployment that its display shows: the state, and whether it has been applied before.
-fn display(deployment: &BundleDeployment) -> (BundleState, bool) {
-    (deployment.state(), deployment.applied.is_some())
+/// The clusters as the caches show them before the release.
+fn views_before_release(world: &WorldSpec) -> Vec<ClusterView> {
+    let mut views = Vec::new();
+    for (index, spec) in world.clusters.iter().enumerate() {
+        let view = match world.installed(index) {
+            Some(installed) if spec.registered => ClusterView::settled(installed),
+            _ => ClusterView::new(OLD),
+        };
+        views.push(ClusterView {
+            wanted: NEW,
+            registered: spec.registered,
+            paused: spec.paused,
+            ..view
+        });
+    }
+    views
+}
+
+/// The client of one of Fleet's controllers, by the name of its requests.
+fn client(run: &Run<'_>, name: &'static str) -> ApiClient {
+    ApiClient::new(run.control_loop, &run.streams, name).drawing_sums()
 }
 
 impl Controller for FleetController<'_> {

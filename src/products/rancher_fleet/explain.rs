@@ -67,27 +67,22 @@ fn limits(
 
 fn partitions(lines: &mut Vec<String>, explained: &BundleExplanation, clusters: &[FleetCluster]) {
     let partitions = &explained.plan.partitions;
-    let rows = partitions
-        .iter()
-        .zip(&explained.gates)
-        .map(|(partition, gate)| {
-            let first = partition
-                .members
-                .iter()
-                .take(CLUSTERS_SHOWN)
-                .map(|member| &*clusters[*member as usize].name);
-            let (members, most) = (
-                partition.members.len().to_string(),
-                partition.max_unavailable.to_string(),
-            );
-            [
-                partition.name.clone(),
-                members,
-                most,
-                format!("<= {gate} behind"),
-                first.collect::<Vec<_>>().join(", "),
-            ]
-        });
+    let mut rows = Vec::new();
+    for (partition, gate) in partitions.iter().zip(&explained.gates) {
+        let first: Vec<&str> = partition
+            .members
+            .iter()
+            .take(CLUSTERS_SHOWN)
+            .map(|member| &*clusters[*member as usize].name)
+            .collect();
+        rows.push([
+            partition.name.clone(),
+            partition.members.len().to_string(),
+            partition.max_unavailable.to_string(),
+            format!("<= {gate} behind"),
+            first.join(", "),
+        ]);
+    }
     let header = [
         "partition",
         ">clusters",
@@ -95,7 +90,8 @@ fn partitions(lines: &mut Vec<String>, explained: &BundleExplanation, clusters: 
         ">next starts when",
         "first clusters",
     ];
-    lines.extend(table(header, rows).into_iter().take(PARTITIONS_SHOWN + 1));
+    let shown = table(header, rows.into_iter());
+    lines.extend(shown.into_iter().take(PARTITIONS_SHOWN + 1));
     let more = partitions.len().saturating_sub(PARTITIONS_SHOWN);
     if more > 0 {
         lines.push(format!("... and {more} more partitions"));

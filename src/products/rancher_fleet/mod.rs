@@ -94,11 +94,14 @@ impl Strategy for RancherFleetStrategy {
 
 /// The clusters as Fleet's rules see them, in the fleet's order.
 pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
-    let clusters = fleet.world.clusters.iter().map(|cluster| FleetCluster {
-        name: cluster.name.clone(),
-        labels: Arc::clone(&cluster.labels),
-        groups: groups_of(&cluster.labels, fleet.groups)
-            .expect("selectors are checked before they are kept"),
-    });
-    clusters.collect()
+    let mut clusters = Vec::new();
+    for cluster in &fleet.world.clusters {
+        clusters.push(FleetCluster {
+            name: cluster.name.clone(),
+            labels: Arc::clone(&cluster.labels),
+            groups: groups_of(&cluster.labels, fleet.groups)
+                .expect("selectors are checked before they are kept"),
+        });
+    }
+    clusters
 }

@@ -9,14 +9,29 @@
 use crate::rollout::ObjectCondition;
 use crate::units::{SimDuration, SimTime};
 
+/// A status that was written.
+struct WrittenStatus {
+    at: SimTime,
+    conditions: Vec<ObjectCondition>,
+}
+
+impl WrittenStatus {
+    /// Its condition of the same name.
+    fn same_as(&self, wanted: &ObjectCondition) -> Option<&ObjectCondition> {
+        self.conditions
+            .iter()
+            .find(|known| known.condition == wanted.condition)
+    }
+}
+
 /// The writes of one bundle's status.
 pub(super) struct StatusWrites {
     watch_delay: SimDuration,
     /// When the last pass began, and when its status was written.
     pub(super) began: SimTime,
     pub(super) ended: SimTime,
-    /// Statuses and their times: the newest that passes may have in their caches, and all after it.
-    shown: Vec<(SimTime, Vec<ObjectCondition>)>,
+    /// The newest status that passes may have in their caches, and all after it.
+    shown: Vec<WrittenStatus>,
 }
 
 impl StatusWrites {
@@ -31,35 +46,39 @@ impl StatusWrites {
 
     /// The conditions that the bundle shows after the last pass, which has found these.
     pub(super) fn show(&mut self, found: Vec<ObjectCondition>) -> &[ObjectCondition] {
-        let (began, watch_delay) = (self.began, self.watch_delay);
         let cached = self
             .shown
             .iter()
-            .rposition(|(at, _)| *at + watch_delay <= began)
+            .rposition(|status| status.at + self.watch_delay <= self.began)
             .unwrap_or(0);
         self.shown.drain(..cached);
-        let is_shown = self.shown.last().is_some_and(|(at, _)| *at == self.ended);
+        let is_shown = self
+            .shown
+            .last()
+            .is_some_and(|status| status.at == self.ended);
         if !is_shown {
-            let field = |list: &[ObjectCondition], of: &ObjectCondition| {
-                list.iter()
-                    .find(|known| known.condition == of.condition)
-                    .cloned()
-            };
-            let all =
-                found
-                    .into_iter()
-                    .map(|found| match (self.shown.first(), self.shown.last()) {
-                        (Some((_, cached)), Some((_, last)))
-                            if field(cached, &found).as_ref() == Some(&found) =>
-                        {
-                            field(last, &found).unwrap_or(found)
-                        }
-                        _ => found,
-                    });
-            let all = all.collect();
-            self.shown.push((self.ended, all));
+            let mut conditions = Vec::new();
+            for condition in found {
+                conditions.push(self.after_write(condition));
+            }
+            self.shown.push(WrittenStatus {
+                at: self.ended,
+                conditions,
+            });
         }
-        &self.shown.last().expect("something is shown").1
+        &self.shown.last().expect("something is shown").conditions
+    }
+
+    /// The condition that the bundle has after a write of this one. What the cache shows already is not written, so
+    /// that the last write of it stays.
+    fn after_write(&self, found: ObjectCondition) -> ObjectCondition {
+        if let (Some(cached), Some(last)) = (self.shown.first(), self.shown.last())
+            && cached.same_as(&found) == Some(&found)
+            && let Some(written) = last.same_as(&found)
+        {
+            return written.clone();
+        }
+        found
     }
 }
 

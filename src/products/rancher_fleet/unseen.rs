@@ -11,12 +11,21 @@ use std::collections::VecDeque;
 use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::{SimDuration, SimTime};
 
+/// A write that the cache does not show yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnseenWrite {
+    /// When the cache shows it.
+    seen_at: SimTime,
+    pub(super) cluster: usize,
+    /// The deployment as written.
+    pub(super) deployment: BundleDeployment,
+}
+
 /// The writes that the cache does not show yet, in the order of time.
 #[derive(Debug)]
 pub(super) struct UnseenWrites {
     watch_delay: SimDuration,
-    /// When the cache shows each, its cluster, and the deployment as written.
-    writes: VecDeque<(SimTime, usize, BundleDeployment)>,
+    writes: VecDeque<UnseenWrite>,
 }
 
 impl UnseenWrites {
@@ -29,23 +38,25 @@ impl UnseenWrites {
 
     /// A deployment is written.
     pub(super) fn write(&mut self, at: SimTime, cluster: usize, deployment: BundleDeployment) {
-        self.writes
-            .push_back((at + self.watch_delay, cluster, deployment));
+        self.writes.push_back(UnseenWrite {
+            seen_at: at + self.watch_delay,
+            cluster,
+            deployment,
+        });
     }
 
-    /// The next write that the cache shows at this time: the cluster, and its deployment as written.
-    pub(super) fn next_seen(&mut self, now: SimTime) -> Option<(usize, BundleDeployment)> {
-        let (_, cluster, deployment) = self.writes.pop_front_if(|(seen, ..)| *seen <= now)?;
-        Some((cluster, deployment))
+    /// The next write that the cache shows at this time.
+    pub(super) fn next_seen(&mut self, now: SimTime) -> Option<UnseenWrite> {
+        self.writes.pop_front_if(|write| write.seen_at <= now)
     }
 
     /// The clusters whose deployments the cache shows as they were.
     pub(super) fn clusters(&self) -> impl Iterator<Item = usize> {
-        self.writes.iter().map(|(_, cluster, _)| *cluster)
+        self.writes.iter().map(|write| write.cluster)
     }
 
     /// A cluster's deployment is gone.
     pub(super) fn forget(&mut self, gone: usize) {
-        self.writes.retain(|(_, cluster, _)| *cluster != gone);
+        self.writes.retain(|write| write.cluster != gone);
     }
 }

@@ -55,7 +55,8 @@ impl ApplicationController {
 
     /// The cluster applies, if it was not cut off since the attempt began.
     fn apply(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        let (cluster, revision) = (ClusterId(application as u32), self.applies(application));
+        let cluster = ClusterId(application as u32);
+        let revision = self.applies(application);
         if plane.clusters.is_online(cluster) {
             self.applications[application].attempt = Some(Attempt::Applying);
             plane.promote(cluster, revision);
@@ -107,7 +108,9 @@ impl ApplicationController {
     ) {
         let revision = self.applies(application);
         let tracked = &mut self.applications[application];
-        (tracked.failed, tracked.attempted, tracked.operation) = (0, Some(revision), None);
+        tracked.failed = 0;
+        tracked.attempted = Some(revision);
+        tracked.operation = None;
         let state = OperationState {
             phase,
             ..tracked.state.expect("an operation ends that ran")

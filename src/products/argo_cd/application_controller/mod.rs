@@ -45,7 +45,7 @@ use super::refresh::first_refresh;
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Shard, shard_of};
 use super::{ArgoCdRelease, ArgoCdStrategy};
-use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
+use crate::control_plane::{Agenda, ApiClient, Clusters, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::argo_cd::{
     Application, ApplicationView, AutoSync, Health, Operation, OperationPhase, OperationState,
@@ -53,7 +53,7 @@ use crate::rollout::argo_cd::{
 };
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, Report};
+use crate::world::{ClusterId, NEW, OLD, Report};
 
 /// A step of the ApplicationSet controller beside its passes.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +62,27 @@ pub(super) enum SetStep {
     Seen,
     /// A write of a pass is answered: of the set, before `createOrUpdateInCluster`, or of an Application.
     Answered,
+}
+
+impl SetStep {
+    /// What happens, in words for a count of such steps.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Seen => "writes of the set that its controller sees",
+            Self::Answered => "answers to writes of the ApplicationSet controller",
+        }
+    }
+}
+
+/// The changes that the ApplicationSet controller makes to an Application with one request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ApplicationWrite {
+    /// The revision that its spec names from then on, if the spec is written.
+    pub(super) spec: Option<Revision>,
+    /// The spec is written, or a comparison is asked for.
+    pub(super) is_change: bool,
+    /// An operation is requested.
+    pub(super) is_request: bool,
 }
 
 /// The ApplicationSet controller's queue, and its view of the set.
@@ -108,6 +129,45 @@ impl TrackedApplication {
         }
         self.spec.expect("what is resolved has a spec")
     }
+
+    fn sync_status(&self, wanted: Revision) -> SyncStatus {
+        if self.applied == Some(wanted) {
+            SyncStatus::Synced
+        } else {
+            SyncStatus::OutOfSync
+        }
+    }
+
+    const fn health(&self) -> Health {
+        match self.applied {
+            None => Health::Missing,
+            Some(_) if self.ready => Health::Healthy,
+            Some(_) if self.degraded => Health::Degraded,
+            Some(_) => Health::Progressing,
+        }
+    }
+}
+
+/// The applications that the controller knows before the release: each registered cluster runs what is installed.
+fn tracked_before_release(
+    settings: &ApplicationControllerSettings,
+    run: &Run<'_>,
+) -> Vec<TrackedApplication> {
+    let world = run.fleet.world;
+    let mut tracked = Vec::new();
+    for (index, cluster) in world.clusters.iter().enumerate() {
+        let applied = world.installed(index).filter(|_| cluster.registered);
+        tracked.push(TrackedApplication {
+            shard: shard_of(settings, &run.streams, index, &cluster.name),
+            applied,
+            shown: applied,
+            ready: applied.is_some(),
+            // The parameters of the settled application.
+            spec: applied.map(|_| OLD),
+            ..TrackedApplication::default()
+        });
+    }
+    tracked
 }
 
 /// A write of the application controller into an Application's status.
@@ -203,40 +263,21 @@ impl ApplicationController {
             application_controller: settings,
             ..
         } = *strategy;
-        let clusters = &run.fleet.world.clusters;
-        let tracked = |(index, cluster): (usize, &ClusterSpec)| {
-            let applied = run
-                .fleet
-                .world
-                .installed(index)
-                .filter(|_| cluster.registered);
-            TrackedApplication {
-                shard: shard_of(&settings, &run.streams, index, &cluster.name),
-                applied,
-                shown: applied,
-                ready: applied.is_some(),
-                // The parameters of the settled application.
-                spec: applied.map(|_| OLD),
-                ..TrackedApplication::default()
+        let applications = tracked_before_release(&settings, run);
+        let mut refreshes = Vec::new();
+        if release == ArgoCdRelease::Commit {
+            for (index, cluster) in run.fleet.world.clusters.iter().enumerate() {
+                if applications[index].applied.is_some() {
+                    let at = first_refresh(&settings, &run.streams, &cluster.name);
+                    refreshes.push((at, index));
+                }
             }
-        };
-        let applications: Vec<TrackedApplication> =
-            clusters.iter().enumerate().map(tracked).collect();
-        let refresh = |(index, cluster): (usize, &ClusterSpec)| {
-            applications[index]
-                .applied
-                .map(|_| (first_refresh(&settings, &run.streams, &cluster.name), index))
-        };
-        let refreshes = clusters
-            .iter()
-            .enumerate()
-            .filter(|_| release == ArgoCdRelease::Commit)
-            .filter_map(refresh);
+        }
         Self {
             release,
             settings,
             automatic,
-            refreshes: refreshes.collect(),
+            refreshes,
             applications,
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
@@ -261,12 +302,10 @@ impl ApplicationController {
     /// The object of an application is deleted, and its cluster keeps what it has. Its steps come to nothing.
     pub(super) fn deleted(&mut self, application: usize, plane: &mut Plane<'_>) {
         let tracked = &mut self.applications[application];
-        (
-            tracked.operation,
-            tracked.state,
-            tracked.attempted,
-            tracked.failed,
-        ) = (None, None, None, 0);
+        tracked.operation = None;
+        tracked.state = None;
+        tracked.attempted = None;
+        tracked.failed = 0;
         tracked.comparison_due = false;
         let attempt = tracked.attempt.take();
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
@@ -280,54 +319,62 @@ impl ApplicationController {
         self.applications[application].shown
     }
 
-    /// The ApplicationSet controller writes an application, answered at `at`: its spec names `spec` from then on, or a
-    /// comparison is asked for (both are a change), and an operation may be requested.
+    /// The ApplicationSet controller writes an application, answered at `at`.
     pub(super) fn written(
         &mut self,
         application: usize,
         at: SimTime,
-        (spec, is_change, is_request): (Option<Revision>, bool, bool),
+        write: ApplicationWrite,
         plane: &mut Plane<'_>,
     ) {
         let seen = at + self.watch_delay;
-        if let Some(revision) = spec {
+        if let Some(revision) = write.spec {
             let tracked = &mut self.applications[application];
             // A pass before this one has its answers.
             let before = tracked.rewritten.replace((at, revision));
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
         }
-        if is_change {
+        if write.is_change {
             self.agenda
                 .add(seen, (application, ApplicationStep::Written), plane);
         }
-        if is_request {
+        if write.is_request {
             self.agenda
                 .add(seen, (application, ApplicationStep::Requested), plane);
         }
     }
 
     /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
-    pub(super) fn is_hopeless(&self, is_lost: &dyn Fn(ClusterId) -> bool) -> bool {
-        let is_endless = |application: usize| {
-            self.applications[application].failed > 0
-                && self.applications[application]
-                    .operation
-                    .is_some_and(|operation| operation.retry_limit < 0)
-                && is_lost(ClusterId(application as u32))
-        };
-        let is_hopeless = |&(application, step): &(usize, ApplicationStep)| match step {
-            ApplicationStep::AttemptEnds => {
-                self.applications[application].attempt == Some(Attempt::Failing)
-                    && is_endless(application)
+    pub(super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
+        for &(application, step) in self.agenda.iter() {
+            let is_attempt = match step {
+                ApplicationStep::AttemptEnds => {
+                    self.applications[application].attempt == Some(Attempt::Failing)
+                }
+                ApplicationStep::Again => true,
+                _ => false,
+            };
+            if !is_attempt || !self.fails_without_end(application, clusters) {
+                return false;
             }
-            ApplicationStep::Again => is_endless(application),
-            _ => false,
-        };
+        }
         let mut waiting = self
             .shards
             .iter()
             .flat_map(|shard| &shard.operations.waiting);
-        self.agenda.iter().all(is_hopeless) && waiting.all(|&application| is_endless(application))
+        waiting.all(|&application| self.fails_without_end(application, clusters))
+    }
+
+    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers.
+    fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
+        let tracked = &self.applications[application];
+        let cluster = ClusterId(application as u32);
+        tracked.failed > 0
+            && tracked
+                .operation
+                .is_some_and(|operation| operation.retry_limit < 0)
+            && !clusters.is_online(cluster)
+            && !clusters.is_repair_due(cluster)
     }
 
     /// The purpose of a pending timer, in words. `None`: it is not of this controller.
@@ -359,8 +406,9 @@ impl ApplicationController {
     ) {
         let application = report.cluster.index();
         let tracked = &mut self.applications[application];
-        (tracked.applied, tracked.ready, tracked.degraded) =
-            (Some(report.applied), report.ready, report.degraded);
+        tracked.applied = Some(report.applied);
+        tracked.ready = report.ready;
+        tracked.degraded = report.degraded;
         let ends =
             tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
         if view.set[application].live.is_none() {
@@ -463,7 +511,8 @@ impl ApplicationController {
         };
         let revision = self.resolved(application, now);
         let tracked = &mut self.applications[application];
-        (tracked.state, tracked.applies) = (Some(state), Some(revision));
+        tracked.state = Some(state);
+        tracked.applies = Some(revision);
         self.patch(
             application,
             StatusPatch::Operation(state, false),
@@ -496,9 +545,21 @@ impl ApplicationController {
         view: &mut View,
         plane: &mut Plane<'_>,
     ) {
-        let parameters_only = self.release == ArgoCdRelease::Parameters;
         let live = live(view, application);
         let before = live.clone();
+        self.show(application, patch, live);
+        if before.sync != live.sync || before.health != live.health {
+            self.shown_at = Some(plane.now());
+        }
+        if queues_pass(Some(&before), Some(live)) {
+            view.queue.add(());
+        }
+        view.changed.insert(application as u32);
+        plane.changed(ClusterId(application as u32));
+    }
+
+    /// The ApplicationSet controller's cache of an Application shows a write.
+    fn show(&mut self, application: usize, patch: StatusPatch, live: &mut Application) {
         match patch {
             StatusPatch::Operation(state, is_over) => {
                 live.operation_state = Some(state);
@@ -513,20 +574,15 @@ impl ApplicationController {
                 begun,
             } => {
                 self.applications[application].shown = applied;
-                (live.reconciled_at, live.refresh) = (Some(at), false);
-                live.revisions = Arc::new([if parameters_only { OLD } else { revision }]);
-                (live.sync, live.health) = (sync, health);
+                live.reconciled_at = Some(at);
+                live.refresh = false;
+                let is_revision_kept = self.release == ArgoCdRelease::Parameters;
+                live.revisions = Arc::new([if is_revision_kept { OLD } else { revision }]);
+                live.sync = sync;
+                live.health = health;
                 live.operation = begun.or(live.operation);
             }
         }
-        if (before.sync, before.health) != (live.sync, live.health) {
-            self.shown_at = Some(plane.now());
-        }
-        if queues_pass(Some(&before), Some(live)) {
-            view.queue.add(());
-        }
-        view.changed.insert(application as u32);
-        plane.changed(ClusterId(application as u32));
     }
 
     /// A comparison ends. `is_automatic`: the application may sync by itself.
@@ -540,17 +596,8 @@ impl ApplicationController {
         let revision = self.resolved(application, at);
         let tracked = &mut self.applications[application];
         tracked.comparison_due = false;
-        let sync = if tracked.applied == Some(revision) {
-            SyncStatus::Synced
-        } else {
-            SyncStatus::OutOfSync
-        };
-        let health = match tracked.applied {
-            None => Health::Missing,
-            Some(_) if tracked.ready => Health::Healthy,
-            Some(_) if tracked.degraded => Health::Degraded,
-            Some(_) => Health::Progressing,
-        };
+        let sync = tracked.sync_status(revision);
+        let health = tracked.health();
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
         let begun =

@@ -110,6 +110,18 @@ fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
     spec
 }
 
+/// The release: the template of every application names it.
+fn name_release(applications: &mut [ApplicationView], release: ArgoCdRelease) {
+    for application in applications {
+        if let Some(generated) = &mut application.generated {
+            generated.wanted = NEW;
+            if release != ArgoCdRelease::Commit {
+                generated.parameters = NEW.0;
+            }
+        }
+    }
+}
+
 /// A row moves on at most so often while its application stays as it is: Waiting, Pending, Progressing, Healthy.
 const ROW_MOVES: u32 = 3;
 
@@ -124,7 +136,7 @@ impl<'r> ArgoCdController<'r> {
         let world = run.fleet.world;
         let applications = strategy.applications(&world.clusters);
         let names = applications.iter().map(|(name, _)| name.clone()).collect();
-        let labels = applications
+        let labels: Vec<Arc<Labels>> = applications
             .iter()
             .map(|(_, labels)| Arc::clone(labels))
             .collect();
@@ -133,38 +145,25 @@ impl<'r> ArgoCdController<'r> {
         let clusters = &world.clusters;
         let application_controller =
             ApplicationController::new(strategy, scheduler.operation(), &run);
-        let application = |(index, (_, labels)): (usize, (String, Arc<_>))| {
-            let valid = clusters[index].registered;
+        let mut view = Vec::new();
+        for (index, labels) in labels.iter().enumerate() {
             let generated = Generated {
-                valid,
-                ..Generated::new(Arc::clone(&labels), OLD.0, OLD)
+                valid: clusters[index].registered,
+                ..Generated::new(Arc::clone(labels), OLD.0, OLD)
             };
-            let runs = application_controller.shown(index);
-            let live =
-                runs.map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
-            ApplicationView {
+            let live = application_controller.shown(index).map(|old| {
+                Application::settled(Arc::clone(labels), scheduler.spec_of(&generated), old)
+            });
+            view.push(ApplicationView {
                 generated: Some(generated),
                 live,
-            }
-        };
-        let mut view: Vec<ApplicationView> = applications
-            .into_iter()
-            .enumerate()
-            .map(application)
-            .collect();
+            });
+        }
         if is_update {
             // The rows that the rollout before this one has left.
             scheduler.reconcile(SimTime::ZERO, &view);
         }
-        for generated in view
-            .iter_mut()
-            .flat_map(|application| &mut application.generated)
-        {
-            generated.wanted = NEW;
-            if *release != ArgoCdRelease::Commit {
-                generated.parameters = NEW.0;
-            }
-        }
+        name_release(&mut view, *release);
         Self {
             scheduler,
             spec: spec.clone(),
@@ -228,15 +227,17 @@ impl<'r> ArgoCdController<'r> {
         {
             return false;
         }
-        let is_complete =
-            |index: usize| self.is_complete(index, self.scheduler.rows()[index].is_some());
         // The one that was not complete before is asked first.
         let count = self.view.set.len();
-        let found = (self.incomplete..count)
-            .chain(0..self.incomplete)
-            .find(|index| !is_complete(*index));
-        self.incomplete = found.unwrap_or(0);
-        found.is_none()
+        for index in (self.incomplete..count).chain(0..self.incomplete) {
+            let has_row = self.scheduler.rows()[index].is_some();
+            if !self.is_complete(index, has_row) {
+                self.incomplete = index;
+                return false;
+            }
+        }
+        self.incomplete = 0;
+        true
     }
 
     /// True if an application is gone, or shows the new release and is done. `has_row`: its row says that it is done.
@@ -257,38 +258,41 @@ impl<'r> ArgoCdController<'r> {
             Change::Release(revision)
                 if self.application_controller.release == ArgoCdRelease::TargetRevision =>
             {
-                self.wanted = *revision;
-                for generated in self
-                    .view
-                    .set
-                    .iter_mut()
-                    .flat_map(|view| &mut view.generated)
-                {
-                    (generated.wanted, generated.parameters) = (*revision, revision.0);
-                }
-                self.view.changed.insert_all();
+                self.release(*revision);
             }
             Change::Stop(stop) => self.scheduler.set_spec(if *stop {
                 stopped(&self.spec)
             } else {
                 self.spec.clone()
             }),
-            Change::Labels(cluster, labels) => {
-                let (_, labels) = self.spec.application(
-                    &self.clusters[cluster.index()].name,
-                    &Arc::new(labels.clone()),
-                );
-                self.labels[cluster.index()] = Arc::clone(&labels);
-                let generated = &mut self.view.set[cluster.index()].generated;
-                generated
-                    .iter_mut()
-                    .for_each(|generated| generated.labels = Arc::clone(&labels));
-                self.view.changed.insert(cluster.0);
-            }
+            Change::Labels(cluster, labels) => self.relabel(*cluster, labels),
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
             Change::Release(_) | Change::Approve { .. } => return,
         }
         self.view.queue.add(());
+    }
+
+    /// The template of every application names another revision.
+    fn release(&mut self, revision: Revision) {
+        self.wanted = revision;
+        for application in &mut self.view.set {
+            if let Some(generated) = &mut application.generated {
+                generated.wanted = revision;
+                generated.parameters = revision.0;
+            }
+        }
+        self.view.changed.insert_all();
+    }
+
+    /// A cluster gets these labels, and the generator gives its application others.
+    fn relabel(&mut self, cluster: ClusterId, labels: &Labels) {
+        let name = &self.clusters[cluster.index()].name;
+        let (_, labels) = self.spec.application(name, &Arc::new(labels.clone()));
+        if let Some(generated) = &mut self.view.set[cluster.index()].generated {
+            generated.labels = Arc::clone(&labels);
+        }
+        self.labels[cluster.index()] = labels;
+        self.view.changed.insert(cluster.0);
     }
 }
 
@@ -319,7 +323,9 @@ impl Controller for ArgoCdController<'_> {
                 match self.view.queue.due(number, plane) {
                     Some(SetStep::Seen) => self.view.queue.add(()),
                     Some(SetStep::Answered) => {
-                        self.writing.iter_mut().for_each(|pass| pass.in_flight -= 1);
+                        if let Some(pass) = &mut self.writing {
+                            pass.in_flight -= 1;
+                        }
                         self.write_applications(now, plane);
                     }
                     None => {}
@@ -336,15 +342,19 @@ impl Controller for ArgoCdController<'_> {
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
-        let is_lost = |cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster);
-        self.too_large.is_some()
-            || !self.has_failed
-                && !self.view.queue.is_busy()
-                && self.application_controller.is_hopeless(&is_lost)
-                && (self.view.set.iter().all(ApplicationView::is_done)
-                    || self
-                        .hold()
-                        .is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
+        if self.too_large.is_some() {
+            return true;
+        }
+        if self.has_failed
+            || self.view.queue.is_busy()
+            || !self.application_controller.is_hopeless(clusters)
+        {
+            return false;
+        }
+        self.view.set.iter().all(ApplicationView::is_done)
+            || self
+                .hold()
+                .is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD)
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
@@ -375,23 +385,22 @@ impl Controller for ArgoCdController<'_> {
         if plan.lists.is_empty() {
             return vec![String::new(); self.view.set.len()];
         }
-        let stage = |application| match plan
-            .steps_of(application)
-            .map(|step| format!("step {}", step + 1))
-            .join("; ")
-        {
-            none if none.is_empty() => "no step".to_owned(),
-            steps => steps,
-        };
-        (0..self.view.set.len() as u32).map(stage).collect()
+        let mut stages = Vec::new();
+        for application in 0..self.view.set.len() as u32 {
+            let mut steps = plan
+                .steps_of(application)
+                .map(|step| format!("step {}", step + 1))
+                .join("; ");
+            if steps.is_empty() {
+                "no step".clone_into(&mut steps);
+            }
+            stages.push(steps);
+        }
+        stages
     }
 
     fn timer_kind(&self, number: u32) -> Option<&'static str> {
-        let of_set = |step: &SetStep| match step {
-            SetStep::Seen => "writes of the set that its controller sees",
-            SetStep::Answered => "answers to writes of the ApplicationSet controller",
-        };
-        let of_set = self.view.queue.timer_kind(number, of_set);
+        let of_set = self.view.queue.timer_kind(number, SetStep::kind);
         of_set.or_else(|| self.application_controller.timer_kind(number))
     }
 

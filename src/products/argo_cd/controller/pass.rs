@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::application_controller::{SetStep, View};
+use super::super::application_controller::{ApplicationWrite, SetStep};
 use super::ArgoCdController;
 use crate::control_plane::{ApiClient, Plane, RetryPolicy};
 use crate::rollout::argo_cd::{ApplicationAction, Barrier, SetDecision, SetWrite};
@@ -24,16 +24,43 @@ pub(super) struct SetClient {
     pub(super) written: Option<SimTime>,
 }
 
+/// The outcome of an update of the set's status.
+struct SetUpdate {
+    is_written: bool,
+    /// When the last try is answered.
+    answered: SimTime,
+}
+
 impl SetClient {
-    /// Updates the set's status at `begin`. `changes`: its content is another one. Returns whether it is written, and
-    /// when the last try is answered.
-    fn update(&mut self, begin: SimTime, changes: bool) -> (bool, SimTime) {
-        let answer = self
+    /// Updates the set's status at `begin`. `changes`: its content is another one.
+    fn update(&mut self, begin: SimTime, changes: bool) -> SetUpdate {
+        match self
             .api
-            .update(SET, begin, self.written, RetryPolicy::DEFAULT);
-        self.written = answer.ok().filter(|_| changes).or(self.written);
-        (answer.is_ok(), answer.unwrap_or_else(|at| at))
+            .update(SET, begin, self.written, RetryPolicy::DEFAULT)
+        {
+            Ok(answered) => {
+                if changes {
+                    self.written = Some(answered);
+                }
+                SetUpdate {
+                    is_written: true,
+                    answered,
+                }
+            }
+            Err(answered) => SetUpdate {
+                is_written: false,
+                answered,
+            },
+        }
     }
+}
+
+/// The turn of an Application in a pass: first those whose comparison is asked for, then the others by name.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum WriteTurn {
+    Refresh(TargetId),
+    /// The rank of its name.
+    ByName(u32),
 }
 
 /// A write of an Application whose turn is still to come.
@@ -72,9 +99,9 @@ impl ArgoCdController<'_> {
             &self.view.set,
             &self.view.changed,
             &mut |write| {
-                let is_written;
-                (is_written, at) = self.client.update(at, write.is_new());
-                if !is_written {
+                let update = self.client.update(at, write.is_new());
+                at = update.answered;
+                if !update.is_written {
                     return None;
                 }
                 match write {
@@ -113,18 +140,17 @@ impl ArgoCdController<'_> {
     /// others by name.
     fn queued_writes(&mut self, pass: &SetDecision) -> VecDeque<QueuedWrite> {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
-        let by_name = |target: TargetId| (1, self.scheduler.rank(target));
-        let mut queued: BTreeMap<(u8, u32), QueuedWrite> = BTreeMap::new();
+        let mut queued: BTreeMap<WriteTurn, QueuedWrite> = BTreeMap::new();
         for action in &pass.actions {
-            let (target, place) = match *action {
-                ApplicationAction::Refresh(target) => (target, (0, target.0)),
+            let (target, turn) = match *action {
+                ApplicationAction::Refresh(target) => (target, WriteTurn::Refresh(target)),
                 ApplicationAction::Create(target) | ApplicationAction::Stage(target) => {
-                    (target, by_name(target))
+                    (target, self.turn_by_name(target))
                 }
                 ApplicationAction::Deploy(_) | ApplicationAction::Delete(_) => continue,
             };
             queued.insert(
-                place,
+                turn,
                 QueuedWrite {
                     target,
                     change: Some(*action),
@@ -133,18 +159,21 @@ impl ArgoCdController<'_> {
             );
         }
         for &target in &pass.status.requested {
-            let write = queued.entry(by_name(target));
-            let write = write.or_insert(QueuedWrite {
-                target,
-                change: None,
-                requested: None,
-            });
-            write.requested = self.view.set[target.index()]
-                .generated
-                .as_ref()
-                .map(|of| of.wanted);
+            let write = queued
+                .entry(self.turn_by_name(target))
+                .or_insert(QueuedWrite {
+                    target,
+                    change: None,
+                    requested: None,
+                });
+            let generated = self.view.set[target.index()].generated.as_ref();
+            write.requested = generated.map(|generated| generated.wanted);
         }
         queued.into_values().collect()
+    }
+
+    fn turn_by_name(&self, target: TargetId) -> WriteTurn {
+        WriteTurn::ByName(self.scheduler.rank(target))
     }
 
     /// Applications are written until as many requests are under way as may be, or nothing is left to write.
@@ -173,13 +202,7 @@ impl ArgoCdController<'_> {
         plane: &mut Plane<'_>,
     ) {
         let target = write.target;
-        let is_free = |view: &View| {
-            view.set[target.index()]
-                .live
-                .as_ref()
-                .is_none_or(|live| live.operation.is_none())
-        };
-        let operation = write.requested.filter(|_| is_free(&self.view));
+        let operation = write.requested.filter(|_| !self.has_operation(target));
         let deploy = operation.map(|_| ApplicationAction::Deploy(target));
         for action in write.change.into_iter().chain(deploy) {
             self.scheduler.carry_out(action, &mut self.view.set);
@@ -197,12 +220,15 @@ impl ArgoCdController<'_> {
         let Some(live) = &self.view.set[target.index()].live else {
             return;
         };
-        let spec = matches!(
+        let writes_spec = matches!(
             write.change,
             Some(ApplicationAction::Create(_) | ApplicationAction::Stage(_))
-        )
-        .then_some(Revision(live.spec.parameters));
-        let written = (spec, write.change.is_some(), deploy.is_some());
+        );
+        let written = ApplicationWrite {
+            spec: writes_spec.then_some(Revision(live.spec.parameters)),
+            is_change: write.change.is_some(),
+            is_request: deploy.is_some(),
+        };
         self.application_controller
             .written(target.index(), answered, written, plane);
         if deploy.is_none() {
@@ -212,19 +238,23 @@ impl ArgoCdController<'_> {
         }
     }
 
+    /// Whether an operation of the application is requested or running.
+    fn has_operation(&self, target: TargetId) -> bool {
+        let live = self.view.set[target.index()].live.as_ref();
+        live.is_some_and(|live| live.operation.is_some())
+    }
+
     /// All Applications are written. Those that are not generated any more are deleted, and the set's status gets a
     /// list of all with their sync status and health, which is written whether it says anything new or not.
     fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(pass) = &self.writing else { return };
-        let is_membership = |action: &ApplicationAction| {
-            matches!(
-                action,
-                ApplicationAction::Create(_) | ApplicationAction::Delete(_)
-            )
-        };
-        let mut is_new = pass.decided.actions.iter().any(is_membership);
+        let mut is_new = false;
         let mut at = now;
         for action in &pass.decided.actions {
+            is_new |= matches!(
+                action,
+                ApplicationAction::Create(_) | ApplicationAction::Delete(_)
+            );
             if let ApplicationAction::Delete(target) = *action {
                 // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
                 at = self.client.api.in_turn(APPLICATIONS, at, 2);
@@ -235,15 +265,17 @@ impl ArgoCdController<'_> {
         }
         let shown_at = self.application_controller.shown_at;
         is_new |= shown_at.is_some_and(|shown| self.listed.is_none_or(|listed| shown > listed));
-        let (is_written, end) = self.client.update(at, is_new);
-        self.listed = if is_written { Some(now) } else { self.listed };
+        let update = self.client.update(at, is_new);
+        if update.is_written {
+            self.listed = Some(now);
+        }
         for index in self.joining.drain(..) {
             if let Some(generated) = &mut self.view.set[index].generated {
                 generated.valid = true;
                 self.view.changed.insert(index as u32);
             }
         }
-        self.end_pass(end, is_written, plane);
+        self.end_pass(update.answered, update.is_written, plane);
     }
 
     /// The pass ends at `end`. One that could not write the set is repeated.

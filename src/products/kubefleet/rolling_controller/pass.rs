@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::work_generator::BINDINGS;
+use super::super::work_generator::{BINDINGS, SpecWrite};
 use super::{RollingController, RolloutTimer};
 use crate::control_plane::{ApiRequest, Plane};
+use crate::rollout::kubefleet::BindingState;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingDecision, RollingStatus};
-use crate::rollout::kubefleet::{Binding, BindingState};
 use crate::rollout::{QueueRequest, TargetId};
 use crate::units::SimTime;
 use crate::world::ClusterId;
@@ -34,7 +34,7 @@ enum Group {
 }
 
 impl Group {
-    const ALL: [Self; 6] = [
+    const ALL: &'static [Self] = &[
         Self::List,
         Self::Patch,
         Self::Block,
@@ -42,6 +42,11 @@ impl Group {
         Self::Roll,
         Self::Start,
     ];
+
+    /// The groups after this one.
+    fn following(self) -> &'static [Self] {
+        &Self::ALL[self as usize + 1..]
+    }
 }
 
 /// A pass in progress.
@@ -82,14 +87,18 @@ impl RolloutPass {
 
     /// Those of these bindings that the group has written when it ends.
     fn written_of(&self, targets: &[TargetId], now: SimTime) -> Vec<TargetId> {
-        let is_sent = |cluster: usize| {
-            self.writes
+        let mut written = Vec::new();
+        for &target in targets {
+            let cluster = target.index();
+            let is_sent = self
+                .writes
                 .get(&cluster)
-                .is_some_and(|write| write.sent <= now)
-        };
-        let is_written =
-            |target: &TargetId| is_sent(target.index()) && self.refusal(target.index()).is_none();
-        targets.iter().copied().filter(is_written).collect()
+                .is_some_and(|write| write.sent <= now);
+            if is_sent && self.refusal(cluster).is_none() {
+                written.push(target);
+            }
+        }
+        written
     }
 }
 
@@ -120,11 +129,8 @@ impl RollingController<'_> {
         self.close(&mut pass, now, plane);
         // A binding whose spec is written gets its status in any case.
         let goes_on = !pass.has_failed || pass.group == Group::Roll;
-        for group in Group::ALL
-            .into_iter()
-            .skip(pass.group as usize + 1)
-            .filter(|_| goes_on)
-        {
+        let following = if goes_on { pass.group.following() } else { &[] };
+        for &group in following {
             pass.group = group;
             if let Some(end) = self.open(&mut pass, now, plane) {
                 pass.ends = (self.runtime.step(end, RolloutTimer::GroupEnds, plane), end);
@@ -191,20 +197,7 @@ impl RollingController<'_> {
             }
         }
         if pass.group == Group::Roll {
-            for action in &pass.actions {
-                let cluster = action.target().index();
-                match *action {
-                    RollingAction::Deploy(target, revision) => {
-                        plane.promote(ClusterId(target.0), revision);
-                    }
-                    RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
-                }
-                let answered = pass.writes[&cluster].answered;
-                let timer = self
-                    .runtime
-                    .step(answered, RolloutTimer::SpecWritten(*action), plane);
-                self.specs.insert(cluster, timer);
-            }
+            self.roll(pass, plane);
         }
         pass.refused = pass
             .changed
@@ -213,6 +206,24 @@ impl RollingController<'_> {
             .min();
         pass.refused
             .or(pass.writes.values().map(|write| write.answered).max())
+    }
+
+    /// Specs and deletions are sent. Each takes effect when it is answered.
+    fn roll(&mut self, pass: &mut RolloutPass, plane: &mut Plane<'_>) {
+        for action in &pass.actions {
+            let cluster = action.target().index();
+            match *action {
+                RollingAction::Deploy(target, revision) => {
+                    plane.promote(ClusterId(target.0), revision);
+                }
+                RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
+            }
+            let answered = pass.writes[&cluster].answered;
+            let timer = self
+                .runtime
+                .step(answered, RolloutTimer::SpecWritten(*action), plane);
+            self.specs.insert(cluster, timer);
+        }
     }
 
     /// A group of writes is over.
@@ -235,26 +246,30 @@ impl RollingController<'_> {
             Group::Refresh => {
                 let written = pass.written_of(&pass.status.restarted, now);
                 self.view.store_started(&written, true);
-                written
-                    .iter()
-                    .for_each(|target| self.generator.write_started(target.index(), now));
-            }
-            Group::Roll => {
-                for (&cluster, write) in
-                    pass.writes.iter().filter(|(_, write)| write.answered > now)
-                {
-                    if write.sent > now || pass.refusal(cluster).is_some() {
-                        let timer = self
-                            .specs
-                            .remove(&cluster)
-                            .expect("a spec on its way has a timer");
-                        self.runtime.cancel(timer, plane);
-                    } else {
-                        self.given_up.insert(cluster);
-                    }
+                for target in &written {
+                    self.generator.write_started(target.index(), now);
                 }
             }
+            Group::Roll => self.give_up_specs(pass, now, plane),
             Group::Start => {}
+        }
+    }
+
+    /// Specs and deletions that are not answered: nobody waits for those that are sent, and the others are not sent.
+    fn give_up_specs(&mut self, pass: &RolloutPass, now: SimTime, plane: &mut Plane<'_>) {
+        for (&cluster, write) in &pass.writes {
+            if write.answered <= now {
+                continue;
+            }
+            if write.sent > now || pass.refusal(cluster).is_some() {
+                let timer = self
+                    .specs
+                    .remove(&cluster)
+                    .expect("a spec on its way has a timer");
+                self.runtime.cancel(timer, plane);
+            } else {
+                self.given_up.insert(cluster);
+            }
         }
     }
 
@@ -272,19 +287,24 @@ impl RollingController<'_> {
             actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
         self.is_dirty = false;
         pass.up_to_date = if status.room.is_some() {
-            let newest = self.view.latest_snapshot;
-            let is_newest =
-                |of: &&Binding| of.state == BindingState::Bound && of.snapshot == newest;
-            self.view
-                .bindings
-                .iter()
-                .filter(is_newest)
-                .map(|of| of.target)
-                .collect()
+            self.bound_to_newest()
         } else {
             status.restarted.clone()
         };
-        (pass.actions, pass.status) = (actions, status);
+        pass.actions = actions;
+        pass.status = status;
+    }
+
+    /// The targets whose bindings are bound to the newest snapshot.
+    fn bound_to_newest(&self) -> Vec<TargetId> {
+        let mut targets = Vec::new();
+        for binding in self.view.bindings.iter() {
+            if binding.state == BindingState::Bound && binding.snapshot == self.view.latest_snapshot
+            {
+                targets.push(binding.target);
+            }
+        }
+        targets
     }
 
     /// The write of a spec or of a deletion is answered.
@@ -309,13 +329,16 @@ impl RollingController<'_> {
         match action {
             RollingAction::Deploy(_, revision) if is_given_up => {
                 self.view.store_started(&[target], false);
-                self.generator
-                    .write_spec(cluster, revision, [now, SimTime::MAX], plane);
+                let write = SpecWrite {
+                    spec: now,
+                    started: SimTime::MAX,
+                };
+                self.generator.write_spec(cluster, revision, write, plane);
             }
             RollingAction::Deploy(_, revision) => {
                 let started = self.generator.client.send(BINDINGS, now).answered;
-                self.generator
-                    .write_spec(cluster, revision, [now, started], plane);
+                let write = SpecWrite { spec: now, started };
+                self.generator.write_spec(cluster, revision, write, plane);
             }
             RollingAction::Delete(_) => self.generator.delete(cluster, now, plane),
         }

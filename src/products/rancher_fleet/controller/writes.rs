@@ -41,51 +41,56 @@ pub(super) struct PassWrites {
     pub(super) request: QueueRequest,
 }
 
+impl ValuesSecret {
+    /// Whether the cache does not show its owner at `now`, or it has none.
+    fn is_behind(&self, now: SimTime, watch_delay: SimDuration) -> bool {
+        self.owned.is_none_or(|owned| now < owned + watch_delay)
+    }
+}
+
 impl FleetController<'_> {
     /// The deployments that a pass may have to write, by the rank of their clusters' names.
     pub(super) fn plan(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeMap<u32, Planned> {
-        let is_behind = |secret: &ValuesSecret| {
-            secret
-                .owned
-                .is_none_or(|owned| now < owned + self.watch_delay)
-        };
-        self.secrets_behind
-            .retain(|&cluster| self.secrets[cluster].as_ref().is_some_and(is_behind));
-        let decided = self
-            .changed
-            .iter()
-            .chain(pass.status.stored.iter().copied())
-            .map(|cluster| cluster as usize);
-        let clusters: BTreeSet<usize> = decided
-            .chain(self.leaving.keys().copied())
-            .chain(self.unseen.clusters())
-            .chain(self.secrets_behind.iter().copied())
-            .collect();
-        let before: Vec<_> = clusters
-            .iter()
-            .map(|&cluster| self.view.clusters[cluster].deployment)
-            .collect();
-        self.view.store(pass);
         let mut planned = BTreeMap::new();
-        for (cluster, before) in clusters.into_iter().zip(before) {
-            let (view, rank) = (&mut self.view.clusters[cluster], self.ranks[cluster]);
-            self.attached.set(
-                rank,
-                view.targeted && view.registered && view.deployment.is_some(),
-            );
-            let after = view.deployment;
-            // The cache shows a write later. A deletion is not written by a pass.
-            view.deployment = after.and(before);
+        for cluster in self.clusters_to_look_at(now, pass) {
             planned.insert(
-                rank,
+                self.ranks[cluster],
                 Planned {
                     cluster,
-                    before,
-                    after,
+                    before: self.view.clusters[cluster].deployment,
+                    after: None,
                 },
             );
         }
+        self.view.store(pass);
+        for (rank, planned) in &mut planned {
+            let view = &mut self.view.clusters[planned.cluster];
+            let is_attached = view.targeted && view.registered && view.deployment.is_some();
+            self.attached.set(*rank, is_attached);
+            planned.after = view.deployment;
+            // The cache shows a write later. A deletion is not written by a pass.
+            view.deployment = planned.after.and(planned.before);
+        }
         planned
+    }
+
+    /// The clusters whose deployment or Secret may not be as a pass that begins at `now` wants it.
+    fn clusters_to_look_at(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeSet<usize> {
+        self.secrets_behind.retain(|&cluster| {
+            self.secrets[cluster].is_some_and(|secret| secret.is_behind(now, self.watch_delay))
+        });
+        let mut clusters: BTreeSet<usize> = self
+            .changed
+            .iter()
+            .map(|cluster| cluster as usize)
+            .collect();
+        for cluster in &pass.status.stored {
+            clusters.insert(*cluster as usize);
+        }
+        clusters.extend(self.leaving.keys());
+        clusters.extend(self.unseen.clusters());
+        clusters.extend(&self.secrets_behind);
+        clusters
     }
 
     /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
@@ -104,17 +109,9 @@ impl FleetController<'_> {
         if std::mem::take(&mut self.is_new) {
             writes.at = self.client.in_turn(0, now, FINALIZER_REQUESTS) + back_off(0);
         }
-        let attached: Vec<_> = planned
-            .iter()
-            .filter(|(rank, _)| self.attached.contains(**rank))
-            .collect();
         if self.has_values {
-            let created = attached
-                .iter()
-                .filter(|(_, planned)| planned.before.is_none());
-            writes.at = self
-                .client
-                .in_turn(0, writes.at, self.attached.len() - created.count());
+            let existing = self.attached.len() - self.count_created(planned);
+            writes.at = self.client.in_turn(0, writes.at, existing);
         }
         // All clusters want the same revision.
         let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
@@ -122,30 +119,52 @@ impl FleetController<'_> {
             self.stored = newest;
             writes.at = self.client.in_turn(0, writes.at, 1);
         }
-        let deletes = usize::from(!self.has_values);
-        let mut targets = 0;
-        for (rank, planned) in attached {
-            // One for each target so far.
-            let up_to = self.attached.count_below(rank + 1);
-            writes.at = self.client.in_turn(
-                0,
-                writes.at,
-                deletes * (up_to - std::mem::replace(&mut targets, up_to)),
-            );
-            if self.write_deployment(&mut writes, planned, plane).is_err() {
-                writes.request = QueueRequest::After(EARLY_END_WAIT);
-                return writes;
-            }
+        if self.write_deployments(&mut writes, planned, plane).is_err() {
+            writes.request = QueueRequest::After(EARLY_END_WAIT);
+            return writes;
         }
-        writes.at = self
-            .client
-            .in_turn(0, writes.at, deletes * (self.attached.len() - targets));
         // Deployments of clusters that are no longer targets go at last.
         let orphans = planned
             .values()
             .filter(|planned| planned.before.is_some() && planned.after.is_none());
         writes.at = self.client.in_turn(0, writes.at, orphans.count() + 1);
         writes
+    }
+
+    /// The number of targets whose deployments the pass creates.
+    fn count_created(&self, planned: &BTreeMap<u32, Planned>) -> usize {
+        planned
+            .iter()
+            .filter(|(rank, planned)| self.attached.contains(**rank) && planned.before.is_none())
+            .count()
+    }
+
+    /// Writes the deployments of the targets in the order of their names. Without Helm values, each target with a
+    /// deployment costs a request that deletes its Secret, also those whose deployments stay as they are.
+    ///
+    /// # Errors
+    /// When a Secret could not be written; the pass ends here.
+    fn write_deployments(
+        &mut self,
+        writes: &mut PassWrites,
+        planned: &BTreeMap<u32, Planned>,
+        plane: &mut Plane<'_>,
+    ) -> Result<(), RefusedSecret> {
+        let deletes_per_target = usize::from(!self.has_values);
+        let mut passed = 0;
+        for (&rank, planned) in planned {
+            if !self.attached.contains(rank) {
+                continue;
+            }
+            let up_to = self.attached.count_below(rank + 1);
+            let deletes = deletes_per_target * (up_to - passed);
+            passed = up_to;
+            writes.at = self.client.in_turn(0, writes.at, deletes);
+            self.write_deployment(writes, planned, plane)?;
+        }
+        let deletes = deletes_per_target * (self.attached.len() - passed);
+        writes.at = self.client.in_turn(0, writes.at, deletes);
+        Ok(())
     }
 
     /// Writes a target's deployment if it is not as the pass wants it.
@@ -195,16 +214,7 @@ impl FleetController<'_> {
         let written = writes.at;
         self.labelled[cluster] = Some(wanted);
         self.unseen.write(written, cluster, after);
-        let was_paused = shown.is_some_and(|shown| shown.paused);
-        if was_paused != after.paused {
-            plane.hold(written, ClusterId(cluster as u32), after.paused);
-        }
-        let is_held = self.was_stopped && shown.is_some() && was_paused != after.paused;
-        let is_instruction = is_held || shown.is_none_or(|shown| shown.deployed != after.deployed);
-        if let Some(revision) = after.deployed.filter(|_| is_instruction) {
-            plane.promote(ClusterId(cluster as u32), revision);
-            plane.instruct(written, ClusterId(cluster as u32), revision);
-        }
+        self.instruct(cluster, shown, after, written, plane);
         if shown.is_some() {
             return Ok(());
         }
@@ -215,6 +225,31 @@ impl FleetController<'_> {
             plane,
         );
         self.write_secret(writes, cluster, true)
+    }
+
+    /// The agent of a cluster learns of a deployment that is written at `at` in the place of the one in the cache.
+    fn instruct(
+        &self,
+        cluster: usize,
+        shown: Option<BundleDeployment>,
+        written: BundleDeployment,
+        at: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
+        let id = ClusterId(cluster as u32);
+        let was_paused = shown.is_some_and(|shown| shown.paused);
+        let pauses_or_resumes = was_paused != written.paused;
+        if pauses_or_resumes {
+            plane.hold(at, id, written.paused);
+        }
+        let looks_again = self.was_stopped && shown.is_some() && pauses_or_resumes;
+        let is_other = shown.is_none_or(|shown| shown.deployed != written.deployed);
+        if (looks_again || is_other)
+            && let Some(revision) = written.deployed
+        {
+            plane.promote(id, revision);
+            plane.instruct(at, id, revision);
+        }
     }
 
     /// Writes the Secret of a deployment, if there are Helm values and the cache does not show it as it should be: with
@@ -228,17 +263,20 @@ impl FleetController<'_> {
         cluster: usize,
         has_owner: bool,
     ) -> Result<(), RefusedSecret> {
-        let begin = writes.at;
-        let is_shown = |at: SimTime| at + self.watch_delay <= begin;
-        let secret = self.secrets[cluster];
-        let is_right = |secret: ValuesSecret| {
-            is_shown(secret.created) && (!has_owner || secret.owned.is_some_and(is_shown))
-        };
-        if !self.has_values || secret.is_some_and(is_right) {
+        if !self.has_values {
             return Ok(());
         }
-        let is_refused =
-            secret.is_some_and(|secret| !is_shown(secret.created) || secret.owned.is_some());
+        let begin = writes.at;
+        let mut is_refused = false;
+        let secret = self.secrets[cluster];
+        if let Some(secret) = secret {
+            let is_created_shown = secret.created + self.watch_delay <= begin;
+            let is_owner_shown = !secret.is_behind(begin, self.watch_delay);
+            if is_created_shown && (!has_owner || is_owner_shown) {
+                return Ok(());
+            }
+            is_refused = !is_created_shown || secret.owned.is_some();
+        }
         writes.at = self.client.in_turn(0, begin, 1);
         if is_refused {
             return Err(RefusedSecret);
