@@ -58,8 +58,11 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
     let metadata = set
         .pointer_mut("/spec/template/metadata")?
         .as_object_mut()?;
-    let removed = ["labels", "name"].map(|key| metadata.remove(key).is_some());
-    removed.contains(&true).then_some(())?;
+    let labels = metadata.remove("labels");
+    let name = metadata.remove("name");
+    if labels.is_none() && name.is_none() {
+        return None;
+    }
     let is_json = text.trim_start().starts_with('{');
     Some(if is_json {
         format!("{set:#}\n")
@@ -99,6 +102,20 @@ struct SetMetadata {
     labels: OrDefault<BTreeMap<String, String>>,
 }
 
+/// A cluster that a generator selects, and the target that its application is.
+pub(super) struct GeneratedTarget<'c> {
+    pub(super) cluster: &'c ArgoCluster,
+    pub(super) target: FleetTarget,
+}
+
+/// The application of a cluster, from the template.
+struct RenderedApplication<'c> {
+    cluster: &'c ArgoCluster,
+    labels: BTreeMap<String, String>,
+    /// `None`: it cannot be computed, or the template has none.
+    name: Option<String>,
+}
+
 impl ApplicationSetFacts {
     /// The clusters that a generator selects, each with its application. Applications have the template's names, or
     /// those of their clusters where these cannot be computed.
@@ -111,91 +128,118 @@ impl ApplicationSetFacts {
         found: &FoundStrategy,
         clusters: &'c [ArgoCluster],
         notes: &mut Vec<String>,
-    ) -> OrProblems<Vec<(&'c ArgoCluster, FleetTarget)>> {
-        let fail = |field: &str, message: String, help: &str| {
-            vec![found.problem(field, message).with_help(help.to_owned())]
-        };
-        let template = &self.spec.template.metadata;
-        let mut targets: Vec<(&ArgoCluster, FleetTarget)> = Vec::new();
-        let mut names: Vec<Option<String>> = Vec::new();
-        for (at, generator) in self.spec.generators.iter().enumerate() {
-            let field = format!("spec.generators[{at}]");
-            let Some(generator) = &generator.clusters else {
-                let message =
-                    "only the generator `clusters` can be computed from clusters".to_owned();
-                return Err(fail(&field, message, NEEDS_APPLICATIONS));
-            };
-            let selector = generator
-                .selector
-                .clone()
-                .unwrap_or_default()
-                .check()
-                .map_err(|error| {
-                    fail(
-                        &format!("{field}.clusters.selector"),
-                        error.to_string(),
-                        "Kubernetes would refuse this too",
-                    )
-                })?;
-            for cluster in clusters
-                .iter()
-                .filter(|cluster| selector.matches(&cluster.labels))
-            {
-                let mut own = BTreeMap::new();
-                for (key, text) in template.labels.iter() {
-                    let value = rendered(text, cluster, generator).ok_or_else(|| {
-                        let message =
-                            format!("the label `{key}: {text}` cannot be computed from clusters");
-                        fail("spec.template.metadata.labels", message, NEEDS_APPLICATIONS)
-                    })?;
-                    own.insert(key.clone(), value);
-                }
-                if !targets.iter().any(|(known, _)| known.name == cluster.name) {
-                    names.push(
-                        rendered(&template.name, cluster, generator)
-                            .filter(|name| !name.is_empty()),
-                    );
-                    let name = cluster.name.clone();
-                    targets.push((
-                        cluster,
-                        FleetTarget {
-                            name,
-                            labels: own,
-                            ..FleetTarget::default()
-                        },
-                    ));
-                }
-            }
-        }
-        if targets.is_empty() {
-            let message = "the generators select no cluster".to_owned();
-            return Err(fail(
-                "spec.generators",
-                message,
+    ) -> OrProblems<Vec<GeneratedTarget<'c>>> {
+        let applications = self.applications(found, clusters)?;
+        if applications.is_empty() {
+            let problem = found.problem("spec.generators", "the generators select no cluster");
+            return Err(vec![problem.with_help(
                 "compare their selectors with the labels of the clusters",
+            )]);
+        }
+        let has_names = applications.iter().all(|of| of.name.is_some());
+        if has_names {
+            check_names(found, &applications)?;
+        } else if !self.spec.template.metadata.name.is_empty() {
+            let name = self.spec.template.metadata.name.as_str();
+            notes.push(format!(
+                "the name `{name}` cannot be computed from clusters: applications have the names, and the order, \
+                 of their clusters; {NEEDS_APPLICATIONS}"
             ));
         }
-        let Some(names) = names.into_iter().collect::<Option<Vec<String>>>() else {
-            if !template.name.is_empty() {
-                let name = template.name.as_str();
-                notes.push(format!(
-                    "the name `{name}` cannot be computed from clusters: applications have the names, and the order, \
-                     of their clusters; {NEEDS_APPLICATIONS}"
-                ));
-            }
-            return Ok(targets);
-        };
-        if let Some(name) = names.iter().duplicates().next() {
-            let message = format!("several applications would have the name `{name}`");
-            let help =
-                "Argo CD refuses them too; a name must be unique, e.g. by the name of the cluster";
-            return Err(fail("spec.template.metadata.name", message, help));
-        }
-        for ((_, target), name) in targets.iter_mut().zip(names) {
-            target.name = name;
+        let mut targets = Vec::new();
+        for application in applications {
+            let RenderedApplication {
+                cluster,
+                labels,
+                name,
+            } = application;
+            let name = name.filter(|_| has_names);
+            let target = FleetTarget {
+                name: name.unwrap_or_else(|| cluster.name.clone()),
+                labels,
+                ..FleetTarget::default()
+            };
+            targets.push(GeneratedTarget { cluster, target });
         }
         Ok(targets)
     }
+
+    /// The applications of the clusters that the generators select, each cluster once.
+    fn applications<'c>(
+        &self,
+        found: &FoundStrategy,
+        clusters: &'c [ArgoCluster],
+    ) -> OrProblems<Vec<RenderedApplication<'c>>> {
+        let template = &self.spec.template.metadata;
+        let mut applications: Vec<RenderedApplication<'_>> = Vec::new();
+        for (at, generator) in self.spec.generators.iter().enumerate() {
+            let field = format!("spec.generators[{at}]");
+            let Some(generator) = &generator.clusters else {
+                let message = "only the generator `clusters` can be computed from clusters";
+                let problem = found.problem(&field, message);
+                return Err(vec![problem.with_help(NEEDS_APPLICATIONS)]);
+            };
+            let selector = generator.selector.clone().unwrap_or_default();
+            let selector = selector.check().map_err(|error| {
+                let field = format!("{field}.clusters.selector");
+                let problem = found.problem(&field, error.to_string());
+                vec![problem.with_help("Kubernetes would refuse this too")]
+            })?;
+            for cluster in clusters {
+                if !selector.matches(&cluster.labels) {
+                    continue;
+                }
+                let labels = template.labels_of(cluster, generator, found)?;
+                if applications
+                    .iter()
+                    .any(|known| known.cluster.name == cluster.name)
+                {
+                    continue;
+                }
+                let name = rendered(&template.name, cluster, generator);
+                applications.push(RenderedApplication {
+                    cluster,
+                    labels,
+                    name: name.filter(|name| !name.is_empty()),
+                });
+            }
+        }
+        Ok(applications)
+    }
+}
+
+impl SetMetadata {
+    /// The labels of the application of a cluster.
+    fn labels_of(
+        &self,
+        cluster: &ArgoCluster,
+        generator: &ClusterGenerator,
+        found: &FoundStrategy,
+    ) -> OrProblems<BTreeMap<String, String>> {
+        let mut labels = BTreeMap::new();
+        for (key, text) in self.labels.iter() {
+            let Some(value) = rendered(text, cluster, generator) else {
+                let message = format!("the label `{key}: {text}` cannot be computed from clusters");
+                let problem = found.problem("spec.template.metadata.labels", message);
+                return Err(vec![problem.with_help(NEEDS_APPLICATIONS)]);
+            };
+            labels.insert(key.clone(), value);
+        }
+        Ok(labels)
+    }
+}
+
+/// Checks that each application has a name of its own.
+fn check_names(found: &FoundStrategy, applications: &[RenderedApplication<'_>]) -> OrProblems<()> {
+    let names = applications.iter().filter_map(|of| of.name.as_ref());
+    let Some(name) = names.duplicates().next() else {
+        return Ok(());
+    };
+    let message = format!("several applications would have the name `{name}`");
+    let problem = found.problem("spec.template.metadata.name", message);
+    Err(vec![problem.with_help(
+        "Argo CD refuses them too; a name must be unique, e.g. by the name of the cluster",
+    )])
 }
 
 /// A text with its parameters replaced. `None`: it has one that is no plain parameter.
@@ -232,11 +276,10 @@ fn parameter(inside: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) 
         "server" => Some(cluster.server.clone()),
         _ => {
             if let Some(key) = name.strip_prefix("metadata.labels.") {
-                return cluster
-                    .labels
-                    .get(key)
-                    .cloned()
-                    .or_else(|| Some(String::new()).filter(|_| inside != name));
+                // Go's templates, whose parameters begin with a point, give an empty text for a missing label.
+                let is_go_template = inside != name;
+                let missing = is_go_template.then(String::new);
+                return cluster.labels.get(key).cloned().or(missing);
             }
             let key = name.strip_prefix("values.")?;
             let value = generator.values.as_ref()?.get(key)?;

@@ -6,13 +6,14 @@
 //! Credentials of cluster Secrets are never copied.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use itertools::Itertools;
 use serde::Deserialize;
 
-use super::application_set::ApplicationSetFacts;
-use super::argo_clusters::{ArgoCluster, ArgoClusterFacts, clusters};
-use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft};
+use super::application_set::{ApplicationSetFacts, GeneratedTarget, is_application_set};
+use super::argo_clusters::{ArgoClusterFacts, clusters};
+use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft, WorkloadDraft};
 use super::fleet::{check_objects, left_out};
 use super::guess::Guess;
 use super::kinds::{APPLICATION_SET, APPLICATIONS};
@@ -53,76 +54,48 @@ struct ApplicationDestination {
 /// # Errors
 /// All that is wrong with them.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
-    let is_set = super::application_set::is_application_set;
-    let set = strategy::read(
-        sources.strategy.as_deref(),
-        &APPLICATION_SET,
-        is_set,
-        "applicationset.yaml",
-        texts,
-    )?;
-    let facts = set
-        .as_ref()
-        .map(FoundStrategy::read::<ApplicationSetFacts>)
-        .transpose()?;
+    let set = ReadSet::read(sources.strategy.as_deref(), texts)?;
     let mut read = Vec::new();
     let mut notes = Vec::new();
-    let known = sources
-        .clusters
-        .as_ref()
-        .map(|path| clusters(path, texts, &mut read, &mut notes))
-        .transpose()?;
+    let mut known = None;
+    if let Some(path) = &sources.clusters {
+        known = Some(clusters(path, texts, &mut read, &mut notes)?);
+    }
+    let generated = if let Some(path) = &sources.applications {
+        let source = texts.read(path, APPLICATIONS.command)?;
+        let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
+        let count = counted(found.found.len(), "application");
+        read.push(format!("{}: {count}", source.name));
+        notes.extend(found.note_on_others(&source.name));
+        let choice = ApplicationChoice {
+            namespace: sources.namespace.as_deref(),
+            owner: set
+                .as_ref()
+                .map(|set| (set.facts.namespace(), set.facts.name())),
+            file: &source.name,
+            known: known.as_ref(),
+        };
+        choice.fleet(&found.found, &mut notes)?
+    } else if let Some(known) = &known {
+        GeneratedFleet::of_clusters(known, set.as_ref(), &mut notes)?
+    } else {
+        return Err(Vec::new());
+    };
     let GeneratedFleet {
         origin,
         targets,
         failing,
-    } = match (&sources.applications, known) {
-        (Some(path), known) => {
-            let source = texts.read(path, APPLICATIONS.command)?;
-            let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
-            read.push(format!(
-                "{}: {}",
-                source.name,
-                counted(found.found.len(), "application")
-            ));
-            notes.extend(found.note_on_others(&source.name));
-            let choice = ApplicationChoice {
-                namespace: sources.namespace.as_deref(),
-                owner: facts.as_ref().map(|set| (set.namespace(), set.name())),
-                file: &source.name,
-                known: known.as_ref(),
-            };
-            choice.fleet(&found.found, &mut notes)?
-        }
-        (None, Some(known)) => {
-            let generated = generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?;
-            let mut failing = 0;
-            let mut targets = Vec::new();
-            for (cluster, target) in generated {
-                failing += usize::from(cluster.has_failed);
-                targets.push(target);
-            }
-            GeneratedFleet {
-                origin: known.file.clone(),
-                targets,
-                failing,
-            }
-        }
-        (None, None) => return Err(Vec::new()),
-    };
+    } = generated;
     if let Some(set) = &set {
-        read.push(format!("{}: an ApplicationSet", set.file.origin));
+        let origin = &set.found.file.origin;
+        read.push(format!("{origin}: an ApplicationSet"));
     } else {
         notes.push(
             "no --strategy: Argo CD syncs all applications at once, as without a rolling sync"
                 .to_owned(),
         );
     }
-    let mut regions = BTreeSet::new();
-    for target in &targets {
-        regions.extend(target.region.clone());
-    }
-    let regions: Vec<String> = regions.into_iter().collect();
+    let regions = regions_of(&targets);
     if !regions.is_empty() {
         notes.push(format!(
             "{} of several applications: the applications of one share its link",
@@ -142,10 +115,42 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         targets,
         regions,
         cluster_groups: None,
-        strategy: draft(set),
+        strategy: draft(set.map(|set| set.found)),
+        workload: WorkloadDraft::default(),
         read,
         notes,
     })
+}
+
+/// An ApplicationSet that was read.
+struct ReadSet {
+    found: FoundStrategy,
+    facts: ApplicationSetFacts,
+}
+
+impl ReadSet {
+    /// Reads the ApplicationSet of a file, if one is named.
+    fn read(path: Option<&Path>, texts: &mut Texts) -> OrProblems<Option<Self>> {
+        let found = strategy::read(
+            path,
+            &APPLICATION_SET,
+            is_application_set,
+            "applicationset.yaml",
+            texts,
+        )?;
+        let Some(found) = found else { return Ok(None) };
+        let facts = found.read()?;
+        Ok(Some(Self { found, facts }))
+    }
+}
+
+/// The links that targets share, each once.
+fn regions_of(targets: &[FleetTarget]) -> Vec<String> {
+    let mut regions = BTreeSet::new();
+    for target in targets {
+        regions.extend(target.region.clone());
+    }
+    regions.into_iter().collect()
 }
 
 /// The targets of an import, before the strategy.
@@ -155,6 +160,27 @@ struct GeneratedFleet {
     targets: Vec<FleetTarget>,
     /// Number of targets that fail now.
     failing: usize,
+}
+
+impl GeneratedFleet {
+    /// A target for each cluster that the generators of a set select; without a set for each cluster.
+    fn of_clusters(
+        known: &ArgoClusterFacts,
+        set: Option<&ReadSet>,
+        notes: &mut Vec<String>,
+    ) -> OrProblems<Self> {
+        let mut failing = 0;
+        let mut targets = Vec::new();
+        for generated in generated(known, set, notes)? {
+            failing += usize::from(generated.cluster.has_failed);
+            targets.push(generated.target);
+        }
+        Ok(Self {
+            origin: known.file.clone(),
+            targets,
+            failing,
+        })
+    }
 }
 
 /// The draft of the strategy, from the ApplicationSet if there is one.
@@ -357,11 +383,10 @@ fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>
 /// A target for each cluster that the generators select.
 fn generated<'k>(
     known: &'k ArgoClusterFacts,
-    set: Option<&FoundStrategy>,
-    facts: Option<&ApplicationSetFacts>,
+    set: Option<&ReadSet>,
     notes: &mut Vec<String>,
-) -> OrProblems<Vec<(&'k ArgoCluster, FleetTarget)>> {
-    let (Some(set), Some(facts)) = (set, facts) else {
+) -> OrProblems<Vec<GeneratedTarget<'k>>> {
+    let Some(set) = set else {
         notes.push(
             "without --applications and --strategy, every cluster has one application with its labels".to_owned(),
         );
@@ -372,11 +397,11 @@ fn generated<'k>(
                 labels: cluster.labels.clone(),
                 ..FleetTarget::default()
             };
-            targets.push((cluster, target));
+            targets.push(GeneratedTarget { cluster, target });
         }
         return Ok(targets);
     };
-    let targets = facts.generate(set, &known.clusters, notes)?;
+    let targets = set.facts.generate(&set.found, &known.clusters, notes)?;
     let unselected = known.clusters.len() - targets.len();
     notes.extend(left_out(
         unselected,

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, StrategyFile, WorkloadDraft};
+use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, WorkloadDraft};
 use super::guess::Guess;
 use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, MANIFEST, PROCESS};
 use super::sources::{ImportSources, Texts};
@@ -76,68 +76,34 @@ struct AppFacts {
 ///
 /// # Errors
 /// All that is wrong with them.
-pub(super) fn import(
-    sources: &ImportSources,
-    texts: &mut Texts,
-) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let mut read = Vec::new();
     let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
                 cells";
     let mut notes = vec![note.to_owned()];
-    let manifest = sources.manifest.as_ref();
-    let manifest = manifest
-        .map(|path| of_manifest(path, sources.app.as_deref(), texts, &mut read))
-        .transpose()?;
-    let process = sources
-        .process
-        .as_ref()
-        .map(|path| of_process(path, texts, &mut read, &mut notes))
-        .transpose()?;
-    let path = sources
+    let mut manifest = None;
+    if let Some(path) = &sources.manifest {
+        manifest = Some(of_manifest(path, sources.app.as_deref(), texts, &mut read)?);
+    }
+    let mut process = None;
+    if let Some(path) = &sources.process {
+        process = Some(of_process(path, texts, &mut read, &mut notes)?);
+    }
+    let deployment_file = sources
         .deployment
         .as_deref()
         .or(sources.strategy.as_deref());
-    let is_deployment = |shape: &ExportShape| shape.is_client(ClientObject::CloudFoundryDeployment);
-    let deployment = strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?;
-    let (strategy, wanted) = match deployment {
-        Some(found) => {
-            read.push(format!("{}: a deployment", found.file.origin));
-            draft(found, &mut notes)?
-        }
-        None => {
-            notes.push(
-                "no --deployment: the strategy is a rolling deployment with `max_in_flight` 1"
-                    .to_owned(),
-            );
-            (StrategyDraft::of("cloudFoundry"), None)
-        }
+    let deployment = deployment(deployment_file, texts, &mut read, &mut notes)?;
+    let name = match &manifest {
+        Some(app) => app.name.clone(),
+        None => "app".to_owned(),
     };
-    // Only a canary deployment needs people who continue it.
-    let is_canary = !strategy.guesses.is_empty();
-    let name = manifest
-        .as_ref()
-        .map_or_else(|| "app".to_owned(), |app| app.name.clone());
     let Some(app) = process.or(manifest) else {
-        let message = "the number of instances is missing";
-        let file = path
-            .map(|path| path.display().to_string())
-            .unwrap_or_default();
-        let help = format!("add --process with `{}`, or --manifest", PROCESS.command);
-        return Err(vec![Problem::of_file(&file, message).with_help(help)]);
+        return Err(vec![without_instances(deployment_file)]);
     };
-    let instances = wanted.unwrap_or(app.instances);
+    let instances = deployment.instances.unwrap_or(app.instances);
     if instances != app.instances {
-        notes.push(format!(
-            "the deployment scales the app from {} to {instances} instances; {instances} are simulated",
-            app.instances
-        ));
-        notes.extend(is_canary.then(|| {
-            format!(
-                "the steps of the canary phase are computed from {instances} instances; Cloud Foundry takes {} where \
-                 `web_instances` is above it, or where the deployment has no steps",
-                app.instances
-            )
-        }));
+        notes.extend(deployment.notes_on_scaling(app.instances, instances));
     }
     if !(1..=MOST_INSTANCES).contains(&instances) {
         let message = format!("the app has {instances} instances");
@@ -147,29 +113,61 @@ pub(super) fn import(
         return Err(vec![Problem::of_file(&app.origin, message).with_help(help)]);
     }
     let count = instances as usize;
-    let digits = (count - 1).to_string().len();
-    let target = |index: usize| FleetTarget {
-        name: format!("{name}-{index:0digits$}"),
-        ..FleetTarget::default()
-    };
-    let fleet = ImportedFleet {
+    Ok(ImportedFleet {
         offline: None,
         in_words: counted(count, "instance"),
         origin: app.origin,
-        targets: (0..count).map(target).collect(),
+        targets: targets(&name, count),
         regions: Vec::new(),
         cluster_groups: None,
-        strategy,
-        read,
-        notes,
-    };
-    Ok((
-        fleet,
-        WorkloadDraft {
+        strategy: deployment.strategy,
+        workload: WorkloadDraft {
             is_one_instance: true,
             readiness: app.readiness,
         },
-    ))
+        read,
+        notes,
+    })
+}
+
+/// The problem of exports that say nothing of the number of instances.
+fn without_instances(deployment: Option<&Path>) -> Problem {
+    let file = match deployment {
+        Some(path) => path.display().to_string(),
+        None => String::new(),
+    };
+    let help = format!("add --process with `{}`, or --manifest", PROCESS.command);
+    Problem::of_file(&file, "the number of instances is missing").with_help(help)
+}
+
+/// A target for each instance of an app, with numbers of equal length.
+fn targets(app: &str, count: usize) -> Vec<FleetTarget> {
+    let digits = (count - 1).to_string().len();
+    let mut targets = Vec::new();
+    for index in 0..count {
+        targets.push(FleetTarget {
+            name: format!("{app}-{index:0digits$}"),
+            ..FleetTarget::default()
+        });
+    }
+    targets
+}
+
+/// The web processes of an app, the largest first. A process is one, too, if it is the only one.
+fn web_processes<'p, 'o>(
+    found: &'p [ReadObject<'o, ProcessObject>],
+) -> Vec<&'p ReadObject<'o, ProcessObject>> {
+    let mut web: Vec<&ReadObject<'_, ProcessObject>> = found
+        .iter()
+        .filter(|process| process.value.kind == "web")
+        .collect();
+    if web.is_empty()
+        && let [only] = found
+    {
+        web.push(only);
+    }
+    web.sort_by_key(|process| std::cmp::Reverse(process.value.instances));
+    web
 }
 
 fn of_process(
@@ -180,12 +178,7 @@ fn of_process(
 ) -> OrProblems<AppFacts> {
     let source = texts.read(path, PROCESS.command)?;
     let found = PROCESS.read::<ProcessObject>(&source)?.found;
-    let is_web = |process: &&ReadObject<'_, ProcessObject>| process.value.kind == "web";
-    let mut web: Vec<&ReadObject<'_, ProcessObject>> = found.iter().filter(is_web).collect();
-    if let ([only], true) = (found.as_slice(), web.is_empty()) {
-        web.push(only);
-    }
-    web.sort_by_key(|process| std::cmp::Reverse(process.value.instances));
+    let web = web_processes(&found);
     let Some(process) = web.first() else {
         let kinds: Vec<String> = found
             .iter()
@@ -248,40 +241,8 @@ fn of_manifest(
     let Some(manifest) = found.first() else {
         return Err(Vec::new());
     };
-    let apps = &manifest.value.applications;
-    let names: Vec<String> = apps.iter().filter_map(|app| app.name.clone()).collect();
-    let fail = |field: &str, message: String, help: String| {
-        vec![manifest.object.problem(field, message).with_help(help)]
-    };
-    let at = match (wanted, apps.len()) {
-        (Some(name), _) => apps
-            .iter()
-            .position(|app| app.name.as_deref() == Some(name))
-            .ok_or_else(|| {
-                fail(
-                    "applications",
-                    format!("the manifest has no app `{name}`"),
-                    format!("it has {}", some_of(&names)),
-                )
-            })?,
-        (None, 1) => 0,
-        (None, 0) => {
-            return Err(fail(
-                "applications",
-                "the manifest has no apps".to_owned(),
-                "write one".to_owned(),
-            ));
-        }
-        (None, count) => {
-            let help = format!("choose one with --app: {}", some_of(&names));
-            return Err(fail(
-                "applications",
-                format!("the manifest has {count} apps"),
-                help,
-            ));
-        }
-    };
-    let app = &apps[at];
+    let at = app_index(manifest, wanted)?;
+    let app = &manifest.value.applications[at];
     let web = app
         .processes
         .iter()
@@ -291,11 +252,9 @@ fn of_manifest(
         .or(app.instances.as_ref());
     let instances = match written {
         None => 1,
-        Some(value) => value.as_u64().ok_or_else(|| {
-            let message = format!("`instances` is {value}, which is no number of instances");
-            let help = "write the number in place of a variable".to_owned();
-            fail(&format!("applications[{at}].instances"), message, help)
-        })?,
+        Some(value) => value
+            .as_u64()
+            .ok_or_else(|| vec![no_number_of_instances(manifest, at, value)])?,
     };
     let name = app.name.clone().unwrap_or_else(|| "app".to_owned());
     read.push(format!(
@@ -304,8 +263,8 @@ fn of_manifest(
         counted(instances, "instance")
     ));
     let kind = web
-        .and_then(|web| web.readiness_health_check_type.clone())
-        .or_else(|| app.readiness_health_check_type.clone());
+        .and_then(|web| web.readiness_health_check_type.as_deref())
+        .or(app.readiness_health_check_type.as_deref());
     let interval = web
         .and_then(|web| web.readiness_health_check_interval)
         .or(app.readiness_health_check_interval);
@@ -313,61 +272,167 @@ fn of_manifest(
         name,
         origin: source.name.clone(),
         instances,
-        readiness: readiness(kind.as_deref(), interval),
+        readiness: readiness(kind, interval),
     })
 }
 
-/// The strategy, and the number of instances that it ends with, where it says.
-fn draft(
-    found: FoundStrategy,
+/// The index of the app that is wanted, or of the only one.
+///
+/// # Errors
+/// When the manifest has no such app, or several and none is wanted.
+fn app_index(manifest: &ReadObject<'_, AppManifest>, wanted: Option<&str>) -> OrProblems<usize> {
+    let apps = &manifest.value.applications;
+    let names: Vec<String> = apps.iter().filter_map(|app| app.name.clone()).collect();
+    let (message, help) = match (wanted, apps.len()) {
+        (Some(name), _) => {
+            let found = apps
+                .iter()
+                .position(|app| app.name.as_deref() == Some(name));
+            if let Some(index) = found {
+                return Ok(index);
+            }
+            (
+                format!("the manifest has no app `{name}`"),
+                format!("it has {}", some_of(&names)),
+            )
+        }
+        (None, 1) => return Ok(0),
+        (None, 0) => (
+            "the manifest has no apps".to_owned(),
+            "write one".to_owned(),
+        ),
+        (None, count) => (
+            format!("the manifest has {count} apps"),
+            format!("choose one with --app: {}", some_of(&names)),
+        ),
+    };
+    let problem = manifest.object.problem("applications", message);
+    Err(vec![problem.with_help(help)])
+}
+
+/// The problem of an app whose `instances` is no number.
+fn no_number_of_instances(
+    manifest: &ReadObject<'_, AppManifest>,
+    app: usize,
+    value: &Value,
+) -> Problem {
+    let field = format!("applications[{app}].instances");
+    let message = format!("`instances` is {value}, which is no number of instances");
+    manifest
+        .object
+        .problem(&field, message)
+        .with_help("write the number in place of a variable".to_owned())
+}
+
+/// A deployment as far as an import is concerned.
+struct DeploymentFacts {
+    strategy: StrategyDraft,
+    /// The number of instances that it ends with, where it says.
+    instances: Option<u64>,
+}
+
+impl DeploymentFacts {
+    /// The notes on a deployment that changes the number of instances.
+    fn notes_on_scaling(&self, from: u64, to: u64) -> Vec<String> {
+        let mut notes = vec![format!(
+            "the deployment scales the app from {from} to {to} instances; {to} are simulated"
+        )];
+        // Only a canary deployment needs people who continue it.
+        let is_canary = !self.strategy.guesses.is_empty();
+        if is_canary {
+            notes.push(format!(
+                "the steps of the canary phase are computed from {to} instances; Cloud Foundry takes {from} where \
+                 `web_instances` is above it, or where the deployment has no steps"
+            ));
+        }
+        notes
+    }
+}
+
+/// Reads the deployment of a file; without one, the default.
+fn deployment(
+    path: Option<&Path>,
+    texts: &mut Texts,
+    read: &mut Vec<String>,
     notes: &mut Vec<String>,
-) -> OrProblems<(StrategyDraft, Option<u64>)> {
+) -> OrProblems<DeploymentFacts> {
+    let found = strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?;
+    if let Some(found) = found {
+        read.push(format!("{}: a deployment", found.file.origin));
+        return draft(found, notes);
+    }
+    notes.push(
+        "no --deployment: the strategy is a rolling deployment with `max_in_flight` 1".to_owned(),
+    );
+    Ok(DeploymentFacts {
+        strategy: StrategyDraft::of("cloudFoundry"),
+        instances: None,
+    })
+}
+
+fn is_deployment(shape: &ExportShape) -> bool {
+    shape.is_client(ClientObject::CloudFoundryDeployment)
+}
+
+/// The draft of a deployment that was found.
+fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<DeploymentFacts> {
     let body = found.read::<Map<String, Value>>()?;
-    let (request, instances) = request_of(&body);
+    let RequestFields { fields, instances } = request_of(&body);
     let mut draft = StrategyDraft::of("cloudFoundry");
-    if request.get("strategy").and_then(Value::as_str) == Some("canary") {
+    if fields.get("strategy").and_then(Value::as_str) == Some("canary") {
         draft.guesses.push(Guess::continue_after());
     }
     if body.contains_key("state") || body.contains_key("status") {
         let state = body
             .get("status")
             .and_then(|status| status["value"].as_str().or(status["reason"].as_str()));
-        let state = state.map_or_else(String::new, |state| format!(" ({state})"));
+        let state = match state {
+            Some(state) => format!(" ({state})"),
+            None => String::new(),
+        };
         notes.push(format!(
             "{}: a deployment that exists{state}; it is simulated from its start",
             found.file.origin
         ));
     }
-    let text = serde_json::to_string_pretty(&Value::Object(request))
-        .expect("values can be written")
-        + "\n";
     let is_request = instances.is_none()
         && body
             .keys()
             .all(|key| DeploymentRequest::FIELDS.contains(&key.as_str()));
-    let own = found.file;
-    draft.file = Some(if is_request {
-        own
-    } else {
-        StrategyFile {
-            name: "deployment.json".to_owned(),
-            text,
-            ..own
-        }
-    });
-    Ok((draft, instances))
+    let mut file = found.file;
+    if !is_request {
+        "deployment.json".clone_into(&mut file.name);
+        file.text = serde_json::to_string_pretty(&Value::Object(fields))
+            .expect("values can be written")
+            + "\n";
+    }
+    draft.file = Some(file);
+    Ok(DeploymentFacts {
+        strategy: draft,
+        instances,
+    })
 }
 
-/// The fields of a request in the body of a GET, without what is null, and `web_instances`.
-fn request_of(body: &Map<String, Value>) -> (Map<String, Value>, Option<u64>) {
-    let mut request = Map::new();
+/// The parts of a deployment that a request for it has.
+struct RequestFields {
+    /// Without what is null, and without `web_instances`.
+    fields: Map<String, Value>,
+    /// `web_instances`.
+    instances: Option<u64>,
+}
+
+/// The fields of a request in the body of a GET.
+fn request_of(body: &Map<String, Value>) -> RequestFields {
+    let mut fields = Map::new();
     let mut instances = None;
     for key in ["strategy", "options", "metadata", "relationships"] {
-        if let Some(value) = body.get(key).filter(|value| !value.is_null()) {
-            request.insert(key.to_owned(), value.clone());
+        if let Some(value) = body.get(key)
+            && !value.is_null()
+        {
+            fields.insert(key.to_owned(), value.clone());
         }
     }
-    if let Some(Value::Object(options)) = request.get_mut("options") {
+    if let Some(Value::Object(options)) = fields.get_mut("options") {
         instances = options
             .remove("web_instances")
             .as_ref()
@@ -383,7 +448,7 @@ fn request_of(body: &Map<String, Value>) -> (Map<String, Value>, Option<u64>) {
             options.remove("canary");
         }
     }
-    (request, instances)
+    RequestFields { fields, instances }
 }
 
 #[cfg(test)]
@@ -401,10 +466,10 @@ mod tests {
                         "canary": {"steps": [{"instance_weight": 10}]}},
             "droplet": {"guid": "x"}, "new_processes": [], "links": {},
         });
-        let (request, instances) = request_of(body.as_object().expect("an object"));
-        assert_eq!(instances, Some(20));
+        let request = request_of(body.as_object().expect("an object"));
+        assert_eq!(request.instances, Some(20));
         let expected = json!({"strategy": "canary", "options": {"max_in_flight": 5, "canary": {"steps": [{"instance_weight": 10}]}}});
-        assert_eq!(Value::Object(request), expected);
+        assert_eq!(Value::Object(request.fields), expected);
     }
 
     #[test]

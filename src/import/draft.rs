@@ -12,7 +12,6 @@ pub(super) const ARGO_CD: &str = "argoCd";
 pub(super) struct ExperimentDraft {
     pub(super) fleet: ImportedFleet,
     pub(super) images: Vec<ImportedImage>,
-    pub(super) workload: WorkloadDraft,
     pub(super) nodes: Option<NodeFacts>,
     /// Where the clusters are.
     pub(super) site: SiteKind,
@@ -30,6 +29,7 @@ pub(super) struct ImportedFleet {
     /// Fleet's cluster groups, in the form of `kubectl get clustergroups.fleet.cattle.io -o json`.
     pub(super) cluster_groups: Option<Vec<u8>>,
     pub(super) strategy: StrategyDraft,
+    pub(super) workload: WorkloadDraft,
     /// Clusters that seem to be offline.
     pub(super) offline: Option<Guess>,
     /// One line for each thing that was read.

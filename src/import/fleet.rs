@@ -4,18 +4,19 @@
 //! `fleet-default`. Clusters that are paused or have no agent stay, because Fleet counts them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::draft::{ImportedFleet, StrategyDraft};
+use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
 use super::guess::Guess;
 use super::kinds::{
     CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO,
 };
 use super::sources::{ImportSources, Texts};
-use super::strategy;
+use super::strategy::{self, FoundStrategy};
 use super::target::{FleetTarget, bad_label};
 use crate::document::context::{Context, Document};
 use crate::document::files::Files;
@@ -34,130 +35,164 @@ use crate::units::counted;
 /// # Errors
 /// All that is wrong with them.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
-    let mut problems = Vec::new();
-    let mut keep = |found: Vec<Problem>| problems.extend(found);
-    let clusters = sources.fleet.as_ref().map(|path| {
-        let source = texts.read(path, FLEET_CLUSTERS.command)?;
-        read_clusters(&source).map(|(clusters, others)| (source, clusters, others))
-    });
-    let clusters = clusters.transpose().map_err(&mut keep).ok().flatten();
-    let groups = sources.cluster_groups.as_ref().map(|path| {
-        let source = texts.read(path, CLUSTER_GROUPS.command)?;
-        let found = CLUSTER_GROUPS.read::<GroupObject>(&source)?.found;
-        Ok(found.into_iter().map(|read| read.value).collect())
-    });
-    let groups: Option<Vec<GroupObject>> = groups.transpose().map_err(&mut keep).ok().flatten();
-    let repo = sources
-        .git_repo
-        .as_ref()
-        .map(|path| texts.read(path, GIT_REPO.command));
-    let repo = repo.transpose().map_err(&mut keep).ok().flatten();
-    let is_fleet_yaml = |shape: &ExportShape| {
-        shape.is_client(ClientObject::FleetYaml) || matches!(shape, ExportShape::Unknown)
-    };
-    let file = strategy::read(
-        sources.strategy.as_deref(),
-        &FLEET_YAML,
-        is_fleet_yaml,
-        "fleet.yaml",
-        texts,
-    );
-    let file = file.map_err(&mut keep).ok().flatten();
-    let Some((source, clusters, others)) = clusters.filter(|_| problems.is_empty()) else {
-        return Err(problems);
-    };
-
-    let all = (clusters.len(), groups.as_ref().map_or(0, Vec::len));
-    let groups = groups.unwrap_or_default();
+    let exports = FleetExports::read(sources, texts)?;
+    let read = exports.in_words(sources.cluster_groups.as_deref());
+    let FoundClusters {
+        source,
+        clusters,
+        note_on_others,
+    } = exports.clusters;
+    let group_count = exports.groups.len();
     let chosen = choose(
         &source,
         &clusters,
-        groups,
-        repo.as_ref(),
+        exports.groups,
+        exports.repo.as_ref(),
         sources.namespace.as_deref(),
     )?;
-    let ChosenTargets {
-        space,
-        targets,
-        groups,
-        is_paused,
-        unknown_group,
-    } = chosen;
-    let origin = source.name.clone();
-    let mut read = vec![format!("{origin}: {}", counted(all.0, "cluster"))];
-    let mut notes = no_targets(&clusters, space, targets.len());
+    let mut notes = no_targets(&clusters, chosen.space, chosen.targets.len());
     notes.extend(left_out(
-        all.1 - groups.len(),
+        group_count - chosen.groups.len(),
         "cluster group",
-        &format!("outside of {space}"),
+        &format!("outside of {}", chosen.space),
     ));
-    notes.extend(unknown_group.map(|name| {
-        let why = match &sources.cluster_groups {
-            Some(path) => format!("{} has none of this name in {space}", path.display()),
-            None => "add --cluster-groups".to_owned(),
-        };
-        format!("the cluster group `{name}` of the GitRepo's targets selects nothing: {why}")
-    }));
-    notes.extend(without_update(&targets, is_paused));
-    notes.extend(others);
-    if let Some(path) = &sources.cluster_groups {
-        read.push(format!(
-            "{}: {}",
-            path.display(),
-            counted(all.1, "cluster group")
-        ));
-    }
-    if let Some(repo) = &repo {
-        read.push(format!("{}: the targets of a GitRepo", repo.name));
-    }
-    match &file {
-        Some(found) => read.push(format!(
-            "{}: the rolloutStrategy of a fleet.yaml",
-            found.file.origin
-        )),
-        None => notes.push(
+    notes.extend(chosen.note_on_unknown_group(sources.cluster_groups.as_deref()));
+    notes.extend(without_update(&chosen.targets, chosen.is_paused));
+    notes.extend(note_on_others);
+    if exports.strategy.is_none() {
+        notes.push(
             "no --strategy: the strategy is Fleet's default, as of a fleet.yaml without one"
                 .to_owned(),
-        ),
+        );
     }
     let strategy = StrategyDraft {
-        file: file.map(|found| found.file),
+        file: exports.strategy.map(|found| found.file),
         ..StrategyDraft::of("rancherFleet")
     };
-    let reporting = targets
-        .iter()
-        .filter(|target| !target.paused && target.registered);
-    let seen = reporting.filter_map(|target| target.last_seen.as_deref());
-    let offline = offline(seen, targets.len(), sources.clock, &mut notes);
+    let count = chosen.targets.len();
+    let offline = offline(chosen.last_seen(), count, sources.clock, &mut notes);
     Ok(ImportedFleet {
         offline,
-        in_words: format!("{} of {space}", counted(targets.len(), "cluster")),
-        origin,
-        targets: targets
-            .into_iter()
-            .map(|target| FleetTarget {
-                paused: target.paused || is_paused,
-                ..target.into()
-            })
-            .collect(),
+        in_words: format!("{} of {}", counted(count, "cluster"), chosen.space),
+        origin: source.name.clone(),
+        targets: chosen.fleet_targets(),
         regions: Vec::new(),
-        cluster_groups: (!groups.is_empty()).then(|| groups_json(&groups)),
+        cluster_groups: (!chosen.groups.is_empty()).then(|| groups_json(&chosen.groups)),
         strategy,
+        workload: WorkloadDraft::default(),
         read,
         notes,
     })
 }
 
-/// The clusters, and the note on other objects in their file.
-fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Option<String>)> {
-    let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
+/// Fleet's exports as they were read.
+struct FleetExports {
+    clusters: FoundClusters,
+    /// Of all workspaces; empty without an export of them.
+    groups: Vec<GroupObject>,
+    repo: Option<Arc<Source>>,
+    strategy: Option<FoundStrategy>,
+}
+
+/// The clusters of an export.
+struct FoundClusters {
+    source: Arc<Source>,
+    clusters: Vec<InventoryCluster>,
+    /// The note on other objects in the file.
+    note_on_others: Option<String>,
+}
+
+impl FleetExports {
+    /// Reads all exports that are named.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    fn read(sources: &ImportSources, texts: &mut Texts) -> OrProblems<Self> {
+        let mut problems = Vec::new();
+        let mut clusters = None;
+        if let Some(path) = &sources.fleet {
+            clusters = or_collect(read_clusters(path, texts), &mut problems);
+        }
+        let mut groups = Vec::new();
+        if let Some(path) = &sources.cluster_groups {
+            groups = or_collect(read_groups(path, texts), &mut problems).unwrap_or_default();
+        }
+        let mut repo = None;
+        if let Some(path) = &sources.git_repo {
+            repo = or_collect(texts.read(path, GIT_REPO.command), &mut problems);
+        }
+        let path = sources.strategy.as_deref();
+        let strategy = strategy::read(path, &FLEET_YAML, is_fleet_yaml, "fleet.yaml", texts);
+        let strategy = or_collect(strategy, &mut problems).flatten();
+        match clusters {
+            Some(clusters) if problems.is_empty() => Ok(Self {
+                clusters,
+                groups,
+                repo,
+                strategy,
+            }),
+            _ => Err(problems),
+        }
+    }
+
+    /// One line for each export. `groups_file`: that of the cluster groups.
+    fn in_words(&self, groups_file: Option<&Path>) -> Vec<String> {
+        let clusters = &self.clusters;
+        let mut lines = vec![format!(
+            "{}: {}",
+            clusters.source.name,
+            counted(clusters.clusters.len(), "cluster")
+        )];
+        if let Some(path) = groups_file {
+            let count = counted(self.groups.len(), "cluster group");
+            lines.push(format!("{}: {count}", path.display()));
+        }
+        if let Some(repo) = &self.repo {
+            lines.push(format!("{}: the targets of a GitRepo", repo.name));
+        }
+        if let Some(found) = &self.strategy {
+            let origin = &found.file.origin;
+            lines.push(format!("{origin}: the rolloutStrategy of a fleet.yaml"));
+        }
+        lines
+    }
+}
+
+/// The value. `None`: there were problems, which are added to the others.
+fn or_collect<T>(result: OrProblems<T>, problems: &mut Vec<Problem>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(found) => {
+            problems.extend(found);
+            None
+        }
+    }
+}
+
+fn is_fleet_yaml(shape: &ExportShape) -> bool {
+    shape.is_client(ClientObject::FleetYaml) || matches!(shape, ExportShape::Unknown)
+}
+
+fn read_clusters(path: &Path, texts: &mut Texts) -> OrProblems<FoundClusters> {
+    let source = texts.read(path, FLEET_CLUSTERS.command)?;
+    let read = FLEET_CLUSTERS.read::<ClusterObject>(&source)?;
     check_objects(&read.found)?;
-    let note = read.note_on_others(&source.name);
+    let note_on_others = read.note_on_others(&source.name);
     let mut objects = Vec::new();
     for found in read.found {
         objects.push(found.value);
     }
-    Ok((inventory::of_objects(&objects), note))
+    Ok(FoundClusters {
+        clusters: inventory::of_objects(&objects),
+        note_on_others,
+        source,
+    })
+}
+
+fn read_groups(path: &Path, texts: &mut Texts) -> OrProblems<Vec<GroupObject>> {
+    let source = texts.read(path, CLUSTER_GROUPS.command)?;
+    let found = CLUSTER_GROUPS.read::<GroupObject>(&source)?.found;
+    Ok(found.into_iter().map(|read| read.value).collect())
 }
 
 /// Checks the names of objects.
@@ -190,6 +225,39 @@ struct ChosenTargets<'c> {
     is_paused: bool,
     /// A group that the GitRepo names and the workspace does not have.
     unknown_group: Option<String>,
+}
+
+impl ChosenTargets<'_> {
+    /// The note on a group that selects nothing. `groups_file`: that of the cluster groups.
+    fn note_on_unknown_group(&self, groups_file: Option<&Path>) -> Option<String> {
+        let name = self.unknown_group.as_ref()?;
+        let why = match groups_file {
+            Some(path) => format!("{} has none of this name in {}", path.display(), self.space),
+            None => "add --cluster-groups".to_owned(),
+        };
+        Some(format!(
+            "the cluster group `{name}` of the GitRepo's targets selects nothing: {why}"
+        ))
+    }
+
+    /// When the agents last reported that are expected to.
+    fn last_seen(&self) -> impl Iterator<Item = &str> {
+        self.targets
+            .iter()
+            .filter(|target| !target.paused && target.registered)
+            .filter_map(|target| target.last_seen.as_deref())
+    }
+
+    fn fleet_targets(&self) -> Vec<FleetTarget> {
+        let mut targets = Vec::new();
+        for &cluster in &self.targets {
+            targets.push(FleetTarget {
+                paused: cluster.paused || self.is_paused,
+                ..cluster.into()
+            });
+        }
+        targets
+    }
 }
 
 /// The clusters of the workspace that the GitRepo selects, or all of it, with the groups of the workspace.

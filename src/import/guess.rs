@@ -21,6 +21,11 @@ pub struct Guess {
     pub replace_with: String,
 }
 
+/// A share in percent, rounded up to a tenth of a percent.
+fn in_tenths_of_percent(share: f64) -> String {
+    Share::new((share * 1e3).ceil() / 1e3).to_string()
+}
+
 impl Guess {
     pub(super) fn new(setting: &str, value: &str, range: &str, replace_with: &str) -> Self {
         Self {
@@ -156,11 +161,10 @@ impl Guess {
         let most = Share::new((2.0 * share).clamp(0.1, 1.0));
         let replace =
             format!("the share that is offline on the day of the rollout; {silent} of {all} {are}");
-        let percent = |share: f64| Share::new((share * 1e3).ceil() / 1e3).to_string();
         Self::new(
             "faults.offline.share",
-            &percent(share),
-            &format!("0% to {}", percent(most.get())),
+            &in_tenths_of_percent(share),
+            &format!("0% to {}", in_tenths_of_percent(most.get())),
             &replace,
         )
     }

@@ -190,8 +190,10 @@ impl ExpectedKind {
                 ));
             return Err(vec![problem]);
         }
-        let (mut found, mut others, mut wrong, mut problems) =
-            (Vec::new(), Vec::new(), None, Vec::new());
+        let mut found = Vec::new();
+        let mut others = Vec::new();
+        let mut wrong = None;
+        let mut problems = Vec::new();
         for object in all {
             let shape = ExportShape::of(&object);
             if !shape.is_of(self) {
@@ -288,6 +290,19 @@ pub(super) struct KnownObject {
     name: &'static str,
     /// The option that reads it.
     option: Option<&'static str>,
+}
+
+impl KnownObject {
+    /// Whether an object with these fields, and these in its `spec`, is of this kind.
+    fn is_shown_by(&self, fields: &NamedFields, spec: &NamedFields) -> bool {
+        self.fields.iter().all(|alternatives| {
+            let mut alternatives = alternatives.iter();
+            alternatives.any(|field| match field.strip_prefix("spec.") {
+                Some(field) => spec.contains_key(field),
+                None => fields.get(*field).is_some_and(Option::is_some),
+            })
+        })
+    }
 }
 
 const fn known(
@@ -402,18 +417,17 @@ impl ExportShape {
         }
         let fields: NamedFields = object.try_read().unwrap_or_default();
         let SpecNames { spec } = object.try_read().unwrap_or_default();
-        let has = |field: &&str| match field.strip_prefix("spec.") {
-            Some(field) => spec.contains_key(field),
-            None => fields.get(*field).is_some_and(Option::is_some),
-        };
-        let is_it = |known: &&KnownObject| known.fields.iter().all(|fields| fields.iter().any(has));
-        match CLIENT_OBJECTS.iter().find(is_it) {
-            Some(found) if found.object == CloudFoundryError => {
-                Self::Client(found, error_of(object))
+        for known in &CLIENT_OBJECTS {
+            if !known.is_shown_by(&fields, &spec) {
+                continue;
             }
-            Some(found) => Self::Client(found, String::new()),
-            None => Self::Unknown,
+            let details = match known.object {
+                CloudFoundryError => error_of(object),
+                _ => String::new(),
+            };
+            return Self::Client(known, details);
         }
+        Self::Unknown
     }
 
     /// True for this object without a kind.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::draft::{ImportedFleet, StrategyDraft};
+use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
 use super::fleet::{check_objects, offline};
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
@@ -19,6 +19,7 @@ use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem};
 use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
 use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
+use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
 
 /// The property with the number of nodes.
@@ -66,29 +67,15 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let all = read.found.len();
     let mut notes = Vec::new();
     notes.extend(read.note_on_others(&source.name));
-    let (leaving, staying): (Vec<_>, Vec<_>) = read
-        .found
-        .iter()
-        .partition(|member| member.value.is_leaving());
-    let (joined, waiting): (Vec<_>, Vec<_>) = staying
-        .into_iter()
-        .partition(|member| has_joined(&member.value));
-    let left_out = waiting.len() + leaving.len();
-    if left_out > 0 {
-        notes.push(format!(
-            "left out: {}, of which {} not joined, {} leaving",
-            counted(left_out, "member"),
-            waiting.len(),
-            leaving.len()
-        ));
-    }
-    if joined.is_empty() {
+    let sorted = SortedMembers::of(&read.found);
+    notes.extend(sorted.note_on_others());
+    if sorted.joined.is_empty() {
         let problem = Problem::of_file(&source.name, "no member cluster has joined the fleet");
         return Err(vec![problem.with_help(
             "a joined member has the condition `Joined` with the status `True`",
         )]);
     }
-    let members: Vec<MemberView> = joined.iter().map(|member| view(&member.value)).collect();
+    let members: Vec<MemberView> = sorted.joined.iter().map(|member| view(member)).collect();
     let mut read_lines = vec![format!(
         "{}: {}",
         source.name,
@@ -97,14 +84,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let FoundStrategies { placement, staged } = strategies(sources, texts)?;
     let mut picked: Vec<usize> = (0..members.len()).collect();
     if let Some(placement) = &placement {
-        let mut away = Vec::new();
-        for member in leaving {
-            away.push((member.value.name(), "is leaving the fleet"));
-        }
-        for member in waiting {
-            away.push((member.value.name(), "has not joined the fleet"));
-        }
-        let found = pick(placement, &members, &away)?;
+        let found = pick(placement, &members, &sorted.away())?;
         picked = found.members;
         notes.extend(found.notes);
         read_lines.push(format!("{}: a placement", placement.file.origin));
@@ -117,7 +97,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let mut heartbeats = Vec::new();
     for at in picked {
         targets.push(target(&members[at]));
-        heartbeats.extend(last_heartbeat(&joined[at].value));
+        heartbeats.extend(last_heartbeat(sorted.joined[at]));
     }
     let strategy = strategy_of(placement, staged, &mut notes)?;
     let offline = offline(
@@ -134,9 +114,61 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         regions: Vec::new(),
         cluster_groups: None,
         strategy,
+        workload: WorkloadDraft::default(),
         read: read_lines,
         notes,
     })
+}
+
+/// Members by whether a placement can pick them.
+#[derive(Default)]
+struct SortedMembers<'m> {
+    joined: Vec<&'m MemberObject>,
+    /// They have not joined.
+    waiting: Vec<&'m MemberObject>,
+    leaving: Vec<&'m MemberObject>,
+}
+
+impl<'m> SortedMembers<'m> {
+    fn of(found: &'m [ReadObject<'_, MemberObject>]) -> Self {
+        let mut sorted = Self::default();
+        for read in found {
+            let member = &read.value;
+            if member.is_leaving() {
+                sorted.leaving.push(member);
+            } else if has_joined(member) {
+                sorted.joined.push(member);
+            } else {
+                sorted.waiting.push(member);
+            }
+        }
+        sorted
+    }
+
+    /// The note on members that are no targets.
+    fn note_on_others(&self) -> Option<String> {
+        let waiting = self.waiting.len();
+        let leaving = self.leaving.len();
+        if waiting + leaving == 0 {
+            return None;
+        }
+        Some(format!(
+            "left out: {}, of which {waiting} not joined, {leaving} leaving",
+            counted(waiting + leaving, "member")
+        ))
+    }
+
+    /// The names of members that cannot be picked, each with the reason.
+    fn away(&self) -> Vec<(&'m str, &'static str)> {
+        let mut away = Vec::new();
+        for member in &self.leaving {
+            away.push((member.name(), "is leaving the fleet"));
+        }
+        for member in &self.waiting {
+            away.push((member.name(), "has not joined the fleet"));
+        }
+        away
+    }
 }
 
 /// The note on an update run in the file with the stages.
@@ -200,8 +232,7 @@ struct FoundStrategies {
 fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStrategies> {
     let placement = read_placement(sources.placement.as_deref(), texts)?;
     let path = sources.strategy.as_deref();
-    let is_stages = |shape: &ExportShape| is_kind(shape, &STAGES);
-    match strategy::read(path, &STAGES, is_stages, "strategy.yaml", texts) {
+    match read_of_kind(path, &STAGES, "strategy.yaml", texts) {
         Ok(staged) => Ok(FoundStrategies { placement, staged }),
         Err(problems) if placement.is_none() => match read_placement(path, texts) {
             Ok(placement) => Ok(FoundStrategies {
@@ -216,8 +247,23 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStr
 
 /// Reads the placement of a file, if one is named.
 fn read_placement(path: Option<&Path>, texts: &mut Texts) -> OrProblems<Option<FoundStrategy>> {
-    let is_placement = |shape: &ExportShape| is_kind(shape, &PLACEMENT);
-    strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts)
+    read_of_kind(path, &PLACEMENT, "placement.yaml", texts)
+}
+
+/// Reads the object of a kind in a file, if one is named.
+fn read_of_kind(
+    path: Option<&Path>,
+    expected: &ExpectedKind,
+    default_name: &str,
+    texts: &mut Texts,
+) -> OrProblems<Option<FoundStrategy>> {
+    strategy::read(
+        path,
+        expected,
+        |shape| is_kind(shape, expected),
+        default_name,
+        texts,
+    )
 }
 
 /// Whether an object is of an expected kind.
@@ -273,26 +319,21 @@ fn strategy_of(
         draft.file = Some(staged.file);
         return Ok(draft);
     }
-    match placement {
-        Some(placement) => {
-            let spec = placement.read::<PlacementObject>()?.spec;
-            if spec.is_external() {
-                let reason =
-                    "the placement's strategy is `External`: staged update runs roll it out";
-                let help = format!("add --strategy with `{}`", STAGES.command);
-                return Err(vec![
-                    placement
-                        .problem("spec.strategy.type", reason)
-                        .with_help(help),
-                ]);
-            }
-            draft.file = Some(placement.file);
-        }
-        None => notes.push(
+    let Some(placement) = placement else {
+        notes.push(
             "no --strategy and no --placement: the strategy is KubeFleet's default rolling update"
                 .to_owned(),
-        ),
+        );
+        return Ok(draft);
+    };
+    let spec = placement.read::<PlacementObject>()?.spec;
+    if spec.is_external() {
+        let reason = "the placement's strategy is `External`: staged update runs roll it out";
+        let help = format!("add --strategy with `{}`", STAGES.command);
+        let problem = placement.problem("spec.strategy.type", reason);
+        return Err(vec![problem.with_help(help)]);
     }
+    draft.file = Some(placement.file);
     Ok(draft)
 }
 

@@ -61,10 +61,10 @@ pub use guess::Guess;
 pub use sources::ImportSources;
 pub use summary::Imported;
 
-use draft::{ARGO_CD, ExperimentDraft, ImportedFleet, StrategyDraft, WorkloadDraft};
+use draft::{ARGO_CD, ExperimentDraft, ImportedFleet, StrategyDraft};
 use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
-use page::{FileNames, GROUPS, TABLE};
+use page::{FileNames, GROUPS, ImageNames, TABLE};
 use sources::Texts;
 
 /// Reads the exports and writes an experiment to `folder`.
@@ -99,47 +99,15 @@ pub fn import(
     if let Some(groups) = &draft.fleet.cluster_groups {
         staged.write(GROUPS, groups)?;
     }
-    for (image, (manifest, previous)) in draft.images.iter().zip(&names.images) {
-        write_kept(&staged, manifest, &image.new.bytes)?;
-        if let (Some(file), Some(name)) = (&image.previous, previous) {
-            write_kept(&staged, name, &file.bytes)?;
-        }
-    }
-    if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
-        staged.write(name, file.text.as_bytes())?;
-    }
-    let origin = |name: &str| origin_of(name, &names, &draft);
-    let mut warnings = staged.check(origin)?;
-    // Problems have their places in the file as it was written; what is published has what decides.
-    let mut left_out = Vec::new();
-    if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
-        let is_set = draft.fleet.strategy.product == ARGO_CD;
-        let copy = if is_set {
-            application_set::without_template_names(&file.text)
-        } else {
-            None
-        };
-        let text = copy.as_ref().unwrap_or(&file.text);
-        left_out = write_kept(&staged, name, text.as_bytes())?;
-        warnings = staged.check(origin)?;
-    }
-    let kept = staged.publish()?;
+    write_images(&staged, &draft.images, &names.images)?;
+    let CheckedStrategy { warnings, note } =
+        write_strategy(&staged, &draft.fleet.strategy, names.strategy.as_deref())?;
+    let replaced = staged.publish()?;
     let mut files = vec!["experiment.yaml".to_owned()];
     files.extend(names.all(&draft).into_iter().map(str::to_owned));
-    let ImportedFleet {
-        read,
-        mut notes,
-        strategy,
-        ..
-    } = draft.fleet;
-    if let (Some(file), false) = (strategy.file, left_out.is_empty()) {
-        notes.push(format!(
-            "{}: left out what is not simulated: {}",
-            file.origin,
-            some_of(&left_out)
-        ));
-    }
-    if let Some(kept) = kept {
+    let mut notes = draft.fleet.notes;
+    notes.extend(note);
+    if let Some(kept) = replaced {
         notes.push(format!(
             "the experiment that was in {} is {} now",
             folder.display(),
@@ -149,20 +117,72 @@ pub fn import(
     Ok(Imported {
         folder: folder.to_owned(),
         files,
-        read,
+        read: draft.fleet.read,
         notes,
         warnings,
         guesses,
     })
 }
 
-/// The file that a written one is a copy of, if it is the strategy's.
-fn origin_of(name: &str, names: &FileNames, draft: &ExperimentDraft) -> Option<String> {
-    if names.strategy.as_deref() != Some(name) {
-        return None;
+/// Writes the manifests of images under their names.
+fn write_images(
+    staged: &ExperimentFolder,
+    images: &[ImportedImage],
+    names: &[ImageNames],
+) -> Result<(), ImportError> {
+    for (image, names) in images.iter().zip(names) {
+        write_kept(staged, &names.new, &image.new.bytes)?;
+        if let Some(file) = &image.previous
+            && let Some(name) = &names.previous
+        {
+            write_kept(staged, name, &file.bytes)?;
+        }
     }
-    let file = draft.fleet.strategy.file.as_ref()?;
-    Some(file.origin.clone())
+    Ok(())
+}
+
+/// What an import says of the strategy after it was written and checked.
+struct CheckedStrategy {
+    /// What the product accepts but a reader may not expect.
+    warnings: Vec<String>,
+    /// The note on what its file does not have any more.
+    note: Option<String>,
+}
+
+/// Writes the strategy's file, if there is one, and checks the experiment.
+///
+/// The check is made twice: problems have their places in the file as the user wrote it, and the file that is published
+/// has only what decides.
+fn write_strategy(
+    staged: &ExperimentFolder,
+    strategy: &StrategyDraft,
+    name: Option<&str>,
+) -> Result<CheckedStrategy, ImportError> {
+    let (Some(file), Some(name)) = (strategy.file.as_ref(), name) else {
+        return Ok(CheckedStrategy {
+            warnings: staged.check(|_| None)?,
+            note: None,
+        });
+    };
+    let origin = |written: &str| (written == name).then(|| file.origin.clone());
+    staged.write(name, file.text.as_bytes())?;
+    staged.check(origin)?;
+    let mut published = None;
+    if strategy.product == ARGO_CD {
+        published = application_set::without_template_names(&file.text);
+    }
+    let published = published.as_ref().unwrap_or(&file.text);
+    let left_out = write_kept(staged, name, published.as_bytes())?;
+    let warnings = staged.check(origin)?;
+    let mut note = None;
+    if !left_out.is_empty() {
+        let fields = some_of(&left_out);
+        note = Some(format!(
+            "{}: left out what is not simulated: {fields}",
+            file.origin
+        ));
+    }
+    Ok(CheckedStrategy { warnings, note })
 }
 
 /// The fields of the strategy's file that may stand in the experiment.
@@ -171,11 +191,15 @@ fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_js
     let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
     let tree = tree::parse(&source).ok()?;
     let product = products::find(strategy.product)?;
-    let fields = product.in_file.iter().filter_map(|(in_place, in_file)| {
-        let value = tree.get(&Path::parse(in_file).ok()?)?;
-        Some(((*in_place).to_owned(), value.to_json()))
-    });
-    Some(fields.collect())
+    let mut fields = serde_json::Map::new();
+    for (in_place, in_file) in product.in_file {
+        if let Ok(path) = Path::parse(in_file)
+            && let Some(value) = tree.get(&path)
+        {
+            fields.insert((*in_place).to_owned(), value.to_json());
+        }
+    }
+    Some(fields)
 }
 
 /// Writes the part of a file that decides. Returns the names of the fields that are left out.
@@ -277,17 +301,13 @@ enum Importer {
 }
 
 /// Reads the exports of the product that the options name.
-fn imported(
-    sources: &ImportSources,
-    texts: &mut Texts,
-) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
-    let with_pods = |fleet: ImportedFleet| (fleet, WorkloadDraft::default());
+fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     if sources.fleet.is_some() {
-        fleet::import(sources, texts).map(with_pods)
+        fleet::import(sources, texts)
     } else if sources.members.is_some() {
-        kubefleet::import(sources, texts).map(with_pods)
+        kubefleet::import(sources, texts)
     } else if sources.applications.is_some() || sources.clusters.is_some() {
-        argo_cd::import(sources, texts).map(with_pods)
+        argo_cd::import(sources, texts)
     } else {
         cloud_foundry::import(sources, texts)
     }
@@ -307,7 +327,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         .as_ref()
         .map(|path| nodes::import(path, &sources.platform, &mut texts))
         .transpose();
-    let ((mut fleet, workload), images, nodes) = match (fleet, images, nodes) {
+    let (mut fleet, images, nodes) = match (fleet, images, nodes) {
         (Ok(fleet), Ok(images), Ok(nodes)) => (fleet, images, nodes),
         (fleet, images, nodes) => {
             let problems = [fleet.err(), images.err(), nodes.err()];
@@ -321,15 +341,18 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         node_facts = Some(imported.facts);
     }
     let is_cloud = node_facts.as_ref().is_some_and(|nodes| nodes.is_cloud);
-    let site = sources.site.unwrap_or_else(|| {
-        let found = site::find(&mut fleet.targets, is_cloud, workload.is_one_instance);
-        fleet.notes.push(found.note);
-        found.kind
-    });
+    let site = match sources.site {
+        Some(site) => site,
+        None => {
+            let is_app = fleet.workload.is_one_instance;
+            let found = site::find(&mut fleet.targets, is_cloud, is_app);
+            fleet.notes.push(found.note);
+            found.kind
+        }
+    };
     Ok(ExperimentDraft {
         fleet,
         images,
-        workload,
         nodes: node_facts,
         site,
     })
@@ -366,7 +389,7 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
         if let Some(file) = &image.previous {
             previous = Some(own_name(&file.file, "previous.json", &mut taken));
         }
-        images.push((new, previous));
+        images.push(ImageNames { new, previous });
     }
     FileNames { strategy, images }
 }

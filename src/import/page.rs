@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft};
+use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft, WorkloadDraft};
 use super::guess::Guess;
-use super::images::sizes;
+use super::images::{ImportedImage, sizes};
 use super::pace::PaceSweep;
 use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
@@ -34,8 +34,15 @@ const WIDTH: usize = 113;
 /// Names of the files beside `experiment.yaml`.
 pub(super) struct FileNames {
     pub(super) strategy: Option<String>,
-    /// Manifest and previous manifest of each image.
-    pub(super) images: Vec<(String, Option<String>)>,
+    pub(super) images: Vec<ImageNames>,
+}
+
+/// Names of the files of an image.
+pub(super) struct ImageNames {
+    /// Its manifest.
+    pub(super) new: String,
+    /// The manifest of the version before.
+    pub(super) previous: Option<String>,
 }
 
 impl FileNames {
@@ -43,9 +50,9 @@ impl FileNames {
     pub(super) fn all<'n>(&'n self, draft: &ExperimentDraft) -> Vec<&'n str> {
         let mut names = vec![TABLE];
         names.extend(draft.fleet.cluster_groups.as_ref().map(|_| GROUPS));
-        for (manifest, previous) in &self.images {
-            names.push(manifest);
-            names.extend(previous.as_deref());
+        for image in &self.images {
+            names.push(&image.new);
+            names.extend(image.previous.as_deref());
         }
         names.extend(self.strategy.as_deref());
         names
@@ -166,7 +173,7 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     }
     page.line(2, "default:");
     let place = "inventory.default";
-    if draft.workload.is_one_instance {
+    if draft.fleet.workload.is_one_instance {
         page.line(4, "nodes: 1  # one instance of the app");
     } else if let Some(nodes) = &draft.nodes {
         page.line(4, &format!("nodes: {}", nodes.count));
@@ -182,20 +189,25 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     page.needed_guess(4, &assignment(&guess), guess);
     if !draft.fleet.regions.is_empty() {
         page.blank();
-        page.line(0, "regions:");
-        for (at, region) in draft.fleet.regions.iter().enumerate() {
-            let guess = Guess {
-                value: draft.site.link().downlink.typical().to_string(),
-                ..Guess::shared_link(at)
-            };
-            let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
-            match at {
-                0 => page.needed_guess(2, &line, guess),
-                _ => page.line(2, &line),
-            }
-        }
+        regions(page, draft);
     }
     page.blank();
+}
+
+/// The links that targets share. The guess is explained at the first one.
+fn regions(page: &mut Page, draft: &ExperimentDraft) {
+    page.line(0, "regions:");
+    for (at, region) in draft.fleet.regions.iter().enumerate() {
+        let guess = Guess {
+            value: draft.site.link().downlink.typical().to_string(),
+            ..Guess::shared_link(at)
+        };
+        let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
+        match at {
+            0 => page.needed_guess(2, &line, guess),
+            _ => page.line(2, &line),
+        }
+    }
 }
 
 fn registry(page: &mut Page) {
@@ -209,19 +221,8 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
     page.line(0, "release:");
     page.line(2, "kind: update");
     page.line(2, "images:");
-    for (at, (image, (manifest, previous))) in draft.images.iter().zip(&files.images).enumerate() {
-        let (all, new) = sizes(image);
-        page.comment(
-            4,
-            &format!("{all} of layers, {new} of them not in the version before."),
-        );
-        page.line(4, &format!("- name: {}", quoted(&image.name)));
-        page.line(6, &format!("manifest: {}", quoted(manifest)));
-        match previous {
-            Some(previous) => page.line(6, &format!("previous: {}", quoted(previous))),
-            None => page.needed_guess(6, "# previous: none", Guess::previous(at, &all.to_string())),
-        }
-        page.guess(6, Guess::compression_ratio(at));
+    for (at, (image, names)) in draft.images.iter().zip(&files.images).enumerate() {
+        release_image(page, at, image, names);
     }
     if draft.images.is_empty() {
         let guess = Guess::image_size();
@@ -233,31 +234,49 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
         );
     }
     page.line(2, "workloads:");
-    let names = draft.images.iter().map(|image| image.name.as_str());
-    let names: Vec<&str> = if draft.images.is_empty() {
-        vec!["app"]
-    } else {
-        names.collect()
-    };
-    for (at, name) in names.into_iter().enumerate() {
-        page.line(4, "- kind: Deployment");
-        page.line(6, &format!("image: {}", quoted(name)));
-        if draft.workload.is_one_instance {
-            page.line(6, "replicas: 1");
-        } else {
-            page.guess(6, Guess::replicas(at));
-        }
-        page.guess(6, Guess::start(at));
-        match &draft.workload.readiness {
-            ReadinessFacts::Known(readiness) => page.line(6, &format!("readiness: {readiness}")),
-            ReadinessFacts::None => {}
-            ReadinessFacts::Guess => {
-                let guess = Guess::readiness(at);
-                page.needed_guess(6, &format!("readiness: {{period: {}}}", guess.value), guess);
-            }
-        }
+    for (at, image) in draft.images.iter().enumerate() {
+        workload(page, at, &image.name, &draft.fleet.workload);
+    }
+    if draft.images.is_empty() {
+        workload(page, 0, "app", &draft.fleet.workload);
     }
     page.blank();
+}
+
+/// An image of the release, the `at`-th.
+fn release_image(page: &mut Page, at: usize, image: &ImportedImage, names: &ImageNames) {
+    let (all, new) = sizes(image);
+    page.comment(
+        4,
+        &format!("{all} of layers, {new} of them not in the version before."),
+    );
+    page.line(4, &format!("- name: {}", quoted(&image.name)));
+    page.line(6, &format!("manifest: {}", quoted(&names.new)));
+    match &names.previous {
+        Some(previous) => page.line(6, &format!("previous: {}", quoted(previous))),
+        None => page.needed_guess(6, "# previous: none", Guess::previous(at, &all.to_string())),
+    }
+    page.guess(6, Guess::compression_ratio(at));
+}
+
+/// The workload that runs an image, the `at`-th.
+fn workload(page: &mut Page, at: usize, image: &str, facts: &WorkloadDraft) {
+    page.line(4, "- kind: Deployment");
+    page.line(6, &format!("image: {}", quoted(image)));
+    if facts.is_one_instance {
+        page.line(6, "replicas: 1");
+    } else {
+        page.guess(6, Guess::replicas(at));
+    }
+    page.guess(6, Guess::start(at));
+    match &facts.readiness {
+        ReadinessFacts::Known(readiness) => page.line(6, &format!("readiness: {readiness}")),
+        ReadinessFacts::None => {}
+        ReadinessFacts::Guess => {
+            let guess = Guess::readiness(at);
+            page.needed_guess(6, &format!("readiness: {{period: {}}}", guess.value), guess);
+        }
+    }
 }
 
 fn node(page: &mut Page, draft: &ExperimentDraft) {
@@ -300,19 +319,23 @@ fn strategies(
         page.comment(2, "The same, with other limits: see `sweep`.");
         page.line(2, &format!("{OTHER_PACE}:"));
         own_strategy(page, strategy, files, in_place, sweep.also);
-        strategy
-            .guesses
-            .iter()
-            .for_each(|guess| page.line(6, &assignment(guess)));
+        for guess in &strategy.guesses {
+            page.line(6, &assignment(guess));
+        }
     }
     page.comment(
         2,
         "The shortest rollout and the highest load of any strategy.",
     );
     page.line(2, "all-at-once: {allAtOnce: {}}");
-    let Some(sweep) = sweep else { return };
-    page.blank();
-    let product = strategy.product;
+    if let Some(sweep) = sweep {
+        page.blank();
+        sweep_and_plan(page, strategy.product, &sweep);
+    }
+}
+
+/// The sweep of the strategy's pace, and the plan that chooses among its values.
+fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.line(
         0,
         &format!(
@@ -352,9 +375,9 @@ fn own_strategy(
     }
     if !replaced.is_empty() {
         page.comment(6, "These replace what the file says.");
-        to_yaml(&Value::Object(replaced))
-            .lines()
-            .for_each(|line| page.line(6, line));
+        for line in to_yaml(&Value::Object(replaced)).lines() {
+            page.line(6, line);
+        }
     }
     if let Some(line) = also {
         page.line(6, line);

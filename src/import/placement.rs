@@ -9,7 +9,7 @@
 use serde::Deserialize;
 
 use super::fleet::left_out;
-use crate::rollout::label_selector::{LabelSelector, Labels};
+use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::scenario::import::object::OrDefault;
 use crate::units::counted;
 
@@ -174,11 +174,32 @@ impl PickingSpec {
             }
             _ => {}
         }
-        let selected = policy.selected(members).map_err(|reason| vec![reason])?;
+        policy.all(members)
+    }
+}
+
+impl PickingStatus {
+    /// The members that it names.
+    fn members(&self, members: &[MemberView]) -> Vec<usize> {
+        let mut named = Vec::new();
+        for (at, member) in members.iter().enumerate() {
+            let mut statuses = self.placement_statuses.iter();
+            if statuses.any(|status| status.cluster_name.as_ref() == Some(&member.name)) {
+                named.push(at);
+            }
+        }
+        named
+    }
+}
+
+impl PickingPolicy {
+    /// The members that the affinity selects and whose taints are tolerated.
+    fn all(&self, members: &[MemberView]) -> Result<Picked, Vec<NotPicked>> {
+        let selected = self.selected(members).map_err(|reason| vec![reason])?;
         let (tolerated, tainted): (Vec<usize>, Vec<usize>) = selected
             .iter()
             .copied()
-            .partition(|member| policy.tolerates(&members[*member]));
+            .partition(|member| self.tolerates(&members[*member]));
         if tolerated.is_empty() {
             let help =
                 "compare its affinity and tolerations with the labels and taints of the members";
@@ -186,40 +207,24 @@ impl PickingSpec {
             return Err(not_picked("spec.policy", reason, help));
         }
         let unselected = members.len() - selected.len();
-        let notes = [
-            left_out(
-                unselected,
-                "member",
-                "not selected by the placement's affinity",
-            ),
-            left_out(
-                tainted.len(),
-                "member",
-                "with a taint that the placement does not tolerate",
-            ),
-        ];
+        let mut notes = Vec::new();
+        notes.extend(left_out(
+            unselected,
+            "member",
+            "not selected by the placement's affinity",
+        ));
+        notes.extend(left_out(
+            tainted.len(),
+            "member",
+            "with a taint that the placement does not tolerate",
+        ));
         Ok(Picked {
             members: tolerated,
-            notes: notes.into_iter().flatten().collect(),
+            notes,
         })
     }
-}
 
-impl PickingStatus {
-    /// The members that it names.
-    fn members(&self, members: &[MemberView]) -> Vec<usize> {
-        let named = |member: &MemberView| {
-            self.placement_statuses
-                .iter()
-                .any(|picked| picked.cluster_name.as_ref() == Some(&member.name))
-        };
-        (0..members.len())
-            .filter(|at| named(&members[*at]))
-            .collect()
-    }
-}
-
-impl PickingPolicy {
+    /// The members that `clusterNames` names.
     fn fixed(
         &self,
         members: &[MemberView],
@@ -228,24 +233,25 @@ impl PickingPolicy {
         let mut picked = Vec::new();
         let mut missing: Vec<NotPicked> = Vec::new();
         for (at, name) in self.cluster_names.iter().enumerate() {
-            match members.iter().position(|member| member.name == *name) {
-                Some(index) => picked.push(index),
-                None => {
-                    let away = away.iter().find(|(away, _)| away == name);
-                    let help = match away {
-                        Some(_) => {
-                            "KubeFleet does not pick it; remove the name from a copy of the file"
-                        }
-                        None => "export all members: `kubectl get memberclusters -o json`",
-                    };
-                    let why = away.map_or("is not among the member clusters", |(_, why)| why);
-                    missing.push(NotPicked {
-                        field: format!("spec.policy.clusterNames[{at}]"),
-                        reason: format!("`{name}` {why}"),
-                        help,
-                    });
-                }
+            if let Some(index) = members.iter().position(|member| member.name == *name) {
+                picked.push(index);
+                continue;
             }
+            let (why, help) = match away.iter().find(|(away, _)| away == name) {
+                Some((_, why)) => (
+                    *why,
+                    "KubeFleet does not pick it; remove the name from a copy of the file",
+                ),
+                None => (
+                    "is not among the member clusters",
+                    "export all members: `kubectl get memberclusters -o json`",
+                ),
+            };
+            missing.push(NotPicked {
+                field: format!("spec.policy.clusterNames[{at}]"),
+                reason: format!("`{name}` {why}"),
+                help,
+            });
         }
         if !missing.is_empty() {
             return Err(missing);
@@ -286,52 +292,50 @@ impl PickingPolicy {
             let path = format!(
                 "spec.policy.affinity.clusterAffinity.requiredDuringSchedulingIgnoredDuringExecution.clusterSelectorTerms[{at}]"
             );
-            if term.property_selector.is_some() {
-                let reason = "properties cannot be evaluated without the placement's status";
-                let field = format!("{path}.propertySelector");
-                return Err(NotPicked::new(&field, reason, WITH_STATUS));
-            }
-            let selector = term
-                .label_selector
-                .as_ref()
-                .map(LabelSelector::check)
-                .transpose()
-                .map_err(|error| {
-                    let help = "Kubernetes would refuse this selector too";
-                    NotPicked {
-                        field: format!("{path}.labelSelector"),
-                        reason: error.to_string(),
-                        help,
-                    }
-                })?;
-            selectors.push(selector);
+            selectors.push(term.selector(&path)?);
         }
-        let is_selected = |member: &MemberView| {
-            selectors.iter().any(|selector| {
-                selector
-                    .as_ref()
-                    .is_none_or(|selector| selector.matches(&member.labels))
-            })
-        };
-        Ok((0..members.len())
-            .filter(|at| is_selected(&members[*at]))
-            .collect())
+        let mut selected = Vec::new();
+        for (at, member) in members.iter().enumerate() {
+            if selectors
+                .iter()
+                .any(|selector| selector.matches(&member.labels))
+            {
+                selected.push(at);
+            }
+        }
+        Ok(selected)
     }
 
     /// Follows `ToleratesTaint` of Kubernetes: an empty key with `Exists` tolerates everything.
     fn tolerates(&self, member: &MemberView) -> bool {
-        let is_by = |taint: &ClusterTaint, toleration: &ClusterToleration| {
-            (toleration.effect.is_empty() || toleration.effect == taint.effect)
-                && (toleration.key.is_empty() || toleration.key == taint.key)
-                && match toleration.operator.as_str() {
-                    "Exists" => true,
-                    _ => !toleration.key.is_empty() && toleration.value == taint.value,
-                }
-        };
         member.taints.iter().all(|taint| {
-            self.tolerations
-                .iter()
-                .any(|toleration| is_by(taint, toleration))
+            let mut tolerations = self.tolerations.iter();
+            tolerations.any(|toleration| toleration.tolerates(taint))
+        })
+    }
+}
+
+impl ClusterToleration {
+    fn tolerates(&self, taint: &ClusterTaint) -> bool {
+        (self.effect.is_empty() || self.effect == taint.effect)
+            && (self.key.is_empty() || self.key == taint.key)
+            && (self.operator == "Exists" || !self.key.is_empty() && self.value == taint.value)
+    }
+}
+
+impl SelectorTerm {
+    /// The selector of the term, which is at `path`; without one it selects everything.
+    fn selector(&self, path: &str) -> Result<CheckedSelector, NotPicked> {
+        if self.property_selector.is_some() {
+            let reason = "properties cannot be evaluated without the placement's status";
+            let field = format!("{path}.propertySelector");
+            return Err(NotPicked::new(&field, reason, WITH_STATUS));
+        }
+        let written = self.label_selector.clone().unwrap_or_default();
+        written.check().map_err(|error| NotPicked {
+            field: format!("{path}.labelSelector"),
+            reason: error.to_string(),
+            help: "Kubernetes would refuse this selector too",
         })
     }
 }

@@ -1,7 +1,6 @@
 //! The files that an import is made from, each read once; `-` is standard input.
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -191,8 +190,11 @@ impl Texts {
 
     /// The unpacked bytes of a file. `None`: it is too large.
     fn bytes_of(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        let is_too_large = |file: Metadata| file.is_file() && file.len() > self.most;
-        if !is_stdin(path) && path.metadata().is_ok_and(is_too_large) {
+        if !is_stdin(path)
+            && let Ok(file) = path.metadata()
+            && file.is_file()
+            && file.len() > self.most
+        {
             return Ok(None);
         }
         let mut bytes = Vec::new();
