@@ -69,11 +69,12 @@ pub(super) fn controls(experiment: &Experiment) -> Vec<Control> {
     let mut controls = swept_controls(experiment);
     let everywhere = &experiment.settings.everywhere;
     add(&mut controls, "", everywhere.iter());
-    for (strategy, _, settings) in &experiment.settings.strategies {
-        let own = settings
+    for of in &experiment.settings.strategies {
+        let own = of
+            .settings
             .iter()
             .filter(|own| !has_path(everywhere, &own.path));
-        add(&mut controls, strategy, own);
+        add(&mut controls, &of.strategy, own);
     }
     for path in UNWRITTEN {
         if controls.iter().all(|control| control.path != path) {

@@ -313,8 +313,9 @@ fn of_workspace<'c>(
     clusters: &'c [InventoryCluster],
     wanted: Option<&str>,
 ) -> OrProblems<(&'c str, Vec<&'c InventoryCluster>)> {
-    inventory::of_workspace(clusters, wanted, "add `--namespace` with")
-        .map_err(|(message, help)| vec![Problem::of_file(&source.name, message).with_help(help)])
+    inventory::of_workspace(clusters, wanted, "add `--namespace` with").map_err(|problem| {
+        vec![Problem::of_file(&source.name, problem.message).with_help(problem.help)]
+    })
 }
 
 /// The notes on clusters of other workspaces, and on those that the GitRepo does not select.

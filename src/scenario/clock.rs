@@ -31,29 +31,22 @@ pub(crate) struct ClockTime {
 
 impl ClockTime {
     fn parse(text: &str) -> Option<Self> {
-        let (day, time) = match text.trim().split_once(' ') {
-            Some((day, time)) => (
-                Some(
-                    DAYS.iter()
-                        .position(|known| known.eq_ignore_ascii_case(day))?
-                        as u32,
-                ),
-                time,
-            ),
-            None => (None, text.trim()),
-        };
+        let mut day = None;
+        let mut time = text.trim();
+        if let Some((name, rest)) = time.split_once(' ') {
+            let number = DAYS
+                .iter()
+                .position(|known| known.eq_ignore_ascii_case(name))?;
+            day = Some(number as u32);
+            time = rest;
+        }
         let (hours, minutes) = time.trim().split_once(':')?;
-        let number = |text: &str, below: u32| -> Option<u32> {
-            let is_number =
-                (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse()
-                .ok()
-                .filter(|number| is_number && *number < below)
-        };
-        let minutes = number(minutes, 60).filter(|_| minutes.len() == 2)?;
+        if minutes.len() != 2 {
+            return None;
+        }
         Some(Self {
             day,
-            minute: number(hours, 24)? * 60 + minutes,
+            minute: number_below(24, hours)? * 60 + number_below(60, minutes)?,
         })
     }
 
@@ -71,6 +64,13 @@ impl ClockTime {
         };
         Some((to + period - from - 1) % period + 1)
     }
+}
+
+/// A number of one or two digits that is below a limit.
+fn number_below(limit: u32, text: &str) -> Option<u32> {
+    let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok()?;
+    (is_number && number < limit).then_some(number)
 }
 
 impl TryFrom<String> for ClockTime {
@@ -111,40 +111,31 @@ impl JsonSchema for ClockTime {
 /// without a time of day is unchanged.
 ///
 /// # Errors
-/// A message and a fix.
+/// When the time of day is invalid, or the limit has one and no duration follows from it.
 pub(super) fn in_durations<'t>(
     limit: &'t str,
     start: Option<ClockTime>,
-) -> Result<Cow<'t, str>, (String, String)> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == ':' || c == ' ';
+) -> Result<Cow<'t, str>, MeasureError> {
     let Some(colon) = limit.find(':') else {
         return Ok(limit.into());
     };
-    let from = limit[..colon].rfind(|c| !is_part(c)).map_or(0, |at| at + 1);
-    let to = limit[colon..]
-        .find(|c| !is_part(c))
-        .map_or(limit.len(), |at| colon + at);
+    let from = match limit[..colon].rfind(is_outside_of_time) {
+        Some(before) => before + 1,
+        None => 0,
+    };
+    let to = match limit[colon..].find(is_outside_of_time) {
+        Some(after) => colon + after,
+        None => limit.len(),
+    };
     // `… >= 95% with 99% confidence` has no colon, so the whole part is the time.
     let written = limit[from..to].trim();
-    let refused = |message: String, help: &str| Err((message, help.to_owned()));
     let Some(end) = ClockTime::parse(written) else {
-        return refused(
-            format!("`{written}` is not a time of day"),
-            "write e.g. `06:00`, `Mon 06:00`, or a duration",
-        );
+        return Err(MeasureError {
+            message: format!("`{written}` is not a time of day"),
+            help: "write e.g. `06:00`, `Mon 06:00`, or a duration".to_owned(),
+        });
     };
-    let Some(start) = start else {
-        return refused(
-            format!("`{end}` is a time of day, and the rollout has no time at which it starts"),
-            "add e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`",
-        );
-    };
-    let Some(minutes) = start.minutes_until(end) else {
-        return refused(
-            format!("`{end}` has a day of the week, and `startsAt: {start}` has none"),
-            "add the day to `startsAt`, e.g. `Fri 22:00`, or remove it from the limit",
-        );
-    };
+    let minutes = minutes_until(end, start)?;
     let duration = match (minutes / 60, minutes % 60) {
         (0, minutes) => format!("{minutes}m"),
         (hours, 0) => format!("{hours}h"),
@@ -163,6 +154,28 @@ pub(super) fn in_durations<'t>(
     .into())
 }
 
+/// Whether a character is no part of a time of day. It must be ASCII for the text to be cut beside it.
+const fn is_outside_of_time(c: char) -> bool {
+    !c.is_ascii_alphanumeric() && c != ':' && c != ' '
+}
+
+/// Minutes from the start to a time of day.
+fn minutes_until(end: ClockTime, start: Option<ClockTime>) -> Result<u32, MeasureError> {
+    let Some(start) = start else {
+        return Err(MeasureError {
+            message: format!(
+                "`{end}` is a time of day, and the rollout has no time at which it starts"
+            ),
+            help: "add e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`"
+                .to_owned(),
+        });
+    };
+    start.minutes_until(end).ok_or_else(|| MeasureError {
+        message: format!("`{end}` has a day of the week, and `startsAt: {start}` has none"),
+        help: "add the day to `startsAt`, e.g. `Fri 22:00`, or remove it from the limit".to_owned(),
+    })
+}
+
 /// Reads a limit of an experiment that starts at this time of day.
 ///
 /// # Errors
@@ -171,8 +184,7 @@ pub(super) fn clocked_limit(
     written: &str,
     start: Option<ClockTime>,
 ) -> Result<Limit, MeasureError> {
-    let refused = |(message, help)| MeasureError { message, help };
-    Limit::parse(&in_durations(written, start).map_err(refused)?)
+    Limit::parse(&in_durations(written, start)?)
 }
 
 #[cfg(test)]
@@ -269,9 +281,8 @@ mod tests {
                 "`Foo 06:00` is not a time of day",
             ),
         ] {
-            let (found, _) =
-                in_durations(limit, start.and_then(ClockTime::parse)).expect_err("refused");
-            assert_eq!(found, message);
+            let found = in_durations(limit, start.and_then(ClockTime::parse)).expect_err("refused");
+            assert_eq!(found.message, message);
         }
     }
 }

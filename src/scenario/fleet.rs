@@ -177,28 +177,34 @@ impl Checker<'_> {
                 "write e.g. `store-{001..900}`",
             );
         }
-        let is_set = |field: &str| self.is_set(&path.key(field));
-        let written = LinkFields {
+        let mut written = LinkFields {
             nodes: Some(group.nodes.clone()),
             site: group.site,
-            downlink: is_set("downlink").then(|| group.downlink.clone()),
-            rtt: is_set("rtt").then(|| group.rtt.clone()),
-            loss: is_set("loss").then_some(group.loss),
             gaps: group.gaps.clone(),
             region: group.region_name.clone(),
-            region_index: None,
+            ..LinkFields::default()
         };
-        let mut one = ClusterSpec {
+        if self.is_set(&path.key("downlink")) {
+            written.downlink = Some(group.downlink.clone());
+        }
+        if self.is_set(&path.key("rtt")) {
+            written.rtt = Some(group.rtt.clone());
+        }
+        if self.is_set(&path.key("loss")) {
+            written.loss = Some(group.loss);
+        }
+        let mut unnamed = ClusterSpec {
             clusters: None,
             group: group.name.clone(),
             ..group.clone()
         };
-        self.link_fields(path, &written, regions).apply(&mut one);
+        let fields = self.link_fields(path, &written, regions);
+        fields.apply(&mut unnamed);
         names
             .into_iter()
             .map(|name| ClusterSpec {
                 name,
-                ..one.clone()
+                ..unnamed.clone()
             })
             .collect()
     }
@@ -227,60 +233,64 @@ impl Checker<'_> {
     /// Links of clusters that neither a group nor the inventory tells.
     pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<GuessedLink> {
         let guess = ClusterSpec::default();
-        let groups = self
-            .tree
-            .get(&Path::of("fleet"))
-            .map_or(0, |groups| groups.items().len());
-        let has_inventory = self.is_set(&Path::of("inventory"));
-        let is_open = |field: &str| {
-            let groups = (0..groups).map(|index| Path::of("fleet").index(index));
-            let listed = has_inventory.then(|| Path::of("inventory").key("default"));
-            groups
-                .chain(listed)
-                .any(|path| !self.is_set(&path.key(field)) && !self.is_set(&path.key("site")))
+        let place = if self.is_set(&Path::of("inventory")) {
+            "`inventory.links` or `inventory.default`"
+        } else {
+            "`fleet`"
         };
-        let link = |constant: &'static str,
-                    field: &str,
-                    value: String,
-                    is_guess: &dyn Fn(&ClusterSpec) -> bool| {
-            let count = clusters.iter().filter(|cluster| is_guess(cluster)).count();
-            let place = if has_inventory {
-                "`inventory.links` or `inventory.default`"
-            } else {
-                "`fleet`"
-            };
-            let all = clusters.len();
-            let text = format!(
-                "`{field}` of {count} of {all} {target}s is a guess, {value}; set it in {place}"
-            );
-            (count > 0 && is_open(field)).then_some(GuessedLink { constant, text })
-        };
-        [
-            link(
-                "fleet[*].downlink",
-                "downlink",
-                guess.downlink.to_string(),
-                &|cluster| cluster.downlink == guess.downlink,
-            ),
-            link("fleet[*].rtt", "rtt", guess.rtt.to_string(), &|cluster| {
-                cluster.rtt == guess.rtt
-            }),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let all = clusters.len();
+        let mut links = Vec::new();
+        let guessed_downlinks = clusters
+            .iter()
+            .filter(|cluster| cluster.downlink == guess.downlink)
+            .count();
+        if guessed_downlinks > 0 && self.is_open("downlink") {
+            links.push(GuessedLink {
+                constant: "fleet[*].downlink",
+                text: format!(
+                    "`downlink` of {guessed_downlinks} of {all} {target}s is a guess, {}; set it in {place}",
+                    guess.downlink
+                ),
+            });
+        }
+        let guessed_rtts = clusters
+            .iter()
+            .filter(|cluster| cluster.rtt == guess.rtt)
+            .count();
+        if guessed_rtts > 0 && self.is_open("rtt") {
+            links.push(GuessedLink {
+                constant: "fleet[*].rtt",
+                text: format!(
+                    "`rtt` of {guessed_rtts} of {all} {target}s is a guess, {}; set it in {place}",
+                    guess.rtt
+                ),
+            });
+        }
+        links
+    }
+
+    /// Whether a group, or the default of the inventory, leaves a field of the link to the program.
+    fn is_open(&self, field: &str) -> bool {
+        let mut places = Vec::new();
+        if let Some(groups) = self.tree.get(&Path::of("fleet")) {
+            for index in 0..groups.items().len() {
+                places.push(Path::of("fleet").index(index));
+            }
+        }
+        if self.is_set(&Path::of("inventory")) {
+            places.push(Path::of("inventory").key("default"));
+        }
+        places
+            .iter()
+            .any(|path| !self.is_set(&path.key(field)) && !self.is_set(&path.key("site")))
     }
 
     /// Checks the settings for clusters of a group or an inventory.
     fn link_fields(&mut self, path: &Path, fields: &LinkFields, regions: &[String]) -> LinkFields {
         let mut fields = fields.clone();
-        let is_wrong = |nodes: &FactorModel| match nodes {
-            FactorModel::Constant(count) if count.get().fract() != 0.0 => true,
-            nodes => !(1.0..=f64::from(MOST_NODES)).contains(&nodes.mean()),
-        };
         if let Some(nodes) = &mut fields.nodes {
             self.resolve(&path.key("nodes"), nodes);
-            if is_wrong(nodes) {
+            if !is_number_of_nodes(nodes) {
                 let help = format!(
                     "write a whole number from 1 to {MOST_NODES}, or a distribution whose mean is"
                 );
@@ -333,13 +343,7 @@ impl Checker<'_> {
             .or(repo.as_ref().and_then(GitRepo::namespace));
         let (space, mut found) = self.of_workspace(&found, namespace)?;
         if let Some(repo) = &repo {
-            let groups = written
-                .cluster_groups
-                .as_ref()
-                .and_then(|name| self.files.read(name).ok());
-            let groups = groups
-                .and_then(|source| inventory::groups(&source, space).ok())
-                .unwrap_or_default();
+            let groups = self.groups_of_inventory(written, space);
             found = repo.targets(found, &groups, &mut self.context)?;
         }
         self.regions_of_rows(&found, regions);
@@ -352,10 +356,11 @@ impl Checker<'_> {
             let path = path.key("links").index(index);
             let fields = self.link_fields(&path, &rule.fields, regions);
             if let Some(selector) = self.selector(&path.key("selector"), &rule.selector, &labels) {
-                rules.push((selector, fields));
+                rules.push(CheckedRule { selector, fields });
             }
         }
-        let cluster = |cluster: &&InventoryCluster| {
+        let mut specs = Vec::new();
+        for cluster in found {
             let mut spec = ClusterSpec {
                 name: cluster.name.clone(),
                 group: cluster.namespace.clone(),
@@ -365,43 +370,45 @@ impl Checker<'_> {
                 ..ClusterSpec::default()
             };
             default.apply(&mut spec);
-            let known = |name: &String| regions.iter().position(|region| region == name);
-            let region_index = cluster.link.region.as_ref().and_then(known);
-            LinkFields {
-                region_index,
-                ..cluster.link.clone()
-            }
-            .apply(&mut spec);
+            own_link(cluster, regions).apply(&mut spec);
             // The first rule counts, so it comes last.
-            for (_, fields) in rules
-                .iter()
-                .rev()
-                .filter(|(selector, _)| selector.matches(&cluster.labels))
-            {
-                fields.apply(&mut spec);
+            for rule in rules.iter().rev() {
+                if rule.selector.matches(&cluster.labels) {
+                    rule.fields.apply(&mut spec);
+                }
             }
-            spec
-        };
-        Some(found.iter().map(cluster).collect())
+            specs.push(spec);
+        }
+        Some(specs)
     }
 
     /// Regions that a table names must be there. The first that is not is reported.
     fn regions_of_rows(&mut self, found: &[&InventoryCluster], regions: &[String]) {
-        let unknown = |cluster: &&&InventoryCluster| {
-            cluster
-                .link
-                .region
-                .as_ref()
-                .is_some_and(|name| !regions.contains(name))
-        };
-        if let Some(cluster) = found.iter().find(unknown) {
-            let name = cluster.link.region.as_deref().unwrap_or_default();
+        for cluster in found {
+            let Some(name) = &cluster.link.region else {
+                continue;
+            };
+            if regions.contains(name) {
+                continue;
+            }
             let message = format!(
                 "`{}` is behind the region `{name}`, which is not in `regions`",
                 cluster.name
             );
             let help = format!("write `regions: [{{name: {name}, bandwidth: 10 Gbit/s}}]`");
             self.report(&Path::of("inventory"), message, &help);
+            return;
+        }
+    }
+
+    /// The cluster groups of a workspace. A file that cannot be read is reported with the experiment's groups.
+    fn groups_of_inventory(&mut self, written: &InventoryFields, space: &str) -> Vec<FleetGroup> {
+        let Some(name) = &written.cluster_groups else {
+            return Vec::new();
+        };
+        match self.files.read(name) {
+            Ok(source) => inventory::groups(&source, space).unwrap_or_default(),
+            Err(_) => Vec::new(),
         }
     }
 
@@ -418,9 +425,13 @@ impl Checker<'_> {
         } else {
             path
         };
-        found
-            .map_err(|(message, help)| self.report(&path, message, &help))
-            .ok()
+        match found {
+            Ok(found) => Some(found),
+            Err(problem) => {
+                self.report(&path, problem.message, &problem.help);
+                None
+            }
+        }
     }
 
     fn inventory_file(&mut self, name: &str) -> Option<Arc<Vec<InventoryCluster>>> {
@@ -442,10 +453,13 @@ impl Checker<'_> {
         } else {
             inventory::clusters(&source)
         };
-        let clusters = Arc::new(
-            read.map_err(|problems| self.problems.extend(problems))
-                .ok()?,
-        );
+        let clusters = match read {
+            Ok(clusters) => Arc::new(clusters),
+            Err(problems) => {
+                self.problems.extend(problems);
+                return None;
+            }
+        };
         if is_table {
             self.files.copy_whole(name);
         }
@@ -461,11 +475,14 @@ impl Checker<'_> {
         selector: &LabelSelector,
         clusters: &[&Labels],
     ) -> Option<CheckedSelector> {
-        let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
-        let checked = selector
-            .check()
-            .map_err(|error| self.report(path, error.to_string(), help))
-            .ok()?;
+        let checked = match selector.check() {
+            Ok(checked) => checked,
+            Err(error) => {
+                let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
+                self.report(path, error.to_string(), help);
+                return None;
+            }
+        };
         if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
             let help = selection::why_none(selector, clusters);
             self.report(path, "the selector matches no cluster of the fleet", &help);
@@ -490,13 +507,8 @@ impl Checker<'_> {
             }
             groups.push((Arc::new(group.group.clone()), group.selector.clone()));
         }
-        self.unique(
-            &list,
-            written
-                .iter()
-                .enumerate()
-                .map(|(index, group)| (index, group.group.name.as_str())),
-        );
+        let names = written.iter().map(|group| group.group.name.as_str());
+        self.unique(&list, names.enumerate());
 
         if let Some(name) = inventory.and_then(|inventory| inventory.cluster_groups.as_ref())
             && let Some(source) = self.file(name, &Path::of("inventory").key("clusterGroups"))
@@ -509,27 +521,45 @@ impl Checker<'_> {
                 Err(problems) => self.problems.extend(problems),
             }
         }
-        groups.retain(|(group, selector)| {
-            let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else {
-                return true;
-            };
-            if !self
-                .problems
-                .iter()
-                .any(|problem| problem.message == error.to_string())
-            {
-                let message = format!(
-                    "the selector of the cluster group `{}` is refused: {error}",
-                    group.name
-                );
-                self.report(
-                    &Path::of("inventory"),
-                    message,
-                    "Kubernetes would refuse it too",
-                );
-            }
-            false
-        });
+        groups.retain(|group| self.is_group_valid(group));
         groups
     }
+
+    /// Whether the selector of a group is valid. If not, it is reported, unless it was before.
+    fn is_group_valid(&mut self, (group, selector): &FleetGroup) -> bool {
+        let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else {
+            return true;
+        };
+        let error = error.to_string();
+        if self.problems.iter().all(|problem| problem.message != error) {
+            let message = format!(
+                "the selector of the cluster group `{}` is refused: {error}",
+                group.name
+            );
+            let help = "Kubernetes would refuse it too";
+            self.report(&Path::of("inventory"), message, help);
+        }
+        false
+    }
+}
+
+/// A rule whose selector and settings are valid.
+struct CheckedRule {
+    selector: CheckedSelector,
+    fields: LinkFields,
+}
+
+/// Whether clusters can have this number of nodes.
+fn is_number_of_nodes(nodes: &FactorModel) -> bool {
+    let is_broken = matches!(nodes, FactorModel::Constant(count) if count.get().fract() != 0.0);
+    !is_broken && (1.0..=f64::from(MOST_NODES)).contains(&nodes.mean())
+}
+
+/// The settings that an inventory has of a cluster itself.
+fn own_link(cluster: &InventoryCluster, regions: &[String]) -> LinkFields {
+    let mut link = cluster.link.clone();
+    if let Some(name) = &link.region {
+        link.region_index = regions.iter().position(|region| region == name);
+    }
+    link
 }

@@ -22,63 +22,77 @@ impl Checker<'_> {
         groups: &[ClusterSpec],
         all: Option<u64>,
     ) -> Vec<GroupSize> {
-        let fleet = Path::of("fleet");
-        let share = |group: &ClusterSpec| match group.clusters {
-            Some(CountOrPercent::Percent(percent)) => Some(u64::from(percent)),
-            _ => None,
-        };
-        let written =
-            |share: &dyn Fn(&ClusterSpec) -> GroupSize| groups.iter().map(share).collect();
-        let Some(all) = all else {
-            for (index, share) in groups.iter().map(share).enumerate() {
-                if let Some(share) = share {
-                    let message = format!("nothing says of how many clusters this is {share}%");
-                    let help =
-                        "write the size of the fleet at the top of the file, e.g. `clusters: 1000`";
-                    self.report(&fleet.index(index).key("clusters"), message, help);
+        let mut sizes = Vec::new();
+        match all {
+            None => {
+                for (index, group) in groups.iter().enumerate() {
+                    sizes.push(self.group_size(index, group));
                 }
             }
-            return written(&|group| match group.clusters {
-                None => GroupSize::ByName,
-                Some(CountOrPercent::Count(count)) => GroupSize::Count(u64::from(count)),
-                Some(CountOrPercent::Percent(_)) => GroupSize::Wrong,
-            });
-        };
-        let shares: Vec<u64> = groups.iter().filter_map(share).collect();
-        let sum: u64 = shares.iter().sum();
+            Some(all) => {
+                let shares = self
+                    .shares(groups, all)
+                    .map(|shares| apportion(all, &shares));
+                for index in 0..groups.len() {
+                    sizes.push(match &shares {
+                        Some(counts) => GroupSize::Count(counts[index]),
+                        None => GroupSize::Wrong,
+                    });
+                }
+            }
+        }
+        sizes
+    }
+
+    /// The size of a group in a file that does not say how many clusters the fleet has.
+    fn group_size(&mut self, index: usize, group: &ClusterSpec) -> GroupSize {
+        match group.clusters {
+            None => GroupSize::ByName,
+            Some(CountOrPercent::Count(count)) => GroupSize::Count(u64::from(count)),
+            Some(CountOrPercent::Percent(share)) => {
+                let message = format!("nothing says of how many clusters this is {share}%");
+                let help =
+                    "write the size of the fleet at the top of the file, e.g. `clusters: 1000`";
+                let path = Path::of("fleet").index(index).key("clusters");
+                self.report(&path, message, help);
+                GroupSize::Wrong
+            }
+        }
+    }
+
+    /// The share of each group in `all` clusters, in percent. `None`: a problem was reported.
+    fn shares(&mut self, groups: &[ClusterSpec], all: u64) -> Option<Vec<u64>> {
+        let fleet = Path::of("fleet");
         let top = Path::of("clusters");
         if all > MOST_NAMES {
-            self.report(
-                &top,
-                format!("{all} clusters"),
-                &format!("at most {MOST_NAMES} are simulated"),
-            );
-        } else if let Some(index) = groups.iter().position(|group| share(group).is_none()) {
-            let message =
-                format!("this group is no share of the {all} clusters that the file asks for");
-            let help = "write e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out";
-            self.report(&fleet.index(index), message, help);
-        } else if shares.is_empty() {
-            let help = "write e.g. `fleet: [{name: \"store-{0001..}\", clusters: 100%}]`";
-            self.report(
-                &top,
-                "no group of `fleet` takes a share of these clusters",
-                help,
-            );
-        } else if sum != 100 {
-            let help = "let the groups' `clusters` add up to 100%";
-            self.report(
-                &fleet,
-                format!("the shares of the groups add up to {sum}%"),
-                help,
-            );
-        } else {
-            return apportion(all, &shares)
-                .into_iter()
-                .map(GroupSize::Count)
-                .collect();
+            let help = format!("at most {MOST_NAMES} are simulated");
+            self.report(&top, format!("{all} clusters"), &help);
+            return None;
         }
-        written(&|_| GroupSize::Wrong)
+        let mut shares = Vec::new();
+        for (index, group) in groups.iter().enumerate() {
+            let Some(CountOrPercent::Percent(share)) = group.clusters else {
+                let message =
+                    format!("this group is no share of the {all} clusters that the file asks for");
+                let help = "write e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out";
+                self.report(&fleet.index(index), message, help);
+                return None;
+            };
+            shares.push(u64::from(share));
+        }
+        if shares.is_empty() {
+            let message = "no group of `fleet` takes a share of these clusters";
+            let help = "write e.g. `fleet: [{name: \"store-{0001..}\", clusters: 100%}]`";
+            self.report(&top, message, help);
+            return None;
+        }
+        let sum: u64 = shares.iter().sum();
+        if sum != 100 {
+            let message = format!("the shares of the groups add up to {sum}%");
+            self.report(&fleet, message, "let the groups' `clusters` add up to 100%");
+            return None;
+        }
+        Some(shares)
     }
 
     /// The names of a group's clusters. `None`: what is wrong was reported.
@@ -115,15 +129,14 @@ impl Checker<'_> {
             (GroupSize::ByName, false) => names::expand(name),
             (GroupSize::Count(count), true) => names::numbered(name, *count),
         };
-        names
-            .map_err(|message| {
-                self.report(
-                    &path.key("name"),
-                    message,
-                    "a group's name may hold ranges such as `{001..900}`",
-                );
-            })
-            .ok()
+        match names {
+            Ok(names) => Some(names),
+            Err(message) => {
+                let help = "a group's name may hold ranges such as `{001..900}`";
+                self.report(&path.key("name"), message, help);
+                None
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The part of reading an experiment that is about its `plan`.
 
+use std::collections::BTreeMap;
+
 use itertools::Itertools;
 
 use super::check::Checker;
@@ -11,8 +13,9 @@ use super::plan::{FIRST_RUNS, with_candidates};
 use super::sweep::Axis;
 use super::{Experiment, Plan, Variant};
 use crate::document::path::Path;
+use crate::document::text_or::TextOr;
 use crate::document::tree::Node;
-use crate::results::{MeasureError, Objective, Setting};
+use crate::results::{Limit, MeasureError, Objective, Setting};
 
 /// Fewest settings that a search within a number of tries has to begin with.
 const FEWEST_TRIES: u32 = 5;
@@ -36,12 +39,8 @@ impl Loader {
     pub(super) fn put_candidates(&mut self) {
         self.put_auto();
         let (tree, problems) = with_candidates(&self.tree);
-        for (path, message, help) in problems {
-            self.problems.push(
-                self.source
-                    .at(self.tree.key_place(&path), "plan.search", message)
-                    .with_help(help),
-            );
+        for problem in problems {
+            self.report_at("plan.search", problem);
         }
         self.tree = tree;
     }
@@ -56,79 +55,15 @@ impl Checker<'_> {
         is_search: bool,
     ) -> Plan {
         let written = file.plan.clone().unwrap_or_default();
-        let path = Path::of("plan");
-        let mut limits = Vec::new();
-        for (index, text) in written.limits.iter().flatten().enumerate() {
-            let at = path.key("limits").index(index);
-            limits.extend(
-                self.parsed(&at, clocked_limit(text, file.starts_at))
-                    .map(|limit| (at, limit)),
-            );
-        }
-        if written.limits.is_none() {
-            for (index, asserted) in file.assert.iter().flatten().enumerate() {
-                let at = Path::of("assert").index(index);
-                if let (Some(strategy), true) = (&asserted.0.strategy, is_search) {
-                    let message = format!(
-                        "this limit applies only to `{strategy}`; a plan needs limits for all candidates"
-                    );
-                    self.report(
-                        &at,
-                        message,
-                        "write the limits of the plan as `plan: {limits: […]}`",
-                    );
-                } else if let (None, Ok(limit)) = (
-                    &asserted.0.strategy,
-                    clocked_limit(&asserted.0.limit, file.starts_at),
-                ) {
-                    limits.push((at, limit));
-                }
-            }
-        }
-        for (at, limit) in &limits {
-            if limit.demand().is_none() {
-                let message = format!("`{limit}` cannot be evaluated for a single run");
-                let help = "compare the statistic with < or >, or remove it: then every run must meet the limit";
-                self.report(at, message, help);
-            }
-        }
+        let limits = self.plan_limits(file, &written, is_search);
         let objective = self.objective(&written);
+        self.plan_numbers(&written);
+        if is_search {
+            self.opposing_limits(&objective, &limits);
+        }
         let confidence = written.confidence.get();
-        if !(0.5..1.0).contains(&confidence) {
-            let message = "`confidence` must be at least 50% and less than 100%";
-            self.report(&path.key("confidence"), message, "write e.g. `95%`");
-        }
-        if written.tries.is_some_and(|tries| tries < FEWEST_TRIES) {
-            let message = format!("`tries` must be at least {FEWEST_TRIES}");
-            self.report(&path.key("tries"), message, "write e.g. `100`");
-        }
-        if written.confirm == Some(0) {
-            self.report(
-                &path.key("confirm"),
-                "`confirm` must be at least 1",
-                "write e.g. `59`",
-            );
-        }
-        if is_search && !objective.is_time() && limits.is_empty() {
-            let message = format!("a plan that optimises `{objective}` needs a limit");
-            self.report(
-                &path,
-                message,
-                "add one to `plan.limits`, e.g. `completion_p95 < 4h`",
-            );
-        }
-        if is_search
-            && objective.is_time()
-            && !limits.iter().any(|(_, limit)| limit.opposes_speed())
-        {
-            let message = "without a limit on load or risk, the fastest setting is to update all clusters at the same time";
-            let help = "add one to `plan.limits`, e.g. `peak_pulls < 200`, `registry.egress_p95 < 8 Gbit/s`, \
-                        `peak_not_ready <= 10%` or `bad_release_exposure < 5%`; `fleetsim run` shows the trade-off \
-                        between time and load";
-            self.report(&path, message, help);
-        }
         Plan {
-            limits: limits.into_iter().map(|(_, limit)| limit).collect(),
+            limits,
             objective,
             confidence,
             indifference: written.indifference.get(),
@@ -144,10 +79,86 @@ impl Checker<'_> {
         }
     }
 
+    /// The limits of the plan, or those that the experiment asserts of all strategies.
+    fn plan_limits(
+        &mut self,
+        file: &ExperimentFile,
+        written: &PlanFile,
+        is_search: bool,
+    ) -> Vec<Limit> {
+        let mut limits = Vec::new();
+        if let Some(texts) = &written.limits {
+            for (index, text) in texts.iter().enumerate() {
+                let at = Path::of("plan").key("limits").index(index);
+                if let Some(limit) = self.parsed(&at, clocked_limit(text, file.starts_at)) {
+                    limits.push((at, limit));
+                }
+            }
+        } else {
+            for (index, asserted) in file.assert.iter().flatten().enumerate() {
+                let at = Path::of("assert").index(index);
+                let TextOr(asserted) = asserted;
+                if let Some(strategy) = &asserted.strategy {
+                    if is_search {
+                        self.report(
+                            &at,
+                            format!("this limit applies only to `{strategy}`; a plan needs limits for all candidates"),
+                            "write the limits of the plan as `plan: {limits: […]}`",
+                        );
+                    }
+                } else if let Ok(limit) = clocked_limit(&asserted.limit, file.starts_at) {
+                    // A limit that cannot be read is reported where it is asserted.
+                    limits.push((at, limit));
+                }
+            }
+        }
+        for (at, limit) in &limits {
+            if limit.demand().is_none() {
+                let message = format!("`{limit}` cannot be evaluated for a single run");
+                let help = "compare the statistic with < or >, or remove it: then every run must meet the limit";
+                self.report(at, message, help);
+            }
+        }
+        limits.into_iter().map(|(_, limit)| limit).collect()
+    }
+
+    /// Checks the numbers of the plan.
+    fn plan_numbers(&mut self, written: &PlanFile) {
+        let path = Path::of("plan");
+        if !(0.5..1.0).contains(&written.confidence.get()) {
+            let message = "`confidence` must be at least 50% and less than 100%";
+            self.report(&path.key("confidence"), message, "write e.g. `95%`");
+        }
+        if written.tries.is_some_and(|tries| tries < FEWEST_TRIES) {
+            let message = format!("`tries` must be at least {FEWEST_TRIES}");
+            self.report(&path.key("tries"), message, "write e.g. `100`");
+        }
+        if written.confirm == Some(0) {
+            let message = "`confirm` must be at least 1";
+            self.report(&path.key("confirm"), message, "write e.g. `59`");
+        }
+    }
+
+    /// Checks that a limit opposes what a search optimises.
+    fn opposing_limits(&mut self, objective: &Objective, limits: &[Limit]) {
+        let path = Path::of("plan");
+        if !objective.is_time() && limits.is_empty() {
+            let message = format!("a plan that optimises `{objective}` needs a limit");
+            let help = "add one to `plan.limits`, e.g. `completion_p95 < 4h`";
+            self.report(&path, message, help);
+        }
+        if objective.is_time() && !limits.iter().any(Limit::opposes_speed) {
+            let message = "without a limit on load or risk, the fastest setting is to update all clusters at the same time";
+            let help = "add one to `plan.limits`, e.g. `peak_pulls < 200`, `registry.egress_p95 < 8 Gbit/s`, \
+                        `peak_not_ready <= 10%` or `bad_release_exposure < 5%`; `fleetsim run` shows the trade-off \
+                        between time and load";
+            self.report(&path, message, help);
+        }
+    }
+
     /// The objective as written, or the default.
     fn objective(&mut self, written: &PlanFile) -> Objective {
         let path = Path::of("plan");
-        let default = || Objective::parse(OBJECTIVE).expect("the default is a measure");
         let (text, is_maximised) = match (&written.minimise, &written.maximise) {
             (Some(_), Some(_)) => {
                 self.report(
@@ -155,40 +166,43 @@ impl Checker<'_> {
                     "a plan has one objective",
                     "keep `minimise` or `maximise`",
                 );
-                return default();
+                return default_objective();
             }
             (Some(text), None) => (text, false),
             (None, Some(text)) => (text, true),
-            (None, None) => return default(),
+            (None, None) => return default_objective(),
         };
+        if self.is_searched(text) {
+            let path = match Path::parse(text) {
+                Ok(path) => path.to_string(),
+                Err(_) => text.clone(),
+            };
+            return Objective::of_setting(path, is_maximised);
+        }
         let here = path.key(if is_maximised { "maximise" } else { "minimise" });
-        let searched = [Path::of("sweep"), path.key("search")];
-        let keys = searched
-            .iter()
-            .filter_map(|part| self.tree.get(part))
-            .flat_map(Node::entries);
-        let is_searched = keys.map(|(key, _)| &key.text).any(|key| key == text);
         match Objective::parse(text) {
-            _ if is_searched => {
-                let path = Path::parse(text).map_or_else(|_| text.clone(), |path| path.to_string());
-                Objective::of_setting(path, is_maximised)
-            }
             Ok(_) if is_maximised => {
                 let message = format!("`{text}` is a measure, and only a setting can be maximised");
-                self.report(
-                    &here,
-                    message,
-                    "maximise a path of `sweep` or `search`, and state measures as limits",
-                );
-                default()
+                let help = "maximise a path of `sweep` or `search`, and state measures as limits";
+                self.report(&here, message, help);
+                default_objective()
             }
             Ok(objective) => objective,
             Err(MeasureError { message, help }) => {
                 let help = format!("write a path of `sweep` or `search`, or a measure: {help}");
                 self.report(&here, message, &help);
-                default()
+                default_objective()
             }
         }
+    }
+
+    /// Whether a text is a path whose values are swept or searched.
+    fn is_searched(&self, text: &str) -> bool {
+        [Path::of("sweep"), Path::of("plan").key("search")]
+            .iter()
+            .filter_map(|part| self.tree.get(part))
+            .flat_map(Node::entries)
+            .any(|(key, _)| key.text == text)
     }
 
     /// Whether the values of the setting to minimise or to maximise have an order.
@@ -199,19 +213,15 @@ impl Checker<'_> {
         else {
             return;
         };
-        let kinds: Vec<(String, Option<&str>)> = axis
-            .values
-            .iter()
-            .map(Node::label)
-            .map(|value| (value.clone(), Objective::kind_of(&value)))
-            .collect();
-        let Some((first, kind)) = kinds.first() else {
+        let labels: Vec<String> = axis.values.iter().map(Node::label).collect();
+        let Some(first) = labels.first() else {
             return;
         };
-        if let Some((other, _)) = kinds
-            .iter()
-            .find(|(_, other)| other.is_none() || other != kind)
-        {
+        for other in &labels {
+            let kind = Objective::kind_of(other);
+            if kind.is_some() && kind == Objective::kind_of(first) {
+                continue;
+            }
             let message = format!(
                 "the values of `{objective}` must be numbers of one unit, not {first} and {other}"
             );
@@ -220,11 +230,9 @@ impl Checker<'_> {
             } else {
                 "minimise"
             };
-            self.report(
-                &Path::of("plan").key(aim),
-                message,
-                "write e.g. only percentages, or only numbers",
-            );
+            let help = "write e.g. only percentages, or only numbers";
+            self.report(&Path::of("plan").key(aim), message, help);
+            return;
         }
     }
 
@@ -241,18 +249,10 @@ impl Checker<'_> {
         if let Some(objective) = objective {
             self.order_of_values(objective, axes);
         }
-        let is_of_world =
-            |setting: &&Setting| !objective.is_some_and(|objective| objective.is_setting(setting));
-        let world = |variant: &Variant| -> Vec<String> {
-            Setting::of_world(&variant.settings)
-                .filter(is_of_world)
-                .map(|setting| setting.value.clone())
-                .collect()
-        };
-        let worlds = experiment.variants.iter().map(world).counts();
+        let worlds = candidates_by_world(&experiment.variants, objective);
         let has_choice = axes
             .iter()
-            .any(|axis| axis.strategy().is_some_and(|_| axis.values.len() > 1));
+            .any(|axis| axis.strategy().is_some() && axis.values.len() > 1);
         if !has_choice && worlds.values().all(|&candidates| candidates < 2) && is_complete {
             let message =
                 "the plan has only one candidate: one strategy without a setting to search";
@@ -266,33 +266,59 @@ impl Checker<'_> {
             );
             self.report(&Path::of("plan"), message, &help);
         }
-        let candidates = experiment.variants.len() as u64;
+        if let Some(runs) = runs {
+            self.enough_runs(experiment, worlds.len(), runs);
+        }
+    }
+
+    /// Checks that a budget of runs is enough to look at each candidate, or at each that is tried.
+    fn enough_runs(&mut self, experiment: &Experiment, worlds: usize, runs: u64) {
         let at = Path::of("plan").key("runs");
-        match (runs, experiment.plan.as_ref().and_then(|plan| plan.tries)) {
-            (Some(runs), None) if runs < candidates => {
+        let candidates = experiment.variants.len();
+        let Some(tries) = experiment.plan.as_ref().and_then(|plan| plan.tries) else {
+            if runs < candidates as u64 {
                 let message = format!("`runs` is {runs}, but there are {candidates} candidates");
                 let help = "every candidate runs at least once: allow more runs, search fewer values, or limit `tries`";
                 self.report(&at, message, help);
             }
-            (Some(runs), Some(tries)) => {
-                let strategies = experiment
-                    .variants
-                    .iter()
-                    .map(|variant| &variant.strategy)
-                    .unique()
-                    .count();
-                let tries =
-                    (tries * strategies * worlds.len()).min(experiment.variants.len()) as u64;
-                let needed = tries * FIRST_RUNS as u64;
-                if runs < needed {
-                    let message = format!("`runs` is {runs}, but {tries} tries take {needed}");
-                    let help = format!(
-                        "each setting that is tried runs {FIRST_RUNS} times: allow more runs, or fewer `tries`"
-                    );
-                    self.report(&at, message, &help);
-                }
-            }
-            _ => {}
+            return;
+        };
+        let strategies = experiment
+            .variants
+            .iter()
+            .map(|variant| &variant.strategy)
+            .unique()
+            .count();
+        let tries = (tries * strategies * worlds).min(candidates) as u64;
+        let needed = tries * FIRST_RUNS as u64;
+        if runs < needed {
+            let message = format!("`runs` is {runs}, but {tries} tries take {needed}");
+            let help = format!(
+                "each setting that is tried runs {FIRST_RUNS} times: allow more runs, or fewer `tries`"
+            );
+            self.report(&at, message, &help);
         }
     }
+}
+
+fn default_objective() -> Objective {
+    Objective::parse(OBJECTIVE).expect("the default is a measure")
+}
+
+/// The number of variants in each world, by the values of its settings. The setting to optimise is none of them.
+fn candidates_by_world(
+    variants: &[Variant],
+    objective: Option<&Objective>,
+) -> BTreeMap<Vec<String>, usize> {
+    let mut worlds = BTreeMap::new();
+    for variant in variants {
+        let mut world = Vec::new();
+        for setting in Setting::of_world(&variant.settings) {
+            if !objective.is_some_and(|objective| objective.is_setting(setting)) {
+                world.push(setting.value.clone());
+            }
+        }
+        *worlds.entry(world).or_default() += 1;
+    }
+    worlds
 }

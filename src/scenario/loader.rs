@@ -17,13 +17,14 @@ use super::file::ExperimentFile;
 use super::header::Overrides;
 use super::import::inventory::InventoryCluster;
 use super::set::{self, SetValue};
-use super::sweep::{self, Axis, Point};
+use super::sweep::{self, Axis, LeadsNowhere, Point};
+use super::worded::PathProblem;
 use super::{Experiment, Plan, Scenario, Variant};
 use crate::document::context::Context;
 use crate::document::files::Files;
 use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
-use crate::document::problem::{LoadError, Problem, Source};
+use crate::document::problem::{LoadError, OrProblem, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node};
 use crate::document::wording::Wording;
@@ -88,12 +89,78 @@ struct ReadExperiment {
     struck: Vec<Path>,
 }
 
+/// The file with the values of a variant.
+pub(super) struct VariantTree {
+    pub(super) tree: Node,
+    pub(super) strategy: String,
+    pub(super) product: &'static ProductEntry,
+}
+
+/// What the variants of an experiment share.
+struct VariantGrid {
+    axes: Vec<Axis>,
+    /// The worlds that were checked.
+    worlds: BTreeMap<Point, CheckedWorld>,
+    /// The errors of the file as it stands, which variants do not report again.
+    base_errors: Vec<String>,
+}
+
 /// A strategy that its product has read.
 struct ReadStrategy {
     path: Path,
     product: &'static ProductEntry,
     /// `None`: it could not be read.
     configuration: Option<Configuration>,
+}
+
+/// The text of an experiment that was parsed.
+struct ExperimentSource {
+    /// The file, and the arguments of `--set` behind it.
+    source: Arc<Source>,
+    file_ends: usize,
+    tree: Node,
+    set: Vec<Arc<SetValue>>,
+}
+
+impl ExperimentSource {
+    /// Reads the file `name` of `files`, which is at a path.
+    fn read(
+        files: &mut Files,
+        name: &str,
+        path: &FsPath,
+        overrides: &Overrides,
+    ) -> OrProblem<Self> {
+        let source = match files.read_as(name, path) {
+            Ok(source) => source,
+            Err(message) => {
+                // Of a file that is there, the message has the fix.
+                let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
+                let problem = Problem::of_file(&path.display().to_string(), message);
+                return Err(Box::new(
+                    problem.with_optional_help((!path.is_file()).then_some(help)),
+                ));
+            }
+        };
+        files.copy_whole(name);
+        let tree = tree::parse(&source)?;
+        if tree.is_empty() {
+            let help = "docs/experiment-format.md has an example to begin with";
+            let problem = source.at(0..0, "", "the file is empty");
+            return Err(Box::new(problem.with_help(help)));
+        }
+        let file_ends = source.text.len();
+        let source = set::with_arguments(&source, &overrides.set);
+        let set = match set::values(&source, file_ends) {
+            Ok(values) => values.into_iter().map(Arc::new).collect(),
+            Err(problem) => return Err(Box::new(problem.of_argument(&source, file_ends))),
+        };
+        Ok(Self {
+            source,
+            file_ends,
+            tree,
+            set,
+        })
+    }
 }
 
 impl Loader {
@@ -106,27 +173,14 @@ impl Loader {
     ) -> Result<Self, LoadError> {
         let shown = file_path.display().to_string();
         let folder = files.folder().to_owned();
-        let failed = |problem: Problem| LoadError::new(vec![problem], &shown);
-        let source = files.read_as(name, file_path).map_err(|message| {
-            // Of a file that is there, the message has the fix.
-            let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
-            failed(
-                Problem::of_file(&shown, message)
-                    .with_optional_help((!file_path.is_file()).then_some(help)),
-            )
-        })?;
-        files.copy_whole(name);
-        let tree = tree::parse(&source).map_err(|problem| failed(*problem))?;
-        if tree.is_empty() {
-            let help = "docs/experiment-format.md has an example to begin with";
-            return Err(failed(
-                source.at(0..0, "", "the file is empty").with_help(help),
-            ));
-        }
-        let file_ends = source.text.len();
-        let source = set::with_arguments(&source, &overrides.set);
-        let values = set::values(&source, file_ends)
-            .map_err(|problem| failed(problem.of_argument(&source, file_ends)))?;
+        let file = ExperimentSource::read(&mut files, name, file_path, overrides)
+            .map_err(|problem| LoadError::new(vec![*problem], &shown))?;
+        let ExperimentSource {
+            source,
+            file_ends,
+            tree,
+            set,
+        } = file;
         let mut loader = Self {
             purpose,
             folder,
@@ -134,7 +188,7 @@ impl Loader {
             overrides: overrides.clone(),
             source,
             file_ends,
-            set: values.into_iter().map(Arc::new).collect(),
+            set,
             tree,
             files,
             parts: Vec::new(),
@@ -202,14 +256,21 @@ impl Loader {
             .with_help("indices count from 0, and only maps have settings inside")
     }
 
+    /// Reports a problem of a setting at its key. `field`: the name that messages give the place.
+    pub(super) fn report_at(&mut self, field: &str, problem: PathProblem) {
+        let PathProblem { path, problem } = problem;
+        let place = self.tree.key_place(&path);
+        let found = self.source.at(place, field, problem.message);
+        self.problems.push(found.with_help(problem.help));
+    }
+
     /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
     /// file. What cannot be read is reported later.
     fn put_parts_of_files(&mut self) {
-        let (axes, _) = sweep::axes(&self.tree, |path, message| {
-            Problem::of_file(&path.to_string(), message)
-        });
-        axes.iter()
-            .for_each(|axis| self.put_part_of_file(&axis.path));
+        let (axes, _) = sweep::axes(&self.tree);
+        for axis in &axes {
+            self.put_part_of_file(&axis.path);
+        }
     }
 
     pub(super) fn put_part_of_file(&mut self, path: &Path) {
@@ -225,24 +286,13 @@ impl Loader {
             return;
         };
         let base = Path::of("strategies").key(strategy).key(product);
-        let in_file = products::find(product)
-            .and_then(|product| {
-                product
-                    .in_file
-                    .iter()
-                    .find(|(in_place, _)| in_place == field)
-            })
-            .and_then(|(_, in_file)| Path::parse(in_file).ok());
-        let named = self.tree.get(&base.key("file")).cloned();
-        let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field)))
-        else {
+        if self.tree.get(&base.key(field)).is_some() {
+            return;
+        }
+        let Some(named) = self.tree.get(&base.key("file")).cloned() else {
             return;
         };
-        let Ok(source) = self.files.read(&named.short_text()) else {
-            return;
-        };
-        let document = tree::parse(&source).ok();
-        if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
+        if let Some((source, part)) = self.part_of_file(product, field, &named.short_text()) {
             let path = base.key(field);
             let put = self.tree.set(&path, &part.moved(&named.at), &named.at);
             debug_assert!(put.is_ok(), "the strategy is a map");
@@ -250,26 +300,49 @@ impl Loader {
         }
     }
 
-    /// The tree of every variant, with its strategy and product.
-    pub(super) fn trees(&self) -> Vec<(Node, String, &'static ProductEntry)> {
-        let (axes, _) = sweep::axes(&self.tree, |path, message| {
-            Problem::of_file(&path.to_string(), message)
-        });
+    /// The part of a product's file that a field in place would replace.
+    fn part_of_file(
+        &mut self,
+        product: &str,
+        field: &str,
+        file: &str,
+    ) -> Option<(Arc<Source>, Node)> {
+        let product = products::find(product)?;
+        let (_, in_file) = product
+            .in_file
+            .iter()
+            .find(|(in_place, _)| *in_place == field)?;
+        let in_file = Path::parse(in_file).ok()?;
+        let source = self.files.read(file).ok()?;
+        let document = tree::parse(&source).ok()?;
+        let part = document.get(&in_file)?.clone();
+        Some((source, part))
+    }
+
+    /// The tree of every variant.
+    pub(super) fn trees(&self) -> Vec<VariantTree> {
+        let (axes, _) = sweep::axes(&self.tree);
         let strategies = self
             .tree
             .get(&Path::of("strategies"))
             .map(Node::entries)
             .unwrap_or_default();
-        let of_strategy = |(name, _): &(tree::Key, Node)| {
-            let points = sweep::grid(&axes, &name.text).into_iter();
-            let tree = |point| {
-                let tree = sweep::apply(&self.tree, &axes, &point).ok()?;
-                let product = product_of(&tree, &name.text)?;
-                Some((tree, name.text.clone(), product))
-            };
-            points.filter_map(tree).collect::<Vec<_>>()
-        };
-        strategies.iter().flat_map(of_strategy).collect()
+        let mut trees = Vec::new();
+        for (strategy, _) in strategies {
+            for point in sweep::grid(&axes, &strategy.text) {
+                let Ok(tree) = sweep::apply(&self.tree, &axes, &point) else {
+                    continue;
+                };
+                if let Some(product) = product_of(&tree, &strategy.text) {
+                    trees.push(VariantTree {
+                        tree,
+                        strategy: strategy.text.clone(),
+                        product,
+                    });
+                }
+            }
+        }
+        trees
     }
 
     /// `None` when nothing at all could be read; then, and often else, there are problems.
@@ -290,57 +363,36 @@ impl Loader {
         for name in &strategies {
             self.strategy(&base, name, &world);
         }
-        let is_search = self.purpose == Purpose::Plan;
-        let (folder, overrides) = (self.folder.clone(), self.overrides.clone());
-        let mut experiment = self.check(&base, |checker| {
-            checker.strategy_names(&strategies);
-            checker.change_names(&base.file.changes, &strategies, base.file.horizon);
-            checker.header(&base.file, &strategies, &folder, &overrides, is_search)
-        });
-
-        experiment.target =
-            products::target_of(base.strategies.values().map(|strategy| strategy.product));
-        let target = experiment.target;
-        experiment.guesses = self.check(&base, |checker| {
-            checker.guessed_links(&world.world.clusters, target)
-        });
-        let variants = strategies
-            .iter()
-            .map(|name| sweep::grid_size(&axes, name))
-            .fold(0, usize::saturating_add);
+        let mut experiment = self.checked_header(&base, &strategies, &world);
+        let mut variants: usize = 0;
+        for name in &strategies {
+            variants = variants.saturating_add(sweep::grid_size(&axes, name));
+        }
         let clusters = world.world.clusters.len();
-        if !self.check(&base, |checker| {
+        let fits = self.check(&base, |checker| {
             checker.sweep_size(variants, &axes, clusters)
-        }) {
+        });
+        if !fits {
             return None;
         }
-        let mut worlds = BTreeMap::new();
+        let mut grid = VariantGrid {
+            axes,
+            worlds: BTreeMap::new(),
+            base_errors,
+        };
         if self.levels.is_empty() {
-            worlds.insert(Point::new(), world);
+            grid.worlds.insert(Point::new(), world);
         }
         for name in &strategies {
-            for point in self.points(&axes, name, &experiment) {
-                if let Some(scenario) =
-                    self.scenario(&axes, name, &point, &mut worlds, &base_errors)
-                {
-                    let settings = sweep::settings(&axes, &point);
-                    let [setting, strategy] =
-                        [&Setting::in_short(&settings), name].map(|text| in_one_line(text));
-                    let label = if setting.is_empty() {
-                        strategy.clone()
-                    } else {
-                        format!("{strategy} {setting}")
-                    };
-                    experiment.variants.push(Variant {
-                        label,
-                        strategy,
-                        setting,
-                        settings,
-                        scenario,
-                    });
+            for point in points(&grid.axes, name, experiment.plan.as_ref()) {
+                if let Some(scenario) = self.scenario(&mut grid, name, &point) {
+                    let settings = sweep::settings(&grid.axes, &point);
+                    experiment.variants.push(variant(name, settings, scenario));
                 }
             }
         }
+        let axes = grid.axes;
+        let is_search = self.purpose == Purpose::Plan;
         if is_search {
             let is_complete = self.problems.is_empty();
             let runs = base.file.plan.as_ref().and_then(|plan| plan.runs);
@@ -351,34 +403,34 @@ impl Loader {
         Some(experiment)
     }
 
-    /// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for
-    /// each world.
-    fn points(&self, axes: &[Axis], strategy: &str, experiment: &Experiment) -> Vec<Point> {
-        let grid = sweep::grid(axes, strategy);
-        let is_tuned = |plan: &Plan| plan.tries.is_some() && plan.objective.measure().is_some();
-        let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
-        if !has_own || !experiment.plan.as_ref().is_some_and(is_tuned) {
-            return grid;
-        }
-        let of_world = |point: &Point| -> Point {
-            point
-                .iter()
-                .copied()
-                .filter(|&(axis, _)| axes[axis].strategy().is_none())
-                .collect()
-        };
-        grid.iter()
-            .map(of_world)
-            .unique()
-            .chain(grid.iter().cloned())
-            .collect()
+    /// The experiment without its variants, as the file stands.
+    fn checked_header(
+        &mut self,
+        base: &ReadExperiment,
+        strategies: &[String],
+        world: &CheckedWorld,
+    ) -> Experiment {
+        let is_search = self.purpose == Purpose::Plan;
+        let folder = self.folder.clone();
+        let overrides = self.overrides.clone();
+        let target = products::target_of(base.strategies.values().map(|strategy| strategy.product));
+        self.check(base, |checker| {
+            checker.strategy_names(strategies);
+            checker.change_names(&base.file.changes, strategies, base.file.horizon);
+            let header = checker.header(&base.file, strategies, &folder, &overrides, is_search);
+            Experiment {
+                target,
+                guesses: checker.guessed_links(&world.world.clusters, target),
+                ..header
+            }
+        })
     }
 
     fn axes(&mut self) -> Vec<Axis> {
-        let at_key =
-            |path: &Path, message| self.source.at(self.tree.key_place(path), "sweep", message);
-        let (axes, problems) = sweep::axes(&self.tree, at_key);
-        self.problems.extend(problems);
+        let (axes, problems) = sweep::axes(&self.tree);
+        for problem in problems {
+            self.report_at("sweep", problem);
+        }
         for value in &self.set {
             if axes.iter().any(|axis| axis.path.overlaps(&value.path)) {
                 let message = format!(
@@ -453,8 +505,10 @@ impl Loader {
 
     /// The words of an error. In a part of a file that errors must not quote, they have nothing of it.
     fn words(&self, error: &ReadError) -> ErrorWords {
-        let of_file = |part: &&PartOfFile| error.path.starts_with(&part.path);
-        let part = self.parts.iter().find(of_file);
+        let part = self
+            .parts
+            .iter()
+            .find(|part| error.path.starts_with(&part.path));
         match part.filter(|part| part.source.is_withheld()) {
             Some(part) => ErrorWords {
                 field: part.path.to_string(),
@@ -508,68 +562,87 @@ impl Loader {
     }
 
     /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
-    fn scenario(
-        &mut self,
-        axes: &[Axis],
-        strategy: &str,
-        point: &Point,
-        worlds: &mut BTreeMap<Point, CheckedWorld>,
-        base_errors: &[String],
-    ) -> Option<Scenario> {
-        let applied = sweep::apply(&self.tree, axes, point).map_err(|(axis, part)| {
-            let Axis { path, at, .. } = &axes[axis];
-            self.problems
-                .push(self.no_setting(path, &part, at, "sweep"));
-        });
-        let mut tree = applied.ok()?;
-        lay_all(&mut tree, strategy, &self.levels, &self.ranges);
-        let swept: Vec<&Axis> = point.iter().map(|&(axis, _)| &axes[axis]).collect();
-        let mut known = base_errors.to_vec();
+    fn scenario(&mut self, grid: &mut VariantGrid, name: &str, point: &Point) -> Option<Scenario> {
+        let mut tree = match sweep::apply(&self.tree, &grid.axes, point) {
+            Ok(tree) => tree,
+            Err(LeadsNowhere { axis, part }) => {
+                let Axis { path, at, .. } = &grid.axes[axis];
+                let problem = self.no_setting(path, &part, at, "sweep");
+                self.problems.push(problem);
+                return None;
+            }
+        };
+        lay_all(&mut tree, name, &self.levels, &self.ranges);
+        let swept: Vec<&Axis> = point.iter().map(|chosen| &grid.axes[chosen.axis]).collect();
+        let mut known = grid.base_errors.clone();
         let reading = self.read(tree, &swept, &mut known)?;
-        let world_point: Point = point
-            .iter()
-            .copied()
-            .filter(|&(axis, _)| axes[axis].strategy().is_none())
-            .collect();
-        let new_world = || self.check(&reading, |checker| checker.world(&reading.file));
-        let world = worlds.entry(world_point).or_insert_with(new_world).clone();
-        let is_bound = reading.strategies.get(strategy)?.product.is_bound;
-        let product = product_of(&reading.tree, strategy)?;
-        let name = strategy;
-        let strategy = self.strategy(&reading, strategy, &world);
-        let (platform, control_loop) = self.check(&reading, |checker| {
-            let (agent, restarts) = (
-                checker.agent(product.agent),
-                checker.restarts(product.restarts),
-            );
-            (
-                PlatformSpec { agent, restarts },
-                checker.control_loop(product.control_loop.clone()),
-            )
+        let world = grid
+            .worlds
+            .entry(sweep::world_point(&grid.axes, point))
+            .or_insert_with(|| self.check(&reading, |checker| checker.world(&reading.file)))
+            .clone();
+        let is_bound = reading.strategies.get(name)?.product.is_bound;
+        let product = product_of(&reading.tree, name)?;
+        let strategy = self.strategy(&reading, name, &world);
+        let described = self.check(&reading, |checker| checker.agent(product.agent));
+        let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
+        let control_loop = self.check(&reading, |checker| {
+            checker.control_loop(product.control_loop.clone())
         });
         let strategy = strategy?;
         let platform = PlatformSpec {
-            agent: strategy.agent(platform.agent),
-            ..platform
+            agent: strategy.agent(described),
+            restarts,
         };
         let changes = self.check(&reading, |checker| {
             checker.changes(&reading.file.changes, name, &*strategy, &world)
         });
         self.check(&reading, |checker| checker.horizon(&reading.file));
-        let horizon = reading.file.horizon;
-        let CheckedWorld { world, groups } = world;
-        let product = product.title;
         Some(Scenario {
-            world,
-            groups,
+            world: world.world,
+            groups: world.groups,
             control_loop,
             platform,
             strategy,
-            product,
+            product: product.title,
             is_bound,
             changes,
-            horizon,
+            horizon: reading.file.horizon,
         })
+    }
+}
+
+/// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for each
+/// world.
+fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
+    let grid = sweep::grid(axes, strategy);
+    let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
+    let is_tuned =
+        plan.is_some_and(|plan| plan.tries.is_some() && plan.objective.measure().is_some());
+    if !has_own || !is_tuned {
+        return grid;
+    }
+    let worlds = grid.iter().map(|point| sweep::world_point(axes, point));
+    let mut points: Vec<Point> = worlds.unique().collect();
+    points.extend(grid);
+    points
+}
+
+/// A variant with its label.
+fn variant(strategy: &str, settings: Vec<Setting>, scenario: Scenario) -> Variant {
+    let setting = in_one_line(&Setting::in_short(&settings));
+    let strategy = in_one_line(strategy);
+    let label = if setting.is_empty() {
+        strategy.clone()
+    } else {
+        format!("{strategy} {setting}")
+    };
+    Variant {
+        label,
+        strategy,
+        setting,
+        settings,
+        scenario,
     }
 }
 
@@ -579,24 +652,28 @@ fn read_strategies(
     file: &mut reader::Reading<ExperimentFile>,
 ) -> BTreeMap<String, ReadStrategy> {
     let mut strategies = BTreeMap::new();
-    for (name, StrategyChoice(product)) in file
+    let Some(written) = file
         .value
-        .iter()
-        .flat_map(|file| &file.strategies)
-        .flat_map(|all| &all.0)
-    {
+        .as_ref()
+        .and_then(|file| file.strategies.as_ref())
+    else {
+        return strategies;
+    };
+    for (name, StrategyChoice(product)) in &written.0 {
         let path = Path::of("strategies").key(name).key(product.key);
         let Some(node) = tree.get(&path) else {
             continue;
         };
         let reading = (product.read)(node.clone());
-        file.errors
-            .extend(reading.errors.into_iter().map(|error| ReadError {
+        for error in reading.errors {
+            file.errors.push(ReadError {
                 path: path.then(&error.path),
                 ..error
-            }));
-        file.struck
-            .extend(reading.struck.iter().map(|struck| path.then(struck)));
+            });
+        }
+        for struck in &reading.struck {
+            file.struck.push(path.then(struck));
+        }
         strategies.insert(
             name.clone(),
             ReadStrategy {

@@ -34,6 +34,7 @@ mod sweep;
 mod tests;
 mod uncertainty;
 mod vary;
+pub(crate) mod worded;
 mod world;
 
 use std::sync::Arc;
@@ -48,7 +49,7 @@ use crate::world::{PlatformSpec, WorldSpec};
 pub use crate::document::files::OpenFile;
 pub use crate::document::{InputFile, LoadError, Problem};
 pub use assertion::Assertion;
-pub use constants::{Level, SettingInForce, SettingsInForce};
+pub use constants::{Level, SettingInForce, SettingsInForce, StrategySettings};
 pub use header::Overrides;
 pub use load::{load, load_again, load_plan, load_with};
 pub use plan::{FIRST_RUNS, Plan};

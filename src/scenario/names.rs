@@ -14,47 +14,53 @@ pub(super) const LONGEST_NAME: usize = 253;
 /// # Errors
 /// When a range is no range, runs backwards, or there would be more than [`MOST_NAMES`]; in words.
 pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
-    // The text before a range, and the range: from, to (inclusive), and digits to fill up to.
-    let mut ranges = Vec::new();
+    // Each range with the text before it.
+    let mut ranges: Vec<(&str, NumberRange)> = Vec::new();
     let mut rest = text;
-    while let Some(open) = rest.find('{') {
-        let close = rest[open..].find('}').map(|at| open + at);
-        let inside = close.map(|close| &rest[open + 1..close]);
-        let range = inside.and_then(range);
-        let (Some(close), Some((from, to, digits))) = (close, range) else {
-            return Err(format!(
-                "`{}` is not a range; write e.g. `{{001..900}}`",
-                &rest[open..]
-            ));
+    while let Some((before, after)) = rest.split_once('{') {
+        let closed = after.split_once('}');
+        let Some((inside, behind)) = closed else {
+            return Err(no_range(&rest[before.len()..]));
         };
-        if from > to {
-            return Err(format!(
-                "the range `{{{}}}` runs backwards",
-                inside.unwrap_or_default()
-            ));
+        let Some(range) = NumberRange::parse(inside) else {
+            return Err(no_range(&rest[before.len()..]));
+        };
+        if range.from > range.to {
+            return Err(format!("the range `{{{inside}}}` runs backwards"));
         }
-        ranges.push((&rest[..open], from, to, digits));
-        rest = &rest[close + 1..];
+        ranges.push((before, range));
+        rest = behind;
     }
 
-    let counts = ranges
-        .iter()
-        .map(|(_, from, to, _)| (to - from).saturating_add(1));
-    let total = counts.fold(1_u64, u64::saturating_mul);
+    let mut total: u64 = 1;
+    for (_, range) in &ranges {
+        total = total.saturating_mul((range.to - range.from).saturating_add(1));
+    }
     if total > MOST_NAMES {
         return Err(format!(
             "`{text}` stands for {total} clusters; a fleet has at most {MOST_NAMES}"
         ));
     }
     let mut names = vec![String::new()];
-    for (text, from, to, digits) in ranges {
-        let numbered = names.iter().flat_map(|name| {
-            (from..=to).map(move |number| format!("{name}{text}{number:0digits$}"))
-        });
-        names = numbered.collect();
+    for (before, range) in ranges {
+        let digits = range.digits;
+        let mut longer = Vec::new();
+        for name in &names {
+            for number in range.from..=range.to {
+                longer.push(format!("{name}{before}{number:0digits$}"));
+            }
+        }
+        names = longer;
     }
-    names.iter_mut().for_each(|name| name.push_str(rest));
+    for name in &mut names {
+        name.push_str(rest);
+    }
     Ok(names)
+}
+
+/// The message on a text in braces that is no range.
+fn no_range(text: &str) -> String {
+    format!("`{text}` is not a range; write e.g. `{{001..900}}`")
 }
 
 /// Whether a range of the name has no end: `store-{0001..}`.
@@ -99,17 +105,33 @@ pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
         .collect())
 }
 
-fn range(inside: &str) -> Option<(u64, u64, usize)> {
-    let (from, to) = inside.split_once("..")?;
-    if !is_number(from) || !is_number(to) {
-        return None;
+/// A range of numbers in a name.
+struct NumberRange {
+    from: u64,
+    /// Inclusive.
+    to: u64,
+    /// Digits to fill up to.
+    digits: usize,
+}
+
+impl NumberRange {
+    /// The range of a text such as `001..900`.
+    fn parse(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once("..")?;
+        if !is_number(from) || !is_number(to) {
+            return None;
+        }
+        let digits = if is_padded(from) || is_padded(to) {
+            from.len().max(to.len())
+        } else {
+            1
+        };
+        Some(Self {
+            from: from.parse().ok()?,
+            to: to.parse().ok()?,
+            digits,
+        })
     }
-    let digits = if is_padded(from) || is_padded(to) {
-        from.len().max(to.len())
-    } else {
-        1
-    };
-    Some((from.parse().ok()?, to.parse().ok()?, digits))
 }
 
 fn is_number(text: &str) -> bool {

@@ -1,7 +1,8 @@
 //! A checked `plan`: the limits, the objective, and the candidates, which replace the values of the sweep.
 
 use super::constants::short;
-use crate::document::path::{Path, Step};
+use super::worded::{PathProblem, WordedProblem};
+use crate::document::path::Path;
 use crate::document::tree::{Key, Node, Value};
 use crate::results::{Limit, Objective};
 
@@ -33,36 +34,29 @@ pub const FIRST_RUNS: usize = 5;
 pub(super) const MOST_STEPS: u32 = 1_000;
 
 /// The file with the candidates of `plan.search` as its sweep. Only the sweep's paths of the world are kept. A path of
-/// the world can be searched if it is the objective. Without a
-/// `search`, the file is unchanged. Each problem is a path, a message and a fix.
-pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>) {
+/// the world can be searched if it is the objective. Without a `search`, the file is unchanged.
+pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
     let search = Path::of("plan").key("search");
     let Some(wanted) = tree.get(&search) else {
         return (tree.clone(), Vec::new());
     };
     let mut problems = Vec::new();
-    let is_of_strategy = |key: &Key| key.text.starts_with("strategies.");
-    let sweep = Path::of("sweep");
-    let mut entries: Vec<(Key, Node)> = tree
-        .get(&sweep)
-        .map(|sweep| {
-            sweep
-                .entries()
-                .iter()
-                .filter(|(key, _)| !is_of_strategy(key))
-                .cloned()
-                .collect()
-        })
-        .unwrap_or_default();
-    let aims = ["minimise", "maximise"]
-        .map(|aim| tree.get(&Path::of("plan").key(aim)).map(Node::short_text));
+    let mut entries = Vec::new();
+    if let Some(sweep) = tree.get(&Path::of("sweep")) {
+        for entry in sweep.entries() {
+            if !is_of_strategy(&entry.0) {
+                entries.push(entry.clone());
+            }
+        }
+    }
     for (key, node) in wanted.entries() {
         let here = search.key(&key.text);
-        if !is_of_strategy(key) && !aims.iter().flatten().any(|aim| *aim == key.text) {
-            let message = format!("`{}` is not a setting of a strategy", key.text);
-            let help =
-                "use a path below `strategies`, minimise or maximise it, or move it to `sweep`";
-            problems.push((here, message, help.to_owned()));
+        if !is_of_strategy(key) && !is_objective(tree, &key.text) {
+            let problem = WordedProblem::new(
+                format!("`{}` is not a setting of a strategy", key.text),
+                "use a path below `strategies`, minimise or maximise it, or move it to `sweep`",
+            );
+            problems.push(problem.at(here));
             continue;
         }
         if matches!(node.value, Value::Text(_)) && key.text.split('.').count() == 2 {
@@ -71,107 +65,116 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>
         }
         match range(node) {
             Ok(values) => entries.push((key.clone(), values)),
-            Err((message, help)) => problems.push((here, message, help)),
+            Err(problem) => problems.push(problem.at(here)),
         }
     }
-    let node = Node {
+    let sweep = Node {
         at: wanted.at.clone(),
         value: Value::Map(entries),
         struck: false,
     };
+    let key = Key {
+        at: wanted.at.clone(),
+        text: "sweep".to_owned(),
+    };
     let mut tree = tree.without("sweep");
     if let Value::Map(top) = &mut tree.value {
-        top.push((
-            Key {
-                at: wanted.at.clone(),
-                text: "sweep".to_owned(),
-            },
-            node,
-        ));
+        top.push((key, sweep));
     }
     (tree, problems)
 }
 
+/// Whether a key of a sweep or search is a path of one strategy.
+fn is_of_strategy(key: &Key) -> bool {
+    key.text.starts_with("strategies.")
+}
+
+/// Whether the plan minimises or maximises the setting at a path.
+fn is_objective(tree: &Node, path: &str) -> bool {
+    ["minimise", "maximise"].iter().any(|aim| {
+        tree.get(&Path::of("plan").key(aim))
+            .is_some_and(|setting| setting.short_text() == path)
+    })
+}
+
+/// An end of a range.
+struct RangeEnd {
+    number: f64,
+    /// What follows the number, with the blanks before it.
+    unit: String,
+    /// It is written without a point.
+    is_whole: bool,
+}
+
+impl RangeEnd {
+    /// `None`: it does not begin with a number.
+    fn parse(node: &Node) -> Option<Self> {
+        let text = node.short_text();
+        let end = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        Some(Self {
+            number: number.parse().ok()?,
+            unit: unit.to_owned(),
+            is_whole: !number.contains('.'),
+        })
+    }
+}
+
 /// A range as the list of its values; any other node unchanged.
-fn range(node: &Node) -> Result<Node, (String, String)> {
-    let at = |key: &str| node.get(&Path(vec![Step::Key(key.to_owned())]));
-    let (Some(from), Some(to), Some(steps)) = (at("from"), at("to"), at("steps")) else {
+fn range(node: &Node) -> Result<Node, WordedProblem> {
+    let (Some(from), Some(to), Some(steps)) = (
+        node.get(&Path::of("from")),
+        node.get(&Path::of("to")),
+        node.get(&Path::of("steps")),
+    ) else {
         return Ok(node.clone());
     };
     let Value::Int(steps) = steps.value else {
         return Ok(node.clone());
     };
-    let parsed = |node: &Node| {
-        let text = node.short_text();
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
-        let number: f64 = text[..end].parse().ok()?;
-        Some((number, text[end..].to_owned(), !text[..end].contains('.')))
-    };
-    let refused = |message: String, help: &str| Err((message, help.to_owned()));
-    let (Some((low, unit, low_whole)), Some((high, unit_high, high_whole))) =
-        (parsed(from), parsed(to))
-    else {
-        return refused(
-            "`from` and `to` must be numbers".to_owned(),
+    let (Some(low), Some(high)) = (RangeEnd::parse(from), RangeEnd::parse(to)) else {
+        return Err(WordedProblem::new(
+            "`from` and `to` must be numbers",
             "write e.g. `{from: 1%, to: 100%, steps: 20}`",
-        );
+        ));
     };
-    if unit != unit_high {
-        return refused(
-            format!(
-                "`from` is in `{}` and `to` in `{}`",
-                unit.trim(),
-                unit_high.trim()
-            ),
+    if low.unit != high.unit {
+        let low = low.unit.trim();
+        let high = high.unit.trim();
+        return Err(WordedProblem::new(
+            format!("`from` is in `{low}` and `to` in `{high}`"),
             "use the same unit for both",
-        );
+        ));
     }
-    if low <= 0.0 || high <= low {
-        return refused(
-            format!(
-                "invalid range from {} to {}",
-                from.short_text(),
-                to.short_text()
-            ),
+    if low.number <= 0.0 || high.number <= low.number {
+        let low = from.short_text();
+        let high = to.short_text();
+        return Err(WordedProblem::new(
+            format!("invalid range from {low} to {high}"),
             "`from` must be greater than 0 and less than `to`; for other values write a list",
-        );
+        ));
     }
     if !(2..=i128::from(MOST_STEPS)).contains(&steps) {
-        return refused(
+        return Err(WordedProblem::new(
             format!("`steps` is {steps}"),
             "write 2 to 1000, or a list of values",
-        );
+        ));
     }
-    let is_whole = low_whole && high_whole;
     let mut values: Vec<Node> = Vec::new();
     for step in 0..steps {
-        let value = low * libm::pow(high / low, step as f64 / (steps - 1) as f64);
-        let number = if is_whole {
-            format!("{value:.0}")
-        } else {
-            short(value)
-        };
-        let value = match (
-            unit.is_empty(),
-            number.parse::<i64>(),
-            number.parse::<f64>(),
-        ) {
-            (true, Ok(whole), _) => Value::Int(whole.into()),
-            (true, Err(_), Ok(float)) => Value::Float(float),
-            _ => Value::Text(format!("{number}{unit}")),
-        };
-        let made = Node {
+        let share = step as f64 / (steps - 1) as f64;
+        let value = Node {
             at: node.at.clone(),
-            value,
+            value: value_between(&low, &high, share),
             struck: false,
         };
-        if values
+        let is_repeated = values
             .last()
-            .is_none_or(|last| last.short_text() != made.short_text())
-        {
-            values.push(made);
+            .is_some_and(|last| last.short_text() == value.short_text());
+        if !is_repeated {
+            values.push(value);
         }
     }
     Ok(Node {
@@ -179,6 +182,25 @@ fn range(node: &Node) -> Result<Node, (String, String)> {
         value: Value::List(values),
         struck: false,
     })
+}
+
+/// The value at a share of the way between two ends, in equal ratios.
+fn value_between(low: &RangeEnd, high: &RangeEnd, share: f64) -> Value {
+    let number = low.number * libm::pow(high.number / low.number, share);
+    let number = if low.is_whole && high.is_whole {
+        format!("{number:.0}")
+    } else {
+        short(number)
+    };
+    if low.unit.is_empty() {
+        if let Ok(whole) = number.parse::<i64>() {
+            return Value::Int(whole.into());
+        }
+        if let Ok(float) = number.parse() {
+            return Value::Float(float);
+        }
+    }
+    Value::Text(format!("{number}{}", low.unit))
 }
 
 #[cfg(test)]
@@ -194,7 +216,7 @@ mod tests {
         let tree = tree::parse(&source(&text)).expect("YAML");
         let (tree, problems) = with_candidates(&tree);
         match problems.first() {
-            Some((_, message, _)) => Err(message.clone()),
+            Some(found) => Err(found.problem.message.clone()),
             None => Ok(tree.get(&Path::of("sweep")).expect("made").short_text()),
         }
     }

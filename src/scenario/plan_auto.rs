@@ -12,17 +12,23 @@ use std::sync::Arc;
 use super::constants::product_of;
 use super::file_plan::AUTO;
 use super::loader::Loader;
+use super::worded::WordedProblem;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Source;
 use crate::document::tree::{self, Key, Node, Value};
+use crate::products::{ProductEntry, TunedSetting};
 
 /// Most combinations of a strategy's values.
 const MOST: usize = 2_000;
 /// Settings that are tried where the file does not say.
 const TRIES: u32 = 100;
 
-/// Settings with their values in rising order.
-type Space = Vec<(Path, &'static [&'static str])>;
+/// A setting that a search tries.
+struct SearchedSetting {
+    path: Path,
+    /// In rising order.
+    values: &'static [&'static str],
+}
 
 impl Loader {
     /// Puts the settings of products in the place of `auto`.
@@ -32,45 +38,33 @@ impl Loader {
         else {
             return;
         };
-        let is_auto =
-            |(_, node): &&(Key, Node)| matches!(&node.value, Value::Text(text) if text == AUTO);
-        if !written.iter().any(|entry| is_auto(&entry)) {
+        if !written.iter().any(|(_, node)| is_auto(node)) {
             return;
         }
+        let mut by_hand = Vec::new();
+        for (key, node) in &written {
+            if !is_auto(node)
+                && let Ok(path) = Path::parse(&key.text)
+            {
+                by_hand.push(path);
+            }
+        }
         let mut entries: Vec<(Key, Node)> = Vec::new();
-        let by_hand: Vec<Path> = written
-            .iter()
-            .filter(|entry| !is_auto(entry))
-            .filter_map(|(key, _)| Path::parse(&key.text).ok())
-            .collect();
-        for entry in &written {
-            if !is_auto(&entry) {
-                entries.push(entry.clone());
+        for (key, node) in written {
+            if !is_auto(&node) {
+                entries.push((key, node));
                 continue;
             }
-            let (key, node) = entry;
-            match self.space(&key.text) {
-                Ok(space) => {
-                    let is_auto = |path: &Path| !by_hand.iter().any(|other| path.overlaps(other));
-                    let own: Space = space
-                        .into_iter()
-                        .filter(|(path, _)| is_auto(path))
-                        .collect();
-                    let most = values_of_each(&own);
-                    entries.extend(own.into_iter().map(|(path, values)| {
-                        (
-                            Key {
-                                at: key.at.clone(),
-                                text: path.to_string(),
-                            },
-                            list(&thinned(values, most), &node.at),
-                        )
-                    }));
+            match self.settings_of(&key.text) {
+                Ok(mut settings) => {
+                    settings.retain(|setting| {
+                        !by_hand.iter().any(|other| setting.path.overlaps(other))
+                    });
+                    entries.extend(as_entries(&settings, &key, &node));
                 }
-                Err((message, help)) => {
-                    let at = self.tree.key_place(&search.key(&key.text));
-                    self.problems
-                        .push(self.source.at(at, "plan.search", message).with_help(help));
+                Err(problem) => {
+                    let problem = problem.at(search.key(&key.text));
+                    self.report_at("plan.search", problem);
                 }
             }
         }
@@ -96,94 +90,122 @@ impl Loader {
         }
     }
 
-    /// The settings of the strategy at a path, or a message and the fix.
-    fn space(&mut self, written: &str) -> Result<Space, (String, String)> {
-        let refused = |message: String, help: &str| Err((message, help.to_owned()));
+    /// The settings of the strategy at a path that its product tunes.
+    fn settings_of(&mut self, written: &str) -> Result<Vec<SearchedSetting>, WordedProblem> {
         let path = Path::parse(written).unwrap_or_default();
         let [Step::Key(top), Step::Key(strategy)] = path.0.as_slice() else {
-            let message = format!("`auto` is for a strategy as a whole, and `{written}` is none");
-            return refused(
-                message,
+            return Err(WordedProblem::new(
+                format!("`auto` is for a strategy as a whole, and `{written}` is none"),
                 "write `strategies.NAME: auto`, or the values of this setting",
-            );
+            ));
         };
         let chosen = self.tree.get(&path).map(Node::entries).unwrap_or_default();
         let Some(product) = chosen
             .iter()
             .find_map(|(key, _)| crate::products::find(&key.text))
         else {
-            return refused(
+            return Err(WordedProblem::new(
                 format!("there is no strategy `{strategy}`"),
                 "write the name of an entry of `strategies`",
-            );
+            ));
         };
         debug_assert!(top != "strategies" || product_of(&self.tree, strategy).is_some());
         let base = path.key(product.key);
-        let mut space = Space::new();
-        for setting in product.tuned {
-            let lists = [
-                setting.path.split_once(".*.").map(|(list, _)| list),
-                setting.list.map(|(list, _)| list),
-            ];
-            for list in lists.into_iter().flatten() {
-                self.put_part_of_file(&base.then(&Path::parse(list).unwrap_or_default()).index(0));
+        let mut settings = Vec::new();
+        for tuned in product.tuned {
+            for below in self.paths_of(tuned, &base) {
+                settings.push(SearchedSetting {
+                    path: base.then(&below),
+                    values: tuned.values,
+                });
             }
-            let items = |list: &str| {
-                let list = base.then(&Path::parse(list).unwrap_or_default());
-                self.tree.get(&list).map_or(0, |node| node.items().len())
-            };
-            if setting
-                .list
-                .is_some_and(|(list, wanted)| (items(list) > 0) != wanted)
-            {
-                continue;
+        }
+        if settings.is_empty() {
+            return Err(nothing_to_search(product, strategy));
+        }
+        Ok(settings)
+    }
+
+    /// The paths below the product at `base` where a tuned setting is: of each entry of its list, or one, or none where
+    /// it does not count.
+    fn paths_of(&mut self, tuned: &TunedSetting, base: &Path) -> Vec<Path> {
+        let in_list = tuned.path.split_once(".*.");
+        if let Some((list, _)) = in_list {
+            self.put_list(list, base);
+        }
+        if let Some((list, is_wanted)) = tuned.list {
+            self.put_list(list, base);
+            if (self.items_of(list, base) > 0) != is_wanted {
+                return Vec::new();
             }
-            let paths = match setting.path.split_once(".*.") {
-                Some((list, rest)) => (0..items(list))
-                    .map(|at| format!("{list}.{at}.{rest}"))
-                    .collect(),
-                None => vec![setting.path.to_owned()],
-            };
-            let parsed = paths.iter().filter_map(|below| Path::parse(below).ok());
-            space.extend(parsed.map(|below| (base.then(&below), setting.values)));
         }
-        if space.is_empty() {
-            let lists = product
-                .tuned
-                .iter()
-                .map(|setting| setting.path)
-                .collect::<Vec<_>>()
-                .join("` or `");
-            let message = match lists.is_empty() {
-                true => format!("`{}` has no settings to search", product.key),
-                false => format!("`{strategy}` has no `{lists}` to search"),
-            };
-            return refused(
-                message,
-                "write the paths to search with their values, or remove the entry",
-            );
+        let Some((list, rest)) = in_list else {
+            return Path::parse(tuned.path).into_iter().collect();
+        };
+        let mut paths = Vec::new();
+        for at in 0..self.items_of(list, base) {
+            paths.extend(Path::parse(&format!("{list}.{at}.{rest}")));
         }
-        Ok(space)
+        paths
+    }
+
+    /// Puts a list of the product's file in place, if it is there alone.
+    fn put_list(&mut self, list: &str, base: &Path) {
+        let list = base.then(&Path::parse(list).unwrap_or_default());
+        self.put_part_of_file(&list.index(0));
+    }
+
+    /// The number of items of a list below the product at `base`.
+    fn items_of(&self, list: &str, base: &Path) -> usize {
+        let list = base.then(&Path::parse(list).unwrap_or_default());
+        self.tree.get(&list).map_or(0, |node| node.items().len())
     }
 }
 
-/// The number of values that each setting may have, so that all combinations are not too many.
-fn values_of_each(space: &Space) -> usize {
-    let combinations = |most: &usize| {
-        space
-            .iter()
-            .map(|(_, values)| values.len().min(*most))
-            .fold(1, usize::saturating_mul)
+/// Whether the values of an entry of `search` are `auto`.
+fn is_auto(node: &Node) -> bool {
+    matches!(&node.value, Value::Text(text) if text == AUTO)
+}
+
+/// The problem of a strategy that has no settings to search.
+fn nothing_to_search(product: &ProductEntry, strategy: &str) -> WordedProblem {
+    let paths: Vec<&str> = product.tuned.iter().map(|setting| setting.path).collect();
+    let message = if paths.is_empty() {
+        format!("`{}` has no settings to search", product.key)
+    } else {
+        format!("`{strategy}` has no `{}` to search", paths.join("` or `"))
     };
-    let longest = space
-        .iter()
-        .map(|(_, values)| values.len())
-        .max()
-        .unwrap_or(0);
-    (2..=longest)
-        .rev()
-        .find(|most| combinations(most) <= MOST)
-        .unwrap_or(2)
+    let help = "write the paths to search with their values, or remove the entry";
+    WordedProblem::new(message, help)
+}
+
+/// The entries of `search` that these settings are, in the place of an entry that says `auto`.
+fn as_entries(settings: &[SearchedSetting], key: &Key, node: &Node) -> Vec<(Key, Node)> {
+    let most = values_of_each(settings);
+    let mut entries = Vec::new();
+    for setting in settings {
+        let key = Key {
+            at: key.at.clone(),
+            text: setting.path.to_string(),
+        };
+        entries.push((key, list(&thinned(setting.values, most), &node.at)));
+    }
+    entries
+}
+
+/// The number of values that each setting may have, so that all combinations are not too many.
+fn values_of_each(settings: &[SearchedSetting]) -> usize {
+    let longest = settings.iter().map(|setting| setting.values.len()).max();
+    for most in (2..=longest.unwrap_or(0)).rev() {
+        let mut combinations: usize = 1;
+        for setting in settings {
+            combinations = combinations.saturating_mul(setting.values.len().min(most));
+        }
+        if combinations <= MOST {
+            return most;
+        }
+    }
+    2
 }
 
 /// So many of the values, evenly chosen, with the first and the last.
@@ -197,13 +219,15 @@ fn thinned(values: &[&'static str], most: usize) -> Vec<&'static str> {
 }
 
 fn list(values: &[&'static str], at: &Range<usize>) -> Node {
-    let node = |text: &&str| {
+    let mut items = Vec::new();
+    for text in values {
         let source = Arc::new(Source::new("", (*text).to_owned()));
-        tree::parse(&source).expect("products write YAML").moved(at)
-    };
+        let node = tree::parse(&source).expect("products write YAML");
+        items.push(node.moved(at));
+    }
     Node {
         at: at.clone(),
-        value: Value::List(values.iter().map(node).collect()),
+        value: Value::List(items),
         struck: false,
     }
 }

@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use itertools::Itertools;
 
+use super::worded::{PathProblem, WordedProblem};
 use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
-use crate::document::problem::{Problem, any_of, did_you_mean};
+use crate::document::problem::{any_of, did_you_mean};
 use crate::document::tree::{Key, Node, Value};
 use crate::results::Setting;
 
@@ -32,165 +33,219 @@ impl Axis {
             _ => None,
         }
     }
+
+    /// Whether runs of a strategy depend on its value.
+    fn is_about(&self, strategy: &str) -> bool {
+        match self.strategy() {
+            Some(own) => own == strategy,
+            None => true,
+        }
+    }
 }
 
-/// One choice of values: an index into each axis' values, for the axes that matter.
-pub(crate) type Point = Vec<(usize, usize)>;
+/// A value of an axis.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(crate) struct AxisValue {
+    /// The number of the axis.
+    pub(crate) axis: usize,
+    /// The number of the value, among those of the axis.
+    pub(crate) value: usize,
+}
 
-/// The axes of a file, in its order. `problem` makes a problem at a path of the sweep.
-pub(crate) fn axes(
-    tree: &Node,
-    problem: impl Fn(&Path, String) -> Problem,
-) -> (Vec<Axis>, Vec<Problem>) {
+/// One choice of values, for the axes that matter.
+pub(crate) type Point = Vec<AxisValue>;
+
+/// A point whose values cannot be put into the file, because the path of an axis leads nowhere.
+#[derive(Debug)]
+pub(crate) struct LeadsNowhere {
+    /// The number of the axis.
+    pub(crate) axis: usize,
+    /// The part of its path below which nothing can be set.
+    pub(crate) part: Path,
+}
+
+/// The names of the strategies in a file.
+fn strategy_names(tree: &Node) -> Vec<&str> {
+    let Some(strategies) = tree.get(&Path::of("strategies")) else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    for (key, _) in strategies.entries() {
+        names.push(key.text.as_str());
+    }
+    names
+}
+
+/// The axes of a file, in its order, and the problems of entries of its sweep that are none.
+pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     let sweep = Path::of("sweep");
     let mut axes: Vec<Axis> = Vec::new();
     let mut problems = Vec::new();
-    let strategies: Vec<&str> = tree
-        .get(&Path::of("strategies"))
-        .map(|node| {
-            node.entries()
-                .iter()
-                .map(|(key, _)| key.text.as_str())
-                .collect()
-        })
-        .unwrap_or_default();
+    let strategies = strategy_names(tree);
     for (key, node) in tree.get(&sweep).map(Node::entries).unwrap_or_default() {
         match axis(key, node, &strategies, &axes) {
             Ok(axis) => axes.push(axis),
-            Err((message, help)) => {
-                problems.push(problem(&sweep.key(&key.text), message).with_help(help));
-            }
+            Err(problem) => problems.push(problem.at(sweep.key(&key.text))),
         }
     }
     let names: Vec<String> = axes.iter().map(|axis| axis.path.last_key()).collect();
-    let unique = (0..names.len()).all(|at| !names[..at].contains(&names[at]));
+    let unique = names.iter().all_unique();
     for (axis, name) in axes.iter_mut().zip(names) {
         axis.name = if unique { name } else { axis.path.to_string() };
     }
     (axes, problems)
 }
 
-/// One entry of a sweep beside the axes before it, or a message and the fix.
-fn axis(
-    key: &Key,
-    node: &Node,
-    strategies: &[&str],
-    axes: &[Axis],
-) -> Result<Axis, (String, String)> {
-    let refused = |message: String, help: &str| Err((message, help.to_owned()));
-    let help = "write e.g. `registry.egress` or `fleet[0].downlink`";
-    let path = Path::parse(&key.text).map_err(|message| (message, help.to_owned()))?;
+/// One entry of a sweep beside the axes before it.
+fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, WordedProblem> {
+    let path = Path::parse(&key.text).map_err(|message| {
+        WordedProblem::new(
+            message,
+            "write e.g. `registry.egress` or `fleet[0].downlink`",
+        )
+    })?;
     let axis = Axis {
         path,
         at: key.at.clone(),
         values: node.items().to_vec(),
         name: String::new(),
     };
-    if let Some(Step::Key(top)) = axis.path.0.first()
-        && [
-            "name",
-            "question",
-            "seed",
-            "replicates",
-            "precision",
-            "uncertainty",
-            "sweep",
-            "plan",
-        ]
-        .contains(&top.as_str())
-    {
-        let message = format!("`{top}` is of the whole experiment and cannot vary");
-        return refused(message, "sweep a setting of the world or of a strategy");
-    }
-    if axis.path == Path::of("strategies")
-        || axis.strategy().is_some_and(|_| axis.path.0.len() == 2)
-    {
-        let help = "write another entry of `strategies` instead, or sweep a setting inside of one";
-        return refused("a strategy as a whole cannot be swept".to_owned(), help);
-    }
-    if let Some(strategy) = axis
-        .strategy()
-        .filter(|strategy| !strategies.contains(strategy))
-    {
-        let help = did_you_mean(strategy, strategies.iter().copied(), || {
-            match strategies.is_empty() {
-                true => "write a strategy below `strategies` first".to_owned(),
-                false => format!("there are {}", any_of(strategies)),
-            }
-        });
-        return refused(format!("there is no strategy `{strategy}`"), &help);
-    }
+    check_path(&axis, strategies)?;
     if !matches!(node.value, Value::List(_)) || axis.values.is_empty() {
-        let help = "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`";
-        return refused(format!("`{}` has no values to take", key.text), help);
+        return Err(WordedProblem::new(
+            format!("`{}` has no values to take", key.text),
+            "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`",
+        ));
     }
-    if let Some(twice) = axis
-        .values
-        .iter()
-        .map(Node::label)
-        .sorted()
-        .duplicates()
-        .next()
-    {
-        let message = format!("the value `{twice}` is there twice");
-        return refused(message, "keep one; equal settings have equal results");
+    let labels = axis.values.iter().map(Node::label).sorted();
+    if let Some(twice) = labels.duplicates().next() {
+        return Err(WordedProblem::new(
+            format!("the value `{twice}` is there twice"),
+            "keep one; equal settings have equal results",
+        ));
     }
     match axes.iter().find(|other| other.path.overlaps(&axis.path)) {
-        Some(other) => refused(
+        Some(other) => Err(WordedProblem::new(
             format!("`{}` is swept by `{}` too", key.text, other.path),
             "keep one of the two",
-        ),
+        )),
         None => Ok(axis),
     }
 }
 
+/// Settings of the experiment as a whole, which are the same for all variants.
+const OF_EXPERIMENT: [&str; 8] = [
+    "name",
+    "question",
+    "seed",
+    "replicates",
+    "precision",
+    "uncertainty",
+    "sweep",
+    "plan",
+];
+
+/// Checks that the setting of an axis can vary.
+fn check_path(axis: &Axis, strategies: &[&str]) -> Result<(), WordedProblem> {
+    if let Some(Step::Key(top)) = axis.path.0.first()
+        && OF_EXPERIMENT.contains(&top.as_str())
+    {
+        return Err(WordedProblem::new(
+            format!("`{top}` is of the whole experiment and cannot vary"),
+            "sweep a setting of the world or of a strategy",
+        ));
+    }
+    let is_strategy = axis.strategy().is_some() && axis.path.0.len() == 2;
+    if is_strategy || axis.path == Path::of("strategies") {
+        return Err(WordedProblem::new(
+            "a strategy as a whole cannot be swept",
+            "write another entry of `strategies` instead, or sweep a setting inside of one",
+        ));
+    }
+    if let Some(strategy) = axis.strategy()
+        && !strategies.contains(&strategy)
+    {
+        let help = did_you_mean(strategy, strategies.iter().copied(), || {
+            if strategies.is_empty() {
+                "write a strategy below `strategies` first".to_owned()
+            } else {
+                format!("there are {}", any_of(strategies))
+            }
+        });
+        return Err(WordedProblem::new(
+            format!("there is no strategy `{strategy}`"),
+            help,
+        ));
+    }
+    Ok(())
+}
+
 /// Number of points that [`grid`] would have; saturating.
 pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
-    let sizes = axes
-        .iter()
-        .filter(|axis| axis.strategy().is_none_or(|of| of == strategy))
-        .map(|axis| axis.values.len());
-    sizes.fold(1, usize::saturating_mul)
+    let mut size: usize = 1;
+    for axis in axes {
+        if axis.is_about(strategy) {
+            size = size.saturating_mul(axis.values.len());
+        }
+    }
+    size
 }
 
 /// All choices of values that matter to one strategy, the first axis changing slowest.
 pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     let mut points = vec![Point::new()];
-    for (at, axis) in axes
-        .iter()
-        .enumerate()
-        .filter(|(_, axis)| axis.strategy().is_none_or(|of| of == strategy))
-    {
-        points = points
-            .iter()
-            .flat_map(|point| {
-                (0..axis.values.len()).map(move |value| [point.as_slice(), &[(at, value)]].concat())
-            })
-            .collect();
+    for (at, axis) in axes.iter().enumerate() {
+        if !axis.is_about(strategy) {
+            continue;
+        }
+        let mut longer = Vec::new();
+        for point in points {
+            for value in 0..axis.values.len() {
+                let mut point = point.clone();
+                point.push(AxisValue { axis: at, value });
+                longer.push(point);
+            }
+        }
+        points = longer;
     }
     points
 }
 
+/// The part of a point that the world depends on: without the settings of strategies.
+pub(crate) fn world_point(axes: &[Axis], point: &Point) -> Point {
+    let mut of_world = point.clone();
+    of_world.retain(|chosen| axes[chosen.axis].strategy().is_none());
+    of_world
+}
+
 /// The values of a point.
 pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
-    let setting = |&(axis, value): &(usize, usize)| Setting {
-        path: axes[axis].path.to_string(),
-        name: axes[axis].name.clone(),
-        value: in_one_line(&axes[axis].values[value].label()),
-    };
-    point.iter().map(setting).collect()
+    let mut settings = Vec::new();
+    for chosen in point {
+        let axis = &axes[chosen.axis];
+        settings.push(Setting {
+            path: axis.path.to_string(),
+            name: axis.name.clone(),
+            value: in_one_line(&axis.values[chosen.value].label()),
+        });
+    }
+    settings
 }
 
 /// The file with a point's values put in and without its sweep, which may be large and would be copied for each point.
 ///
 /// # Errors
-/// The axis whose path leads nowhere, and the part of it that does.
-pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, (usize, Path)> {
+/// When the path of an axis leads nowhere.
+pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, LeadsNowhere> {
     let mut tree = tree.without("sweep");
-    for &(at, value) in point {
-        let axis = &axes[at];
-        tree.set(&axis.path, &axis.values[value], &axis.at)
-            .map_err(|path| (at, path))?;
+    for chosen in point {
+        let axis = &axes[chosen.axis];
+        if let Err(part) = tree.set(&axis.path, &axis.values[chosen.value], &axis.at) {
+            return Err(LeadsNowhere {
+                axis: chosen.axis,
+                part,
+            });
+        }
     }
     Ok(tree)
 }
@@ -198,15 +253,20 @@ pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, (
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::problem::Problem;
     use crate::document::testing::source;
     use crate::document::tree;
 
     fn axes_of(text: &str) -> (Vec<Axis>, Vec<String>) {
         let tree = tree::parse(&source(text)).expect("YAML");
-        let (axes, problems) = axes(&tree, |path, message| {
-            Problem::of_file(&path.to_string(), message)
-        });
-        (axes, problems.iter().map(ToString::to_string).collect())
+        let (axes, problems) = axes(&tree);
+        let mut shown = Vec::new();
+        for PathProblem { path, problem } in problems {
+            let problem =
+                Problem::of_file(&path.to_string(), problem.message).with_help(problem.help);
+            shown.push(problem.to_string());
+        }
+        (axes, shown)
     }
 
     const GRID: &str = "

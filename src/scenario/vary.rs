@@ -4,9 +4,9 @@ use std::path::Path as FsPath;
 
 use itertools::Itertools;
 
-use super::constants::{self, Basis, Constant, Level, lay};
+use super::constants::{self, Basis, Constant, FactorLevel, Level};
 use super::load::begin;
-use super::loader::{Loader, Purpose};
+use super::loader::{Loader, Purpose, VariantTree};
 use super::{Experiment, Overrides};
 use crate::document::problem::LoadError;
 
@@ -62,8 +62,20 @@ impl VariedValue {
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        let numbers = |value: &Self| [value.value, value.low, value.high].map(f64::to_bits);
-        self.product == other.product && numbers(self) == numbers(other)
+        self.product == other.product
+            && self.value.to_bits() == other.value.to_bits()
+            && self.low.to_bits() == other.low.to_bits()
+            && self.high.to_bits() == other.high.to_bits()
+    }
+
+    /// The value at a share of the way, as an experiment writes it.
+    fn text_toward(&self, share: f64) -> String {
+        self.constant.text(self.toward(share))
+    }
+
+    /// Whether it is one of a product's, or of every product's. `None`: any product.
+    fn is_of(&self, product: Option<&str>) -> bool {
+        product.is_none() || self.product.is_none() || self.product == product
     }
 }
 
@@ -79,7 +91,7 @@ impl VariedConstant {
     pub fn text_at(&self, share: f64) -> String {
         self.values
             .iter()
-            .map(|value| value.constant.text(value.toward(share)))
+            .map(|value| value.text_toward(share))
             .unique()
             .join(", ")
     }
@@ -88,17 +100,18 @@ impl VariedConstant {
     /// product.
     #[must_use]
     pub fn text_of(&self, product: Option<&str>, share: f64) -> String {
-        let is_own = |value: &&VariedValue| {
-            product.is_none() || value.product.is_none_or(|of| Some(of) == product)
-        };
-        let own: Vec<&VariedValue> = self.values.iter().filter(is_own).collect();
-        let text = |value: &VariedValue| value.constant.text(value.toward(share));
-        let is_alike = own.windows(2).all(|pair| text(pair[0]) == text(pair[1]));
-        let texts = own.iter().map(|value| match value.product {
-            Some(of) if product.is_none() && !is_alike => format!("{} ({of})", text(value)),
-            _ => text(value),
-        });
-        texts.unique().join(", ")
+        let mut own = self.values.clone();
+        own.retain(|value| value.is_of(product));
+        let is_alike = own.iter().map(|value| value.text_toward(share)).all_equal();
+        let mut texts = Vec::new();
+        for value in &own {
+            let text = value.text_toward(share);
+            texts.push(match value.product {
+                Some(of) if product.is_none() && !is_alike => format!("{text} ({of})"),
+                _ => text,
+            });
+        }
+        texts.iter().unique().join(", ")
     }
 
     /// `guess`, `measured` or `documented`; the least certain of its values.
@@ -165,49 +178,48 @@ impl VariedExperiment {
     fn taking_part(&self, known: &[usize]) -> Vec<VariedConstant> {
         let trees = self.loader.trees();
         let mut all = Vec::new();
-        for (at, factor) in constants::factors()
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| !known.contains(at))
-        {
-            let mut values: Vec<VariedValue> = Vec::new();
-            let (mut places, mut strategies) = (Vec::new(), Vec::new());
-            for (tree, strategy, product) in &trees {
-                for laid in lay(
-                    &mut tree.clone(),
-                    (strategy, product),
-                    factor,
-                    Level::Toward(1.0),
-                    &self.loader.ranges,
-                ) {
-                    places.push(laid.place);
-                    strategies.push(strategy.clone());
-                    let product = (!laid.constant.products.is_empty()).then_some(product.key);
-                    let ([low, high], value) = (laid.ends, laid.from);
-                    let value = VariedValue {
-                        constant: laid.constant,
-                        product,
-                        value,
-                        low,
-                        high,
-                    };
-                    if value.low < value.high && !values.iter().any(|known| known.is_like(&value)) {
-                        values.push(value);
-                    }
-                }
-            }
-            if let Some(first) = values.first() {
-                let own_name = first.constant.name_at(&places);
-                strategies.dedup();
-                all.push(VariedConstant {
-                    factor: at,
-                    name: &factor.name,
-                    own_name,
-                    values,
-                    strategies,
-                });
+        for at in 0..constants::factors().len() {
+            if !known.contains(&at) {
+                all.extend(self.varied(at, &trees));
             }
         }
         all
+    }
+
+    /// A factor with its values in the variants. `None`: it has no range in any of them.
+    fn varied(&self, at: usize, variants: &[VariantTree]) -> Option<VariedConstant> {
+        let factor = &constants::factors()[at];
+        let highest = FactorLevel::new(factor, Level::Toward(1.0), &self.loader.ranges);
+        let mut values: Vec<VariedValue> = Vec::new();
+        let mut places = Vec::new();
+        let mut strategies = Vec::new();
+        for variant in variants {
+            let mut tree = variant.tree.clone();
+            for laid in highest.lay(&mut tree, &variant.strategy, variant.product) {
+                places.push(laid.place);
+                strategies.push(variant.strategy.clone());
+                let depends_on_product = !laid.constant.products.is_empty();
+                let [low, high] = laid.ends;
+                let value = VariedValue {
+                    constant: laid.constant,
+                    product: depends_on_product.then_some(variant.product.key),
+                    value: laid.from,
+                    low,
+                    high,
+                };
+                if low < high && !values.iter().any(|known| known.is_like(&value)) {
+                    values.push(value);
+                }
+            }
+        }
+        let first = values.first()?;
+        strategies.dedup();
+        Some(VariedConstant {
+            factor: at,
+            name: &factor.name,
+            own_name: first.constant.name_at(&places),
+            values,
+            strategies,
+        })
     }
 }

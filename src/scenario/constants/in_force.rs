@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use itertools::Itertools;
 use serde_json::Value as Json;
 
+use super::places::ConstantPath;
 use super::{Basis, Constant, VariedPart, all, lay, places, product_of};
 use crate::document::path::{Path, Step};
 use crate::document::problem::Source;
@@ -52,13 +53,7 @@ impl SettingInForce {
     /// to its high end, each once.
     #[must_use]
     pub fn range(&self) -> Vec<String> {
-        let is_here = |constant: &&Constant| {
-            let at = |known: &String| places::plain(known).replace("[*]", ".*") == self.place;
-            constant.is_of(self.product)
-                && constant.part == VariedPart::Location
-                && constant.places.iter().any(at)
-        };
-        let Some(constant) = all().find(is_here) else {
+        let Some(constant) = all().find(|constant| self.is_value_of(constant)) else {
             return Vec::new();
         };
         let Some(value) = constant.parse(&self.value) else {
@@ -68,10 +63,41 @@ impl SettingInForce {
             return Vec::new();
         };
         let ends = [low.min(value), high.max(value)];
-        let share = |step: u32| f64::from(step) / f64::from(RANGE_STEPS);
-        let text = |step: u32| constant.text(constant.shape.quantile(share(step), ends));
-        (0..=RANGE_STEPS).map(text).unique().collect()
+        let mut texts = Vec::new();
+        for step in 0..=RANGE_STEPS {
+            let share = f64::from(step) / f64::from(RANGE_STEPS);
+            texts.push(constant.text(constant.shape.quantile(share, ends)));
+        }
+        texts.into_iter().unique().collect()
     }
+
+    /// Whether a constant of its product is set here, as a plain quantity.
+    fn is_value_of(&self, constant: &Constant) -> bool {
+        constant.is_of(self.product)
+            && constant.part == VariedPart::Location
+            && constant
+                .places
+                .iter()
+                .any(|place| places::plain(place).replace("[*]", ".*") == self.place)
+    }
+
+    /// Its line in YAML.
+    fn to_line(&self, indent: &str) -> String {
+        let path = scalar(&self.path);
+        let value = scalar(&self.value);
+        format!("{indent}{path}: {value}  # {}\n", self.origin)
+    }
+}
+
+/// The settings of one strategy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StrategySettings {
+    /// The name of the strategy.
+    pub strategy: String,
+    /// The key of its product.
+    pub product: &'static str,
+    /// The settings in force.
+    pub settings: Vec<SettingInForce>,
 }
 
 /// All settings of an experiment: those of every strategy, then those of each.
@@ -79,17 +105,16 @@ impl SettingInForce {
 pub struct SettingsInForce {
     /// Those of all strategies.
     pub everywhere: Vec<SettingInForce>,
-    /// Those of each strategy, with its name and the key of its product.
-    pub strategies: Vec<(String, &'static str, Vec<SettingInForce>)>,
+    /// Those of each strategy.
+    pub strategies: Vec<StrategySettings>,
 }
 
 impl SettingsInForce {
     /// Values behind `file_ends` in the source are those of `--set`.
     pub(crate) fn of(source: &Source, file_ends: usize, tree: &Node) -> Self {
         let newlines: Vec<usize> = source.text.match_indices('\n').map(|(at, _)| at).collect();
-        let newlines = newlines.as_slice();
         let mut lines = Lines {
-            newlines,
+            newlines: &newlines,
             file_ends,
             tree,
             product: &PRODUCTS[0],
@@ -113,15 +138,18 @@ impl SettingsInForce {
                 continue;
             };
             let mut lines = Lines {
-                newlines,
+                newlines: &newlines,
                 file_ends,
                 tree,
                 product,
                 settings: Vec::new(),
             };
             lines.strategy(&key.text, choice);
-            all.strategies
-                .push((key.text.clone(), product.key, lines.settings));
+            all.strategies.push(StrategySettings {
+                strategy: key.text.clone(),
+                product: product.key,
+                settings: lines.settings,
+            });
         }
         all
     }
@@ -132,29 +160,19 @@ impl SettingsInForce {
         let mut text = "# Every setting in force, and its origin: a line of the experiment, or a default.\n\
                         # A default is measured, documented (by a product) or a guess; others are switches and limits.\n"
             .to_owned();
-        let lines = |settings: &[SettingInForce], indent: &str| {
-            let line = |SettingInForce {
-                            path,
-                            value,
-                            origin,
-                            ..
-                        }: &SettingInForce| {
-                format!("{indent}{}: {}  # {origin}\n", scalar(path), scalar(value))
-            };
-            settings.iter().map(line).collect::<String>()
-        };
-        let _ = write!(
-            text,
-            "everywhere:\n{}strategies:\n",
-            lines(&self.everywhere, "  ")
-        );
-        for (name, product, settings) in &self.strategies {
-            let _ = writeln!(
-                text,
-                "  {}:  # {product}\n{}",
-                scalar(name),
-                lines(settings, "    ").trim_end()
-            );
+        text.push_str("everywhere:\n");
+        for setting in &self.everywhere {
+            text.push_str(&setting.to_line("  "));
+        }
+        text.push_str("strategies:\n");
+        for of in &self.strategies {
+            let _ = writeln!(text, "  {}:  # {}", scalar(&of.strategy), of.product);
+            for setting in &of.settings {
+                text.push_str(&setting.to_line("    "));
+            }
+            if of.settings.is_empty() {
+                text.push('\n');
+            }
         }
         text
     }
@@ -167,28 +185,24 @@ fn properties(
 ) -> Vec<(&'static str, &'static Json)> {
     let target = places::resolved(places::whole(), schema);
     let mut found: Vec<(&str, &Json)> = Vec::new();
-    let own = target.get("properties").and_then(Json::as_object);
-    found.extend(
-        own.into_iter()
-            .flatten()
-            .map(|(key, below)| (key.as_str(), below)),
-    );
+    if let Some(own) = target.get("properties").and_then(Json::as_object) {
+        for (key, below) in own {
+            found.push((key, below));
+        }
+    }
     for kind in ["anyOf", "oneOf", "allOf"] {
-        let alternatives = target
-            .get(kind)
-            .and_then(Json::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let Some(alternatives) = target.get(kind).and_then(Json::as_array) else {
+            continue;
+        };
         let is_optional = alternatives
             .iter()
-            .any(|one| one.get("type").and_then(Json::as_str) == Some("null"));
-        for one in alternatives {
-            let below = properties(one, is_chosen);
-            found.extend(
-                below
-                    .into_iter()
-                    .filter(|(key, _)| is_optional || kind == "allOf" || is_chosen(key)),
-            );
+            .any(|alternative| alternative.get("type").and_then(Json::as_str) == Some("null"));
+        for alternative in alternatives {
+            for (key, below) in properties(alternative, is_chosen) {
+                if is_optional || kind == "allOf" || is_chosen(key) {
+                    found.push((key, below));
+                }
+            }
         }
     }
     found.into_iter().unique_by(|(key, _)| *key).collect()
@@ -218,19 +232,14 @@ impl Lines<'_> {
             );
         }
         // Other settings of the product may be in its own file, which has no constants.
-        for place in all()
-            .filter(|constant| constant.is_of(product.key))
-            .flat_map(|constant| &constant.places)
-        {
-            let is_own = |path: &Path| {
-                path.to_string().starts_with("strategies.") && self.tree.get(path).is_none()
-            };
-            let paths = places::paths(self.tree, place, name)
-                .into_iter()
-                .map(|(_, path)| path)
-                .filter(is_own);
-            for path in paths.collect_vec() {
-                self.unwritten(&path, &places::plain(place));
+        for constant in all().filter(|constant| constant.is_of(product.key)) {
+            for place in &constant.places {
+                for ConstantPath { path, .. } in places::paths(self.tree, place, name) {
+                    let is_of_strategy = path.to_string().starts_with("strategies.");
+                    if is_of_strategy && self.tree.get(&path).is_none() {
+                        self.unwritten(&path, &places::plain(place));
+                    }
+                }
             }
         }
         for (key, schema) in properties(places::whole(), &|_| true) {
@@ -256,8 +265,7 @@ impl Lines<'_> {
     /// The lines of the setting at `path`, or of all below it. `place` is the path with `*` for every index.
     fn setting(&mut self, path: &Path, place: &str, schema: &'static Json) {
         let written = self.tree.get(path);
-        let is_written = |key: &str| self.tree.get(&path.key(key)).is_some();
-        let below = properties(schema, &is_written);
+        let below = properties(schema, &|key| self.tree.get(&path.key(key)).is_some());
         let is_part = matches!(
             written,
             Some(Node {
@@ -301,21 +309,29 @@ impl Lines<'_> {
             }
             return;
         }
-        let origin = match node.at.start > self.file_ends {
-            true => "`--set`".to_owned(),
-            false => format!(
-                "line {}",
-                self.newlines.partition_point(|end| *end < node.at.start) + 1
-            ),
+        let origin = if node.at.start > self.file_ends {
+            "`--set`".to_owned()
+        } else {
+            let line = self.newlines.partition_point(|end| *end < node.at.start) + 1;
+            format!("line {line}")
         };
-        let is_swept = self.tree.get(&Path::of("sweep")).is_some_and(|sweep| {
-            sweep
-                .entries()
-                .iter()
-                .any(|(key, _)| Path::parse(&key.text).is_ok_and(|swept| swept.starts_with(path)))
-        });
-        let varies = if is_swept { ", varied by `sweep`" } else { "" };
+        let varies = if self.is_swept(path) {
+            ", varied by `sweep`"
+        } else {
+            ""
+        };
         self.line(&path.to_string(), node, format!("{origin}{varies}"), place);
+    }
+
+    /// Whether the sweep has the setting at a path, or one inside of it.
+    fn is_swept(&self, path: &Path) -> bool {
+        let Some(sweep) = self.tree.get(&Path::of("sweep")) else {
+            return false;
+        };
+        sweep
+            .entries()
+            .iter()
+            .any(|(key, _)| Path::parse(&key.text).is_ok_and(|swept| swept.starts_with(path)))
     }
 
     fn unwritten(&mut self, path: &Path, place: &str) {
@@ -325,18 +341,6 @@ impl Lines<'_> {
         if ["null", "[]", ""].contains(&node.short_text().as_str()) {
             return;
         }
-        let steps = places::steps(place);
-        let mut bases = all()
-            .filter(|constant| self.is_at(constant, &steps))
-            .map(|constant| constant.basis);
-        // A median may be a guess where its sigma is measured.
-        let first = bases.next();
-        let basis = if bases.contains(&Basis::Guess) {
-            Some(Basis::Guess)
-        } else {
-            first
-        }
-        .map(Basis::word);
         let is_of_product =
             matches!(path.0.first(), Some(Step::Key(key)) if OF_STRATEGY.contains(&key.as_str()));
         let of = if is_of_product {
@@ -344,13 +348,30 @@ impl Lines<'_> {
         } else {
             String::new()
         };
-        let basis = basis.map_or_else(String::new, |word| format!(": {word}"));
+        let basis = match self.basis(place) {
+            Some(basis) => format!(": {}", basis.word()),
+            None => String::new(),
+        };
         self.line(
             &path.to_string(),
             &node,
             format!("default{of}{basis}"),
             place,
         );
+    }
+
+    /// The basis of the constants at a place. A median may be a guess where its sigma is measured.
+    fn basis(&self, place: &str) -> Option<Basis> {
+        let steps = places::steps(place);
+        let mut bases = all()
+            .filter(|constant| self.is_at(constant, &steps))
+            .map(|constant| constant.basis);
+        let first = bases.next()?;
+        Some(if bases.contains(&Basis::Guess) {
+            Basis::Guess
+        } else {
+            first
+        })
     }
 
     /// A constant of the product is the value at this place, or a part of it such as its sigma.
@@ -368,15 +389,13 @@ impl Lines<'_> {
             .iter()
             .map(|(key, value)| (key.text.clone(), value.short_text()))
             .collect();
-        let (path, value, place) = (path.to_owned(), node.short_text(), place.to_owned());
-        let product = self.product.key;
         self.settings.push(SettingInForce {
-            path,
-            value,
+            path: path.to_owned(),
+            value: node.short_text(),
             origin,
             inside,
-            place,
-            product,
+            place: place.to_owned(),
+            product: self.product.key,
         });
     }
 }

@@ -103,22 +103,21 @@ impl ConstantKind {
         part: VariedPart,
         change: ValueChange,
     ) -> Option<Node> {
-        let changed = || Some(change.of(self.part_of(node, VariedPart::Location)?));
         match self {
-            Self::Duration => drawn::<SimDuration>(node, part, change),
-            Self::Link | Self::Throughput => drawn::<BytesPerSec>(node, part, change),
-            Self::Size => drawn::<Bytes>(node, part, change),
-            Self::Share => {
-                let share = Share::new(changed()?.clamp(0.0, 1.0));
-                Some(Node::of_value(&share, &node.at))
+            Self::Duration => return drawn::<SimDuration>(node, part, change),
+            Self::Link | Self::Throughput => return drawn::<BytesPerSec>(node, part, change),
+            Self::Size => return drawn::<Bytes>(node, part, change),
+            Self::Number if part != VariedPart::Location => {
+                return drawn::<Factor>(node, part, change);
             }
-            Self::Number if part != VariedPart::Location => drawn::<Factor>(node, part, change),
-            Self::Number => Some(Node::of_value(&changed()?, &node.at)),
-            Self::Count => Some(Node::of_value(
-                &(changed()?.round().max(1.0) as u64),
-                &node.at,
-            )),
+            Self::Share | Self::Number | Self::Count => {}
         }
+        let number = change.of(self.part_of(node, VariedPart::Location)?);
+        Some(match self {
+            Self::Share => Node::of_value(&Share::new(number.clamp(0.0, 1.0)), &node.at),
+            Self::Count => Node::of_value(&(number.round().max(1.0) as u64), &node.at),
+            _ => Node::of_value(&number, &node.at),
+        })
     }
 }
 

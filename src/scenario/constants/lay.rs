@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 use super::VariedPart;
 use super::kind::ValueChange;
+use super::places::ConstantPath;
 use super::{Constant, ConstantGroup, RangeShape, factors, places};
 use crate::document::path::Path;
 use crate::document::tree::Node;
@@ -47,84 +48,98 @@ pub(crate) struct LaidValue {
     pub(crate) to: f64,
 }
 
-/// Puts a factor at a level, for one strategy and its product. Returns what was laid; nothing where the experiment does
-/// not use the factor.
-pub(crate) fn lay(
-    tree: &mut Node,
-    (strategy, product): (&str, &ProductEntry),
-    factor: &ConstantGroup,
-    level: Level,
-    ranges: &StatedRanges,
-) -> Vec<LaidValue> {
-    let mut all = Vec::new();
-    for constant in factor.rows.iter().filter(|row| row.is_of(product.key)) {
-        for place in &constant.places {
-            for (needs, path) in places::paths(tree, place, strategy) {
-                let range = ranges.get(&factor.name).copied();
-                all.extend(one(
-                    tree,
-                    constant,
-                    place,
-                    (&needs, &path),
-                    product,
-                    level,
-                    range,
-                ));
-            }
+/// A factor at a level of its range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FactorLevel<'f> {
+    pub(crate) factor: &'f ConstantGroup,
+    pub(crate) level: Level,
+    /// The range that the experiment states for it, if it does.
+    pub(crate) stated: Option<[f64; 2]>,
+}
+
+impl<'f> FactorLevel<'f> {
+    pub(crate) fn new(factor: &'f ConstantGroup, level: Level, ranges: &StatedRanges) -> Self {
+        Self {
+            factor,
+            level,
+            stated: ranges.get(&factor.name).copied(),
         }
     }
-    all
-}
 
-fn one(
-    tree: &mut Node,
-    constant: &'static Constant,
-    place: &'static str,
-    (needs, path): (&Path, &Path),
-    product: &ProductEntry,
-    level: Level,
-    stated: Option<[f64; 2]>,
-) -> Option<LaidValue> {
-    if !tree.get(needs).is_some_and(|needs| constant.is_used(needs)) {
-        return None;
+    /// Lays its values into a tree, for one strategy and its product. Returns what was laid; nothing where the
+    /// experiment does not use the factor.
+    pub(crate) fn lay(
+        &self,
+        tree: &mut Node,
+        strategy: &str,
+        product: &ProductEntry,
+    ) -> Vec<LaidValue> {
+        let mut all = Vec::new();
+        for constant in &self.factor.rows {
+            if !constant.is_of(product.key) {
+                continue;
+            }
+            for place in &constant.places {
+                for at in places::paths(tree, place, strategy) {
+                    all.extend(self.lay_at(&at, tree, constant, place, product));
+                }
+            }
+        }
+        all
     }
-    let node = match tree.get(path) {
-        Some(node) => node.clone(),
-        None if places::is_absent(tree, path) => return None,
-        None => places::unwritten(tree, place, path, product)
-            .or_else(|| places::default_of(&constant.places[0], product))?,
-    };
-    let from = constant.kind.part_of(&node, constant.part)?;
-    let ends = stated.or_else(|| ends_around(constant, from))?;
-    let ends = [ends[0].min(from), ends[1].max(from)];
-    let to = level.of(constant.shape, from, ends);
-    let change = if from > 0.0 {
-        ValueChange::Factor(to / from)
-    } else {
-        ValueChange::Value(to)
-    };
-    let changed = constant.kind.changed(&node, constant.part, change)?;
-    let at = node.at.clone();
-    made(tree, needs);
-    tree.set(path, &changed, &at).ok()?;
-    Some(LaidValue {
-        constant,
-        place,
-        from,
-        ends,
-        #[cfg(test)]
-        to,
-    })
+
+    /// Lays the value of a constant at one path that its place stands for. `None`: it has no value there.
+    fn lay_at(
+        &self,
+        at: &ConstantPath,
+        tree: &mut Node,
+        constant: &'static Constant,
+        place: &'static str,
+        product: &ProductEntry,
+    ) -> Option<LaidValue> {
+        let needs = tree.get(&at.needs)?;
+        if !constant.is_used(needs) {
+            return None;
+        }
+        let node = match tree.get(&at.path) {
+            Some(node) => node.clone(),
+            None if places::is_absent(tree, &at.path) => return None,
+            None => places::unwritten(tree, place, &at.path, product)
+                .or_else(|| places::default_of(&constant.places[0], product))?,
+        };
+        let from = constant.kind.part_of(&node, constant.part)?;
+        let ends = self.stated.or_else(|| ends_around(constant, from))?;
+        let ends = [ends[0].min(from), ends[1].max(from)];
+        let to = self.level.of(constant.shape, from, ends);
+        let change = if from > 0.0 {
+            ValueChange::Factor(to / from)
+        } else {
+            ValueChange::Value(to)
+        };
+        let changed = constant.kind.changed(&node, constant.part, change)?;
+        if at.needs == Path::of("inventory") {
+            write_inventory_as_map(tree);
+        }
+        tree.set(&at.path, &changed, &node.at).ok()?;
+        Some(LaidValue {
+            constant,
+            place,
+            from,
+            ends,
+            #[cfg(test)]
+            to,
+        })
+    }
 }
 
-/// An inventory may be written as the name of its file alone.
-fn made(tree: &mut Node, needs: &Path) {
+/// An inventory may be written as the name of its file alone. Then it becomes a map with that file.
+fn write_inventory_as_map(tree: &mut Node) {
     let inventory = Path::of("inventory");
-    if *needs == inventory
-        && let Some(node) = tree.get(&inventory)
+    if let Some(node) = tree.get(&inventory)
         && node.entries().is_empty()
     {
-        let (file, at) = (node.clone(), node.at.clone());
+        let file = node.clone();
+        let at = node.at.clone();
         let map = Node::of_value(&serde_json::json!({}), &at);
         // Both paths exist, or are made by the first.
         let _ = tree
@@ -153,39 +168,34 @@ pub(crate) fn lay_all(
     let Some(product) = product_of(tree, strategy) else {
         return;
     };
-    for (factor, level) in levels {
-        lay(
-            tree,
-            (strategy, product),
-            &factors()[*factor],
-            *level,
-            ranges,
-        );
+    for &(factor, level) in levels {
+        FactorLevel::new(&factors()[factor], level, ranges).lay(tree, strategy, product);
     }
 }
 
 /// The product whose constants a strategy of the tree has: its own. A bound has those of the first product of the file,
 /// which it is compared with.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
-    let strategies = Path::of("strategies");
-    let chosen = |choice: &Node| {
-        choice
-            .entries()
-            .iter()
-            .find_map(|(key, _)| crate::products::find(&key.text))
-    };
-    let own = chosen(tree.get(&strategies.key(strategy))?)?;
-    let all = tree.get(&strategies).map(Node::entries).unwrap_or_default();
-    let first = || {
-        all.iter()
-            .filter_map(|(_, choice)| chosen(choice))
-            .find(|product| product.target.is_some())
-    };
-    Some(if own.is_bound {
-        first().unwrap_or(own)
-    } else {
-        own
-    })
+    let strategies = tree.get(&Path::of("strategies"))?;
+    let own = chosen_product(strategies.get(&Path::of(strategy))?)?;
+    if own.is_bound {
+        for (_, choice) in strategies.entries() {
+            if let Some(product) = chosen_product(choice)
+                && product.target.is_some()
+            {
+                return Some(product);
+            }
+        }
+    }
+    Some(own)
+}
+
+/// The product of a strategy.
+fn chosen_product(choice: &Node) -> Option<&'static ProductEntry> {
+    choice
+        .entries()
+        .iter()
+        .find_map(|(key, _)| crate::products::find(&key.text))
 }
 
 /// Whether a shape fits a range: the logarithm needs a low end above 0.

@@ -28,11 +28,11 @@ use crate::document::tree::{self, Node};
 use crate::products::PRODUCTS;
 use crate::results::grouped;
 
-pub use in_force::{SettingInForce, SettingsInForce};
+pub use in_force::{SettingInForce, SettingsInForce, StrategySettings};
 pub use kind::ConstantKind;
 pub(super) use kind::short;
 pub use lay::Level;
-pub(crate) use lay::{StatedRanges, lay, lay_all, product_of};
+pub(crate) use lay::{FactorLevel, StatedRanges, lay_all, product_of};
 pub(crate) use places::is_setting;
 
 /// One constant of the model, for all products or for some: an entry of `constants.yaml`, which explains the fields.
@@ -167,6 +167,11 @@ impl Constant {
         }
     }
 
+    /// Whether this is its path at one of its places.
+    fn is_named(&self, name: &str) -> bool {
+        self.places.iter().any(|place| self.name_of(place) == name)
+    }
+
     /// The kind of its own numbers: those of a sigma or a shape have no unit.
     fn own_kind(&self) -> ConstantKind {
         if self.part == VariedPart::Location {
@@ -218,12 +223,12 @@ impl Constant {
     /// Whether the settings around it, of which one is below `needs`, use it: only a container that crashes, and never
     /// works, has a time until its crash.
     fn is_used(&self, needs: &Node) -> bool {
-        let is = |key: &str| needs.get(&Path::of(key));
-        let crashes = || {
-            is("detectedAfter").is_none()
-                && is("kind").is_none_or(|kind| kind.short_text() == "crashes")
-        };
-        !self.of_crashes || crashes()
+        if !self.of_crashes {
+            return true;
+        }
+        let kind = needs.get(&Path::of("kind"));
+        needs.get(&Path::of("detectedAfter")).is_none()
+            && kind.is_none_or(|kind| kind.short_text() == "crashes")
     }
 
     /// The unit of its numbers.
@@ -253,38 +258,44 @@ pub struct ConstantGroup {
 
 /// All constants, by subject.
 pub fn all() -> impl Iterator<Item = &'static Constant> {
-    static ALL: LazyLock<Vec<Constant>> = LazyLock::new(|| {
-        let text = include_str!("constants.yaml").to_owned();
-        let source = Arc::new(Source::new("constants.yaml", text));
-        let tree = tree::parse(&source).unwrap_or_else(|problem| panic!("{problem}"));
-        let reading = reader::read(tree);
-        reading
-            .value
-            .filter(|_| reading.errors.is_empty())
-            .unwrap_or_else(|| panic!("{:?}", reading.errors))
-    });
+    static ALL: LazyLock<Vec<Constant>> = LazyLock::new(read_all);
     ALL.iter()
+}
+
+/// Reads `constants.yaml`.
+fn read_all() -> Vec<Constant> {
+    let text = include_str!("constants.yaml").to_owned();
+    let source = Arc::new(Source::new("constants.yaml", text));
+    let tree = tree::parse(&source).unwrap_or_else(|problem| panic!("{problem}"));
+    let reading = reader::read(tree);
+    match reading.value {
+        Some(constants) if reading.errors.is_empty() => constants,
+        _ => panic!("{:?}", reading.errors),
+    }
 }
 
 /// All factors, in the order of their first constants.
 pub fn factors() -> &'static [ConstantGroup] {
-    static FACTORS: LazyLock<Vec<ConstantGroup>> = LazyLock::new(|| {
-        let groups = grouped(all().map(|row| (row.name(), row))).into_iter();
-        groups
-            .map(|(name, rows)| ConstantGroup { name, rows })
-            .collect()
-    });
+    static FACTORS: LazyLock<Vec<ConstantGroup>> = LazyLock::new(group_by_path);
     &FACTORS
+}
+
+/// The constants of each path together.
+fn group_by_path() -> Vec<ConstantGroup> {
+    let mut factors = Vec::new();
+    for (name, rows) in grouped(all().map(|row| (row.name(), row))) {
+        factors.push(ConstantGroup { name, rows });
+    }
+    factors
 }
 
 /// The number of the factor with this name, or with a constant at this place.
 #[must_use]
 pub fn factor(name: &str) -> Option<usize> {
-    let is_at = |row: &Constant| row.places.iter().any(|place| row.name_of(place) == name);
     let named = factors().iter().position(|factor| factor.name == name);
     named.or_else(|| {
         factors()
             .iter()
-            .position(|factor| factor.rows.iter().any(|row| is_at(row)))
+            .position(|factor| factor.rows.iter().any(|row| row.is_named(name)))
     })
 }

@@ -30,33 +30,49 @@ pub(super) fn steps(pattern: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The paths in a tree that a place stands for, each with the path of what must be there. `strategy` stands for
-/// `strategies.*`.
-pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<(Path, Path)> {
-    let (is_written, place) = match place.strip_prefix('?') {
+/// A path that the place of a constant stands for.
+pub(super) struct ConstantPath {
+    /// The path of what must be there.
+    pub(super) needs: Path,
+    pub(super) path: Path,
+}
+
+/// The paths in a tree that a place stands for. `strategy` stands for `strategies.*`.
+pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPath> {
+    let (must_be_written, place) = match place.strip_prefix('?') {
         Some(rest) => (true, rest),
         None => (false, place),
     };
     let (needs, rest) = place.split_once('|').unwrap_or(("", place));
     let mut found = vec![Path::default()];
     for (depth, step) in steps(needs).into_iter().enumerate() {
-        found = found
-            .iter()
-            .flat_map(|path| below(tree, path, step, depth, strategy))
-            .collect();
+        let mut deeper = Vec::new();
+        for path in &found {
+            deeper.extend(below(tree, path, step, depth, strategy));
+        }
+        found = deeper;
     }
-    let paths = found.into_iter().map(|needs| {
-        let path = steps(rest)
-            .into_iter()
-            .fold(needs.clone(), |path, key| path.key(key));
-        (needs, path)
-    });
-    let is_of_site = |path: &Path| {
-        LINK.contains(&&*path.last_key()) && tree.get(&owner(path).key("site")).is_some()
-    };
+    let mut paths = Vec::new();
+    for needs in found {
+        let mut path = needs.clone();
+        for key in steps(rest) {
+            path = path.key(key);
+        }
+        if !must_be_written || tree.get(&path).is_some() || is_of_site(tree, &path) {
+            paths.push(ConstantPath { needs, path });
+        }
+    }
     paths
-        .filter(|(_, path)| !is_written || tree.get(path).is_some() || is_of_site(path))
-        .collect()
+}
+
+/// Whether the kind of site that is written beside a setting has a value for it.
+fn is_of_site(tree: &Node, path: &Path) -> bool {
+    is_of_link(path) && tree.get(&owner(path).key("site")).is_some()
+}
+
+/// Whether kinds of sites have values for a setting.
+fn is_of_link(path: &Path) -> bool {
+    LINK.contains(&&*path.last_key())
 }
 
 /// The settings that a kind of site has values for.
@@ -114,41 +130,42 @@ pub(super) fn unwritten(
 ) -> Option<Node> {
     let key = path.last_key();
     let owner = owner(path);
-    let beside = |name: &str| tree.get(&owner.key(name));
     if is_absent(tree, path) {
         return None;
     }
-    if LINK.contains(&&*key)
-        && let Some(site) = beside("site")
+    if is_of_link(path)
+        && let Some(site) = tree.get(&owner.key("site"))
     {
-        let link = |site: SiteKind| {
-            let SiteLink {
-                downlink,
-                rtt,
-                loss,
-                ..
-            } = site.link();
-            json!({ "downlink": downlink, "rtt": rtt, "loss": loss })
-        };
-        return of_choice(site, link, &key);
+        return of_choice(site, link_of_site, &key);
     }
     if owner.last_key() == "node"
-        && let Some(value) =
-            beside("runtime").and_then(|runtime| of_choice(runtime, RuntimeVersion::spec, &key))
+        && let Some(runtime) = tree.get(&owner.key("runtime"))
+        && let Some(value) = of_choice(runtime, RuntimeVersion::spec, &key)
     {
         return Some(value);
     }
     if owner == Path::of("node").key("disk")
-        && let Some(class) = beside("class")
+        && let Some(class) = tree.get(&owner.key("class"))
     {
         return of_choice(class, DiskClass::spec, &key);
     }
     if owner.last_key() == "registry"
-        && let Some(preset) = beside("preset")
+        && let Some(preset) = tree.get(&owner.key("preset"))
     {
         return of_choice(preset, RegistryPreset::spec, &key);
     }
     default_of(place, product)
+}
+
+/// The settings of [`LINK`] for a kind of site.
+fn link_of_site(site: SiteKind) -> Json {
+    let SiteLink {
+        downlink,
+        rtt,
+        loss,
+        ..
+    } = site.link();
+    json!({ "downlink": downlink, "rtt": rtt, "loss": loss })
 }
 
 /// The value of a setting where another one chooses all of a kind.
@@ -164,19 +181,24 @@ fn of_choice<C: DeserializeOwned, S: Serialize>(
 /// A setting beside an unwritten one takes its place: connections have the rates of a content delivery network, and
 /// nodes without a disk have neither its rate nor its buffer.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
-    let (owner, key) = (owner(path), path.last_key());
-    let beside = |name: &str| tree.get(&owner.key(name));
+    let owner = owner(path);
+    let key = path.last_key();
     if owner == Path::of("node").key("disk") {
-        let has_none = beside("class").is_some_and(|class| class.short_text() == "none");
-        return key != "class" && has_none && beside("rate").is_none();
+        let class = tree.get(&owner.key("class"));
+        let has_none = class.is_some_and(|class| class.short_text() == "none");
+        return key != "class" && has_none && tree.get(&owner.key("rate")).is_none();
     }
-    owner.last_key() == "registry" && key == "perConnection" && beside("cdn").is_some()
+    owner.last_key() == "registry"
+        && key == "perConnection"
+        && tree.get(&owner.key("cdn")).is_some()
 }
 
 fn get(json: &Json, path: &[&str]) -> Option<Json> {
-    path.iter()
-        .try_fold(json, |json, key| json.get(key))
-        .cloned()
+    let mut found = json;
+    for key in path {
+        found = found.get(key)?;
+    }
+    Some(found.clone())
 }
 
 /// The JSON Schema of experiment files.
@@ -188,41 +210,55 @@ pub(super) fn whole() -> &'static Json {
 /// The schema of the setting at a path, in which `*` stands for an index or a name.
 pub(super) fn setting(path: &[&str]) -> Option<&'static Json> {
     let whole = whole();
-    path.iter()
-        .try_fold(whole, |schema, step| child(whole, schema, step))
+    let mut schema = whole;
+    for step in path {
+        schema = child(whole, schema, step)?;
+    }
+    Some(schema)
 }
 
 /// Returns true if experiments have a setting at a path such as `fleet[0].downlink` or `fleet[*].downlink`.
 pub(crate) fn is_setting(path: &str) -> bool {
     let whole = whole();
-    let below =
-        |schema, step: &str| child(whole, schema, step).or_else(|| child(whole, schema, "*"));
+    let mut schema = whole;
     let steps = steps(path);
-    !steps.is_empty() && steps.into_iter().try_fold(whole, below).is_some()
+    for step in &steps {
+        match child(whole, schema, step).or_else(|| child(whole, schema, "*")) {
+            Some(below) => schema = below,
+            None => return false,
+        }
+    }
+    !steps.is_empty()
 }
 
 /// One step down in a schema, through references and alternatives.
 fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'static Json> {
     let target = resolved(whole, schema);
-    let below = if step == "*" {
-        target.get("items").or_else(|| {
-            target
-                .get("additionalProperties")
-                .filter(|below| below.is_object())
-        })
-    } else {
-        target
-            .get("properties")
-            .and_then(|properties| properties.get(step))
-    };
-    below.or_else(|| {
-        let alternatives = ["anyOf", "oneOf", "allOf"]
-            .iter()
-            .filter_map(|key| target.get(*key)?.as_array());
-        alternatives
-            .flatten()
-            .find_map(|alternative| child(whole, alternative, step))
-    })
+    if let Some(below) = own_child(target, step) {
+        return Some(below);
+    }
+    for kind in ["anyOf", "oneOf", "allOf"] {
+        let alternatives = target.get(kind).and_then(Json::as_array);
+        for alternative in alternatives.into_iter().flatten() {
+            if let Some(below) = child(whole, alternative, step) {
+                return Some(below);
+            }
+        }
+    }
+    None
+}
+
+/// One step down in a schema without its alternatives: `*` is any item of a list or any value of a map.
+fn own_child(schema: &'static Json, step: &str) -> Option<&'static Json> {
+    if step != "*" {
+        return schema.get("properties")?.get(step);
+    }
+    if let Some(items) = schema.get("items") {
+        return Some(items);
+    }
+    schema
+        .get("additionalProperties")
+        .filter(|values| values.is_object())
 }
 
 /// A schema, or the one that it refers to.

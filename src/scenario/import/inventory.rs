@@ -24,6 +24,7 @@ use crate::world::{
 
 use super::object::{IgnoredPart, KubeObject, OrDefault};
 use super::objects::{self, ReadObject, name_problems};
+use crate::scenario::worded::WordedProblem;
 
 /// Information of an inventory about one cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,19 +116,19 @@ pub(crate) fn groups(source: &Arc<Source>, space: &str) -> Result<Vec<FleetGroup
 /// The groups that can have clusters of a workspace, with their selectors: a group has members in its own namespace
 /// only. Where the clusters or the group have no namespace, it is taken for the same.
 pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec<FleetGroup> {
-    let is_in = |own: &str| own.is_empty() || space.is_empty() || own == space;
-    let group = |object: GroupObject| {
+    let mut groups = Vec::new();
+    for object in objects {
+        let own = object.namespace();
+        if !own.is_empty() && !space.is_empty() && own != space {
+            continue;
+        }
         let group = ClusterGroup {
             name: object.name().to_owned(),
             labels: object.labels(),
         };
-        (Arc::new(group), object.spec.0.selector)
-    };
-    objects
-        .into_iter()
-        .filter(|object| is_in(object.namespace()))
-        .map(group)
-        .collect()
+        groups.push((Arc::new(group), object.spec.0.selector));
+    }
+    groups
 }
 
 /// The state of a cluster while its agent has never reported.
@@ -147,29 +148,32 @@ impl ClusterJsonStatus {
     /// agents whether they do.
     fn is_registered(&self, has_agents: bool) -> bool {
         let never = self.display.state.as_deref() == Some(NEVER_REPORTED);
-        let reports = self.agent.as_ref().map_or(!has_agents, |agent| {
-            agent
-                .last_seen
-                .as_ref()
-                .is_some_and(|seen| !seen.is_empty())
-                || agent.ready_nodes.is_some()
-                || agent.non_ready_nodes.is_some()
-        });
+        let reports = match &self.agent {
+            Some(agent) => agent.has_reported(),
+            None => !has_agents,
+        };
         !self.namespace.is_empty() && reports && !never
+    }
+}
+
+impl AgentJson {
+    fn has_reported(&self) -> bool {
+        let seen = self.last_seen.as_deref().unwrap_or_default();
+        !seen.is_empty() || self.ready_nodes.is_some() || self.non_ready_nodes.is_some()
+    }
+
+    /// The number of nodes that it reports.
+    fn nodes(&self) -> u32 {
+        let ready = self.ready_nodes.unwrap_or(0);
+        ready.saturating_add(self.non_ready_nodes.unwrap_or(0))
     }
 }
 
 impl InventoryCluster {
     fn of(object: &ClusterObject, has_agents: bool) -> Self {
         let agent = object.status.agent.as_ref();
-        let count = |agent: &AgentJson| {
-            agent
-                .ready_nodes
-                .unwrap_or(0)
-                .saturating_add(agent.non_ready_nodes.unwrap_or(0))
-        };
         let nodes = agent
-            .map(count)
+            .map(AgentJson::nodes)
             .filter(|nodes| (1..=MOST_NODES).contains(nodes))
             .map(FactorModel::from);
         Self {
@@ -234,51 +238,41 @@ impl LinkFields {
 /// A workspace and its clusters, which are targets: a bundle's targets are those of its own namespace.
 ///
 /// # Errors
-/// A message and a fix, when the `wanted` one is not there, or none is wanted and there are several. `choose` is a way
-/// to choose one.
+/// When the `wanted` one is not there, or none is wanted and there are several. `choose` is a way to choose one.
 pub(crate) fn of_workspace<'c>(
     clusters: &'c [InventoryCluster],
     wanted: Option<&str>,
     choose: &str,
-) -> Result<(&'c str, Vec<&'c InventoryCluster>), (String, String)> {
+) -> Result<(&'c str, Vec<&'c InventoryCluster>), WordedProblem> {
     let spaces: BTreeSet<&str> = clusters
         .iter()
         .map(|cluster| cluster.namespace.as_str())
         .collect();
-    let names = || {
-        some_of(
-            &spaces
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect::<Vec<_>>(),
-        )
-    };
-    let only = || spaces.first().filter(|_| spaces.len() == 1);
-    let found = spaces
-        .get(wanted.unwrap_or(DEFAULT_WORKSPACE))
-        .or_else(|| only().filter(|_| wanted.is_none()));
-    let Some(space) = found.copied() else {
+    let mut found = spaces.get(wanted.unwrap_or(DEFAULT_WORKSPACE));
+    if found.is_none() && wanted.is_none() && spaces.len() == 1 {
+        found = spaces.first();
+    }
+    let Some(&space) = found else {
+        let names: Vec<String> = spaces.iter().map(|name| (*name).to_owned()).collect();
+        let names = some_of(&names);
         return Err(match wanted {
-            Some(name) => (
+            Some(name) => WordedProblem::new(
                 format!("the inventory has no clusters in the namespace `{name}`"),
-                format!("it has clusters in {}", names()),
+                format!("it has clusters in {names}"),
             ),
-            None => {
-                let help = format!("a bundle has targets in one; {choose} one of {}", names());
-                (
-                    format!("the inventory has clusters in {} namespaces", spaces.len()),
-                    help,
-                )
-            }
+            None => WordedProblem::new(
+                format!("the inventory has clusters in {} namespaces", spaces.len()),
+                format!("a bundle has targets in one; {choose} one of {names}"),
+            ),
         });
     };
-    Ok((
-        space,
-        clusters
-            .iter()
-            .filter(|cluster| cluster.namespace == space)
-            .collect(),
-    ))
+    let mut own = Vec::new();
+    for cluster in clusters {
+        if cluster.namespace == space {
+            own.push(cluster);
+        }
+    }
+    Ok((space, own))
 }
 
 /// The objects of a list, a bare array or a single object, each of the right kind and with a name of its own.
@@ -304,11 +298,9 @@ where
             found.push(ReadObject { object, value });
             continue;
         }
-        let (kind_of, api) = (
-            value.kind.as_deref().unwrap_or("thing"),
-            value.api_version.as_deref().unwrap_or("no API"),
-        );
-        let message = format!("this is a {kind_of} of {api}, not a {kind} of fleet.cattle.io");
+        let found_kind = value.kind.as_deref().unwrap_or("thing");
+        let api = value.api_version.as_deref().unwrap_or("no API");
+        let message = format!("this is a {found_kind} of {api}, not a {kind} of fleet.cattle.io");
         problems.push(
             object
                 .problem("", message)

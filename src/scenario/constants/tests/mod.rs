@@ -201,13 +201,7 @@ fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
     let mut tree = tree::parse(&source(text)).expect("YAML");
     let product = crate::products::find("rancherFleet").expect("a product");
     let factor = &factors()[factor(name).expect("a factor")];
-    let laid = lay(
-        &mut tree,
-        ("a", product),
-        factor,
-        level,
-        &StatedRanges::new(),
-    );
+    let laid = FactorLevel::new(factor, level, &StatedRanges::new()).lay(&mut tree, "a", product);
     (
         tree.short_text(),
         laid.iter().map(|laid| (laid.from, laid.to)).collect(),

@@ -1,0 +1,37 @@
+//! Problems of settings in words: what is wrong, and the fix.
+
+use std::fmt::Display;
+
+use crate::document::path::Path;
+
+/// A problem whose place the caller knows.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct WordedProblem {
+    pub(crate) message: String,
+    /// The fix.
+    pub(crate) help: String,
+}
+
+impl WordedProblem {
+    pub(crate) fn new(message: impl Display, help: impl Display) -> Self {
+        Self {
+            message: message.to_string(),
+            help: help.to_string(),
+        }
+    }
+
+    /// The problem of the setting at this path.
+    pub(super) const fn at(self, path: Path) -> PathProblem {
+        PathProblem {
+            path,
+            problem: self,
+        }
+    }
+}
+
+/// A problem of the setting at a path of the experiment.
+#[derive(Clone, Debug)]
+pub(super) struct PathProblem {
+    pub(super) path: Path,
+    pub(super) problem: WordedProblem,
+}
