@@ -59,12 +59,13 @@ impl Context<'_> {
 
     /// Whether no entry of the list at `list` was left out, whatever happened inside its entries.
     pub fn is_whole(&self, list: &Path) -> bool {
-        let is_entry =
-            |struck: &Path| struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
-        !self
-            .struck
-            .iter()
-            .any(|struck| list.starts_with(struck) || is_entry(struck))
+        for struck in self.struck {
+            let is_entry = struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
+            if is_entry || list.starts_with(struck) {
+                return false;
+            }
+        }
+        true
     }
 
     /// The value at `path`, with `base` for everything that is not written. Errors are not reported: reading the
@@ -89,20 +90,28 @@ impl Context<'_> {
 
     /// The text of the file that the value at `path` names. A file that cannot be read is reported there.
     pub fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
-        let help = "paths are relative to the folder of the experiment file";
-        let read = self.files.read(name);
-        read.map_err(|message| self.report(path, format!("cannot read `{name}`: {message}"), help))
-            .ok()
+        match self.files.read(name) {
+            Ok(source) => Some(source),
+            Err(message) => {
+                let message = format!("cannot read `{name}`: {message}");
+                let help = "paths are relative to the folder of the experiment file";
+                self.report(path, message, help);
+                None
+            }
+        }
     }
 
     /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in
     /// it.
     pub fn document(&mut self, name: &str, path: &Path) -> Option<Document> {
         let source = self.file(name, path)?;
-        let tree = tree::parse(&source)
-            .map_err(|problem| self.problems.push(*problem))
-            .ok()?;
-        Some(Document { source, tree })
+        match tree::parse(&source) {
+            Ok(tree) => Some(Document { source, tree }),
+            Err(problem) => {
+                self.problems.push(*problem);
+                None
+            }
+        }
     }
 
     /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their places in it,
@@ -119,8 +128,12 @@ impl Context<'_> {
             let problem = document.problem(&path, error.is_of_key(), error.wording());
             self.problems.push(problem.with_optional_help(error.help()));
         }
-        // What is left of a wrong document would be judged by what is missing.
-        reading.value.filter(|_| reading.errors.is_empty())
+        // Otherwise later checks would report the fields that were left out.
+        if reading.errors.is_empty() {
+            reading.value
+        } else {
+            None
+        }
     }
 
     /// The index of `name` among `known`, which are the names under `list`.

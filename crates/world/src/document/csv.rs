@@ -12,7 +12,8 @@ pub(crate) const CLOSE_QUOTE: &str = "close it, or write a quote in a cell twice
 
 /// The byte of a quote that nothing closes: readers of CSV take all that follows for one cell.
 pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
-    let (mut opened, mut is_begin) = (None, true);
+    let mut opened = None;
+    let mut is_begin = true;
     for (at, letter) in csv.char_indices() {
         match (opened, letter) {
             // A doubled quote closes and opens again. What follows another one is the next cell, or the quote belongs
@@ -48,18 +49,14 @@ pub fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
 
 /// The problem with a row that the reader refuses.
 pub fn broken(source: &Arc<Source>, help: &'static str) -> impl Fn(csv::Error) -> Box<Problem> {
-    move |error| {
-        let byte = source.text.floor_char_boundary(byte_of(error.position()));
-        Box::new(
-            source
-                .at(
-                    byte..byte,
-                    "",
-                    Wording::quoting(format!("not CSV: {error}"), "not CSV"),
-                )
-                .with_help(help),
-        )
-    }
+    move |error| Box::new(broken_row(source, &error).with_help(help))
+}
+
+/// The problem with a row that the reader refuses.
+fn broken_row(source: &Arc<Source>, error: &csv::Error) -> Problem {
+    let byte = source.text.floor_char_boundary(byte_of(error.position()));
+    let message = Wording::quoting(format!("not CSV: {error}"), "not CSV");
+    source.at(byte..byte, "", message)
 }
 
 /// The byte of a row at this position.
@@ -69,27 +66,37 @@ pub fn byte_of(position: Option<&csv::Position>) -> usize {
 
 /// The byte of a cell of the row that begins at a byte, or after blank lines there. The row itself where it has fewer.
 pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
-    let skip =
-        |at: usize, skipped: &[char]| csv.len() - csv[at..].trim_start_matches(skipped).len();
-    let row = skip(row, &['\r', '\n']);
-    let (mut cell, mut is_quoted, mut left) = (row, false, index);
-    for (at, letter) in csv[row..]
-        .char_indices()
-        .map(|(at, letter)| (row + at, letter))
-    {
+    let row = skip(csv, row, &['\r', '\n']);
+    let mut cell = row;
+    let mut is_quoted = false;
+    let mut left = index;
+    for (in_row, letter) in csv[row..].char_indices() {
+        let at = row + in_row;
         if left == 0 {
             break;
         }
         match letter {
-            '"' if is_quoted || at == skip(cell, &[' ']) || csv[..at].ends_with('"') => {
+            '"' if is_quoted || at == skip(csv, cell, &[' ']) || csv[..at].ends_with('"') => {
                 is_quoted = !is_quoted;
             }
-            ',' if !is_quoted => (cell, left) = (at + 1, left - 1),
+            ',' if !is_quoted => {
+                cell = at + 1;
+                left -= 1;
+            }
             '\r' | '\n' if !is_quoted => return row,
             _ => {}
         }
     }
-    if left == 0 { skip(cell, &[' ']) } else { row }
+    if left == 0 {
+        skip(csv, cell, &[' '])
+    } else {
+        row
+    }
+}
+
+/// The byte of the first letter from `at` on that is none of these.
+fn skip(csv: &str, at: usize, skipped: &[char]) -> usize {
+    csv.len() - csv[at..].trim_start_matches(skipped).len()
 }
 
 #[cfg(test)]

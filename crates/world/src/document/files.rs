@@ -100,16 +100,13 @@ impl Files {
 
     /// These files and no others, whatever the file system has.
     pub fn closed(folder: PathBuf, inputs: &[InputFile]) -> Self {
-        let none = |_: &Path| Err("it was not there when the experiment was read".to_owned());
-        let read = inputs
-            .iter()
-            .map(|input| (input.path.clone(), input.source(input.path.clone())))
-            .collect();
-        Self {
-            read,
-            inputs: inputs.to_vec(),
-            ..Self::opened_by(Some(none), folder)
+        let mut files = Self::opened_by(Some(open_nothing), folder);
+        files.inputs = inputs.to_vec();
+        for input in inputs {
+            let source = input.source(input.path.clone());
+            files.read.insert(input.path.clone(), source);
         }
+        files
     }
 
     /// The folder that names are relative to.
@@ -119,11 +116,14 @@ impl Files {
 
     /// Whether `name` is a file in the folder.
     pub fn is_file(&self, name: &str) -> bool {
+        if self.read.get(name).is_some_and(Result::is_ok) {
+            return true;
+        }
         let path = self.folder.join(name);
-        self.read.get(name).is_some_and(Result::is_ok)
-            || self
-                .open
-                .map_or_else(|| path.is_file(), |open| open(&path).is_ok())
+        match self.open {
+            Some(open) => open(&path).is_ok(),
+            None => path.is_file(),
+        }
     }
 
     /// The text of a file.
@@ -143,17 +143,22 @@ impl Files {
         if let Some(known) = self.read.get(name) {
             return known.clone();
         }
-        let read = self.open.unwrap_or(read_bytes)(path).and_then(|bytes| {
-            let input = InputFile {
-                file: self.named_file(path)?,
-                ..InputFile::new(name, bytes)
-            };
-            let source = input.source(path.display().to_string());
-            self.inputs.push(input);
-            source
-        });
+        let read = self.read_first(name, path);
         self.read.insert(name.to_owned(), read.clone());
         read
+    }
+
+    /// Reads a file that was not read before.
+    fn read_first(&mut self, name: &str, path: &Path) -> Result<Arc<Source>, String> {
+        let open = self.open.unwrap_or(read_bytes);
+        let bytes = open(path)?;
+        let input = InputFile {
+            file: self.named_file(path)?,
+            ..InputFile::new(name, bytes)
+        };
+        let source = input.source(path.display().to_string());
+        self.inputs.push(input);
+        source
     }
 
     /// The file in the file system that the experiment names. `None`: its bytes are from elsewhere.
@@ -167,16 +172,22 @@ impl Files {
 
     /// All of the file is to be copied into results.
     pub fn copy_whole(&mut self, name: &str) {
-        self.inputs
-            .iter_mut()
-            .filter(|input| input.path == name)
-            .for_each(|input| input.is_whole = true);
+        for input in &mut self.inputs {
+            if input.path == name {
+                input.is_whole = true;
+            }
+        }
     }
 
     /// Every file that was read, in the order of reading.
     pub fn into_inputs(self) -> Vec<InputFile> {
         self.inputs
     }
+}
+
+/// Finds no file.
+fn open_nothing(_: &Path) -> Result<Vec<u8>, String> {
+    Err("it was not there when the experiment was read".to_owned())
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
@@ -190,11 +201,13 @@ fn text_of(bytes: &[u8]) -> Option<&str> {
 
 /// Why bytes are not text in UTF-8, and the fix. Of ASCII letters UTF-16 makes a letter and a zero.
 fn not_utf8(bytes: &[u8]) -> String {
-    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    let wrong = bytes
-        .iter()
-        .position(|byte| *byte == 0)
-        .map_or(valid, |zero| zero.min(valid));
+    let mut wrong = match str::from_utf8(bytes) {
+        Ok(text) => text.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    if let Some(zero) = bytes.iter().position(|byte| *byte == 0) {
+        wrong = wrong.min(zero);
+    }
     let line = bytes[..wrong].iter().filter(|byte| **byte == b'\n').count() + 1;
     let utf16 = if bytes[..bytes.len().min(4)].contains(&0) {
         ", but probably UTF-16"

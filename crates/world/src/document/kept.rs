@@ -27,18 +27,22 @@ enum KeptPart {
 }
 
 /// The fields that are copied: `kept.csv`.
-static FIELDS: LazyLock<BTreeMap<&str, KeptPart>> = LazyLock::new(|| {
-    let rows = include_str!("kept.csv")
-        .lines()
-        .skip(1)
-        .filter_map(|row| row.split_once(','));
-    let kept = |(field, kept)| match kept {
-        "whole" => (field, KeptPart::Whole),
-        "part" => (field, KeptPart::Part),
-        _ => (field, KeptPart::Value),
-    };
-    rows.map(kept).collect()
-});
+static FIELDS: LazyLock<BTreeMap<&str, KeptPart>> = LazyLock::new(read_fields);
+
+fn read_fields() -> BTreeMap<&'static str, KeptPart> {
+    let mut fields = BTreeMap::new();
+    for row in include_str!("kept.csv").lines().skip(1) {
+        if let Some((field, part)) = row.split_once(',') {
+            let part = match part {
+                "whole" => KeptPart::Whole,
+                "part" => KeptPart::Part,
+                _ => KeptPart::Value,
+            };
+            fields.insert(field, part);
+        }
+    }
+    fields
+}
 
 /// Fields of `helm` in a fleet.yaml, of which it counts whether they are empty.
 const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
@@ -135,34 +139,44 @@ fn keep_document(document: &mut Value, left_out: &mut Vec<String>) {
 
 fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| keep(item, path, left_out)),
-        Value::Object(fields) => fields.retain(|key, value| {
-            let below = if path.is_empty() {
-                key.clone()
-            } else {
-                format!("{path}.{key}")
-            };
-            let is_part = value.is_object() || value.is_array() || value.is_null();
-            let kept = FIELDS.get(key.as_str()).copied();
-            let is_kept = match kept {
-                None => false,
-                Some(KeptPart::Whole) => true,
-                Some(KeptPart::Part) => is_part,
-                Some(KeptPart::Value) => !is_part && !is_address(value),
-            };
-            if HELM_VALUES.contains(&key.as_str()) && path == "helm" && is_part {
-                left_out.push(below);
-                return fact(value);
+        Value::Array(items) => {
+            for item in items {
+                keep(item, path, left_out);
             }
-            if !is_kept {
-                left_out.push(below);
-            } else if kept != Some(KeptPart::Whole) {
-                keep(value, &below, left_out);
-            }
-            is_kept
-        }),
+        }
+        Value::Object(fields) => {
+            fields.retain(|key, value| keep_field(key, value, path, left_out));
+        }
         _ => {}
     }
+}
+
+/// Keeps the fields of a field that decide something. Returns whether the field stays itself. `path`: that of the map
+/// that it is in.
+fn keep_field(key: &str, value: &mut Value, path: &str, left_out: &mut Vec<String>) -> bool {
+    let own_path = if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    };
+    let is_part = value.is_object() || value.is_array() || value.is_null();
+    if HELM_VALUES.contains(&key) && path == "helm" && is_part {
+        left_out.push(own_path);
+        return fact(value);
+    }
+    let kept = FIELDS.get(key).copied();
+    let is_kept = match kept {
+        None => false,
+        Some(KeptPart::Whole) => true,
+        Some(KeptPart::Part) => is_part,
+        Some(KeptPart::Value) => !is_part && !is_address(value),
+    };
+    if !is_kept {
+        left_out.push(own_path);
+    } else if kept != Some(KeptPart::Whole) {
+        keep(value, &own_path, left_out);
+    }
+    is_kept
 }
 
 /// An address may hold credentials.

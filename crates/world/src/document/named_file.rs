@@ -49,8 +49,8 @@ impl NamedFile {
     }
 
     fn find_reason(&self) -> Result<(), &'static str> {
-        let is_of_git = |part: &std::ffi::OsStr| part.eq_ignore_ascii_case(".git");
-        if self.file.iter().any(is_of_git) {
+        let mut parts = self.file.iter();
+        if parts.any(|part| part.eq_ignore_ascii_case(".git")) {
             return Err(OF_GIT);
         }
         if self.file.starts_with(&self.folder) {

@@ -77,24 +77,27 @@ impl Path {
                 Err(_) => steps.push(Step::Key(key.to_owned())),
             }
             while !rest.is_empty() {
-                // `[*]`, as constants have it, is every entry.
-                let step = |index: &str| match index {
-                    "*" => Some(Step::Key(index.to_owned())),
-                    _ => index.parse().ok().map(Step::Index),
+                let Some((step, after)) = leading_index(rest) else {
+                    return Err(format!(
+                        "`{text}` is not a path: `{rest}` is not an index like `[0]`"
+                    ));
                 };
-                let (step, after) = rest
-                    .strip_prefix('[')
-                    .and_then(|rest| rest.split_once(']'))
-                    .and_then(|(index, after)| Some((step(index)?, after)))
-                    .ok_or_else(|| {
-                        format!("`{text}` is not a path: `{rest}` is not an index like `[0]`")
-                    })?;
                 steps.push(step);
                 rest = after;
             }
         }
         Ok(Self(steps))
     }
+}
+
+/// The index in brackets with which a text begins, and what follows. `[*]`, as constants have it, is every entry.
+fn leading_index(text: &str) -> Option<(Step, &str)> {
+    let (index, after) = text.strip_prefix('[')?.split_once(']')?;
+    let step = match index {
+        "*" => Step::Key(index.to_owned()),
+        _ => Step::Index(index.parse().ok()?),
+    };
+    Some((step, after))
 }
 
 impl fmt::Display for Path {

@@ -169,7 +169,8 @@ struct Place {
 impl Place {
     /// The part of its first line to show, and the place in that part.
     fn excerpt(&self) -> (Range<usize>, Range<usize>) {
-        let (text, start) = (&self.source.text, self.span.start);
+        let text = &self.source.text;
+        let start = self.span.start;
         let line = self.source.line_at(start);
         // Point at what is on the first line; an empty span is widened to one character where there is one.
         let width = text[start..line.end]
@@ -209,8 +210,17 @@ pub struct Problem {
     place: Option<Place>,
     /// Why nothing of the file is shown. `None`: its line is.
     withheld: Option<&'static str>,
-    /// The lines before the text that is known of the file, and the characters before it in its first line.
-    before: (usize, usize),
+    /// The part of the file before the text that is known.
+    before: TextBefore,
+}
+
+/// The part of a file before a text.
+#[derive(Clone, Copy, Debug, Default)]
+struct TextBefore {
+    /// Whole lines.
+    lines: usize,
+    /// Characters in the line with which the text begins.
+    characters: usize,
 }
 
 impl Problem {
@@ -234,34 +244,37 @@ impl Problem {
     fn line_and_column(&self) -> Option<(usize, usize)> {
         let place = self.place.as_ref()?;
         let (line, column) = place.source.line_and_column(place.span.start);
-        let (lines, columns) = self.before;
-        Some((
-            line + lines,
-            if line == 1 { column + columns } else { column },
-        ))
+        let TextBefore { lines, characters } = self.before;
+        let column = if line == 1 {
+            column + characters
+        } else {
+            column
+        };
+        Some((line + lines, column))
     }
 
     /// The text of its place is a part of the file, with so many lines before it, and so many characters before it in
     /// its first line.
     pub const fn in_part_after(mut self, lines: usize, characters: usize) -> Self {
-        self.before = (lines, characters);
+        self.before = TextBefore { lines, characters };
         self
     }
 
     /// The same problem, of the argument `--set` if its place is behind the end of the file in `source`, which has the
     /// arguments there.
     pub fn of_argument(mut self, source: &Source, file_ends: usize) -> Self {
-        let is_argument =
-            |place: &mut Place| place.source.name == source.name && place.span.start > file_ends;
-        if let Some(place) = self.place.take_if(is_argument) {
+        if let Some(place) = &self.place
+            && place.source.name == source.name
+            && place.span.start > file_ends
+        {
             let line = place.source.line_at(place.span.start);
-            let source = Source::new("--set", &place.source.text[line.clone()]);
-            let span = place.span.start - line.start
-                ..place.span.end.clamp(line.start, line.end) - line.start;
-            self.file.clone_from(&source.name);
+            let argument = Source::new("--set", &place.source.text[line.clone()]);
+            let start = place.span.start - line.start;
+            let end = place.span.end.clamp(line.start, line.end) - line.start;
+            self.file.clone_from(&argument.name);
             self.place = Some(Place {
-                source: Arc::new(source),
-                span,
+                source: Arc::new(argument),
+                span: start..end,
             });
         }
         self
@@ -281,9 +294,21 @@ impl Problem {
         }
     }
 
+    /// The byte at which its place begins.
+    fn start(&self) -> Option<usize> {
+        Some(self.place.as_ref()?.span.start)
+    }
+
+    /// Whether two problems say the same of one place.
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.file == other.file && self.start() == other.start() && self.message == other.message
+    }
+
     fn render(&self, renderer: &Renderer) -> String {
-        let (message, file) = (printable(&self.message), printable(&self.file));
-        let (field, help) = (printable(&self.field), self.help.as_deref().map(printable));
+        let message = printable(&self.message);
+        let file = printable(&self.file);
+        let field = printable(&self.field);
+        let help = self.help.as_deref().map(printable);
         let title = Level::ERROR.primary_title(&*message);
         let note = self.withheld.map(|why| Level::NOTE.message(why));
         let help = help.as_deref().map(|help| Level::HELP.message(help));
@@ -347,17 +372,15 @@ pub struct LoadError {
 impl LoadError {
     /// The problems, each once, ordered by place; the experiment file (`first`) before the others.
     pub fn new(mut problems: Vec<Problem>, first: &str) -> Self {
-        let start = |problem: &Problem| problem.place.as_ref().map(|place| place.span.start);
         problems.sort_by_cached_key(|problem| {
             (
                 problem.file != first,
                 problem.file.clone(),
-                start(problem),
+                problem.start(),
                 problem.message.clone(),
             )
         });
-        problems
-            .dedup_by(|b, a| (&a.file, start(a), &a.message) == (&b.file, start(b), &b.message));
+        problems.dedup_by(|later, earlier| later.is_same_as(earlier));
         Self { problems }
     }
 
@@ -396,19 +419,14 @@ impl std::error::Error for LoadError {}
 /// The one of `known` that is nearest to `written`, if it is near enough to be what was meant.
 pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let lower = written.to_lowercase().replace(['_', '-'], "");
-    known
-        .into_iter()
-        .map(|name| {
-            (
-                strsim::levenshtein(&lower, &name.to_lowercase().replace(['_', '-'], "")),
-                name,
-            )
-        })
-        .min()
-        .filter(|&(distance, name)| {
-            distance <= 1 + name.chars().count() / 4 && distance * 2 <= name.chars().count()
-        })
-        .map(|(_, name)| name)
+    let mut distances = Vec::new();
+    for name in known {
+        let other = name.to_lowercase().replace(['_', '-'], "");
+        distances.push((strsim::levenshtein(&lower, &other), name));
+    }
+    let (distance, name) = distances.into_iter().min()?;
+    let length = name.chars().count();
+    (distance <= 1 + length / 4 && distance * 2 <= length).then_some(name)
 }
 
 /// The fix for a name that is not known: the known one that is nearest, or else what `other` says.

@@ -61,11 +61,11 @@ impl ReadError {
 
     /// Whether the key and not the value should be pointed at. (A choice written as a key is the last of its path.)
     pub fn is_of_key(&self) -> bool {
-        let ends_with =
-            |key: &str| matches!(self.path.0.last(), Some(Step::Key(last)) if last == key);
         match &self.kind {
             Kind::UnknownField { .. } => true,
-            Kind::UnknownChoice { written, .. } => ends_with(written),
+            Kind::UnknownChoice { written, .. } => {
+                matches!(self.path.0.last(), Some(Step::Key(last)) if last == written)
+            }
             Kind::MissingField(_) | Kind::Other(_) => false,
         }
     }
@@ -133,24 +133,26 @@ impl de::Error for ReadError {
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         let expected = expected.to_string();
-        let most = most(&expected).filter(|most| match found {
-            de::Unexpected::Unsigned(number) => number > *most,
-            de::Unexpected::Float(number) => number.is_finite() && number >= *most as f64 + 1.0,
-            _ => false,
-        });
-        let (words, found_in_words) = (expected_in_words(&expected), in_words(&found));
-        let is_whole = |number: f64| {
-            words.starts_with("a whole number") && number >= 0.0 && number.fract() == 0.0
+        let found_in_words = in_words(&found);
+        if let Some(most) = most(&expected)
+            && is_above(&found, most)
+        {
+            return Self::custom(format!(
+                "expected a whole number, at most {most}, found {found_in_words}"
+            ));
+        }
+        let words = expected_in_words(&expected);
+        let fix = match found {
+            de::Unexpected::Float(number)
+                if words.starts_with("a whole number")
+                    && number >= 0.0
+                    && number.fract() == 0.0 =>
+            {
+                format!("; write it as `{number:.0}`")
+            }
+            _ => String::new(),
         };
-        Self::custom(match (most, found) {
-            (Some(most), _) => {
-                format!("expected a whole number, at most {most}, found {found_in_words}")
-            }
-            (None, de::Unexpected::Float(number)) if is_whole(number) => {
-                format!("expected {words}, found {found_in_words}; write it as `{number:.0}`")
-            }
-            _ => format!("expected {words}, found {found_in_words}"),
-        })
+        Self::custom(format!("expected {words}, found {found_in_words}{fix}"))
     }
 
     fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -185,6 +187,15 @@ fn most(expected: &str) -> Option<u64> {
         "u64" | "usize" => u64::MAX,
         _ => return None,
     })
+}
+
+/// Whether a value is a number above the largest of a type.
+fn is_above(found: &de::Unexpected<'_>, most: u64) -> bool {
+    match *found {
+        de::Unexpected::Unsigned(number) => number > most,
+        de::Unexpected::Float(number) => number.is_finite() && number >= most as f64 + 1.0,
+        _ => false,
+    }
 }
 
 /// Serde names Rust's types; a reader of YAML knows maps, lists, texts and numbers.

@@ -68,27 +68,7 @@ pub fn read_where<T: de::DeserializeOwned>(
             Err(error) => error,
         };
         let path = error.path.clone();
-        let caused_by_a_strike = match &error.kind {
-            Kind::MissingField(field) => {
-                let was_misspelt = |earlier: &ReadError| match &earlier.kind {
-                    Kind::UnknownField {
-                        field: written,
-                        known,
-                    } => {
-                        earlier.path == path.key(written)
-                            && nearest(written, known.iter().copied()) == Some(field)
-                    }
-                    _ => false,
-                };
-                reading.struck.contains(&path.key(field)) || reading.errors.iter().any(was_misspelt)
-            }
-            Kind::Other(_) => reading
-                .struck
-                .iter()
-                .any(|struck| struck.0.len() > path.0.len() && struck.starts_with(&path)),
-            Kind::UnknownField { .. } | Kind::UnknownChoice { .. } => false,
-        };
-        if !caused_by_a_strike && counts(&error) {
+        if !follows_from(&error, &reading.errors, &reading.struck) && counts(&error) {
             reading.errors.push(error);
         }
         if path.0.is_empty() || !tree.strike(&path) {
@@ -97,6 +77,37 @@ pub fn read_where<T: de::DeserializeOwned>(
         reading.struck.push(path);
     }
     reading
+}
+
+/// Whether an error is the consequence of earlier errors, or of the values that were struck for them.
+fn follows_from(error: &ReadError, earlier: &[ReadError], struck: &[Path]) -> bool {
+    let path = &error.path;
+    match &error.kind {
+        Kind::MissingField(field) => {
+            struck.contains(&path.key(field))
+                || earlier
+                    .iter()
+                    .any(|earlier| is_misspelt(earlier, path, field))
+        }
+        Kind::Other(_) => struck
+            .iter()
+            .any(|struck| struck.0.len() > path.0.len() && struck.starts_with(path)),
+        Kind::UnknownField { .. } | Kind::UnknownChoice { .. } => false,
+    }
+}
+
+/// Whether an error is an unknown field that was probably meant to be this field of the map at `path`.
+fn is_misspelt(error: &ReadError, path: &Path, field: &str) -> bool {
+    match &error.kind {
+        Kind::UnknownField {
+            field: written,
+            known,
+        } => {
+            error.path == path.key(written)
+                && nearest(written, known.iter().copied()) == Some(field)
+        }
+        _ => false,
+    }
 }
 
 /// A value of the tree, or the entries of a map as those of a struct whose fields are written among them. One type for

@@ -5,7 +5,6 @@
 //! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in
 //! `yaml_error`.
 
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -101,20 +100,17 @@ fn located(raw: Spanned<Raw>, source: &Source) -> Node {
                 .map(|item| located(item, source))
                 .collect(),
         ),
-        Raw::Map(entries) => Value::Map(
-            entries
-                .into_iter()
-                .map(|(key, value)| {
-                    (
-                        Key {
-                            at: span(&key.referenced, source),
-                            text: key.value,
-                        },
-                        located(value, source),
-                    )
-                })
-                .collect(),
-        ),
+        Raw::Map(raw_entries) => {
+            let mut entries = Vec::with_capacity(raw_entries.len());
+            for (key, value) in raw_entries {
+                let key = Key {
+                    at: span(&key.referenced, source),
+                    text: key.value,
+                };
+                entries.push((key, located(value, source)));
+            }
+            Value::Map(entries)
+        }
     };
     Node {
         at,
@@ -163,14 +159,18 @@ impl<'de> Deserialize<'de> for Raw {
                 Ok(Raw::Scalar(Value::Null))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Raw, A::Error> {
-                iter::from_fn(|| seq.next_element().transpose())
-                    .collect::<Result<_, _>>()
-                    .map(Raw::List)
+                let mut items = Vec::new();
+                while let Some(item) = seq.next_element()? {
+                    items.push(item);
+                }
+                Ok(Raw::List(items))
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
-                iter::from_fn(|| map.next_entry().transpose())
-                    .collect::<Result<_, _>>()
-                    .map(Raw::Map)
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Raw::Map(entries))
             }
         }
         deserializer.deserialize_any(AnyVisitor)
@@ -218,7 +218,11 @@ impl Node {
     fn relocate(&mut self, to: &dyn Fn(&Range<usize>) -> Range<usize>) {
         self.at = to(&self.at);
         match &mut self.value {
-            Value::List(items) => items.iter_mut().for_each(|item| item.relocate(to)),
+            Value::List(items) => {
+                for item in items {
+                    item.relocate(to);
+                }
+            }
             Value::Map(entries) => {
                 for (key, node) in entries {
                     key.at = to(&key.at);
@@ -244,20 +248,19 @@ impl Node {
 
     /// A copy without one top-level entry.
     pub fn without(&self, top: &str) -> Self {
-        match &self.value {
-            Value::Map(entries) => {
-                let kept = entries
-                    .iter()
-                    .filter(|(key, _)| key.text != top)
-                    .cloned()
-                    .collect();
-                Self {
-                    at: self.at.clone(),
-                    value: Value::Map(kept),
-                    struck: self.struck,
-                }
+        let Value::Map(entries) = &self.value else {
+            return self.clone();
+        };
+        let mut others = Vec::new();
+        for entry in entries {
+            if entry.0.text != top {
+                others.push(entry.clone());
             }
-            _ => self.clone(),
+        }
+        Self {
+            at: self.at.clone(),
+            value: Value::Map(others),
+            struck: self.struck,
         }
     }
 
@@ -293,12 +296,13 @@ impl Node {
                     .map(|item| Self::of_json(item, at))
                     .collect(),
             ),
-            serde_json::Value::Object(fields) => Value::Map(
-                fields
-                    .into_iter()
-                    .flat_map(|(text, field)| Self::of_field(text, field, at))
-                    .collect(),
-            ),
+            serde_json::Value::Object(fields) => {
+                let mut entries = Vec::new();
+                for (text, field) in fields {
+                    entries.extend(Self::of_field(text, field, at));
+                }
+                Value::Map(entries)
+            }
         };
         Self::made(at.clone(), value)
     }
@@ -327,10 +331,16 @@ impl Node {
     /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,
     /// except the maps of the keys in `deep`, which are laid over those of `base` in turn.
     pub fn over(&self, base: Self, deep: &[&str]) -> Self {
-        let (Value::Map(written), Value::Map(mut entries)) = (&self.value, base.value) else {
+        let Value::Map(written) = &self.value else {
             return self.clone();
         };
-        for (key, node) in written.iter().filter(|(_, node)| !node.struck) {
+        let Value::Map(mut entries) = base.value else {
+            return self.clone();
+        };
+        for (key, node) in written {
+            if node.struck {
+                continue;
+            }
             match entries.iter_mut().find(|(known, _)| known.text == key.text) {
                 Some((_, known)) if deep.contains(&&*key.text) => {
                     *known = node.over(known.clone(), &[]);
@@ -357,33 +367,41 @@ impl Node {
 
     /// The value at `path`. A key in a list is the name of an item.
     pub fn get(&self, path: &Path) -> Option<&Self> {
-        path.0.iter().try_fold(self, |node, step| match step {
-            Step::Key(key) if node.items().is_empty() => node.entry(key).map(|(_, value)| value),
-            Step::Key(key) => node.items().iter().find(|item| item.is_named(key)),
-            Step::Index(index) => node.items().get(*index),
-        })
+        let mut node = self;
+        for step in &path.0 {
+            node = match step {
+                Step::Key(key) if node.items().is_empty() => node.value_of(key)?,
+                Step::Key(name) => node.items().iter().find(|item| item.is_named(name))?,
+                Step::Index(index) => node.items().get(*index)?,
+            };
+        }
+        Some(node)
+    }
+
+    /// The value of a key of a map.
+    fn value_of(&self, key: &str) -> Option<&Self> {
+        let (_, value) = self.entry(key)?;
+        Some(value)
     }
 
     /// Whether an item of a list has this `name`.
     fn is_named(&self, name: &str) -> bool {
-        self.entry("name")
-            .is_some_and(|(_, value)| matches!(&value.value, Value::Text(text) if text == name))
+        matches!(self.value_of("name"), Some(Self { value: Value::Text(text), .. }) if text == name)
     }
 
     fn get_mut(&mut self, path: &[Step]) -> Option<&mut Self> {
         let Some((step, rest)) = path.split_first() else {
             return Some(self);
         };
-        match (&mut self.value, step) {
-            (Value::Map(entries), Step::Key(key)) => entries
-                .iter_mut()
-                .find(|(k, _)| k.text == *key)
-                .and_then(|(_, value)| value.get_mut(rest)),
-            (Value::List(items), Step::Index(index)) => {
-                items.get_mut(*index).and_then(|item| item.get_mut(rest))
+        let below = match (&mut self.value, step) {
+            (Value::Map(entries), Step::Key(key)) => {
+                let (_, value) = entries.iter_mut().find(|(known, _)| known.text == *key)?;
+                value
             }
-            _ => None,
-        }
+            (Value::List(items), Step::Index(index)) => items.get_mut(*index)?,
+            _ => return None,
+        };
+        below.get_mut(rest)
     }
 
     /// Takes the value at `path` out of reading; false when there is none.
@@ -395,22 +413,31 @@ impl Node {
     /// The bytes to point at for `path`: the value if it is short, else its key; for what is not there, the nearest
     /// thing around it.
     pub fn place(&self, path: &Path) -> Range<usize> {
-        let (mut node, mut best) = (self, &self.at);
+        let mut node = self;
+        let mut best = &self.at;
         for step in &path.0 {
-            let below = match step {
-                Step::Key(key) => node.entry(key).map(|(key, value)| match value.value {
-                    Value::Map(_) | Value::List(_) | Value::Null => (value, &key.at),
-                    _ => (value, &value.at),
-                }),
-                Step::Index(index) => node.items().get(*index).map(|item| {
-                    (
-                        item,
-                        item.entries().first().map_or(&item.at, |(key, _)| &key.at),
-                    )
-                }),
-            };
-            let Some(below) = below else { break };
-            (node, best) = below;
+            match step {
+                Step::Key(key) => {
+                    let Some((key, value)) = node.entry(key) else {
+                        break;
+                    };
+                    best = match value.value {
+                        Value::Map(_) | Value::List(_) | Value::Null => &key.at,
+                        _ => &value.at,
+                    };
+                    node = value;
+                }
+                Step::Index(index) => {
+                    let Some(item) = node.items().get(*index) else {
+                        break;
+                    };
+                    best = match item.entries().first() {
+                        Some((key, _)) => &key.at,
+                        None => &item.at,
+                    };
+                    node = item;
+                }
+            }
         }
         best.clone()
     }
@@ -418,9 +445,8 @@ impl Node {
     /// The bytes of the last key of `path`, or as [`Node::place`].
     pub fn key_place(&self, path: &Path) -> Range<usize> {
         if let Some((Step::Key(last), parent)) = path.0.split_last()
-            && let Some((key, _)) = self
-                .get(&Path(parent.to_vec()))
-                .and_then(|node| node.entry(last))
+            && let Some(parent) = self.get(&Path(parent.to_vec()))
+            && let Some((key, _)) = parent.entry(last)
         {
             return key.at.clone();
         }
@@ -448,30 +474,18 @@ impl Node {
             self.value = Value::Map(Vec::new());
         }
         let below = match (&mut self.value, step) {
-            (Value::Map(entries), Step::Key(key)) => {
-                let at = entries
-                    .iter()
-                    .position(|(k, _)| k.text == *key)
-                    .unwrap_or_else(|| {
-                        let made = Self::made(key_at.clone(), Value::Null);
-                        entries.push((
-                            Key {
-                                at: key_at.clone(),
-                                text: key.clone(),
-                            },
-                            made,
-                        ));
-                        entries.len() - 1
-                    });
+            (Value::Map(entries), Step::Key(text)) => {
+                let (key, value) = entry_or_new(entries, text, key_at);
                 if rest.is_empty() {
-                    entries[at].0.at = key_at.clone();
+                    key.at = key_at.clone();
                 }
-                Some(&mut entries[at].1)
+                Some(value)
             }
             (Value::List(items), Step::Key(all)) if all == "*" && !items.is_empty() => {
-                return items
-                    .iter_mut()
-                    .try_for_each(|item| item.put(rest, node, key_at));
+                for item in items {
+                    item.put(rest, node, key_at)?;
+                }
+                return Ok(());
             }
             (Value::List(items), Step::Key(name)) => {
                 items.iter_mut().find(|item| item.is_named(name))
@@ -520,6 +534,24 @@ impl Node {
             }
         }
     }
+}
+
+/// The entry of a map with this key, which is added without a value if it is not there.
+fn entry_or_new<'m>(
+    entries: &'m mut Vec<(Key, Node)>,
+    text: &str,
+    at: &Range<usize>,
+) -> &'m mut (Key, Node) {
+    let known = entries.iter().position(|(key, _)| key.text == text);
+    let index = known.unwrap_or(entries.len());
+    if known.is_none() {
+        let key = Key {
+            at: at.clone(),
+            text: text.to_owned(),
+        };
+        entries.push((key, Node::made(at.clone(), Value::Null)));
+    }
+    &mut entries[index]
 }
 
 #[cfg(test)]

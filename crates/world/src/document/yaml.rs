@@ -26,20 +26,19 @@ pub fn to_yaml(value: &Value) -> String {
     text
 }
 
+/// The place of a key among those that come first; the same for all others.
+fn rank(key: &str) -> usize {
+    FIRST
+        .iter()
+        .position(|first| *first == key)
+        .unwrap_or(FIRST.len())
+}
+
 fn block(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(map) => {
-            let rank = |key: &str| {
-                FIRST
-                    .iter()
-                    .position(|first| *first == key)
-                    .unwrap_or(FIRST.len())
-            };
-            for (at, key) in map
-                .keys()
-                .sorted_by_key(|key| (rank(key), *key))
-                .enumerate()
-            {
+            let keys = map.keys().sorted_by_key(|key| (rank(key), *key));
+            for (at, key) in keys.enumerate() {
                 // The first key of a list's entry stands behind its dash.
                 let lead = if at == 0 && text.ends_with("- ") {
                     String::new()
@@ -65,16 +64,16 @@ fn block(text: &mut String, value: &Value, indent: usize) {
 
 /// The value behind a key.
 fn nested(text: &mut String, value: &Value, indent: usize) {
-    let is_short = |list: &Vec<Value>| {
-        list.iter()
-            .all(|entry| !entry.is_object() && !entry.is_array())
-    };
     match value {
         Value::Object(map) if !map.is_empty() => {
             text.push('\n');
             block(text, value, indent);
         }
-        Value::Array(list) if !is_short(list) => {
+        Value::Array(list)
+            if list
+                .iter()
+                .any(|entry| entry.is_object() || entry.is_array()) =>
+        {
             text.push('\n');
             block(text, value, indent);
         }
@@ -127,23 +126,21 @@ pub fn quoted(text: &str) -> String {
     if is_percent || (begins && goes_on && !is_word) {
         text.to_owned()
     } else {
-        // JSON's quoted text is YAML's, but for characters that YAML does not allow unescaped.
-        let is_bare = |c: char| {
-            !(c.is_control() || ('\u{2028}'..='\u{2029}').contains(&c) || is_no_character(c))
-        };
-        let escaped = |c: char| {
-            if is_bare(c) {
-                c.to_string()
-            } else {
-                format!("\\u{:04x}", u32::from(c))
-            }
-        };
-        Value::String(text.to_owned())
-            .to_string()
-            .chars()
-            .map(escaped)
-            .collect()
+        in_quotes(text)
     }
+}
+
+/// A text in quotes. JSON's quoted text is YAML's, except for characters that YAML does not allow unescaped.
+fn in_quotes(text: &str) -> String {
+    let mut quoted = String::new();
+    for c in Value::String(text.to_owned()).to_string().chars() {
+        if c.is_control() || ('\u{2028}'..='\u{2029}').contains(&c) || is_no_character(c) {
+            let _ = write!(quoted, "\\u{:04x}", u32::from(c));
+        } else {
+            quoted.push(c);
+        }
+    }
+    quoted
 }
 
 /// Byte order marks, and code points of the basic plane that are no characters.

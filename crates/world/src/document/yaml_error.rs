@@ -44,17 +44,11 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
         Error::AliasError { error, .. } => error.without_snippet(),
         other => other,
     };
-    let deep = || {
-        (
-            Wording::from("the YAML is nested too deeply"),
-            "an experiment needs no more than 64 levels",
-        )
-    };
     match inner {
         Error::Budget {
             breach: BudgetBreach::Depth { .. },
             ..
-        } => deep(),
+        } => too_deep(),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
@@ -84,7 +78,7 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
             not_yaml(inner),
             "name the value with `&name` above this line, or quote the text if it begins with `*`",
         ),
-        other if plain_message(other).starts_with("recursion limit") => deep(),
+        other if plain_message(other).starts_with("recursion limit") => too_deep(),
         other if plain_message(other).ends_with("is not a finite number") => (
             Wording::quoting(plain_message(other), "a number is not finite"),
             "write a finite number; to leave a limit out, remove its line; quote a text that only looks like a number",
@@ -94,6 +88,13 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
             "quote texts that hold `: `, `#`, `{` or `[`",
         ),
     }
+}
+
+fn too_deep() -> (Wording, &'static str) {
+    (
+        "the YAML is nested too deeply".into(),
+        "an experiment needs no more than 64 levels",
+    )
 }
 
 fn not_yaml(error: &serde_saphyr::Error) -> Wording {
@@ -107,18 +108,30 @@ fn is_of_syntax(error: &serde_saphyr::Error) -> bool {
 
 /// A tab in the indentation of the line at `at`, of the line after it, or of the line before it.
 fn tab_in_indentation(text: &str, at: usize) -> Option<usize> {
-    let start_of = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
-    let here = start_of(at);
-    let after = text[at..].find('\n').map(|length| at + length + 1);
-    let before = here.checked_sub(1).map(start_of);
-    let tab = |start: usize| {
+    let here = line_start(text, at);
+    let mut lines = vec![here];
+    if let Some(length) = text[at..].find('\n') {
+        lines.push(at + length + 1);
+    }
+    if here > 0 {
+        lines.push(line_start(text, here - 1));
+    }
+    for start in lines {
         let line = text[start..].lines().next().unwrap_or_default();
-        Some(start + line[..line.len() - line.trim_start().len()].find('\t')?)
-    };
-    [Some(here), after, before]
-        .into_iter()
-        .flatten()
-        .find_map(tab)
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        if let Some(tab) = indentation.find('\t') {
+            return Some(start + tab);
+        }
+    }
+    None
+}
+
+/// The byte at which the line of another byte begins.
+fn line_start(text: &str, at: usize) -> usize {
+    match text[..at].rfind('\n') {
+        Some(end) => end + 1,
+        None => 0,
+    }
 }
 
 /// The YAML reader's own words without the place, which is told apart.
