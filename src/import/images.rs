@@ -310,11 +310,11 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
             return Ok(pretty(&manifest));
         }
         if let Some(layers) = inspection.layers {
-            let layers: Vec<Value> = layers
-                .iter()
-                .map(|layer| json!({ "digest": layer.digest, "size": layer.size }))
-                .collect();
-            return Ok(pretty(&json!({ "schemaVersion": 2, "layers": layers })));
+            let mut blobs = Vec::new();
+            for layer in layers {
+                blobs.push(json!({ "digest": layer.digest, "size": layer.size }));
+            }
+            return Ok(pretty(&json!({ "schemaVersion": 2, "layers": blobs })));
         }
     }
     let problem = Problem::of_file(

@@ -137,10 +137,12 @@ fn workers<'n>(nodes: &[&'n NodeObject], platform: &str) -> Vec<&'n NodeObject> 
 fn unusable_in_words(nodes: &[&NodeObject], platform: &str) -> String {
     let mut text = String::new();
     for reason in Unusable::ALL {
-        let count = nodes
-            .iter()
-            .filter(|node| takes_pods(node) && unusable(node, platform) == Some(reason))
-            .count();
+        let mut count = 0;
+        for node in nodes {
+            if takes_pods(node) && unusable(node, platform) == Some(reason) {
+                count += 1;
+            }
+        }
         if count > 0 {
             text += &format!(", {count} {}", reason.in_words());
         }

@@ -80,16 +80,17 @@ pub(super) fn read(
         origin: source.name.clone(),
         text,
     };
-    let others = shapes
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| *at != number)
-        .map(|(_, shape)| shape.name());
+    let mut others = Vec::new();
+    for (at, shape) in shapes.iter().enumerate() {
+        if at != number {
+            others.push(shape.name());
+        }
+    }
     Ok(Some(FoundStrategy {
         file,
         source: Arc::clone(&source),
         number,
-        others: others.collect(),
+        others,
     }))
 }
 

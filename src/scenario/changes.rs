@@ -14,7 +14,7 @@ use super::check::{CheckedWorld, Checker};
 use crate::control_plane::Change;
 use crate::document::path::Path;
 use crate::products::Strategy;
-use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
+use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::units::{SimDuration, counted};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
@@ -196,39 +196,14 @@ impl Checker<'_> {
             });
         }
         if let Some(selector) = &change.deselect {
-            let selected = self.clusters_of(&path.key("deselect"), selector, world);
-            acts.extend(
-                selected
-                    .into_iter()
-                    .map(|cluster| Change::Selected(ClusterId(cluster as u32), false)),
-            );
-        }
-        if let Some(RelabelFile {
-            clusters,
-            labels: set,
-        }) = &change.relabel
-        {
-            let path = path.key("relabel");
-            if *self.changed_labels > MOST_LABELS {
-                // It was reported at an earlier change.
-                return Vec::new();
+            for cluster in self.clusters_of(&path.key("deselect"), selector, world) {
+                acts.push(Change::Selected(ClusterId(cluster as u32), false));
             }
-            for cluster in self.clusters_of(&path.key("clusters"), clusters, world) {
-                labels[cluster].extend(set.clone());
-                *self.changed_labels += labels[cluster].len();
-                if *self.changed_labels > MOST_LABELS {
-                    let message = format!(
-                        "changes of labels have more than {} in all: each has all labels of each of its clusters",
-                        counted(MOST_LABELS, "label")
-                    );
-                    let help = "change labels of fewer clusters, or write fewer changes";
-                    self.report(&path, message, help);
-                    return Vec::new();
-                }
-                acts.push(Change::Labels(
-                    ClusterId(cluster as u32),
-                    labels[cluster].clone(),
-                ));
+        }
+        if let Some(relabel) = &change.relabel {
+            match self.relabelled(relabel, &path.key("relabel"), world, labels) {
+                Some(relabelled) => acts.extend(relabelled),
+                None => return Vec::new(),
             }
         }
         if change.release == Some(PublishedRevision::Installed)
@@ -241,16 +216,44 @@ impl Checker<'_> {
                 "remove it, or write `release: {kind: update}`",
             );
         }
-        let published = change.release.map(|of| {
-            if of == PublishedRevision::Installed {
-                OLD
-            } else {
-                NEW
-            }
-        });
-        acts.extend(published.map(Change::Release));
+        match change.release {
+            Some(PublishedRevision::Installed) => acts.push(Change::Release(OLD)),
+            Some(PublishedRevision::New) => acts.push(Change::Release(NEW)),
+            None => {}
+        }
         acts.extend(change.stop.map(Change::Stop));
         acts
+    }
+
+    /// A change of labels, as controllers see it. `labels` are those of all clusters until then. `None`: all changes
+    /// have too many labels, which was reported.
+    fn relabelled(
+        &mut self,
+        relabel: &RelabelFile,
+        path: &Path,
+        world: &CheckedWorld,
+        labels: &mut [Labels],
+    ) -> Option<Vec<Change>> {
+        if *self.changed_labels > MOST_LABELS {
+            return None;
+        }
+        let mut acts = Vec::new();
+        for cluster in self.clusters_of(&path.key("clusters"), &relabel.clusters, world) {
+            labels[cluster].extend(relabel.labels.clone());
+            *self.changed_labels += labels[cluster].len();
+            if *self.changed_labels > MOST_LABELS {
+                let message = format!(
+                    "changes of labels have more than {} in all: each has all labels of each of its clusters",
+                    counted(MOST_LABELS, "label")
+                );
+                let help = "change labels of fewer clusters, or write fewer changes";
+                self.report(path, message, help);
+                return None;
+            }
+            let id = ClusterId(cluster as u32);
+            acts.push(Change::Labels(id, labels[cluster].clone()));
+        }
+        Some(acts)
     }
 
     fn clusters_of(
@@ -261,12 +264,11 @@ impl Checker<'_> {
     ) -> Vec<usize> {
         let clusters = &world.world.clusters;
         let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
-        let checked = self.selector(path, selector, &labels);
-        let is_hit = |selector: &CheckedSelector, at: usize| selector.matches(&clusters[at].labels);
-        checked.map_or_else(Vec::new, |selector| {
-            (0..clusters.len())
-                .filter(|at| is_hit(&selector, *at))
-                .collect()
-        })
+        let Some(checked) = self.selector(path, selector, &labels) else {
+            return Vec::new();
+        };
+        (0..clusters.len())
+            .filter(|&cluster| checked.matches(labels[cluster]))
+            .collect()
     }
 }

@@ -60,26 +60,18 @@ pub(crate) struct PrePullFile {
 }
 
 impl Checker<'_> {
+    /// The distribution without its mirrors.
     pub(super) fn distribution(
         &mut self,
         written: Option<&DistributionFile>,
-        mirrors: &[MirrorSpec],
         clusters: &[ClusterSpec],
-        regions: &[RegionSpec],
-        images: &[ImageSpec],
         node: &NodeSpec,
     ) -> DistributionSpec {
         let mut spec = DistributionSpec::default();
         if let Some(written) = written {
-            self.distribution_by(
-                &Path::of("distribution"),
-                written,
-                clusters,
-                node,
-                &mut spec,
-            );
+            let path = Path::of("distribution");
+            self.distribution_by(&path, written, clusters, node, &mut spec);
         }
-        spec.mirrors = self.mirrors(mirrors, regions, images);
         spec
     }
 
@@ -173,7 +165,7 @@ impl Checker<'_> {
         pieces
     }
 
-    fn mirrors(
+    pub(super) fn mirrors(
         &mut self,
         written: &[MirrorSpec],
         regions: &[RegionSpec],
@@ -189,12 +181,11 @@ impl Checker<'_> {
         );
         let regions: Vec<String> = regions.iter().map(|region| region.name.clone()).collect();
         let images: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
-        let mirrors = written.iter().enumerate();
+        let mut mirrors = Vec::new();
+        for (index, mirror) in written.iter().enumerate() {
+            mirrors.extend(self.mirror(&list.index(index), mirror, &regions, &images));
+        }
         mirrors
-            .filter_map(|(index, mirror)| {
-                self.mirror(&list.index(index), mirror, &regions, &images)
-            })
-            .collect()
     }
 
     fn mirror(
@@ -211,16 +202,16 @@ impl Checker<'_> {
             regions,
         )?;
         let list = Path::of("release").key("images");
-        let holds = match &mirror.image_names {
-            None => (0..images.len()).collect(),
+        let mut holds = Vec::new();
+        match &mirror.image_names {
+            None => holds.extend(0..images.len()),
             Some(names) => {
-                let path = path.key("holds");
-                let at = |(index, name): (usize, &String)| {
-                    self.lookup(&path.index(index), name, &list, images)
-                };
-                names.iter().enumerate().filter_map(at).collect()
+                for (index, name) in names.iter().enumerate() {
+                    let path = path.key("holds").index(index);
+                    holds.extend(self.lookup(&path, name, &list, images));
+                }
             }
-        };
+        }
         Some(MirrorSpec {
             region,
             holds,

@@ -33,6 +33,23 @@ pub struct Overrides {
     pub set: Vec<String>,
 }
 
+/// The name of a folder, for an experiment without a name.
+fn name_of_folder(folder: &FsPath) -> String {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    match folder.file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => String::new(),
+    }
+}
+
+/// Whether an experiment can have this name.
+fn is_experiment_name(name: &str) -> bool {
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    (1..=63).contains(&name.len()) && is_plain && !name.starts_with('-')
+}
+
 impl Checker<'_> {
     pub(super) fn strategy_names(&mut self, strategies: &[String]) {
         let path = Path::of("strategies");
@@ -42,8 +59,10 @@ impl Checker<'_> {
             self.report(&path, "there is no strategy to run", help);
         }
         for name in strategies {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-            if name.is_empty() || !name.bytes().all(plain) {
+            let is_plain = name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+            if name.is_empty() || !is_plain {
                 let message = format!("`{name}` is no name for a strategy");
                 self.report(&path.key(name), message, "use letters, digits, `-` and `_`");
             }
@@ -76,17 +95,11 @@ impl Checker<'_> {
         overrides: &Overrides,
         is_search: bool,
     ) -> Experiment {
-        let name = file.name.clone().unwrap_or_else(|| {
-            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-            folder
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default()
-        });
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name =
-            (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-');
-        if !is_name && self.is_untouched(&Path::of("name")) {
+        let name = match &file.name {
+            Some(name) => name.clone(),
+            None => name_of_folder(folder),
+        };
+        if !is_experiment_name(&name) && self.is_untouched(&Path::of("name")) {
             let help = "write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`";
             self.report(
                 &Path::of("name"),
@@ -137,11 +150,12 @@ impl Checker<'_> {
 
     /// Refuses a sweep with too many variants, or with worlds that are too large for memory. Returns whether it runs.
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
-        let worlds = axes
-            .iter()
-            .filter(|axis| axis.strategy().is_none())
-            .map(|axis| axis.values.len());
-        let worlds = worlds.fold(1, usize::saturating_mul);
+        let mut worlds: usize = 1;
+        for axis in axes {
+            if axis.strategy().is_none() {
+                worlds = worlds.saturating_mul(axis.values.len());
+            }
+        }
         let (message, help) = if variants > MOST_VARIANTS {
             let help = format!(
                 "at most {MOST_VARIANTS} are run; take values away, or split the experiment"

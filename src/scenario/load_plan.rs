@@ -283,12 +283,8 @@ impl Checker<'_> {
             }
             return;
         };
-        let strategies = experiment
-            .variants
-            .iter()
-            .map(|variant| &variant.strategy)
-            .unique()
-            .count();
+        let names = experiment.variants.iter().map(|variant| &variant.strategy);
+        let strategies = names.unique().count();
         let tries = (tries * strategies * worlds).min(candidates) as u64;
         let needed = tries * FIRST_RUNS as u64;
         if runs < needed {

@@ -97,6 +97,25 @@ fn is_objective(tree: &Node, path: &str) -> bool {
     })
 }
 
+/// A range as a file has it.
+struct WrittenRange<'n> {
+    from: &'n Node,
+    to: &'n Node,
+    steps: i128,
+}
+
+impl<'n> WrittenRange<'n> {
+    /// `None`: the node is no range.
+    fn of(node: &'n Node) -> Option<Self> {
+        let from = node.get(&Path::of("from"))?;
+        let to = node.get(&Path::of("to"))?;
+        let Value::Int(steps) = node.get(&Path::of("steps"))?.value else {
+            return None;
+        };
+        Some(Self { from, to, steps })
+    }
+}
+
 /// An end of a range.
 struct RangeEnd {
     number: f64,
@@ -124,22 +143,16 @@ impl RangeEnd {
 
 /// A range as the list of its values; any other node unchanged.
 fn range(node: &Node) -> Result<Node, WordedProblem> {
-    let (Some(from), Some(to), Some(steps)) = (
-        node.get(&Path::of("from")),
-        node.get(&Path::of("to")),
-        node.get(&Path::of("steps")),
-    ) else {
+    let Some(WrittenRange { from, to, steps }) = WrittenRange::of(node) else {
         return Ok(node.clone());
     };
-    let Value::Int(steps) = steps.value else {
-        return Ok(node.clone());
-    };
-    let (Some(low), Some(high)) = (RangeEnd::parse(from), RangeEnd::parse(to)) else {
+    let Some(ends) = RangeEnd::parse(from).zip(RangeEnd::parse(to)) else {
         return Err(WordedProblem::new(
             "`from` and `to` must be numbers",
             "write e.g. `{from: 1%, to: 100%, steps: 20}`",
         ));
     };
+    let (low, high) = ends;
     if low.unit != high.unit {
         let low = low.unit.trim();
         let high = high.unit.trim();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::check::Checker;
 use crate::document::csv::{broken, byte_of, cell_at, reader};
 use crate::document::path::Path;
-use crate::document::problem::{OrProblem, Source, some_of};
+use crate::document::problem::{OrProblem, Problem, Source, some_of};
 use crate::document::wording::Wording;
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{
-    HostSpec, NamedRegistry, OtherLoad, OverLimit, Quantity, RegistryPreset, RegistrySpec,
+    CdnSpec, HostSpec, NamedRegistry, OtherLoad, OverLimit, Quantity, RegistryPreset, RegistrySpec,
     RequestLimit, WindowSpec,
 };
 
@@ -31,27 +31,14 @@ impl Checker<'_> {
         starts: SimDuration,
     ) -> Vec<NamedRegistry> {
         let list = Path::of("registries");
-        self.unique(
-            &list,
-            written
-                .iter()
-                .map(|registry| registry.name.as_str())
-                .enumerate(),
-        );
-        for (index, named) in written
-            .iter()
-            .enumerate()
-            .filter(|(_, named)| named.name == FIRST)
-        {
-            let message = format!(
-                "`{}` is the name of the first registry in results",
-                named.name
-            );
-            self.report(
-                &list.index(index).key("name"),
-                message,
-                "give this one another name",
-            );
+        let names = written.iter().map(|registry| registry.name.as_str());
+        self.unique(&list, names.enumerate());
+        for (index, named) in written.iter().enumerate() {
+            if named.name == FIRST {
+                let message = format!("`{FIRST}` is the name of the first registry in results");
+                let path = list.index(index).key("name");
+                self.report(&path, message, "give this one another name");
+            }
         }
         let mut registries = written.to_vec();
         for (index, named) in registries.iter_mut().enumerate() {
@@ -71,33 +58,20 @@ impl Checker<'_> {
         preset: Option<RegistryPreset>,
         starts: SimDuration,
     ) -> RegistrySpec {
-        let mut registry = self.over(
-            path,
-            preset.map_or_else(RegistrySpec::default, RegistryPreset::spec),
-            NESTED,
-        );
-        let is_set = |checker: &Self, key: &str| checker.is_set(&path.key(key));
-        if is_set(self, "cdn") && !is_set(self, "perConnection") {
+        let base = match preset {
+            Some(preset) => preset.spec(),
+            None => RegistrySpec::default(),
+        };
+        let mut registry = self.over(path, base, NESTED);
+        if self.is_set(&path.key("cdn")) && !self.is_set(&path.key("perConnection")) {
             registry.per_connection = None;
         }
         if let Some(cdn) = &mut registry.cdn {
-            let path = path.key("cdn").key("warm");
-            if !self.is_set(&path) {
-                cdn.warm = if cdn.warm < cdn.cold {
-                    cdn.cold
-                } else {
-                    cdn.warm
-                };
-            } else if cdn.warm < cdn.cold {
-                let message = format!(
-                    "a warm connection ({}) carries less than a cold one ({})",
-                    cdn.warm, cdn.cold
-                );
-                self.report(&path, message, "raise `warm` or lower `cold`");
-            }
+            self.warm_rate(&path.key("cdn").key("warm"), cdn);
         }
         self.host(path, &mut registry.api);
-        if is_set(self, "serviceTime") && !self.is_set(&path.key("token").key("serviceTime")) {
+        let token_time = path.key("token").key("serviceTime");
+        if self.is_set(&path.key("serviceTime")) && !self.is_set(&token_time) {
             registry.token.service_time = registry.api.service_time.clone();
         }
         self.host(&path.key("token"), &mut registry.token);
@@ -106,34 +80,45 @@ impl Checker<'_> {
             self.resolve(&path.key("blobs").key("coldFirstByte"), first_byte);
         }
         self.load(path, &mut registry, starts);
-        for (key, limit) in [
-            ("manifestRequests", &mut registry.manifest_limit),
-            ("blobRequests", &mut registry.blob_limit),
-        ] {
-            fill_burst(limit);
-            if limit.is_some_and(|limit| limit.answer == OverLimit::Unavailable) {
-                let help = "remove `answer`, or set it in `requests`";
-                self.report(
-                    &path.key(key).key("answer"),
-                    format!("`{key}` is always answered with 429"),
-                    help,
-                );
-            }
-        }
+        self.limit_of_kind(path, "manifestRequests", &mut registry.manifest_limit);
+        self.limit_of_kind(path, "blobRequests", &mut registry.blob_limit);
         let blobs = path.key("blobs");
         let has_host = ["requests", "connections", "workers"]
             .iter()
             .any(|key| self.is_set(&blobs.key(key)));
         if !registry.blobs.redirect && has_host {
             let message = "without a redirect the API host sends the blobs, so the limits of this host have no effect";
-            self.report(
-                &blobs.key("redirect"),
-                message,
-                "write the limits beside `blobs`, or `redirect: true`",
-            );
+            let help = "write the limits beside `blobs`, or `redirect: true`";
+            self.report(&blobs.key("redirect"), message, help);
         }
         self.windows(&path.key("windows"), &mut registry.windows);
         registry
+    }
+
+    /// The rate of a warm connection at `path`: at least that of a cold one where it is not written.
+    fn warm_rate(&mut self, path: &Path, cdn: &mut CdnSpec) {
+        if cdn.warm >= cdn.cold {
+            return;
+        }
+        if !self.is_set(path) {
+            cdn.warm = cdn.cold;
+            return;
+        }
+        let message = format!(
+            "a warm connection ({}) carries less than a cold one ({})",
+            cdn.warm, cdn.cold
+        );
+        self.report(path, message, "raise `warm` or lower `cold`");
+    }
+
+    /// Checks the limit of requests of one kind.
+    fn limit_of_kind(&mut self, path: &Path, key: &str, limit: &mut Option<RequestLimit>) {
+        fill_burst(limit);
+        if limit.is_some_and(|limit| limit.answer == OverLimit::Unavailable) {
+            let message = format!("`{key}` is always answered with 429");
+            let help = "remove `answer`, or set it in `requests`";
+            self.report(&path.key(key).key("answer"), message, help);
+        }
     }
 
     /// Checks the burst and what others take, and reads the file of a series.
@@ -221,7 +206,8 @@ impl Checker<'_> {
         }
         sorted.sort_by_key(|(_, window)| window.from);
         for pair in sorted.windows(2) {
-            let ((earlier, before), (index, window)) = (pair[0], pair[1]);
+            let (earlier, before) = pair[0];
+            let (index, window) = pair[1];
             if window.begins() < before.ends() {
                 let message = format!("it begins before the end of `{list}[{earlier}]`");
                 self.report(
@@ -242,82 +228,104 @@ fn read_series(
     source: &Arc<Source>,
     column: Option<&str>,
 ) -> OrProblem<Vec<(SimDuration, BytesPerSec)>> {
-    let text = source.text.as_str();
-    let at = |byte: usize, field: &str, message: Wording, help: Wording| {
-        Box::new(source.at(byte..byte, field, message).with_help(help))
-    };
     let broken = broken(source, SERIES_HELP);
     let mut reader = reader(source)?;
-    let names: Vec<String> = reader
-        .headers()
-        .map_err(&broken)?
-        .iter()
-        .map(str::to_owned)
-        .collect();
-    let found = column.map_or(Some(1), |column| {
-        names.iter().position(|name| name == column)
-    });
-    let Some((index, name)) = found.and_then(|index| Some((index, names.get(index)?))) else {
-        let name = column.map_or_else(|| "of rates".to_owned(), |column| format!("`{column}`"));
-        return Err(at(
-            0,
-            "",
-            // The name is of the experiment, and the names in the fix are of the file.
-            Wording::quoting(
-                format!("the file has no column {name}"),
-                "the file has no such column",
-            ),
-            format!("it has {}", some_of(&names)).into(),
-        ));
+    let headers = reader.headers().map_err(&broken)?;
+    let names: Vec<String> = headers.iter().map(str::to_owned).collect();
+    let Some(index) = column_of_rates(&names, column) else {
+        return Err(Box::new(no_column(source, &names, column)));
+    };
+    let series = SeriesFile {
+        source,
+        names: &names,
+        column: index,
     };
     let mut steps: Vec<(SimDuration, BytesPerSec)> = Vec::new();
     let mut start = None;
     for record in reader.records() {
         let record = record.map_err(&broken)?;
-        let wrong = |index: usize, message: Wording| {
-            Err(at(
-                cell_at(text, byte_of(record.position()), index),
-                &names[index],
-                message,
-                SERIES_HELP.into(),
-            ))
-        };
-        let time = record
-            .get(0)
-            .and_then(|time| time.parse::<f64>().ok())
-            .filter(|time| time.is_finite());
-        let Some(time) = time else {
-            return wrong(0, "a row must begin with a time in seconds".into());
-        };
-        let Some(rate) = record.get(index).and_then(rate) else {
-            let cell = record.get(index).unwrap_or_default();
-            return wrong(
-                index,
-                Wording::quoting(
-                    format!("invalid `{name}`: `{cell}`: it must be a rate, 0 or more"),
-                    "a cell must be a rate, 0 or more",
-                ),
-            );
-        };
+        let (time, rate) = series.row(&record)?;
         let since = time - *start.get_or_insert(time);
-        if since < 0.0
-            || steps
-                .last()
-                .is_some_and(|(last, _)| SimDuration::from_secs_f64(since) < *last)
-        {
-            return wrong(0, "a row must not be earlier than the one before it".into());
+        let is_earlier = steps
+            .last()
+            .is_some_and(|(last, _)| SimDuration::from_secs_f64(since) < *last);
+        if since < 0.0 || is_earlier {
+            let message = "a row must not be earlier than the one before it";
+            return Err(series.wrong(&record, 0, message));
         }
         steps.push((SimDuration::from_secs_f64(since), rate));
     }
     if steps.is_empty() {
-        Err(at(
-            0,
-            "",
-            "the file has no rates".into(),
-            SERIES_HELP.into(),
-        ))
-    } else {
-        Ok(steps)
+        let problem = source.at(0..0, "", "the file has no rates");
+        return Err(Box::new(problem.with_help(SERIES_HELP)));
+    }
+    Ok(steps)
+}
+
+/// The index of the column with the rates: the one of a name, or the second.
+fn column_of_rates(names: &[String], column: Option<&str>) -> Option<usize> {
+    match column {
+        Some(column) => names.iter().position(|name| name == column),
+        None => (names.len() > 1).then_some(1),
+    }
+}
+
+/// The problem of a series without the column of rates.
+fn no_column(source: &Arc<Source>, names: &[String], column: Option<&str>) -> Problem {
+    let name = match column {
+        Some(column) => format!("`{column}`"),
+        None => "of rates".to_owned(),
+    };
+    // The name is of the experiment, and the names in the fix are of the file.
+    let message = Wording::quoting(
+        format!("the file has no column {name}"),
+        "the file has no such column",
+    );
+    let problem = source.at(0..0, "", message);
+    problem.with_help(format!("it has {}", some_of(names)))
+}
+
+/// The file of a series while its rows are read.
+struct SeriesFile<'s> {
+    source: &'s Arc<Source>,
+    /// The names of its columns.
+    names: &'s [String],
+    /// The index of the column with the rates.
+    column: usize,
+}
+
+impl SeriesFile<'_> {
+    /// The time of a row in seconds, and its rate.
+    fn row(&self, record: &csv::StringRecord) -> OrProblem<(f64, BytesPerSec)> {
+        let time = record.get(0).and_then(|time| time.parse::<f64>().ok());
+        let Some(time) = time.filter(|time| time.is_finite()) else {
+            let message = "a row must begin with a time in seconds";
+            return Err(self.wrong(record, 0, message));
+        };
+        let cell = record.get(self.column).unwrap_or_default();
+        let Some(rate) = rate(cell) else {
+            let name = &self.names[self.column];
+            let message = Wording::quoting(
+                format!("invalid `{name}`: `{cell}`: it must be a rate, 0 or more"),
+                "a cell must be a rate, 0 or more",
+            );
+            return Err(self.wrong(record, self.column, message));
+        };
+        Ok((time, rate))
+    }
+
+    /// The problem of a cell.
+    fn wrong(
+        &self,
+        record: &csv::StringRecord,
+        index: usize,
+        message: impl Into<Wording>,
+    ) -> Box<Problem> {
+        let byte = cell_at(&self.source.text, byte_of(record.position()), index);
+        let problem = self
+            .source
+            .at(byte..byte, self.names[index].as_str(), message);
+        Box::new(problem.with_help(SERIES_HELP))
     }
 }
 

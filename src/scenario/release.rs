@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Checker;
-use super::import::manifest::{self, MOST_LAYER_BYTES, ManifestLayer};
+use super::import::manifest::{self, MOST_LAYER_BYTES};
 use crate::document::path::Path;
 use crate::document::text_or::{FromText, TextOr};
 use crate::units::SimDuration;
@@ -225,23 +225,22 @@ impl Checker<'_> {
         ratio: f64,
     ) -> (SizeModel, Vec<LayerSpec>) {
         if let Some(name) = &manifest.file {
-            let read = self.file(name, path).map(|source| manifest::read(&source));
-            let layer = |layer: ManifestLayer| LayerSpec {
-                digest: layer.digest,
-                compressed: layer.size.into(),
-                uncompressed: Uncompressed::Ratio(ratio),
-            };
-            match read {
+            let mut layers = Vec::new();
+            match self.file(name, path).map(|source| manifest::read(&source)) {
                 Some(Ok(read)) => {
-                    return (
-                        read.config.into(),
-                        read.layers.into_iter().map(layer).collect(),
-                    );
+                    for layer in read.layers {
+                        layers.push(LayerSpec {
+                            digest: layer.digest,
+                            compressed: layer.size.into(),
+                            uncompressed: Uncompressed::Ratio(ratio),
+                        });
+                    }
+                    return (read.config.into(), layers);
                 }
                 Some(Err(problems)) => self.problems.extend(problems),
                 None => {}
             }
-            return (default::CONFIG_SIZE.into(), Vec::new());
+            return (default::CONFIG_SIZE.into(), layers);
         }
         if manifest.layers.is_empty() && self.is_whole(&path.key("layers")) {
             self.report(
@@ -374,35 +373,31 @@ impl Checker<'_> {
             } => {
                 if replicas > MOST_REPLICAS {
                     let message = format!("{replicas} pods in each cluster");
-                    self.report(
-                        &path.key("replicas"),
-                        message,
-                        &format!("at most {MOST_REPLICAS} are simulated"),
-                    );
+                    let help = format!("at most {MOST_REPLICAS} are simulated");
+                    self.report(&path.key("replicas"), message, &help);
                 }
                 self.progress_deadline(path, progress_deadline, workload.min_ready);
             }
             WorkloadKind::DaemonSet { .. } => {
-                let help = "remove it, or write `kind: Deployment`";
-                if self.is_set(&path.key("replicas")) {
-                    self.report(
-                        &path.key("replicas"),
-                        "a DaemonSet runs one pod per node",
-                        help,
-                    );
-                }
-                if self.is_set(&path.key("progressDeadline")) {
-                    self.report(
-                        &path.key("progressDeadline"),
-                        "a DaemonSet has no progress deadline",
-                        help,
-                    );
-                }
+                self.fields_of_deployments(path);
                 if !max_unavailable.is_zero() && !max_surge.is_zero() {
                     let message = "a DaemonSet has either `maxUnavailable` or `maxSurge`";
                     let help = "Kubernetes refuses both (`maxUnavailable` is 1 by default); set one of them to 0";
                     self.report(&path.key("maxSurge"), message, help);
                 }
+            }
+        }
+    }
+
+    /// Reports the fields of a DaemonSet that only Deployments have.
+    fn fields_of_deployments(&mut self, path: &Path) {
+        for (key, message) in [
+            ("replicas", "a DaemonSet runs one pod per node"),
+            ("progressDeadline", "a DaemonSet has no progress deadline"),
+        ] {
+            let path = path.key(key);
+            if self.is_set(&path) {
+                self.report(&path, message, "remove it, or write `kind: Deployment`");
             }
         }
     }

@@ -29,11 +29,12 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
     if arguments.is_empty() {
         return Arc::clone(file);
     }
-    let lines: String = arguments
-        .iter()
-        .map(|argument| format!("\n{}", argument.replace('\n', " ")))
-        .collect();
-    Arc::new(file.with_text(file.text.clone() + &lines))
+    let mut text = file.text.clone();
+    for argument in arguments {
+        text.push('\n');
+        text.push_str(&argument.replace('\n', " "));
+    }
+    Arc::new(file.with_text(text))
 }
 
 /// The values of the arguments that stand behind the first `begin` bytes of a source.
@@ -43,47 +44,64 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
 pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetValue>> {
     let mut values: Vec<SetValue> = Vec::new();
     let mut start = begin + 1;
-    for line in source
-        .text
-        .get(start..)
-        .into_iter()
-        .flat_map(|text| text.split('\n'))
-    {
+    let Some(arguments) = source.text.get(start..) else {
+        return Ok(values);
+    };
+    for line in arguments.split('\n') {
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let key_at = start..start + key.len();
         let value_at = (key_at.end + 1).min(start + line.len())..start + line.len();
-        let refuse =
-            |message: String| Box::new(source.at(key_at.clone(), key, message).with_help(HELP));
-        if value.trim().is_empty() {
-            return Err(refuse(
-                "`--set` must have a path, `=` and a value".to_owned(),
-            ));
+        match path_and_value(key, value, &values) {
+            Ok((path, node)) => values.push(SetValue {
+                path,
+                key_at,
+                node: node.moved(&value_at),
+            }),
+            Err(message) => {
+                let problem = source.at(key_at, key, message);
+                return Err(Box::new(problem.with_help(HELP)));
+            }
         }
-        let path = Path::parse(key).map_err(refuse)?;
-        if let [Step::Key(top), ..] = path.0.as_slice()
-            && ["sweep", "plan"].contains(&top.as_str())
-        {
-            return Err(refuse(format!(
-                "`{top}` cannot be set here: write it in the file"
-            )));
-        }
-        if let Some(other) = values.iter().find(|other| other.path.overlaps(&path)) {
-            return Err(refuse(format!(
-                "`{}` is set, too: keep one of the two",
-                other.path
-            )));
-        }
-        let alone = Arc::new(Source::new(source.name.clone(), value));
-        let node = tree::parse(&alone)
-            .map_err(|problem| refuse(format!("`{value}` is no value: {}", problem.message)))?;
-        values.push(SetValue {
-            path,
-            key_at,
-            node: node.moved(&value_at),
-        });
         start += line.len() + 1;
     }
     Ok(values)
+}
+
+/// The path and the value of an argument beside those before it.
+///
+/// # Errors
+/// Why it sets nothing.
+fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, Node), String> {
+    if value.trim().is_empty() {
+        return Err("`--set` must have a path, `=` and a value".to_owned());
+    }
+    let path = Path::parse(key)?;
+    if let [Step::Key(top), ..] = path.0.as_slice()
+        && ["sweep", "plan"].contains(&top.as_str())
+    {
+        return Err(format!("`{top}` cannot be set here: write it in the file"));
+    }
+    if let Some(other) = others.iter().find(|other| other.path.overlaps(&path)) {
+        let other = &other.path;
+        return Err(format!("`{other}` is set, too: keep one of the two"));
+    }
+    match tree::parse(&Arc::new(Source::new("", value))) {
+        Ok(node) => Ok((path, node)),
+        Err(problem) => Err(format!("`{value}` is no value: {}", problem.message)),
+    }
+}
+
+/// The part of a path to the first list on its way; the whole path if there is none.
+fn up_to_list(path: &Path, tree: &Node) -> Path {
+    for steps in 1..path.0.len() {
+        let part = Path(path.0[..steps].to_vec());
+        if let Some(node) = tree.get(&part)
+            && matches!(node.value, Value::List(_))
+        {
+            return part;
+        }
+    }
+    path.clone()
 }
 
 /// The text that the file would have for these values, which `tree` has: the path of each, to the first list on its
@@ -91,14 +109,7 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
 pub(super) fn to_yaml(values: &[Arc<SetValue>], tree: &Node) -> String {
     let mut file = Node::of_value(&serde_json::json!({}), &(0..0));
     for value in values {
-        let is_list = |steps: &usize| {
-            let node = tree.get(&Path(value.path.0[..*steps].to_vec()));
-            node.is_some_and(|node| matches!(node.value, Value::List(_)))
-        };
-        let steps = (1..value.path.0.len())
-            .find(is_list)
-            .unwrap_or(value.path.0.len());
-        let path = Path(value.path.0[..steps].to_vec());
+        let path = up_to_list(&value.path, tree);
         if let Some(node) = tree.get(&path) {
             // Its path leads through maps alone, which are made.
             let _ = file.set(&path, node, &(0..0));

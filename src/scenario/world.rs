@@ -49,14 +49,8 @@ impl Checker<'_> {
         let images = self.images(file.release.as_ref(), kind, &names);
         let workloads = self.workloads(file.release.as_ref(), &images);
         let node = self.node(file.node.as_ref());
-        let distribution = self.distribution(
-            file.distribution.as_ref(),
-            &file.mirrors,
-            &clusters,
-            &regions,
-            &images,
-            &node,
-        );
+        let mut distribution = self.distribution(file.distribution.as_ref(), &clusters, &node);
+        distribution.mirrors = self.mirrors(&file.mirrors, &regions, &images);
         let faults = self.faults(&file.faults, &clusters, &regions, &workloads);
         let world = WorldSpec {
             clusters,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
-use crate::document::wording::Wording;
+
 use crate::products::FleetGroup;
 use crate::rollout::rancher_fleet::{FleetCluster, ManualPartition, groups_of, selected_by};
 
@@ -121,35 +121,30 @@ impl GitRepo {
             .targets
             .as_deref()
             .filter(|targets| !targets.is_empty());
-        let as_fleet = |cluster: &&InventoryCluster| {
-            let groups = groups_of(&cluster.labels, groups).unwrap_or_default();
-            FleetCluster {
+        let mut seen = Vec::new();
+        for cluster in &clusters {
+            seen.push(FleetCluster {
                 name: cluster.name.clone(),
                 labels: cluster.labels.clone().into(),
-                groups,
+                groups: groups_of(&cluster.labels, groups).unwrap_or_default(),
+            });
+        }
+        let path = Path::of("spec").key("targets");
+        let selected = match selected_by(written.unwrap_or(&all), &seen) {
+            Ok(selected) => selected,
+            Err((entry, error)) => {
+                let problem = self.document.at(&path.index(entry), error.to_string());
+                let help = "Kubernetes would refuse this selector too";
+                context.problems.push(problem.with_help(help));
+                return None;
             }
         };
-        let seen: Vec<FleetCluster> = clusters.iter().map(as_fleet).collect();
-        let path = Path::of("spec").key("targets");
-        let mut report = |path: &Path, message: Wording, help: &'static str| {
-            context
-                .problems
-                .push(self.document.at(path, message).with_help(help));
-        };
-        let selected = selected_by(written.unwrap_or(&all), &seen).map_err(|(entry, error)| {
-            report(
-                &path.index(entry),
-                error.to_string().into(),
-                "Kubernetes would refuse this selector too",
-            );
-        });
-        let selected = selected.ok()?;
-        let targets: Vec<_> = clusters
-            .into_iter()
-            .zip(selected)
-            .filter(|(_, is)| *is)
-            .map(|(found, _)| found)
-            .collect();
+        let mut targets = Vec::new();
+        for (cluster, is_selected) in clusters.into_iter().zip(selected) {
+            if is_selected {
+                targets.push(cluster);
+            }
+        }
         if targets.is_empty() {
             let message = match written {
                 Some(_) => "the targets select no cluster of the inventory",
@@ -157,16 +152,14 @@ impl GitRepo {
                     "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here"
                 }
             };
-            let names_groups = written.is_none() || self.unknown_group(groups).is_some();
-            report(
-                &path,
-                message.into(),
-                if names_groups {
-                    NAME_GROUPS
-                } else {
-                    "compare the selectors with the labels"
-                },
-            );
+            let needs_groups = written.is_none() || self.unknown_group(groups).is_some();
+            let help = if needs_groups {
+                NAME_GROUPS
+            } else {
+                "compare the selectors with the labels"
+            };
+            let problem = self.document.at(&path, message);
+            context.problems.push(problem.with_help(help));
             return None;
         }
         Some(targets)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::document::files::read_json;
-use crate::document::problem::{Problem, Source};
+use crate::document::problem::{OrProblem, Problem, Source};
 use crate::document::wording::Wording;
 use crate::units::Bytes;
 
@@ -100,81 +100,92 @@ impl ImagePlatform {
 /// All that is wrong with it.
 pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     let json: ManifestJson = read_json(source).map_err(|problem| vec![*problem])?;
-    let refused =
-        |message: Wording, help: Wording| Err(vec![source.at(0..0, "", message).with_help(help)]);
-    if let Some(platforms) = &json.manifests {
-        let names =
-            ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
-        let first = names.first().map_or("linux/amd64", String::as_str);
-        let names = names.join(", ");
-        let message = format!(
-            "this is an index of several platforms ({names}), not the manifest of an image"
-        );
-        let help =
-            format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
-        let message = Wording::quoting(message, "this is an index of several platforms");
-        return refused(message, help.into());
-    }
-    if json.fs_layers.is_some() {
-        let help = "push the image again with a current client, or write its layers in place";
-        return refused(
-            "this is a Docker schema 1 manifest, which tells no sizes".into(),
-            help.into(),
-        );
-    }
-    if json
-        .config
-        .as_ref()
-        .is_some_and(|config| config.media_type.as_deref() == Some(HELM_CHART))
-    {
-        let help = "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each";
-        return refused("this is a Helm chart, not an image".into(), help.into());
-    }
-    let Some(layers) = json.layers else {
-        return refused(
-            "this is no image manifest: it has no `layers`".into(),
-            "write it with `crane manifest IMAGE`".into(),
-        );
-    };
-    if layers.is_empty() {
-        return refused(
-            "the image has no layers".into(),
-            "an image has at least one layer".into(),
-        );
+    if let Some(problem) = other_content(&json, source) {
+        return Err(vec![problem]);
     }
     let mut problems = Vec::new();
-    let mut size_of = |blob: &BlobJson, field: String| {
-        let refused = |message| {
-            let message = format!("{message} for `{}`", blob.digest);
-            let message = Wording::quoting(message, "the size of a blob is invalid");
-            let help = "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
-            problems.push(
-                source
-                    .at(source.find_json_string(&blob.digest), field, message)
-                    .with_help(help),
-            );
-        };
-        checked_size(&blob.size).map_err(refused).ok()
-    };
-    let config = json
-        .config
-        .as_ref()
-        .and_then(|blob| size_of(blob, "config.size".to_owned()));
-    let layer = |(at, blob): (usize, &BlobJson)| {
-        let size = size_of(blob, format!("layers[{at}].size"))?;
-        Some(ManifestLayer {
-            digest: blob.digest.clone(),
-            size,
-            uncompressed: blob.uncompressed,
-        })
-    };
-    let layers: Vec<ManifestLayer> = layers.iter().enumerate().filter_map(layer).collect();
-    let config = config.unwrap_or(crate::world::calibration::CONFIG_SIZE);
+    let mut config = crate::world::calibration::CONFIG_SIZE;
+    if let Some(blob) = &json.config {
+        match size_of(blob, "config.size", source) {
+            Ok(size) => config = size,
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    let mut layers = Vec::new();
+    for (at, blob) in json.layers.iter().flatten().enumerate() {
+        match size_of(blob, &format!("layers[{at}].size"), source) {
+            Ok(size) => layers.push(ManifestLayer {
+                digest: blob.digest.clone(),
+                size,
+                uncompressed: blob.uncompressed,
+            }),
+            Err(problem) => problems.push(*problem),
+        }
+    }
     if problems.is_empty() {
         Ok(Manifest { config, layers })
     } else {
         Err(problems)
     }
+}
+
+/// The problem of a file that is not the manifest of an image with layers.
+fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
+    if let Some(platforms) = &json.manifests {
+        return Some(index_of_platforms(platforms, source));
+    }
+    let media_type = json
+        .config
+        .as_ref()
+        .and_then(|config| config.media_type.as_deref());
+    let (message, help) = if json.fs_layers.is_some() {
+        (
+            "this is a Docker schema 1 manifest, which tells no sizes",
+            "push the image again with a current client, or write its layers in place",
+        )
+    } else if media_type == Some(HELM_CHART) {
+        (
+            "this is a Helm chart, not an image",
+            "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each",
+        )
+    } else if json.layers.is_none() {
+        (
+            "this is no image manifest: it has no `layers`",
+            "write it with `crane manifest IMAGE`",
+        )
+    } else if json.layers.as_ref().is_some_and(Vec::is_empty) {
+        ("the image has no layers", "an image has at least one layer")
+    } else {
+        return None;
+    };
+    Some(source.at(0..0, "", message).with_help(help))
+}
+
+/// The problem of an index, which lists manifests.
+fn index_of_platforms(platforms: &[PlatformJson], source: &Arc<Source>) -> Problem {
+    let names = ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
+    let first = names.first().map_or("linux/amd64", String::as_str);
+    let message = Wording::quoting(
+        format!(
+            "this is an index of several platforms ({}), not the manifest of an image",
+            names.join(", ")
+        ),
+        "this is an index of several platforms",
+    );
+    let help =
+        format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
+    source.at(0..0, "", message).with_help(help)
+}
+
+/// The size of a blob, which the manifest has in a field.
+fn size_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Bytes> {
+    checked_size(&blob.size).map_err(|message| {
+        let message = format!("{message} for `{}`", blob.digest);
+        let message = Wording::quoting(message, "the size of a blob is invalid");
+        let help = "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
+        let problem = source.at(source.find_json_string(&blob.digest), field, message);
+        Box::new(problem.with_help(help))
+    })
 }
 
 fn checked_size(written: &serde_json::Value) -> Result<Bytes, String> {

@@ -63,20 +63,26 @@ pub(crate) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>>
     if !is_json {
         return yaml_objects(source);
     }
-    let object = |(path, text)| ExportObject {
-        source,
-        text: Cow::Borrowed(text),
-        yaml: None,
-        path,
+    let error = match json_objects(&source.text) {
+        Ok(texts) => {
+            let mut found = Vec::new();
+            for ObjectText { path, text } in texts {
+                found.push(ExportObject {
+                    source,
+                    text: Cow::Borrowed(text),
+                    yaml: None,
+                    path,
+                });
+            }
+            return Ok(found);
+        }
+        Err(error) => error,
     };
-    match json_objects(&source.text) {
-        Ok(found) => Ok(found.into_iter().map(object).collect()),
-        // What begins with a brace may be YAML in flow style.
-        Err(error) => yaml_objects(source)
-            .ok()
-            .filter(|_| is_yaml)
-            .ok_or_else(|| vec![json_problem(source, &error)]),
+    // What begins with a brace may be YAML in flow style.
+    if is_yaml && let Ok(found) = yaml_objects(source) {
+        return Ok(found);
     }
+    Err(vec![json_problem(source, &error)])
 }
 
 /// The name of a file without the ending of its compression.
@@ -84,8 +90,15 @@ pub(crate) fn unpacked_name(name: &str) -> &str {
     name.strip_suffix(".gz").unwrap_or(name)
 }
 
-/// The texts of the objects in JSON documents, each with its path in its document.
-fn json_objects(text: &str) -> Result<Vec<(Path, &str)>, serde_json::Error> {
+/// The text of an object in JSON.
+struct ObjectText<'t> {
+    /// Where it is in its document.
+    path: Path,
+    text: &'t str,
+}
+
+/// The texts of the objects in JSON documents.
+fn json_objects(text: &str) -> Result<Vec<ObjectText<'_>>, serde_json::Error> {
     let mut found = Vec::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let text = document?.get();
@@ -93,53 +106,64 @@ fn json_objects(text: &str) -> Result<Vec<(Path, &str)>, serde_json::Error> {
         if text == "null" {
             continue;
         }
-        let listed = if text.starts_with('[') {
-            Some((Path::default(), text))
-        } else if text.starts_with('{') {
-            let envelope: ListEnvelope<'_> = serde_json::from_str(text)?;
-            let resources = envelope.resources.filter(|_| envelope.pagination.is_some());
-            let list = envelope
-                .items
-                .map(|items| ("items", items))
-                .or(resources.map(|list| ("resources", list)));
-            list.filter(|(_, list)| list.get().starts_with('['))
-                .map(|(key, list)| (Path::of(key), list.get()))
-        } else {
-            None
-        };
-        let Some((path, list)) = listed else {
-            found.push((Path::default(), text));
+        let Some(list) = list_in(text)? else {
+            let path = Path::default();
+            found.push(ObjectText { path, text });
             continue;
         };
-        for (at, item) in serde_json::from_str::<Vec<&RawValue>>(list)?
-            .into_iter()
-            .enumerate()
-        {
-            let (path, text) = (path.index(at), item.get());
+        for (at, item) in raw_items(list.text)?.into_iter().enumerate() {
+            let path = list.path.index(at);
+            let text = item.get();
             // `jq -s` makes an array of the lists of several clusters or pages.
-            let inner = if is_list(text) {
-                serde_json::from_str(text).ok()
-            } else {
-                None
+            let Some(inner) = items_of_list(text) else {
+                found.push(ObjectText { path, text });
+                continue;
             };
-            let inner = inner.and_then(|ListEnvelope { items, .. }| {
-                serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok()
-            });
-            match inner {
-                Some(inner) => {
-                    let path = path.key("items");
-                    found.extend(
-                        inner
-                            .iter()
-                            .enumerate()
-                            .map(|(at, item)| (path.index(at), item.get())),
-                    );
-                }
-                None => found.push((path, text)),
+            let path = path.key("items");
+            for (at, item) in inner.into_iter().enumerate() {
+                found.push(ObjectText {
+                    path: path.index(at),
+                    text: item.get(),
+                });
             }
         }
     }
     Ok(found)
+}
+
+/// The list that a document is or holds. `None`: it is a single object.
+fn list_in(text: &str) -> Result<Option<ObjectText<'_>>, serde_json::Error> {
+    if text.starts_with('[') {
+        let path = Path::default();
+        return Ok(Some(ObjectText { path, text }));
+    }
+    if !text.starts_with('{') {
+        return Ok(None);
+    }
+    let envelope: ListEnvelope<'_> = serde_json::from_str(text)?;
+    let (key, list) = match (envelope.items, envelope.resources) {
+        (Some(items), _) => ("items", items),
+        (None, Some(resources)) if envelope.pagination.is_some() => ("resources", resources),
+        (None, _) => return Ok(None),
+    };
+    let list = list.get();
+    Ok(list.starts_with('[').then(|| ObjectText {
+        path: Path::of(key),
+        text: list,
+    }))
+}
+
+fn raw_items(list: &str) -> Result<Vec<&RawValue>, serde_json::Error> {
+    serde_json::from_str(list)
+}
+
+/// The items of an object that is itself a list. `None`: it is none.
+fn items_of_list(text: &str) -> Option<Vec<&RawValue>> {
+    if !is_list(text) {
+        return None;
+    }
+    let ListEnvelope { items, .. } = serde_json::from_str(text).ok()?;
+    raw_items(items?.get()).ok()
 }
 
 /// Whether the text of an object may be that of a list, without reading it.
@@ -166,15 +190,14 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
         });
         let json = root.to_json().to_string();
         let objects = json_objects(&json).map_err(|error| vec![json_problem(source, &error)])?;
-        found.extend(objects.into_iter().map(|(path, text)| {
-            let yaml = Some(Arc::clone(&root));
-            ExportObject {
+        for ObjectText { path, text } in objects {
+            found.push(ExportObject {
                 source,
                 text: Cow::Owned(text.to_owned()),
-                yaml,
+                yaml: Some(Arc::clone(&root)),
                 path,
-            }
-        }));
+            });
+        }
     }
     Ok(found)
 }
@@ -188,18 +211,19 @@ fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> OrProb
             Ok(root)
         }
         // Read again with the other documents as blank lines, so that the error has its place.
-        Err(problems) => yaml_tree(&Arc::new(only(source, range)))
-            .err()
-            .map_or(Err(problems), Err),
+        Err(problems) => match yaml_tree(&Arc::new(only(source, range))) {
+            Ok(_) => Err(problems),
+            Err(placed) => Err(placed),
+        },
     }
 }
 
 fn yaml_tree(source: &Arc<Source>) -> OrProblems<Node> {
     tree::parse_up_to(MOST_YAML_VALUES, source).map_err(|problem| {
-        let is_large = problem.message.contains("sensible size");
-        let help = is_large
-            .then(|| "export it as JSON: `-o json`".to_owned())
-            .or_else(|| problem.help.clone());
+        if problem.message.contains("sensible size") {
+            return vec![problem.with_help("export it as JSON: `-o json`")];
+        }
+        let help = problem.help.clone();
         vec![problem.with_optional_help(help)]
     })
 }
@@ -207,7 +231,8 @@ fn yaml_tree(source: &Arc<Source>) -> OrProblems<Node> {
 /// The byte ranges of the documents of a YAML stream that hold more than comments.
 fn documents(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
-    let (mut start, mut at) = (0, 0);
+    let mut start = 0;
+    let mut at = 0;
     for line in text.split_inclusive('\n') {
         let is_mark =
             line.trim_end() == "---" || line.trim_end() == "..." || line.starts_with("--- ");
@@ -223,22 +248,22 @@ fn documents(text: &str) -> Vec<std::ops::Range<usize>> {
         at += line.len();
     }
     found.push(start..text.len());
-    let has_content = |range: &std::ops::Range<usize>| {
-        text[range.clone()]
-            .lines()
-            .any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-    };
-    found.retain(has_content);
+    found.retain(|range| has_content(&text[range.clone()]));
     found
 }
 
-/// The text with everything outside of a range replaced by blanks.
+/// Whether a document holds more than comments.
+fn has_content(document: &str) -> bool {
+    let mut lines = document.lines().map(str::trim);
+    lines.any(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The text up to the end of a range, with everything before the range replaced by blanks.
 fn only(source: &Source, range: &std::ops::Range<usize>) -> Source {
-    let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
-    let mut text: String = source.text.as_bytes()[..range.start]
-        .iter()
-        .map(|byte| blank(*byte))
-        .collect();
+    let mut text = String::new();
+    for byte in source.text[..range.start].bytes() {
+        text.push(if byte == b'\n' { '\n' } else { ' ' });
+    }
     text.push_str(&source.text[range.clone()]);
     source.with_text(text)
 }
@@ -248,26 +273,27 @@ pub(crate) fn name_problems<Spec, Status>(
     found: &[ReadObject<'_, KubeObject<Spec, Status>>],
 ) -> Vec<Problem> {
     let mut names = BTreeSet::new();
-    let problem = |read: &'_ ReadObject<'_, KubeObject<Spec, Status>>| {
-        let (space, name) = (
-            read.value.namespace().to_owned(),
-            read.value.name().to_owned(),
-        );
-        if name.is_empty() {
-            let problem = read
-                .object
-                .problem("metadata", "the object has no `metadata.name`");
-            return Some(problem.with_help("export whole objects, with `-o json` or `-o yaml`"));
+    let mut problems = Vec::new();
+    for ReadObject { object, value } in found {
+        if problems.len() == 20 {
+            break;
         }
-        let message = format!("there are two of the name `{name}` in the same namespace");
-        let twice = || {
-            read.object
-                .problem("metadata.name", message)
-                .with_help("keep one; export every object once")
-        };
-        (!names.insert((space, name))).then(twice)
-    };
-    found.iter().filter_map(problem).take(20).collect()
+        let name = value.name();
+        if name.is_empty() {
+            let problem = object.problem("metadata", "the object has no `metadata.name`");
+            problems.push(problem.with_help("export whole objects, with `-o json` or `-o yaml`"));
+        } else if !names.insert((value.namespace(), name)) {
+            let message = format!("there are two of the name `{name}` in the same namespace");
+            let problem = object.problem("metadata.name", message);
+            problems.push(problem.with_help("keep one; export every object once"));
+        }
+    }
+    problems
+}
+
+/// Whether an error is in a field that is read. Others are ignored.
+const fn is_of_known_field(error: &ReadError) -> bool {
+    !matches!(error.kind, Kind::UnknownField { .. })
 }
 
 impl<'s> ExportObject<'s> {
@@ -280,29 +306,20 @@ impl<'s> ExportObject<'s> {
             Ok(value) => return Ok(value),
             Err(error) => error,
         };
-        let whole = || {
+        let mut problems = Vec::new();
+        if let Some(tree) = self.tree() {
+            for error in reader::read_where::<T>(tree, is_of_known_field).errors {
+                let problem = self.at(&error.path, error.wording());
+                problems.push(problem.with_optional_help(error.help()));
+            }
+        }
+        if problems.is_empty() {
+            // The object as a whole.
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
-            self.problem("", message.to_owned())
-        };
-        let Some(tree) = self.tree() else {
-            return Err(vec![whole()]);
-        };
-        let is_known = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. });
-        let problem = |error: &ReadError| {
-            self.at(&error.path, error.wording())
-                .with_optional_help(error.help())
-        };
-        let problems: Vec<Problem> = reader::read_where::<T>(tree, is_known)
-            .errors
-            .iter()
-            .map(problem)
-            .collect();
-        Err(if problems.is_empty() {
-            vec![whole()]
-        } else {
-            problems
-        })
+            problems.push(self.problem("", message.to_owned()));
+        }
+        Err(problems)
     }
 
     /// As [`ExportObject::read`], without looking for the places of errors.

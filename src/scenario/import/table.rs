@@ -155,13 +155,12 @@ impl Table<'_> {
                 "keep one; a cluster must be in the file once",
             );
         }
-        let positive = |rate: &BytesPerSec| rate.get() > 0.0;
         let downlink = self.parsed(record, "downlink", BytesPerSec::parse);
         let downlink = self.ranged(
             at,
             "downlink",
             downlink,
-            positive,
+            |rate| rate.get() > 0.0,
             "bandwidth must be greater than 0",
         );
         let loss = self.parsed(record, "loss", Share::parse);
@@ -172,14 +171,7 @@ impl Table<'_> {
             |loss| loss.get() < 1.0,
             "must be less than 100%",
         );
-        let node_count = |text: &str| {
-            text.parse()
-                .ok()
-                .filter(|nodes| (1..=MOST_NODES).contains(nodes))
-                .map(FactorModel::from)
-        };
-        let message = format!("it must be a whole number from 1 to {MOST_NODES}");
-        let nodes = self.parsed(record, "nodes", |text| node_count(text).ok_or(&message));
+        let nodes = self.parsed(record, "nodes", node_count);
         InventoryCluster {
             namespace,
             name,
@@ -215,16 +207,18 @@ impl Table<'_> {
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
         let cell = self.cell(record, column)?;
-        let message = |error: E| format!("invalid `{column}`: `{cell}`: {error}");
-        let reason = "a cell has an invalid value";
-        let at = |error| {
-            let message = Wording::quoting(message(error), reason);
-            self.at(byte_of(record.position()), column, message)
-        };
-        parse(cell)
-            .map_err(at)
-            .map_err(|problem| self.problems.push(problem))
-            .ok()
+        match parse(cell) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let message = Wording::quoting(
+                    format!("invalid `{column}`: `{cell}`: {error}"),
+                    "a cell has an invalid value",
+                );
+                let problem = self.at(byte_of(record.position()), column, message);
+                self.problems.push(problem);
+                None
+            }
+        }
     }
 
     fn ranged<T>(
@@ -252,6 +246,14 @@ fn site_kind(text: &str) -> Result<SiteKind, String> {
         .map(|kind| kind.name())
         .collect();
     SiteKind::from_str(text, false).map_err(|_| format!("it must be {}", any_of(&names)))
+}
+
+/// A number of nodes.
+fn node_count(text: &str) -> Result<FactorModel, String> {
+    match text.parse() {
+        Ok(nodes) if (1..=MOST_NODES).contains(&nodes) => Ok(FactorModel::from(nodes)),
+        _ => Err(format!("it must be a whole number from 1 to {MOST_NODES}")),
+    }
 }
 
 /// Labels as `kubectl get --show-labels` prints them.
