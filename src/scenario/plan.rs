@@ -117,7 +117,7 @@ impl<'n> WrittenRange<'n> {
 }
 
 /// An end of a range.
-struct RangeEnd {
+struct NumberWithUnit {
     number: f64,
     /// What follows the number, with the blanks before it.
     unit: String,
@@ -125,7 +125,7 @@ struct RangeEnd {
     is_whole: bool,
 }
 
-impl RangeEnd {
+impl NumberWithUnit {
     /// `None`: it does not begin with a number.
     fn parse(node: &Node) -> Option<Self> {
         let text = node.short_text();
@@ -146,7 +146,7 @@ fn range(node: &Node) -> Result<Node, WordedProblem> {
     let Some(WrittenRange { from, to, steps }) = WrittenRange::of(node) else {
         return Ok(node.clone());
     };
-    let Some(ends) = RangeEnd::parse(from).zip(RangeEnd::parse(to)) else {
+    let Some(ends) = NumberWithUnit::parse(from).zip(NumberWithUnit::parse(to)) else {
         return Err(WordedProblem::new(
             "`from` and `to` must be numbers",
             "write e.g. `{from: 1%, to: 100%, steps: 20}`",
@@ -198,7 +198,7 @@ fn range(node: &Node) -> Result<Node, WordedProblem> {
 }
 
 /// The value at a share of the way between two ends, in equal ratios.
-fn value_between(low: &RangeEnd, high: &RangeEnd, share: f64) -> Value {
+fn value_between(low: &NumberWithUnit, high: &NumberWithUnit, share: f64) -> Value {
     let number = low.number * libm::pow(high.number / low.number, share);
     let number = if low.is_whole && high.is_whole {
         format!("{number:.0}")

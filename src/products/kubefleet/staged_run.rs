@@ -38,6 +38,19 @@ pub(super) struct PassEnd {
     pub(super) next: QueueRequest,
 }
 
+/// The part of a run's status that its next pass goes by.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct RunProgress {
+    /// The number of the current stage; that of all stages while the delete stage runs.
+    stage: usize,
+    /// Clusters of the stage that are updating.
+    updating: usize,
+    /// Clusters of the stage that have finished.
+    finished: usize,
+    /// Clusters that are reported as stuck.
+    stuck: usize,
+}
+
 /// One run.
 pub(super) struct StagedRun<'s> {
     /// As the experiment describes it. The run exists with the first state.
@@ -57,8 +70,8 @@ pub(super) struct StagedRun<'s> {
     rollout: Run<'s>,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
-    /// The progress of the run before the last pass.
-    before: Option<[usize; 4]>,
+    /// The progress of the run before the last pass. `None`: it was not initialized.
+    before: Option<RunProgress>,
     /// The last pass asked for nothing and noted nothing.
     wrote_nothing: bool,
     /// Clusters whose bindings it may see otherwise than in its last pass.
@@ -254,18 +267,18 @@ impl<'s> StagedRun<'s> {
         plane.person_acts(now, own)
     }
 
-    /// The part of a run's status that its next pass goes by: the stage, and how many clusters are updating, finished
-    /// and stuck.
-    fn progress(&self) -> Option<[usize; 4]> {
+    /// The progress of the run. `None`: it is not initialized.
+    fn progress(&self) -> Option<RunProgress> {
         let run = self.scheduler.run();
         run.initialized?;
-        let status = run.stage(run.current_stage());
-        Some([
-            run.current_stage(),
-            status.in_progress,
-            status.finished,
-            run.stuck.len(),
-        ])
+        let stage = run.current_stage();
+        let status = run.stage(stage);
+        Some(RunProgress {
+            stage,
+            updating: status.in_progress,
+            finished: status.finished,
+            stuck: run.stuck.len(),
+        })
     }
 
     /// The rule that blocks it.
@@ -286,18 +299,20 @@ impl<'s> StagedRun<'s> {
         if run.is_over() {
             return true;
         }
-        let Some([index, updating, finished, stuck]) =
-            self.progress().filter(|now| self.before == Some(*now))
-        else {
+        let Some(progress) = self.progress() else {
             return false;
         };
-        let is_deleting = index == run.stages.len();
+        if self.before != Some(progress) {
+            return false;
+        }
+        let is_deleting = progress.stage == run.stages.len();
         let is_stage_finished = run
             .stages
-            .get(index)
-            .is_some_and(|stage| finished == stage.clusters.len());
-        let is_waiting_for_time = is_stage_finished && self.waits_after_stage(index);
-        self.wrote_nothing && !is_waiting_for_time && (updating == stuck || is_deleting)
+            .get(progress.stage)
+            .is_some_and(|stage| progress.finished == stage.clusters.len());
+        let is_waiting_for_time = is_stage_finished && self.waits_after_stage(progress.stage);
+        let is_stuck = progress.updating == progress.stuck;
+        self.wrote_nothing && !is_waiting_for_time && (is_stuck || is_deleting)
     }
 
     /// Whether a time that a task after the stage waits for has not elapsed.

@@ -219,11 +219,8 @@ impl FleetController<'_> {
             return Ok(());
         }
         writes.created += 1;
-        self.runtime.step(
-            written + self.watch_delay,
-            FleetStep::Created(cluster),
-            plane,
-        );
+        let seen = written + self.watch_delay;
+        self.runtime.step(seen, FleetStep::Created(cluster), plane);
         self.write_secret(writes, cluster, true)
     }
 
