@@ -9,11 +9,7 @@ use itertools::Itertools;
 pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
     PrecisionAsked {
         to: precision.to.get(),
-        of: precision
-            .of
-            .iter()
-            .map(|measure| measure.name.to_owned())
-            .collect(),
+        of: precision.of.iter().map(ToString::to_string).collect(),
         max: precision.max,
     }
 }
@@ -41,7 +37,7 @@ pub(super) fn found(
         }
         let half_widths = judged
             .iter()
-            .map(|judged| (judged.measure.name.to_owned(), judged.half_width))
+            .map(|judged| (judged.measure.to_string(), judged.half_width))
             .collect();
         found.push(PrecisionFound {
             runs,
@@ -55,11 +51,7 @@ pub(super) fn found(
 
 /// The measures that are to be precise, in words.
 pub(super) fn measures(precision: &Precision) -> String {
-    precision
-        .of
-        .iter()
-        .map(|measure| measure.name)
-        .join(" and ")
+    precision.of.iter().join(" and ")
 }
 
 fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
@@ -93,21 +85,21 @@ fn in_words(judged: &MeasurePrecision, runs: u32) -> String {
         String::new()
     };
     match half_width {
-        Some(half) => format!("{} ±{:.1}%{of}", measure.name, half * 100.0),
-        None if values < 2 => format!("{} has a value in at most one run", measure.name),
-        None => format!("{} varies around 0{of}", measure.name),
+        Some(half) => format!("{measure} ±{:.1}%{of}", half * 100.0),
+        None if values < 2 => format!("{measure} has a value in at most one run"),
+        None => format!("{measure} varies around 0{of}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleetsim::results::MEASURES;
+    use fleetsim::results::Measure;
 
     #[test]
     fn a_measure_that_is_not_precise_is_reported_with_its_half_width() {
         let judged = |values, half_width| MeasurePrecision {
-            measure: &MEASURES[0],
+            measure: Measure::Completion,
             values,
             half_width,
             is_precise: false,

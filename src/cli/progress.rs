@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fleetsim::results::{BINS_MAX, MEASURES, RunRecord, interval_of_mean};
+use fleetsim::results::{BINS_MAX, Measure, RunRecord, interval_of_mean};
 use fleetsim::stats::MOST_RESAMPLED;
 use fleetsim::study::{Job, StudyObserver};
 use fleetsim::units::Bytes;
@@ -264,7 +264,7 @@ fn statistics(wanted: &[u32]) -> Duration {
     let began = Instant::now();
     let _ = std::hint::black_box(interval_of_mean(&values, 1));
     let each = began.elapsed() / SAMPLE;
-    let times = 2 * MEASURES.len() + COMPARED * wanted.len().saturating_sub(1) / 2;
+    let times = 2 * Measure::ALL.len() + COMPARED * wanted.len().saturating_sub(1) / 2;
     wanted
         .iter()
         .map(|&runs| each * runs.min(MOST_RESAMPLED as u32))
@@ -322,7 +322,7 @@ fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
     let tables = firsts.iter().zip(wanted).map(|(first, &wanted)| {
         let bins = first.series.len().min(BINS_MAX) as u64;
         RUN * u64::from(wanted)
-            + SUMMARY * MEASURES.len() as u64
+            + SUMMARY * Measure::ALL.len() as u64
             + BIN * bins
             + CLUSTER * first.run.targets
             + PASS * first.run.passes

@@ -3,8 +3,8 @@
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
-    HALVINGS, Journal, Limit, Measure, SENSITIVITY_FILE, SensitivityRecord, Statistic,
-    measure_over_runs, to_json,
+    HALVINGS, Journal, Limit, Measure, MeasuredStatistic, SENSITIVITY_FILE, SensitivityRecord,
+    to_json,
 };
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::MemoryEstimate;
@@ -35,15 +35,15 @@ pub(super) struct SensitivityArgs {
     variants: Vec<String>,
     /// Measure that the best variant minimises, such as `exposed_targets` or `completion_p95` [default: from the plan,
     /// or clusters with a defective revision, or the time until all reachable clusters are ready]
-    #[arg(long, value_name = "MEASURE", value_parser = measure_over_runs)]
-    minimise: Option<(&'static Measure, Statistic)>,
+    #[arg(long, value_name = "MEASURE", value_parser = MeasuredStatistic::parse_or_median)]
+    minimise: Option<MeasuredStatistic>,
     /// A limit that the best variant must meet, such as `egress_busy_share<10%`; may be repeated [default: from the
     /// plan]
     #[arg(long = "limit", value_name = "LIMIT", value_parser = Limit::parse)]
     limits: Vec<Limit>,
     /// A further measure to show, a column of runs.csv; may be repeated
     #[arg(long = "measure", value_name = "MEASURE", value_parser = Measure::named)]
-    measures: Vec<&'static Measure>,
+    measures: Vec<Measure>,
 }
 
 pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ use crate::units::{Share, WithUnit};
 pub(crate) const FEWEST_RUNS: u32 = 10;
 
 /// The measures that are looked at when the file does not say, and the most runs then.
-const DEFAULT_OF: [&str; 2] = [READY_TIME, "peak_pulls"];
+const DEFAULT_OF: [Measure; 2] = [READY_TIME, Measure::PeakPulls];
 const DEFAULT_MAX: u32 = 200;
 
 /// Required precision of the results of every variant.
@@ -24,7 +24,7 @@ pub struct Precision {
     /// Half of the 95 % interval of the mean, as a share of the mean; above 0.
     pub to: Share,
     /// The measures that are to be so precise; at least one.
-    pub of: Vec<&'static Measure>,
+    pub of: Vec<Measure>,
     /// Most runs of a variant, at least the experiment's replicates.
     pub max: u32,
 }
@@ -54,18 +54,10 @@ impl Checker<'_> {
             let at = self.place(here.key("to"), &here);
             self.report(&at, "precision must be greater than 0%", "write e.g. `5%`");
         }
-        let names = written
-            .of
-            .clone()
-            .unwrap_or_else(|| DEFAULT_OF.map(str::to_owned).to_vec());
-        if names.is_empty() {
-            let help = "name a measure, or remove `of`";
-            self.report(&here.key("of"), "`of` must name at least one measure", help);
-        }
-        let mut of = Vec::new();
-        for (index, name) in names.iter().enumerate() {
-            of.extend(self.parsed(&here.key("of").index(index), Measure::named(name)));
-        }
+        let of = match &written.of {
+            Some(names) => self.measures(&here.key("of"), names),
+            None => DEFAULT_OF.to_vec(),
+        };
         let max = written.max.unwrap_or(DEFAULT_MAX.max(replicates));
         if max < replicates {
             let message =
@@ -81,6 +73,19 @@ impl Checker<'_> {
             of,
             max,
         })
+    }
+
+    /// The measures with these names.
+    fn measures(&mut self, here: &Path, names: &[String]) -> Vec<Measure> {
+        if names.is_empty() {
+            let help = "name a measure, or remove `of`";
+            self.report(here, "`of` must name at least one measure", help);
+        }
+        let mut measures = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            measures.extend(self.parsed(&here.index(index), Measure::named(name)));
+        }
+        measures
     }
 }
 

@@ -172,8 +172,8 @@ mod tests {
         let mut row = serde_json::json!({
             "variant": "v", "strategy": "s", "setting": "", "replicate": 0, "outcome": "complete", "held_by": "",
         });
-        for measure in crate::results::MEASURES {
-            row[measure.name] = if measure.name.ends_with("_s") {
+        for measure in crate::results::Measure::ALL {
+            row[measure.column()] = if measure.column().ends_with("_s") {
                 0.0.into()
             } else {
                 0.into()

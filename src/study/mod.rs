@@ -12,7 +12,6 @@
 
 mod batches;
 mod details;
-mod measured;
 mod memory;
 pub mod plan;
 mod precision;

@@ -25,7 +25,7 @@ const CONFIRMING: u32 = 5;
 #[derive(Clone, Copy, Debug)]
 pub struct MeasurePrecision {
     /// The measure.
-    pub measure: &'static Measure,
+    pub measure: Measure,
     /// Runs that have it.
     pub values: usize,
     /// Half of the 95% interval of the mean, as a share of the mean. `None` for fewer than two values, and for values
@@ -42,7 +42,7 @@ pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<Measur
     for &measure in &precision.of {
         let mut values = Vec::new();
         for run in runs {
-            values.extend((measure.of)(&run.run));
+            values.extend(measure.of(&run.run));
         }
         let half_width = relative_half_width(interval_of_mean(&values, seed));
         let meets_target = half_width.is_some_and(|half| half <= target(precision));

@@ -357,7 +357,11 @@ fn a_precision_is_a_share_or_says_more() {
         );
         let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
         let precision = experiment.precision.expect("the file asks for one");
-        let of: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
+        let of: Vec<&str> = precision
+            .of
+            .iter()
+            .map(|measure| measure.column())
+            .collect();
         (
             experiment.replicates,
             precision.to.get(),

@@ -8,24 +8,20 @@ use super::overall::{BestAnswer, Winner, best};
 use super::race::leader_of;
 use super::{PlannedExperiment, StrategyRace};
 use crate::results::{
-    Candidate, CandidateStatus, Estimate, Limit, LoadAxis, Question, READY_TIME, ReachRange,
-    RunRow, Setting, Statistic, StrategyAnswer, grouped,
+    Candidate, CandidateStatus, Estimate, Limit, LoadAxis, Measure, MeasuredStatistic, Question,
+    READY_TIME, ReachRange, RunRow, Setting, Statistic, StrategyAnswer, grouped,
 };
 use crate::scenario::Plan;
-use crate::study::measured::{MeasuredStatistic, named, values};
 
 /// The load that the chart shows against time: that of the first limit on a load, or pulls.
 pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     let limit = plan.limits.iter().find(|limit| is_on_load(limit, plan));
-    let measure = limit.map_or_else(|| named("peak_pulls"), Limit::measure);
+    let measure = limit.map_or(Measure::PeakPulls, Limit::measure);
     let time = time_of(plan).measure;
-    let of_time = plan
-        .limits
-        .iter()
-        .find(|limit| limit.measure().name == time.name);
+    let of_time = plan.limits.iter().find(|limit| limit.measure() == time);
     LoadAxis {
-        measure: measure.name.to_owned(),
-        unit: measure.unit.to_owned(),
+        measure,
+        unit: measure.unit().to_owned(),
         at_most: limit.and_then(greatest_allowed),
         time_at_most: of_time.and_then(greatest_allowed),
     }
@@ -34,11 +30,19 @@ pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
 /// Whether a limit is on a load of the registry or of the clusters. Within a number of tries, the clusters that are not
 /// ready are the exposure of the front, and no load.
 fn is_on_load(limit: &Limit, plan: &Plan) -> bool {
-    let name = limit.measure().name;
-    if plan.tries.is_some() && name == "peak_not_ready" {
-        return false;
+    match limit.measure() {
+        Measure::PeakNotReady => plan.tries.is_none(),
+        measure => matches!(
+            measure,
+            Measure::EgressPeak1s
+                | Measure::EgressPeak60s
+                | Measure::PeakPulls
+                | Measure::PeakDownloads
+                | Measure::PeakRegistryDownloads
+                | Measure::PeakPullingClusters
+                | Measure::PeakPromotionsPerPass
+        ),
     }
-    name.starts_with("egress_peak") || name.starts_with("peak_")
 }
 
 /// The greatest value that a limit allows, with the limit as written.
@@ -49,12 +53,9 @@ fn greatest_allowed(limit: &Limit) -> Option<(f64, String)> {
 
 /// The time that tables and charts show: the objective, or the median time until ready.
 pub(super) fn time_of(plan: &Plan) -> MeasuredStatistic {
-    match plan.objective.measure() {
-        Some(measure) if plan.objective.is_time() => MeasuredStatistic {
-            measure,
-            over: plan.objective.over(),
-        },
-        _ => MeasuredStatistic::median(named(READY_TIME)),
+    match plan.objective.measured() {
+        Some(objective) if objective.measure.is_time() => objective,
+        _ => MeasuredStatistic::median(READY_TIME),
     }
 }
 
@@ -237,7 +238,7 @@ impl PlanAnswers<'_> {
             .collect();
         let is_present = settings.is_empty();
         let time = time_of(plan);
-        let loads = values(named(&self.load.measure), rows);
+        let loads = self.load.measure.values(rows);
         Candidate {
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
@@ -246,7 +247,7 @@ impl PlanAnswers<'_> {
             reason: self.reason(race, at, state),
             runs: rows.len() as u64,
             round: race.rounds[at],
-            time: span(time.over, &values(time.measure, rows)),
+            time: span(time.over, &time.measure.values(rows)),
             value: self.shown_value(rows),
             slower_by: leader
                 .filter(|leader| *leader != at)
@@ -313,7 +314,7 @@ impl PlanAnswers<'_> {
         let mut limits = self.task.plan.limits.iter();
         limits.any(|limit| {
             let measure = limit.measure();
-            measure.is_late_if_missing && (measure.of)(row).is_none()
+            measure.is_late_if_missing() && measure.of(row).is_none()
         })
     }
 }

@@ -7,17 +7,16 @@
 //! Left out: how certain it is that a setting is on the front. It rests on [`FIRST_RUNS`] runs.
 
 use super::{PlannedExperiment, StrategyRace};
-use crate::results::{Candidate, FrontPlace, LoadAxis, Measure, RunRow};
+use crate::results::{Candidate, FrontPlace, LoadAxis, Measure, MeasuredStatistic, RunRow};
 use crate::scenario::FIRST_RUNS;
-use crate::study::measured::{MeasuredStatistic, named};
 
 /// The measures of the front.
 #[derive(Clone, Copy)]
 pub(super) struct FrontMeasures {
     time: MeasuredStatistic,
-    load: &'static Measure,
+    load: Measure,
     /// The measure of the targets that are at risk.
-    pub(super) exposure: &'static Measure,
+    pub(super) exposure: Measure,
 }
 
 impl FrontMeasures {
@@ -26,14 +25,14 @@ impl FrontMeasures {
     pub(super) fn of(time: MeasuredStatistic, load: &LoadAxis, races: &[StrategyRace]) -> Self {
         let mut runs = races.iter().flat_map(|race| &race.runs).flatten();
         let exposure = if runs.any(|row| row.exposed_targets > 0) {
-            "exposed_targets"
+            Measure::ExposedTargets
         } else {
-            "peak_not_ready"
+            Measure::PeakNotReady
         };
         Self {
             time,
-            load: named(&load.measure),
-            exposure: named(exposure),
+            load: load.measure,
+            exposure,
         }
     }
 

@@ -18,7 +18,9 @@ mod tuner;
 
 use super::queue::in_order;
 use super::{JournalEntry, StudyError, row_of};
-use crate::results::{Journal, PlanRecord, RunRow, Setting, Statistic, TunedPlan, grouped};
+use crate::results::{
+    Journal, Measure, PlanRecord, RunRow, Setting, Statistic, TunedPlan, grouped,
+};
 use crate::scenario::{Experiment, FIRST_RUNS, Plan, Variant};
 use crate::stats::in_turn;
 use answer::PlanAnswers;
@@ -75,7 +77,7 @@ impl<'s> PlannedExperiment<'s> {
     /// Whether some limit bounds a duration.
     fn has_time_limit(self) -> bool {
         let mut limits = self.plan.limits.iter();
-        limits.any(|limit| limit.measure().unit == "s")
+        limits.any(|limit| limit.measure().is_time())
     }
 
     /// The statistic of the objective over runs.
@@ -567,12 +569,12 @@ impl<'s> SettingSearch<'s> {
         };
         let questions = answers.questions();
         let all_variants = experiment.variants.len() as u64;
-        let unit = plan.objective.measure().map_or("", |measure| measure.unit);
+        let unit = plan.objective.measure().map_or("", Measure::unit);
         let tuned = plan.tries.zip(front).map(|(tries, front)| TunedPlan {
             tries: tries as u64,
             settings: all_variants,
             runs_each: FIRST_RUNS as u64,
-            exposure: front.exposure.name.to_owned(),
+            exposure: front.exposure,
         });
         PlanRecord {
             schema_version: PlanRecord::SCHEMA_VERSION,

@@ -2,9 +2,8 @@
 
 use super::Headline;
 use super::sample::SampleRuns;
-use crate::results::{Limit, Setting, grouped};
+use crate::results::{Limit, MeasuredStatistic, Setting, grouped};
 use crate::scenario::{Assertion, Variant, VariedExperiment};
-use crate::study::measured::MeasuredStatistic;
 
 /// Values that differ by less than this share count as equal.
 const INDIFFERENCE: f64 = 0.01;
@@ -104,10 +103,10 @@ impl StudiedDecision {
         match self {
             Self::Best {
                 world, objective, ..
-            } if world.is_empty() => format!("least {}", objective.measure.name),
+            } if world.is_empty() => format!("least {}", objective.measure),
             Self::Best {
                 world, objective, ..
-            } => format!("least {}, {world}", objective.measure.name),
+            } => format!("least {}, {world}", objective.measure),
             Self::Holds { assertion, .. } => match &assertion.strategy {
                 Some(strategy) => format!("{strategy}: {}", assertion.limit),
                 None => assertion.limit.to_string(),

@@ -19,12 +19,11 @@ mod tests;
 use itertools::Itertools;
 
 use crate::results::{
-    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, READY_TIME,
-    RunRow, ScreeningRow, SensitivityRecord, Statistic,
+    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure,
+    MeasuredStatistic, READY_TIME, RunRow, ScreeningRow, SensitivityRecord, Statistic,
 };
 use crate::scenario::{Experiment, Level, VariedConstant, VariedExperiment};
 use crate::stats;
-use crate::study::measured::{MeasuredStatistic, named};
 use crate::study::{StudyError, whole};
 use decision::StudiedDecision;
 use morris::{EffectKey, Effects, Trajectory};
@@ -35,11 +34,11 @@ use sample::{Levels, SampleRuns, Sampler};
 pub struct SensitivityRules {
     /// The measure that the best variant minimises, with its statistic. `None`: the plan's objective, or the clusters
     /// with a defective revision where there are any, or the completion time.
-    pub objective: Option<(&'static Measure, Statistic)>,
+    pub objective: Option<MeasuredStatistic>,
     /// Limits that the best variant must meet. `None`: those of the plan.
     pub limits: Option<Vec<Limit>>,
     /// Further measures.
-    pub measures: Vec<&'static Measure>,
+    pub measures: Vec<Measure>,
     /// Constants to vary, by path. Empty: all that take part.
     pub only: Vec<String>,
     /// Variants whose names contain one of these. Empty: all.
@@ -213,7 +212,7 @@ pub fn sensitivity(
         measures: headline
             .measures
             .iter()
-            .map(|measure| (measure.name.to_owned(), measure.unit.to_owned()))
+            .map(|measure| (*measure, measure.unit().to_owned()))
             .collect(),
         constants: ranges,
         effects: effects(&sampler, &found, &constants, &headline),
@@ -248,7 +247,7 @@ struct Headline {
     objective: MeasuredStatistic,
     limits: Vec<Limit>,
     /// The objective's measure first.
-    measures: Vec<&'static Measure>,
+    measures: Vec<Measure>,
 }
 
 impl Headline {
@@ -256,7 +255,7 @@ impl Headline {
     fn of(varied: &VariedExperiment, rules: &SensitivityRules, base: &SampleRuns) -> Self {
         let experiment = varied.base();
         let objective = match rules.objective {
-            Some((measure, over)) => MeasuredStatistic { measure, over },
+            Some(objective) => objective,
             None => default_objective(experiment, base),
         };
         let limits = match (&rules.limits, &experiment.plan) {
@@ -271,15 +270,12 @@ impl Headline {
         }
         measures.extend(&rules.measures);
         if base.iter().flatten().any(RunRow::is_done) {
-            measures.push(named(READY_TIME));
+            measures.push(READY_TIME);
         }
         Self {
             objective,
             limits,
-            measures: measures
-                .into_iter()
-                .unique_by(|measure| measure.name)
-                .collect(),
+            measures: measures.into_iter().unique().collect(),
         }
     }
 
@@ -291,7 +287,7 @@ impl Headline {
             Statistic::Quantile(p) if (p - 0.5).abs() < 1e-9 => "median".to_owned(),
             Statistic::Quantile(p) => format!("p{}", p * 100.0),
         };
-        format!("{}, {over}", self.objective.measure.name)
+        format!("{}, {over}", self.objective.measure)
     }
 }
 
@@ -301,15 +297,15 @@ fn default_objective(experiment: &Experiment, base: &SampleRuns) -> MeasuredStat
     if let Some(plan) = &experiment.plan {
         let measure = plan.objective.measure();
         return MeasuredStatistic {
-            measure: measure.unwrap_or_else(|| named(READY_TIME)),
+            measure: measure.unwrap_or(READY_TIME),
             over: plan.objective.over(),
         };
     }
     let is_exposed = base.iter().flatten().any(|run| run.exposed_targets > 0);
     MeasuredStatistic::median(if is_exposed {
-        named("exposed_targets")
+        Measure::ExposedTargets
     } else {
-        named(READY_TIME)
+        READY_TIME
     })
 }
 
@@ -326,7 +322,7 @@ fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
 }
 
 /// The median of a measure over runs. `None`: half of the runs or more did not reach it.
-fn median(measure: &'static Measure, runs: &[RunRow]) -> Option<f64> {
+fn median(measure: Measure, runs: &[RunRow]) -> Option<f64> {
     let median = MeasuredStatistic::median(measure).of(runs);
     median.is_finite().then_some(median)
 }
@@ -341,7 +337,7 @@ fn effects(
     let mut rows = Vec::new();
     for (&at, ends) in constants.iter().zip(&found.ends) {
         let constant = &sampler.varied.constants()[at];
-        for measure in &headline.measures {
+        for &measure in &headline.measures {
             for (place, label) in sampler.labels().enumerate() {
                 let product = sampler.product(place);
                 rows.push(EffectRow {
@@ -351,8 +347,8 @@ fn effects(
                     value: constant.text_of(product, 0.0),
                     high: constant.text_of(product, 1.0),
                     variant: label.to_owned(),
-                    measure: measure.name.to_owned(),
-                    unit: measure.unit.to_owned(),
+                    measure,
+                    unit: measure.unit().to_owned(),
                     at_low: median(measure, &ends.low[place]),
                     at_value: median(measure, &found.base[place]),
                     at_high: median(measure, &ends.high[place]),
@@ -579,7 +575,7 @@ fn screening_rows(
 ) -> Vec<ScreeningRow> {
     let mut rows = Vec::new();
     for (constant, &at) in active.iter().enumerate() {
-        for (measure, of_measure) in headline.measures.iter().enumerate() {
+        for (measure, &of_measure) in headline.measures.iter().enumerate() {
             for (variant, label) in sampler.labels().enumerate() {
                 let key = EffectKey {
                     constant,
@@ -591,8 +587,8 @@ fn screening_rows(
                 rows.push(ScreeningRow {
                     constant: sampler.varied.constants()[at].own_name.clone(),
                     variant: label.to_owned(),
-                    measure: of_measure.name.to_owned(),
-                    unit: of_measure.unit.to_owned(),
+                    measure: of_measure,
+                    unit: of_measure.unit().to_owned(),
                     effects: own.len() as u64,
                     mu: stats::mean(own).unwrap_or(0.0),
                     mu_star: stats::mean(&absolute).unwrap_or(0.0),

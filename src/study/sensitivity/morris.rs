@@ -62,15 +62,15 @@ pub(super) fn add_effects(
     effects: &mut Effects,
     trajectory: &Trajectory,
     samples: &[SampleRuns],
-    measures: &[&'static Measure],
+    measures: &[Measure],
 ) {
     for (step, &constant) in trajectory.order.iter().enumerate() {
         let distance = trajectory.points[step + 1][constant] - trajectory.points[step][constant];
         let pairs = samples[step].iter().zip(&samples[step + 1]).enumerate();
         for (variant, (before, after)) in pairs {
             for (measure, of_measure) in measures.iter().enumerate() {
-                let before = (of_measure.of)(&before[0]);
-                let after = (of_measure.of)(&after[0]);
+                let before = of_measure.of(&before[0]);
+                let after = of_measure.of(&after[0]);
                 // A time that is not reached on one side has no difference.
                 if let (Some(before), Some(after)) = (before, after) {
                     let key = EffectKey {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::results::{HALVINGS, to_json};
+use crate::results::{HALVINGS, READY_TIME, to_json};
 use crate::scenario::Overrides;
 
 /// One cluster of one node, all delays of no importance: the pull of 100 MB over 100 Mbit/s takes 8 s.
@@ -100,7 +100,7 @@ fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
     let row = record
         .effects
         .iter()
-        .find(|row| row.variant == "all" && row.measure == "reachable_ready_s")
+        .find(|row| row.variant == "all" && row.measure == READY_TIME)
         .expect("the downlink takes part");
     assert_eq!(
         (row.low.as_str(), row.value.as_str(), row.high.as_str()),

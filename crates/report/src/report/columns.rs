@@ -7,14 +7,14 @@ use super::format::{RateUnit, TimeUnit, apart, count, number, whole};
 use crate::results::{Measure, READY_TIME, SummaryRow};
 
 /// The measure that comes first where a defective revision was rolled out.
-pub(super) const EXPOSED: &str = "exposed_targets";
+pub(super) const EXPOSED: Measure = Measure::ExposedTargets;
 
 /// The measure that is shown where some clusters cannot be updated.
-pub(super) const REACHABLE: &str = "reachable_targets";
+pub(super) const REACHABLE: Measure = Measure::ReachableTargets;
 
 /// One column.
 pub(super) struct Column {
-    pub(super) measure: &'static str,
+    pub(super) measure: Measure,
     pub(super) heading: &'static str,
     /// The phrase for a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
     phrase: &'static str,
@@ -56,50 +56,50 @@ pub(super) const COLUMNS: [Column; 11] = [
         1,
     ),
     Column::new(
-        "peak_pulls",
+        Measure::PeakPulls,
         "peak pulls",
         "{} concurrent pull{s} at peak",
         Range::Percentiles,
         0,
     ),
     Column::new(
-        "peak_registry_downloads",
+        Measure::PeakRegistryDownloads,
         "open downloads",
         "{} open download{s} at peak",
         Range::None,
         2,
     ),
     Column::new(
-        "egress_peak_1s_bytes_per_s",
+        Measure::EgressPeak1s,
         "peak egress",
         "{} peak egress",
         Range::None,
         1,
     ),
     Column::new(
-        "egress_busy_s",
+        Measure::EgressBusy,
         "link full",
         "link full for {}",
         Range::None,
         5,
     ),
-    Column::new("egress_bytes", "pulled", "{} pulled", Range::None, 4),
+    Column::new(Measure::EgressBytes, "pulled", "{} pulled", Range::None, 4),
     Column::new(
-        "failed_pulls",
+        Measure::FailedPulls,
         "failed pulls",
         "{} failed pull{s}",
         Range::None,
         3,
     ),
     Column::new(
-        "responses_429",
+        Measure::Responses429,
         "HTTP 429",
         "{} HTTP 429 response{s}",
         Range::None,
         6,
     ),
     Column::new(
-        "peak_not_ready",
+        Measure::PeakNotReady,
         "not ready",
         "{} cluster{s} not ready at peak",
         Range::None,
@@ -109,7 +109,7 @@ pub(super) const COLUMNS: [Column; 11] = [
 
 impl Column {
     const fn new(
-        measure: &'static str,
+        measure: Measure,
         heading: &'static str,
         phrase: &'static str,
         range: Range,
@@ -123,16 +123,11 @@ impl Column {
             rank,
         }
     }
-
-    /// The measure, whose definition is the column's.
-    pub(super) fn defined(&self) -> &'static Measure {
-        Measure::named(self.measure).expect("a measure of the table")
-    }
 }
 
 /// A unit's size in the recorded one, and its name; empty for a count. `None` for times that no single unit suits.
 fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
-    Some(match column.defined().unit {
+    Some(match column.measure.unit() {
         "s" => {
             let mut units = values.iter().map(|value| TimeUnit::for_span(*value));
             let first = units.next().unwrap_or_else(|| TimeUnit::for_span(0.0));
@@ -236,7 +231,7 @@ impl<'v> FilledColumn<'v> {
             (own.seconds, own.short)
         };
         let values = [median, low, high].map(|value| value / size);
-        let [number, low, high] = match self.column.defined().unit {
+        let [number, low, high] = match self.column.measure.unit() {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
@@ -344,7 +339,7 @@ mod tests {
             let columns = FilledColumn::all(&results.variants());
             let pulled = columns
                 .iter()
-                .find(|column| column.column.measure == "egress_bytes")
+                .find(|column| column.column.measure == Measure::EgressBytes)
                 .expect("it is shown");
             identical(&[pulled.shared().expect("equal medians")])
         };

@@ -9,9 +9,9 @@ use super::format::{count, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
-    ClusterRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError,
-    RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, compared,
-    grouped, read_draws, read_uncertainty,
+    ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME, RESOLVED_FILE, ReachRange,
+    ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo,
+    compared, grouped, read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -149,7 +149,7 @@ impl Results {
     pub(super) fn standing(
         &self,
         variant: &VariantResults<'_>,
-        measure: &str,
+        measure: Measure,
         best: &str,
     ) -> Option<String> {
         let row = self
@@ -346,7 +346,7 @@ impl<'r> VariantResults<'r> {
     }
 
     /// The summary of one measure. `None` when the results do not have it.
-    pub(super) fn summary(&self, measure: &str) -> Option<&'r SummaryRow> {
+    pub(super) fn summary(&self, measure: Measure) -> Option<&'r SummaryRow> {
         self.summary
             .iter()
             .find(|row| row.measure == measure)
@@ -354,7 +354,7 @@ impl<'r> VariantResults<'r> {
     }
 
     /// The intervals of one measure with drawn constants. `None` where constants were not drawn.
-    pub(super) fn uncertain(&self, measure: &str) -> Option<&'r UncertaintyRow> {
+    pub(super) fn uncertain(&self, measure: Measure) -> Option<&'r UncertaintyRow> {
         self.uncertain
             .iter()
             .find(|row| row.measure == measure)
@@ -362,13 +362,13 @@ impl<'r> VariantResults<'r> {
     }
 
     /// The median of one measure over the runs that have it.
-    pub(super) fn median(&self, measure: &str) -> Option<f64> {
+    pub(super) fn median(&self, measure: Measure) -> Option<f64> {
         self.summary(measure)?.median
     }
 
     /// The 95% interval of the median of one measure; its upper end is infinite where it lies behind every finished
     /// run. `None` without a measure or with too few runs.
-    pub(super) fn median_interval(&self, measure: &str) -> Option<(f64, f64)> {
+    pub(super) fn median_interval(&self, measure: Measure) -> Option<(f64, f64)> {
         median_interval(self.summary(measure)?)
     }
 

@@ -10,7 +10,7 @@ use super::data::VariantResults;
 use super::format::{RateUnit, count, in_unit, number, rate, time};
 use super::names;
 use super::sheet::Sheet;
-use crate::results::READY_TIME;
+use crate::results::{Measure, READY_TIME};
 use fleetsim_units::stats::in_turn;
 
 /// A link whose peak is at least this share of its capacity is full.
@@ -167,7 +167,7 @@ pub(super) fn completion(variants: &[VariantResults<'_>]) -> Vec<String> {
 
 /// Peaks of concurrent pulls.
 pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let peak = |variant: &VariantResults<'_>| variant.median("peak_pulls");
+    let peak = |variant: &VariantResults<'_>| variant.median(Measure::PeakPulls);
     let Some(peaks) = Extremes::of(variants, peak) else {
         return Vec::new();
     };
@@ -200,7 +200,7 @@ pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
 
 /// Peaks of the registry's egress, against its link where it has one.
 pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let peak = |variant: &VariantResults<'_>| variant.median("egress_peak_1s_bytes_per_s");
+    let peak = |variant: &VariantResults<'_>| variant.median(Measure::EgressPeak1s);
     let Some(peaks) = Extremes::of(variants, peak) else {
         return Vec::new();
     };
@@ -327,7 +327,7 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
             finished.push(Traded {
                 name,
                 time_s,
-                peak: variant.median("peak_pulls").unwrap_or(f64::INFINITY),
+                peak: variant.median(Measure::PeakPulls).unwrap_or(f64::INFINITY),
             });
         }
     }
@@ -365,7 +365,7 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
 
 /// The greatest factor by which a measure changes along one of the lines. `None`: no line has two values of it, or
 /// they may be 0.
-fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: &str) -> Option<f64> {
+fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: Measure) -> Option<f64> {
     let mut greatest: Option<f64> = None;
     for line in lines {
         let mut values: Vec<f64> = line
@@ -421,7 +421,7 @@ impl QuantityChange {
 pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<String> {
     let several = lines.len() > 1;
     let time_factor = greatest_factor(lines, READY_TIME);
-    let peak_factor = greatest_factor(lines, "peak_pulls");
+    let peak_factor = greatest_factor(lines, Measure::PeakPulls);
     let time = QuantityChange {
         what: "completion",
         by: time_factor.and_then(|factor| factor_in_words(factor, several)),
@@ -476,7 +476,7 @@ fn capitalised(text: &str) -> String {
 
 /// Clusters that received a defective revision.
 pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let exposed = |variant: &VariantResults<'_>| variant.median("exposed_targets");
+    let exposed = |variant: &VariantResults<'_>| variant.median(Measure::ExposedTargets);
     let Some(found) = Extremes::of(variants, exposed) else {
         return Vec::new();
     };

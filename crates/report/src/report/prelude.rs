@@ -11,4 +11,4 @@ pub(super) use crate::report::frame::*;
 pub(super) use crate::report::sheet::Sheet;
 pub(super) use crate::report::style::*;
 pub(super) use crate::report::text::*;
-pub(super) use crate::results::{READY_TIME, grouped};
+pub(super) use crate::results::{Measure, READY_TIME, grouped};

@@ -3,34 +3,34 @@
 use super::data::Results;
 use super::format::{apart, in_unit, percent};
 use super::wrap::{shortened, text_table, wrapped};
-use crate::results::{READY_TIME, UncertaintyRow};
+use crate::results::{Measure, READY_TIME, UncertaintyRow};
 
 /// Measures that are shown, if any run has them.
-const HEADLINE: [&str; 3] = ["exposed_targets", READY_TIME, "peak_pulls"];
+const HEADLINE: [Measure; 3] = [Measure::ExposedTargets, READY_TIME, Measure::PeakPulls];
 /// Widest name of a variant in the text.
 const NAME_MAX: usize = 38;
 
 /// The rows of one measure, in the order of the variants.
 pub(super) struct Uncertain<'r> {
-    pub(super) measure: &'r str,
+    pub(super) measure: Measure,
     pub(super) unit: &'r str,
     pub(super) rows: Vec<&'r UncertaintyRow>,
 }
 
 /// The headline measures with their rows; none where constants were not drawn.
 pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
-    let of = |measure: &&'static str| {
+    let of = |measure: &Measure| {
         let rows: Vec<&UncertaintyRow> = results
             .uncertainty
             .iter()
-            .filter(|row| row.measure == **measure)
+            .filter(|row| row.measure == *measure)
             .collect();
         let is_seen = rows
             .iter()
             .any(|row| row.total_median.is_some_and(|median| median > 0.0));
         let first = rows.first().copied().filter(|_| is_seen)?;
         Some(Uncertain {
-            measure: &first.measure,
+            measure: first.measure,
             unit: &first.unit,
             rows,
         })
@@ -110,12 +110,12 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
 }
 
 /// A measure by the name that the tables show.
-pub(super) fn heading(measure: &str) -> &str {
+pub(super) fn heading(measure: Measure) -> &'static str {
     match measure {
         READY_TIME => "Completion",
-        "exposed_targets" => "Exposed clusters",
-        "peak_pulls" => "Peak pulls",
-        other => other,
+        Measure::ExposedTargets => "Exposed clusters",
+        Measure::PeakPulls => "Peak pulls",
+        other => other.column(),
     }
 }
 
@@ -149,27 +149,30 @@ pub(super) mod tests {
 
     /// Results with the intervals of two variants.
     pub(in crate::report) fn uncertain() -> Results {
-        let row =
-            |variant: &str, measure: &str, unit: &str, luck: [f64; 3], total: [Option<f64>; 3]| {
-                UncertaintyRow {
-                    variant: variant.to_owned(),
-                    strategy: variant.to_owned(),
-                    setting: String::new(),
-                    measure: measure.to_owned(),
-                    unit: unit.to_owned(),
-                    luck_runs: 20,
-                    luck_median: Some(luck[1]),
-                    luck_low: Some(luck[0]),
-                    luck_high: Some(luck[2]),
-                    luck_level: Some(19.0 / 21.0),
-                    draws: 39,
-                    total_median: total[1],
-                    total_low: total[0],
-                    total_high: total[2],
-                    total_level: Some(0.95),
-                    least_share: 0.25,
-                }
-            };
+        let row = |variant: &str,
+                   measure: Measure,
+                   unit: &str,
+                   luck: [f64; 3],
+                   total: [Option<f64>; 3]| {
+            UncertaintyRow {
+                variant: variant.to_owned(),
+                strategy: variant.to_owned(),
+                setting: String::new(),
+                measure,
+                unit: unit.to_owned(),
+                luck_runs: 20,
+                luck_median: Some(luck[1]),
+                luck_low: Some(luck[0]),
+                luck_high: Some(luck[2]),
+                luck_level: Some(19.0 / 21.0),
+                draws: 39,
+                total_median: total[1],
+                total_low: total[0],
+                total_high: total[2],
+                total_level: Some(0.95),
+                least_share: 0.25,
+            }
+        };
         let some = |values: [f64; 3]| values.map(Some);
         Results {
             provenance: Provenance::new("waves", "How long?", 1, 20),
@@ -195,14 +198,14 @@ pub(super) mod tests {
                 ),
                 row(
                     "quick",
-                    "peak_pulls",
+                    Measure::PeakPulls,
                     "pulls",
                     [740.0, 750.0, 755.0],
                     some([700.0, 750.0, 800.0]),
                 ),
                 row(
                     "quick",
-                    "exposed_targets",
+                    Measure::ExposedTargets,
                     "targets",
                     [0.0; 3],
                     some([0.0; 3]),

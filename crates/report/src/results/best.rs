@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MEASURES, READY_TIME, RunRow, Setting, VariantRecord, compared};
+use super::{Measure, READY_TIME, RunRow, Setting, VariantRecord, compared};
 use fleetsim_units::stats::{self, Contender};
 
 /// The measures that are compared.
-const COMPARED: [&str; 8] = [
+const COMPARED: [Measure; 8] = [
     READY_TIME,
-    "completion_s",
-    "peak_pulls",
-    "egress_peak_60s_bytes_per_s",
-    "failed_pulls",
-    "peak_not_ready",
-    "not_ready_cluster_hours",
-    "exposed_targets",
+    Measure::Completion,
+    Measure::PeakPulls,
+    Measure::EgressPeak60s,
+    Measure::FailedPulls,
+    Measure::PeakNotReady,
+    Measure::NotReadyClusterHours,
+    Measure::ExposedTargets,
 ];
 /// Resamples of the critical values.
 const RESAMPLES: usize = 999;
@@ -39,7 +39,7 @@ pub struct ComparisonRow {
     /// The swept settings.
     pub setting: String,
     /// The measure: a column of `runs.csv`.
-    pub measure: String,
+    pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
     /// Number of variants that are compared.
@@ -72,20 +72,16 @@ pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<Comparis
         for &at in group {
             runs.push(variants[at].runs.iter().map(|run| &run.run).collect());
         }
-        for name in COMPARED {
-            let measure = MEASURES
-                .iter()
-                .find(|measure| measure.name == name)
-                .expect("a column of the table");
-            let (pairs, found) = contenders(&runs, measure.of, seed);
+        for measure in COMPARED {
+            let (pairs, found) = contenders(&runs, |run| measure.of(run), seed);
             for (&at, found) in group.iter().zip(found) {
                 let variant = variants[at];
                 let mut row = ComparisonRow {
                     variant: variant.variant.clone(),
                     strategy: variant.strategy.clone(),
                     setting: variant.setting.clone(),
-                    measure: measure.name.to_owned(),
-                    unit: measure.unit.to_owned(),
+                    measure,
+                    unit: measure.unit().to_owned(),
                     compared: group.len() as u64,
                     pairs: pairs as u64,
                     ..ComparisonRow::default()
@@ -142,7 +138,7 @@ pub fn contenders<'r>(
 mod tests {
     use super::super::testing::{run_record, variant};
     use super::*;
-    use crate::results::RunRecord;
+    use crate::results::{Direction, RunRecord};
 
     fn of_times(name: &str, times: &[Option<f64>]) -> VariantRecord {
         let run = |(replicate, &reachable_ready_s): (u32, &Option<f64>)| {
@@ -162,6 +158,13 @@ mod tests {
         (0..12)
             .map(|run| Some(base + 10.0 * f64::from(run * 7 % 12) + step * f64::from(run % 3)))
             .collect()
+    }
+
+    #[test]
+    fn less_of_a_compared_measure_is_better() {
+        for measure in COMPARED {
+            assert_eq!(measure.direction(), Direction::LessIsBetter, "{measure}");
+        }
     }
 
     #[test]
@@ -203,7 +206,7 @@ mod tests {
         // Equal everywhere: all of them may have the lowest peak.
         assert!(
             rows.iter()
-                .filter(|row| row.measure == "peak_pulls")
+                .filter(|row| row.measure == Measure::PeakPulls)
                 .all(|row| row.may_be_best)
         );
         assert!(

@@ -3,7 +3,7 @@
 //! A limit is a measure, how its values over the runs become one number, a comparison, and a value with a unit:
 //!
 //! - The measure is a column of `runs.csv`, with or without its unit (`completion` is `completion_s`), or one of a few
-//!   shorter names ([`SHORT_NAMES`]).
+//!   shorter names ([`SHORT_NAMES`](super::SHORT_NAMES)).
 //! - `_mean`, `_median`, `_min`, `_max` or a percentile (`_p95`) takes that statistic over the runs. Without one, every
 //!   run must meet the limit.
 //! - A count of targets or clusters may be compared with a share of all targets: `exposed_targets < 5%`.
@@ -21,28 +21,15 @@ use std::borrow::Borrow;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::fmt;
 
-use itertools::Itertools;
-
-use super::RunRow;
-use super::measures::{MEASURES, Measure, READY_TIME};
+use super::{Measure, MeasureError, MeasuredStatistic, RunRow, Statistic};
 use fleetsim_units::stats::{self, Interval};
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
-
-/// Shorter names of measures, with the column that each stands for. The time of completion leaves out targets that
-/// cannot be updated, in limits and objectives as in the tables: otherwise one paused cluster exceeds every limit.
-pub const SHORT_NAMES: [(&str, &str); 5] = [
-    ("registry.egress", "egress_peak_1s_bytes_per_s"),
-    ("registry.total", "total_egress_peak_1s_bytes_per_s"),
-    ("bad_release_exposure", "exposed_targets"),
-    ("completion", READY_TIME),
-    ("completion_s", READY_TIME),
-];
 
 /// One limit on one measure.
 #[derive(Clone, Debug)]
 pub struct Limit {
     text: String,
-    measure: &'static Measure,
+    measure: Measure,
     over: Statistic,
     /// One of [`COMPARISONS`].
     allowed: &'static [Ordering],
@@ -60,33 +47,6 @@ struct Chance {
 
 /// The confidence of a limit on a share of all runs, if it has no other.
 const CONFIDENCE: f64 = 0.95;
-
-/// The reduction of the values of the runs to one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Statistic {
-    /// None: each run is compared.
-    Every,
-    /// The arithmetic mean.
-    Mean,
-    /// A quantile, between 0 and 1.
-    Quantile(f64),
-}
-
-impl Statistic {
-    /// The statistic of values that may be infinite; for [`Statistic::Every`], the greatest.
-    ///
-    /// # Panics
-    /// Without values.
-    #[must_use]
-    pub fn of(self, values: &[f64]) -> f64 {
-        match self {
-            Self::Every => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Self::Quantile(p) => stats::quantile_of_sorted(&stats::ordered(values), p)
-                .expect("a limit is compared with values"),
-        }
-    }
-}
 
 /// The comparisons: how a value may stand to the bound.
 const COMPARISONS: [(&str, &[Ordering]); 6] = [
@@ -220,7 +180,7 @@ impl Limit {
                 help: "use <, <=, >, >=, == or !=".to_owned(),
             });
         };
-        let (measure, over) = find(name)?;
+        let MeasuredStatistic { measure, over } = MeasuredStatistic::parse(name)?;
         let bound = Bound::parse(value, measure).map_err(|message| MeasureError {
             message,
             help: format!("`{name}` is in {}", unit_in_words(measure)),
@@ -238,7 +198,7 @@ impl Limit {
 
     /// The measure that it applies to.
     #[must_use]
-    pub const fn measure(&self) -> &'static Measure {
+    pub const fn measure(&self) -> Measure {
         self.measure
     }
 
@@ -252,7 +212,7 @@ impl Limit {
         let mut beyond: Vec<f64> = Vec::new();
         for run in runs {
             let run = run.borrow();
-            let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
+            let value = self.measure.of(run).unwrap_or(f64::INFINITY);
             values.push(value);
             if !self.holds(value, self.bound.of(run)) {
                 beyond.push(value);
@@ -302,7 +262,7 @@ impl Limit {
     /// By how much a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at most 0.
     #[must_use]
     pub fn excess(&self, run: &RunRow) -> f64 {
-        let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
+        let value = self.measure.of(run).unwrap_or(f64::INFINITY);
         let bound = self.bound.of(run);
         let above = match (self.allows(Less), self.allows(Greater)) {
             (true, false) => value - bound,
@@ -352,8 +312,15 @@ impl Limit {
     /// Whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on progress.
     #[must_use]
     pub fn opposes_speed(&self) -> bool {
-        const PROGRESS: [&str; 5] = ["targets", "targets_done", "passes", "promotions", "events"];
-        self.measure.unit != "s" && !PROGRESS.contains(&self.measure.name)
+        let is_progress = matches!(
+            self.measure,
+            Measure::Targets
+                | Measure::TargetsDone
+                | Measure::Passes
+                | Measure::Promotions
+                | Measure::Events
+        );
+        !self.measure.is_time() && !is_progress
     }
 
     /// Among values that all meet the limit, the one closest to it.
@@ -492,84 +459,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a text is not a valid measure, limit or objective.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{message} (help: {help})")]
-pub struct MeasureError {
-    /// The error.
-    pub message: String,
-    /// The fix.
-    pub help: String,
-}
-
-/// The measure and the statistic of a name.
-pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
-    let unknown = match Measure::named(name) {
-        Ok(measure) => return Ok((measure, Statistic::Every)),
-        Err(unknown) => unknown,
-    };
-    let (start, statistic) = name.rsplit_once('_').ok_or_else(|| unknown.clone())?;
-    let measure = Measure::named(start).map_err(|_| unknown)?;
-    let over = match statistic {
-        "mean" => Statistic::Mean,
-        "median" => Statistic::Quantile(0.5),
-        "min" => Statistic::Quantile(0.0),
-        "max" => Statistic::Quantile(1.0),
-        _ => {
-            let percent = statistic
-                .strip_prefix('p')
-                .and_then(|number| number.parse::<f64>().ok());
-            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| MeasureError {
-                message: format!("unknown statistic `_{statistic}`"),
-                help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must \
-                       meet the limit"
-                    .to_owned(),
-            })?;
-            Statistic::Quantile(percent / 100.0)
-        }
-    };
-    Ok((measure, over))
-}
-
-impl Measure {
-    /// The measure called `name`: its column, with or without the unit at the end, or one of [`SHORT_NAMES`].
-    ///
-    /// # Errors
-    /// When there is none; the help lists all measures.
-    pub fn named(name: &str) -> Result<&'static Self, MeasureError> {
-        let column = SHORT_NAMES
-            .iter()
-            .find(|(short, _)| *short == name)
-            .map_or(name, |(_, column)| column);
-        let found = MEASURES
-            .iter()
-            .find(|measure| measure.name == column || bare(measure) == column);
-        found.ok_or_else(|| {
-            let names = SHORT_NAMES.iter().map(|(short, _)| *short).chain(MEASURES.iter().map(bare)).unique();
-            // The name of a registry, and what of it.
-            let help = if name.contains('.') {
-                "a limit applies to all registries together: `registry.egress` is the peak of their sum, and \
-                 `egress_busy_share` counts while any of them is at its capacity; registries.csv has the values of each"
-                    .to_owned()
-            } else {
-                format!("the measures are {}", names.format(", "))
-            };
-            MeasureError { message: format!("unknown measure `{name}`"), help }
-        })
-    }
-}
-
-/// A measure's name without its unit.
-fn bare(measure: &Measure) -> &'static str {
-    let name = measure.name;
-    ["_bytes_per_s", "_bytes", "_s"]
-        .iter()
-        .find_map(|unit| name.strip_suffix(unit))
-        .unwrap_or(name)
-}
-
-fn unit_in_words(measure: &Measure) -> String {
-    match measure.unit {
+fn unit_in_words(measure: Measure) -> String {
+    match measure.unit() {
         "s" => "time: write e.g. `90s` or `4h`".to_owned(),
         "bytes" => "data: write e.g. `200 GB`".to_owned(),
         "bytes/s" => "data per time: write e.g. `8 Gbit/s`".to_owned(),
@@ -590,9 +481,9 @@ impl Bound {
         }
     }
 
-    fn parse(value: &str, measure: &Measure) -> Result<Self, String> {
+    fn parse(value: &str, measure: Measure) -> Result<Self, String> {
         let text_of = |error: fleetsim_units::UnitError| error.to_string();
-        Ok(match measure.unit {
+        Ok(match measure.unit() {
             "s" => {
                 let duration = value
                     .split_once(" (")

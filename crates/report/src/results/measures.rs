@@ -1,8 +1,15 @@
-//! The row of a run with all measures, each defined once with its name, unit and meaning.
+//! The measures of a run, each defined once with its column, unit, definition and direction, and the row of a run that
+//! has them.
 //!
-//! A measure's name is its column in `runs.csv`. `summary.csv` has one row for each variant and measure.
+//! A new measure is one entry of `measures!`. `summary.csv` has one row for each variant and measure.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::MeasureError;
 
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
@@ -16,24 +23,19 @@ pub enum RunOutcome {
     Horizon,
 }
 
-/// The measure of how long a rollout takes: a column of `runs.csv`. It leaves out targets that cannot be updated, so
-/// that one paused cluster does not hide the answer.
-pub const READY_TIME: &str = "reachable_ready_s";
+/// The measure of how long a rollout takes. It leaves out targets that cannot be updated, so that one paused cluster
+/// does not hide the answer.
+pub const READY_TIME: Measure = Measure::ReachableReady;
 
-/// One measure of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Measure {
-    /// Its column in `runs.csv`.
-    pub name: &'static str,
-    /// Its unit; `1` for shares.
-    pub unit: &'static str,
-    /// Its definition in one sentence.
-    pub definition: &'static str,
-    /// The measure of one run. `None` when the run has none, such as the completion time of an unfinished run.
-    pub of: fn(&RunRow) -> Option<f64>,
-    /// A run without it is later than every run with it, and counts in medians and comparisons. Other measures are
-    /// unknown where they are missing.
-    pub is_late_if_missing: bool,
+/// Which values of a measure are better.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Direction {
+    /// Times, loads and failures.
+    LessIsBetter,
+    /// Targets that are updated.
+    MoreIsBetter,
+    /// It describes the fleet or the run, and does not judge the rollout.
+    Neutral,
 }
 
 /// A value in a measure's column.
@@ -61,11 +63,13 @@ impl MeasureValue for Option<f64> {
     }
 }
 
-/// Defines the measures of a run: the documentation is the definition, then follow the column with its type, the unit,
-/// `late` for a time that a run may not reach, and what must hold for the value to count.
-macro_rules! run_row {
+/// Defines the measures of a run, each in one entry. The documentation is the definition. Then follow the column of
+/// `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a run may
+/// not reach, and what must hold for the value to count.
+macro_rules! measures {
     ($($(#[doc = $definition:literal])+ $(#[serde($serde:ident)])?
-       $name:ident: $type:ty, $unit:literal $(, $late:ident)? $(, when $counts:ident)?;)+) => {
+       $column:ident: $type:ty => $measure:ident, $unit:literal, $direction:ident
+       $(, $late:ident)? $(, when $counts:ident)?;)+) => {
         /// `runs.csv`: one simulated rollout.
         #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
         pub struct RunRow {
@@ -84,173 +88,290 @@ macro_rules! run_row {
             /// The limit that it had reached and the cause, in words.
             #[serde(default)]
             pub held_detail: String,
-            $($(#[doc = $definition])+ $(#[serde($serde)])? pub $name: $type,)+
+            $($(#[doc = $definition])+ $(#[serde($serde)])? pub $column: $type,)+
         }
 
         impl RunRow {
             /// Every number of a measure that is there, with its unit; also those that do not count.
             pub(super) fn numbers(&self) -> Vec<(f64, &'static str)> {
-                let all = [$((self.$name.known(), $unit)),+];
+                let all = [$((self.$column.known(), $unit)),+];
                 all.into_iter()
                     .filter_map(|(value, unit)| Some((value?, unit)))
                     .collect()
             }
         }
 
-        /// All measures, in the order of their columns.
-        pub const MEASURES: &[Measure] = &[$(Measure {
-            name: stringify!($name),
-            unit: $unit,
-            definition: concat!($($definition),+).trim_ascii_start(),
-            of: |run| run.$name.known()$(.filter(|_| run.$counts()))?,
-            is_late_if_missing: !concat!("" $(, stringify!($late))?).is_empty(),
-        }),+];
+        /// A measure of a run.
+        ///
+        /// It is displayed, read and stored by the name of its column.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        pub enum Measure {
+            $($(#[doc = $definition])+ $measure,)+
+        }
+
+        impl Measure {
+            /// All measures, in the order of their columns.
+            pub const ALL: &[Self] = &[$(Self::$measure),+];
+
+            /// Its column in `runs.csv`.
+            #[must_use]
+            pub const fn column(self) -> &'static str {
+                match self {
+                    $(Self::$measure => stringify!($column),)+
+                }
+            }
+
+            /// Its unit; `1` for shares.
+            #[must_use]
+            pub const fn unit(self) -> &'static str {
+                match self {
+                    $(Self::$measure => $unit,)+
+                }
+            }
+
+            /// Its definition in one sentence.
+            #[must_use]
+            pub const fn definition(self) -> &'static str {
+                match self {
+                    $(Self::$measure => concat!($($definition),+).trim_ascii_start(),)+
+                }
+            }
+
+            /// Which values are better.
+            #[must_use]
+            pub const fn direction(self) -> Direction {
+                match self {
+                    $(Self::$measure => Direction::$direction,)+
+                }
+            }
+
+            /// Whether a run without it is later than every run with it, and counts in medians and comparisons. Other
+            /// measures are unknown where they are missing.
+            #[must_use]
+            pub const fn is_late_if_missing(self) -> bool {
+                match self {
+                    $(Self::$measure => !concat!("" $(, stringify!($late))?).is_empty(),)+
+                }
+            }
+
+            /// The measure of one run. `None` when the run has none, such as the completion time of an unfinished run.
+            #[must_use]
+            pub fn of(self, run: &RunRow) -> Option<f64> {
+                match self {
+                    $(Self::$measure => run.$column.known()$(.filter(|_| run.$counts()))?,)+
+                }
+            }
+        }
     };
 }
 
-run_row! {
+measures! {
     /// Time from release until the last target was ready, as the product sees it; finished runs only.
-    completion_s: Option<f64>, "s", late, when is_complete;
+    completion_s: Option<f64> => Completion, "s", LessIsBetter, late, when is_complete;
     /// Time from release until all reachable targets were ready; empty if they never were at the same time.
-    reachable_ready_s: Option<f64>, "s", late;
+    reachable_ready_s: Option<f64> => ReachableReady, "s", LessIsBetter, late;
     /// Time from release until the product itself reported completion; empty if it did not, or has no such report.
-    reported_s: Option<f64>, "s";
+    reported_s: Option<f64> => Reported, "s", LessIsBetter;
     /// Part of the time until all reachable targets were ready, along the critical path: waits for rules of the
     /// strategy.
-    path_rule_s: Option<f64>, "s";
+    path_rule_s: Option<f64> => PathRule, "s", LessIsBetter;
     /// The same: waits for approvals and other acts of people.
-    path_people_s: Option<f64>, "s";
+    path_people_s: Option<f64> => PathPeople, "s", LessIsBetter;
     /// The same: time with a pull in progress that downloads, asks the registry, or waits for a cache or cell.
-    path_transfer_s: Option<f64>, "s";
+    path_transfer_s: Option<f64> => PathTransfer, "s", LessIsBetter;
     /// The same: time without downloads in which images are unpacked or written to disk.
-    path_unpack_s: Option<f64>, "s";
+    path_unpack_s: Option<f64> => PathUnpack, "s", LessIsBetter;
     /// The same: replacing and starting pods, probes, and waits after failures.
-    path_start_s: Option<f64>, "s";
+    path_start_s: Option<f64> => PathStart, "s", LessIsBetter;
     /// The same: instructions to clusters and reports from them.
-    path_report_s: Option<f64>, "s";
+    path_report_s: Option<f64> => PathReport, "s", LessIsBetter;
     /// Time from release until 50% of all targets were ready; empty if fewer ever were.
-    t50_s: Option<f64>, "s", late;
+    t50_s: Option<f64> => T50, "s", LessIsBetter, late;
     /// Time from release until 90% of all targets were ready; empty if fewer ever were.
-    t90_s: Option<f64>, "s", late;
+    t90_s: Option<f64> => T90, "s", LessIsBetter, late;
     /// Time from release until 99% of all targets were ready; empty if fewer ever were.
-    t99_s: Option<f64>, "s", late;
+    t99_s: Option<f64> => T99, "s", LessIsBetter, late;
     /// Median time from promotion to ready over this run's clusters that became ready.
-    update_p50_s: Option<f64>, "s";
+    update_p50_s: Option<f64> => UpdateP50, "s", LessIsBetter;
     /// 95th percentile of the same times.
-    update_p95_s: Option<f64>, "s";
+    update_p95_s: Option<f64> => UpdateP95, "s", LessIsBetter;
     /// Longest of the same times: the slowest cluster that became ready.
-    update_max_s: Option<f64>, "s";
+    update_max_s: Option<f64> => UpdateMax, "s", LessIsBetter;
     /// End of the run, finished or not, from its start.
-    end_s: f64, "s";
+    end_s: f64 => End, "s", Neutral;
     /// Time of the release from the start of the run: the length of a pre-pull.
-    release_s: f64, "s";
+    release_s: f64 => Release, "s", Neutral;
     /// Targets of the rollout.
-    targets: u64, "targets";
+    targets: u64 => Targets, "targets", Neutral;
     /// Targets ready at the end.
-    targets_done: u64, "targets";
+    targets_done: u64 => TargetsDone, "targets", MoreIsBetter;
     /// Targets that are ready at the end, or not paused, with an agent, and online at the end.
     #[serde(default)]
-    reachable_targets: u64, "targets";
+    reachable_targets: u64 => ReachableTargets, "targets", MoreIsBetter;
     /// Targets not ready because they are paused, and the product leaves such alone.
     #[serde(default)]
-    paused_targets: u64, "targets";
+    paused_targets: u64 => PausedTargets, "targets", LessIsBetter;
     /// Targets not ready because they have no agent.
     #[serde(default)]
-    agentless_targets: u64, "targets";
+    agentless_targets: u64 => AgentlessTargets, "targets", LessIsBetter;
     /// Other targets that are not ready and offline at the end.
     #[serde(default)]
-    offline_targets: u64, "targets";
+    offline_targets: u64 => OfflineTargets, "targets", LessIsBetter;
     /// Clusters that were offline when the rollout started.
     #[serde(default)]
-    offline_at_start: u64, "clusters";
+    offline_at_start: u64 => OfflineAtStart, "clusters", Neutral;
     /// Targets in which the new revision is defective.
     #[serde(default)]
-    defective_targets: u64, "targets";
+    defective_targets: u64 => DefectiveTargets, "targets", Neutral;
     /// Highest number of concurrent image pulls, counted per node.
-    peak_pulls: u64, "pulls";
+    peak_pulls: u64 => PeakPulls, "pulls", LessIsBetter;
     /// Highest number of concurrent layer downloads.
-    peak_downloads: u64, "downloads";
+    peak_downloads: u64 => PeakDownloads, "downloads", LessIsBetter;
     /// Highest number of blobs that the registries send concurrently, to nodes, caches and seeds.
     #[serde(default)]
-    peak_registry_downloads: u64, "downloads";
+    peak_registry_downloads: u64 => PeakRegistryDownloads, "downloads", LessIsBetter;
     /// Highest number of clusters with an image pull in progress.
-    peak_pulling_clusters: u64, "clusters";
+    peak_pulling_clusters: u64 => PeakPullingClusters, "clusters", LessIsBetter;
     /// Bytes that left the registry.
-    egress_bytes: u64, "bytes";
+    egress_bytes: u64 => EgressBytes, "bytes", LessIsBetter;
     /// Bytes received for layers that arrived completely.
-    received_bytes: u64, "bytes";
+    received_bytes: u64 => ReceivedBytes, "bytes", Neutral;
     /// Bytes that failed attempts discarded, or of downloads unfinished at the end.
-    lost_bytes: u64, "bytes";
+    lost_bytes: u64 => LostBytes, "bytes", LessIsBetter;
     /// Bytes that the registry sent to caches and swarm seeds.
-    upstream_bytes: u64, "bytes";
+    upstream_bytes: u64 => UpstreamBytes, "bytes", LessIsBetter;
     /// Bytes that caches and mirrors sent to nodes.
-    cache_bytes: u64, "bytes";
+    cache_bytes: u64 => CacheBytes, "bytes", Neutral;
     /// Bytes that nodes and swarm seeds sent to nodes.
-    peer_bytes: u64, "bytes";
+    peer_bytes: u64 => PeerBytes, "bytes", Neutral;
     /// Highest mean rate of the registry's egress over one second (bins at whole seconds).
-    egress_peak_1s_bytes_per_s: f64, "bytes/s";
+    egress_peak_1s_bytes_per_s: f64 => EgressPeak1s, "bytes/s", LessIsBetter;
     /// Highest mean rate of the registry's egress over 60 consecutive seconds.
-    egress_peak_60s_bytes_per_s: f64, "bytes/s";
+    egress_peak_60s_bytes_per_s: f64 => EgressPeak60s, "bytes/s", LessIsBetter;
     /// Highest mean rate over one second that the registries send to the fleet and to others together.
     #[serde(default)]
-    total_egress_peak_1s_bytes_per_s: f64, "bytes/s";
+    total_egress_peak_1s_bytes_per_s: f64 => TotalEgressPeak1s, "bytes/s", LessIsBetter;
     /// Bytes that the registries sent to clients outside of the fleet.
     #[serde(default)]
-    other_egress_bytes: f64, "bytes";
+    other_egress_bytes: f64 => OtherEgressBytes, "bytes", Neutral;
     /// Rate that the registry's egress exceeded in 5% of the seconds until the end, to within 1.1%.
     #[serde(default)]
-    egress_p95_over_time_bytes_per_s: f64, "bytes/s";
+    egress_p95_over_time_bytes_per_s: f64 => EgressP95OverTime, "bytes/s", LessIsBetter;
     /// Rate that it exceeded in 1% of the seconds, to within 1.1%.
     #[serde(default)]
-    egress_p99_over_time_bytes_per_s: f64, "bytes/s";
+    egress_p99_over_time_bytes_per_s: f64 => EgressP99OverTime, "bytes/s", LessIsBetter;
     /// Share of time until the end in which the registry's egress was at its capacity; stragglers lower it.
-    egress_busy_share: f64, "1";
+    egress_busy_share: f64 => EgressBusyShare, "1", LessIsBetter;
     /// Time in which the registry's egress was at its capacity.
     #[serde(default)]
-    egress_busy_s: f64, "s";
+    egress_busy_s: f64 => EgressBusy, "s", LessIsBetter;
     /// Greatest share of any 60 consecutive minutes in which the registry's egress was at its capacity.
     #[serde(default)]
-    egress_busiest_hour_share: f64, "1";
+    egress_busiest_hour_share: f64 => EgressBusiestHourShare, "1", LessIsBetter;
     /// Requests to the registry's API, including those answered with 429.
-    requests: u64, "requests";
+    requests: u64 => Requests, "requests", LessIsBetter;
     /// Requests answered with 429.
-    responses_429: u64, "requests";
+    responses_429: u64 => Responses429, "requests", LessIsBetter;
     /// Requests answered with 503.
-    responses_503: u64, "requests";
+    responses_503: u64 => Responses503, "requests", LessIsBetter;
     /// Requests without a response in time.
-    request_timeouts: u64, "requests";
+    request_timeouts: u64 => RequestTimeouts, "requests", LessIsBetter;
     /// Image pulls started.
-    pulls: u64, "pulls";
+    pulls: u64 => Pulls, "pulls", LessIsBetter;
     /// Image pull attempts that failed, for any reason.
-    failed_pulls: u64, "pulls";
+    failed_pulls: u64 => FailedPulls, "pulls", LessIsBetter;
     /// Failed pulls that the kubelet's own rate limit rejected.
-    failed_pulls_kubelet_rate: u64, "pulls";
+    failed_pulls_kubelet_rate: u64 => FailedPullsKubeletRate, "pulls", LessIsBetter;
     /// Failed pulls with a request that received 429 on every attempt.
-    failed_pulls_429: u64, "pulls";
+    failed_pulls_429: u64 => FailedPulls429, "pulls", LessIsBetter;
     /// Failed pulls with a request that received 503.
-    failed_pulls_503: u64, "pulls";
+    failed_pulls_503: u64 => FailedPulls503, "pulls", LessIsBetter;
     /// Failed pulls with a request that received no response.
-    failed_pulls_unreachable: u64, "pulls";
+    failed_pulls_unreachable: u64 => FailedPullsUnreachable, "pulls", LessIsBetter;
     /// Failed pulls that the runtime cancelled for lack of progress.
-    failed_pulls_no_progress: u64, "pulls";
+    failed_pulls_no_progress: u64 => FailedPullsNoProgress, "pulls", LessIsBetter;
     /// Times a pod entered image pull back-off.
-    backoffs: u64, "pods";
+    backoffs: u64 => Backoffs, "pods", LessIsBetter;
     /// Containers that crashed.
-    crashes: u64, "containers";
+    crashes: u64 => Crashes, "containers", LessIsBetter;
     /// Highest number of clusters not ready at the same time, including those being updated.
-    peak_not_ready: u64, "clusters";
+    peak_not_ready: u64 => PeakNotReady, "clusters", LessIsBetter;
     /// Time integral of the number of clusters not ready.
-    not_ready_cluster_hours: f64, "cluster-hours";
+    not_ready_cluster_hours: f64 => NotReadyClusterHours, "cluster-hours", LessIsBetter;
     /// Targets promoted to a revision that is defective in their cluster.
-    exposed_targets: u64, "targets";
+    exposed_targets: u64 => ExposedTargets, "targets", LessIsBetter;
     /// Scheduler passes.
-    passes: u64, "passes";
+    passes: u64 => Passes, "passes", Neutral;
     /// Targets promoted to the new revision.
-    promotions: u64, "targets";
+    promotions: u64 => Promotions, "targets", Neutral;
     /// Most targets promoted in one pass.
-    peak_promotions_per_pass: u64, "targets";
+    peak_promotions_per_pass: u64 => PeakPromotionsPerPass, "targets", Neutral;
     /// Events that the engine processed, without those that only check a limit.
-    events: u64, "events";
+    events: u64 => Events, "events", Neutral;
+}
+
+impl Measure {
+    /// The measure of one run; infinite for a run that is later than all others. `None` where it is unknown.
+    #[must_use]
+    pub fn of_or_late(self, run: &RunRow) -> Option<f64> {
+        match self.of(run) {
+            None if self.is_late_if_missing() => Some(f64::INFINITY),
+            value => value,
+        }
+    }
+
+    /// The values of runs; infinite for a run without the measure.
+    #[must_use]
+    pub fn values(self, runs: &[RunRow]) -> Vec<f64> {
+        let mut values = Vec::new();
+        for run in runs {
+            values.push(self.of(run).unwrap_or(f64::INFINITY));
+        }
+        values
+    }
+
+    /// Whether it is a duration.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        self.unit() == "s"
+    }
+}
+
+/// The measure by which rollouts are compared where no other is named.
+impl Default for Measure {
+    fn default() -> Self {
+        READY_TIME
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.column())
+    }
+}
+
+impl FromStr for Measure {
+    type Err = MeasureError;
+
+    /// Reads the exact name of a column. [`Measure::named`] also reads what people write.
+    fn from_str(column: &str) -> Result<Self, MeasureError> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|measure| measure.column() == column)
+            .ok_or_else(|| MeasureError::unknown(column))
+    }
+}
+
+impl Serialize for Measure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.column())
+    }
+}
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let column = String::deserialize(deserializer)?;
+        column.parse().map_err(D::Error::custom)
+    }
 }
 
 impl RunRow {
@@ -273,5 +394,26 @@ impl RunRow {
         } else {
             format!("{}: {}", self.held_by, self.held_detail)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_is_read_and_stored_by_its_column() {
+        for &measure in Measure::ALL {
+            assert_eq!(measure.column().parse(), Ok(measure));
+            let stored = serde_json::to_string(&measure).expect("a text is JSON");
+            assert_eq!(stored, format!("\"{measure}\""));
+            let read: Measure = serde_json::from_str(&stored).expect("as it was stored");
+            assert_eq!(read, measure);
+        }
+        let unknown = "complexion".parse::<Measure>().expect_err("no column");
+        assert_eq!(unknown, Measure::named("complexion").expect_err("no name"));
+        // A person means the time until ready, a table the column.
+        assert_eq!("completion_s".parse(), Ok(Measure::Completion));
+        assert_eq!(Measure::named("completion_s"), Ok(READY_TIME));
     }
 }

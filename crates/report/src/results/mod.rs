@@ -6,7 +6,7 @@
 //! - [`RunRecord`] is the record of one run; [`VariantRecord`] holds the runs of one variant.
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
 //! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
-//! - [`MEASURES`] defines each measure once: name, unit, meaning.
+//! - [`Measure`] is a measure of a run: each is defined once, with its column, unit, definition and direction.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
 //! - [`Limit`] is a condition on a measure, [`Objective`] a duration to minimise, and [`PlanRecord`] the result of a
 //!   search for settings.
@@ -24,6 +24,7 @@ mod forecast;
 mod formulas;
 mod journal;
 mod limit;
+mod measure_name;
 mod measures;
 mod objective;
 #[cfg(feature = "parquet")]
@@ -37,6 +38,7 @@ mod sensitivity;
 mod shard;
 mod shard_set;
 mod staging;
+mod statistic;
 mod summary;
 mod tables;
 #[cfg(test)]
@@ -53,8 +55,9 @@ pub use error::ResultsError;
 pub use folder::{Publication, Published, check_tables};
 pub use forecast::*;
 pub use journal::{Journal, SavedRuns};
-pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
-pub use measures::{MEASURES, Measure, READY_TIME, RunOutcome, RunRow};
+pub use limit::{Limit, ShareVerdict, Verdict};
+pub use measure_name::{MeasureError, SHORT_NAMES};
+pub use measures::{Direction, Measure, READY_TIME, RunOutcome, RunRow};
 pub use objective::{Objective, quantity};
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
@@ -67,6 +70,7 @@ pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};
 pub use shard_set::{MOST_ROUNDS, SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
 pub use staging::StagedFolder;
 pub use staging::restore;
+pub use statistic::{MeasuredStatistic, Statistic};
 pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below, share_below_at};
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};

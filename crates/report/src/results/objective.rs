@@ -5,8 +5,7 @@
 
 use std::fmt;
 
-use super::limit::{Statistic, find};
-use super::{Measure, MeasureError, RunRow, Setting};
+use super::{Measure, MeasureError, MeasuredStatistic, RunRow, Setting, Statistic};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit};
 
 /// The measure or setting of which the answer of a plan has the least or the most.
@@ -14,7 +13,7 @@ use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit
 pub struct Objective {
     text: String,
     /// With its statistic over the runs. `None`: a setting.
-    measure: Option<(&'static Measure, Statistic)>,
+    measured: Option<MeasuredStatistic>,
     is_maximised: bool,
 }
 
@@ -25,14 +24,15 @@ impl Objective {
     /// The error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let text = written.trim();
-        let (measure, over) = find(text)?;
-        let (text, over) = match over {
-            Statistic::Every => (format!("{text}_median"), Statistic::Quantile(0.5)),
-            over => (text.to_owned(), over),
-        };
+        let mut measured = MeasuredStatistic::parse(text)?;
+        let mut text = text.to_owned();
+        if measured.over == Statistic::Every {
+            measured.over = Statistic::MEDIAN;
+            text.push_str("_median");
+        }
         Ok(Self {
             text,
-            measure: Some((measure, over)),
+            measured: Some(measured),
             is_maximised: false,
         })
     }
@@ -42,7 +42,7 @@ impl Objective {
     pub const fn of_setting(path: String, is_maximised: bool) -> Self {
         Self {
             text: path,
-            measure: None,
+            measured: None,
             is_maximised,
         }
     }
@@ -51,22 +51,27 @@ impl Objective {
     #[must_use]
     pub fn of(&self, run: &RunRow) -> f64 {
         match self.measure() {
-            Some(measure) => (measure.of)(run).unwrap_or(f64::INFINITY),
+            Some(measure) => measure.of(run).unwrap_or(f64::INFINITY),
             None => 0.0,
         }
     }
 
     /// The measure. `None` for a setting.
     #[must_use]
-    pub fn measure(&self) -> Option<&'static Measure> {
-        let (measure, _) = self.measure?;
-        Some(measure)
+    pub fn measure(&self) -> Option<Measure> {
+        Some(self.measured?.measure)
+    }
+
+    /// The measure with its statistic over the runs, never [`Statistic::Every`]. `None` for a setting.
+    #[must_use]
+    pub const fn measured(&self) -> Option<MeasuredStatistic> {
+        self.measured
     }
 
     /// Whether it is a duration.
     #[must_use]
     pub fn is_time(&self) -> bool {
-        self.measure().is_some_and(|measure| measure.unit == "s")
+        self.measure().is_some_and(Measure::is_time)
     }
 
     /// Whether more is better.
@@ -78,9 +83,9 @@ impl Objective {
     /// Statistic over the values of the runs; never [`Statistic::Every`].
     #[must_use]
     pub fn over(&self) -> Statistic {
-        match self.measure {
-            Some((_, over)) => over,
-            None => Statistic::Quantile(0.5),
+        match self.measured {
+            Some(measured) => measured.over,
+            None => Statistic::MEDIAN,
         }
     }
 
@@ -148,7 +153,7 @@ mod tests {
             Objective::parse(text).map(|aim| {
                 (
                     aim.to_string(),
-                    aim.measure().map(|measure| measure.name),
+                    aim.measure().map(Measure::column),
                     aim.over(),
                 )
             })

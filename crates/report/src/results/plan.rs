@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::provenance::read_record;
 use super::tables::to_csv;
-use super::{ReachRange, ResultsError, RunRow, Setting};
+use super::{Measure, ReachRange, ResultsError, RunRow, Setting};
 
 /// The name of the plan file. It distinguishes the folder of a plan from one of plain results.
 pub const PLAN_FILE: &str = "plan.json";
@@ -56,7 +56,7 @@ pub struct PlanRecord {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoadAxis {
     /// A column of `runs.csv`.
-    pub measure: String,
+    pub measure: Measure,
     /// Its unit.
     pub unit: String,
     /// The greatest value that a limit allows, with the limit as written.
@@ -232,7 +232,7 @@ pub struct TunedPlan {
     /// The runs that all tried settings share.
     pub runs_each: u64,
     /// A column of `runs.csv`: the exposure.
-    pub exposure: String,
+    pub exposure: Measure,
 }
 
 impl Candidate {
@@ -413,7 +413,7 @@ mod tests {
             exhaustive_runs: 1,
             stopped_at: None,
             load: LoadAxis {
-                measure: "peak_pulls".to_owned(),
+                measure: Measure::PeakPulls,
                 unit: "pulls".to_owned(),
                 at_most: None,
                 time_at_most: None,
@@ -423,7 +423,7 @@ mod tests {
                 tries: 1,
                 settings: 1,
                 runs_each: 5,
-                exposure: "peak_not_ready".to_owned(),
+                exposure: Measure::PeakNotReady,
             }),
             exhaustive: None,
         };

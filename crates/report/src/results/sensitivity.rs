@@ -5,10 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::limit::find;
 use super::provenance::read_record;
 use super::tables::{header, to_csv};
-use super::{Measure, MeasureError, ResultsError, Statistic};
+use super::{Measure, ResultsError};
 
 /// The name of the file. It distinguishes the folder of a sensitivity analysis from one of plain results.
 pub const SENSITIVITY_FILE: &str = "sensitivity.json";
@@ -32,7 +31,7 @@ pub struct SensitivityRecord {
     /// Trajectories of the screening; 0: there was none.
     pub trajectories: u32,
     /// The measures that the charts show, the objective's first: name and unit.
-    pub measures: Vec<(String, String)>,
+    pub measures: Vec<(Measure, String)>,
     /// The constants that take part, in the order of the model.
     pub constants: Vec<ConstantRange>,
     /// The effect of each constant on each measure of each variant.
@@ -76,7 +75,7 @@ pub struct EffectRow {
     /// The variant.
     pub variant: String,
     /// The measure: a column of `runs.csv`.
-    pub measure: String,
+    pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
     /// The measure at the low end; empty when more than half of the runs did not reach it.
@@ -112,7 +111,7 @@ pub struct ScreeningRow {
     /// The variant.
     pub variant: String,
     /// The measure: a column of `runs.csv`.
-    pub measure: String,
+    pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
     /// Elementary effects that could be computed.
@@ -204,22 +203,6 @@ impl SensitivityRecord {
     }
 }
 
-/// A measure with a statistic over runs, such as `exposed_targets` or `completion_p95`; the median by default.
-///
-/// # Errors
-/// When there is no such measure or statistic, with the fix.
-pub fn measure_over_runs(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
-    let (measure, over) = find(name.trim())?;
-    Ok((
-        measure,
-        if over == Statistic::Every {
-            Statistic::Quantile(0.5)
-        } else {
-            over
-        },
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::assert_documented;
@@ -254,7 +237,7 @@ mod tests {
             value: String::new(),
             high: String::new(),
             variant: String::new(),
-            measure: String::new(),
+            measure: Measure::default(),
             unit: String::new(),
             at_low,
             at_value,

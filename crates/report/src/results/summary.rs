@@ -16,8 +16,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::measures::{MEASURES, Measure};
-use super::{RunRecord, RunRow, Setting, VariantRecord, compared};
+use super::{Measure, RunRecord, RunRow, Setting, VariantRecord, compared};
 use fleetsim_units::stats::{self, Interval};
 
 /// Resamples of the bootstrap: the ends of a 95% interval are the 50th from either end.
@@ -36,7 +35,7 @@ pub struct SummaryRow {
     /// The swept settings.
     pub setting: String,
     /// The measure: a column of `runs.csv`.
-    pub measure: String,
+    pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
     /// Runs of the variant.
@@ -115,7 +114,7 @@ pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> 
     for (at, variant) in variants.iter().enumerate() {
         let reference = variants[references[at]];
         let base = (references[at] != at).then_some(reference);
-        for measure in MEASURES {
+        for &measure in Measure::ALL {
             let mut row = of_measure(measure, variant, base, seed);
             row.reference.clone_from(&reference.variant);
             rows.push(row);
@@ -210,17 +209,11 @@ fn for_mean(values: &[f64]) -> &[f64] {
     }
 }
 
-/// The measure of a run; infinite for a run that is later than all others.
-fn comparable(measure: &Measure, run: &RunRow) -> Option<f64> {
-    let late = measure.is_late_if_missing.then_some(f64::INFINITY);
-    (measure.of)(run).or(late)
-}
-
 /// The differences to the runs of `base` with the same replicate.
-fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: &Measure) -> Vec<f64> {
+fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: Measure) -> Vec<f64> {
     let mut compared = Vec::new();
     for (base, own) in pairs(&base.runs, &own.runs) {
-        if let (Some(base), Some(own)) = (comparable(measure, base), comparable(measure, own)) {
+        if let (Some(base), Some(own)) = (measure.of_or_late(base), measure.of_or_late(own)) {
             compared.push((base, own));
         }
     }
@@ -229,20 +222,17 @@ fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: &Measure) 
 
 /// One measure of one variant, its `reference` left empty.
 fn of_measure(
-    measure: &Measure,
+    measure: Measure,
     variant: &VariantRecord,
     base: Option<&VariantRecord>,
     seed: u64,
 ) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
-    let known = runs
-        .iter()
-        .filter(|run| (measure.of)(run).is_some())
-        .count();
+    let known = runs.iter().filter(|run| measure.of(run).is_some()).count();
     // Runs that are later than all others count.
     let values: Vec<f64> = runs
         .iter()
-        .filter_map(|run| comparable(measure, run))
+        .filter_map(|run| measure.of_or_late(run))
         .collect();
     let ordered = stats::ordered(&values);
     let of_values = EndCells::of(stats::share_interval(known as f64, runs.len(), LEVEL));
@@ -262,8 +252,8 @@ fn of_measure(
         variant: variant.variant.clone(),
         strategy: variant.strategy.clone(),
         setting: variant.setting.clone(),
-        measure: measure.name.to_owned(),
-        unit: measure.unit.to_owned(),
+        measure,
+        unit: measure.unit().to_owned(),
         runs: runs.len() as u64,
         finished: runs.iter().filter(|run| run.is_done()).count() as u64,
         values: known as u64,
@@ -364,7 +354,7 @@ mod tests {
         let rows = summary(&all, 1);
         let completions: Vec<(&str, &str, u64)> = rows
             .iter()
-            .filter(|row| row.measure == "completion_s")
+            .filter(|row| row.measure == Measure::Completion)
             .map(|row| (row.variant.as_str(), row.reference.as_str(), row.diff_pairs))
             .collect();
         assert_eq!(
@@ -380,13 +370,13 @@ mod tests {
             of_completions("other", &[Some(13.0), None, Some(61.0)]),
         ];
         let rows = summary(&all, 1);
-        let of = |variant: &str, measure: &str| {
+        let of = |variant: &str, measure: Measure| {
             rows.iter()
                 .find(|row| row.variant == variant && row.measure == measure)
                 .expect("in the summary")
                 .clone()
         };
-        let base = of("base", "completion_s");
+        let base = of("base", Measure::Completion);
         assert_eq!(
             (base.runs, base.finished, base.values, base.diff_pairs),
             (3, 3, 3, 0)
@@ -395,7 +385,7 @@ mod tests {
             (base.mean, base.median, base.min, base.max),
             (Some(30.0), Some(20.0), Some(10.0), Some(60.0))
         );
-        let other = of("other", "completion_s");
+        let other = of("other", Measure::Completion);
         assert_eq!(
             (other.runs, other.finished, other.values, other.diff_pairs),
             (3, 2, 2, 3)
@@ -434,7 +424,7 @@ mod tests {
             "{low} {high}"
         );
         assert_eq!(
-            of("other", "peak_pulls").values,
+            of("other", Measure::PeakPulls).values,
             3,
             "peaks are known of unfinished runs too"
         );
@@ -491,8 +481,8 @@ mod tests {
         let rows = summary(&[of_completions("v", &[None])], 1);
         let row = &rows[0];
         assert_eq!(
-            (row.measure.as_str(), row.values, row.mean, row.median),
-            ("completion_s", 0, None, None)
+            (row.measure, row.values, row.mean, row.median),
+            (Measure::Completion, 0, None, None)
         );
         assert_eq!((row.sd, row.median_ci95_low), (None, None));
     }
@@ -539,7 +529,7 @@ mod tests {
                 of_completions("other", &other),
             ],
             5,
-        )[MEASURES.len()];
+        )[Measure::ALL.len()];
         let (low, high) = (
             row.diff_mean_ci95_low.expect("an interval"),
             row.diff_mean_ci95_high.expect("an interval"),
@@ -555,7 +545,7 @@ mod tests {
         let base = of_completions("base", &[Some(1.0), Some(2.0)]);
         let more = of_completions("more", &[Some(2.0), Some(4.0), Some(9.0)]);
         for (all, expected) in [([base.clone(), more.clone()], 1.5), ([more, base], -1.5)] {
-            let row = &summary(&all, 1)[MEASURES.len()];
+            let row = &summary(&all, 1)[Measure::ALL.len()];
             assert_eq!((row.diff_pairs, row.diff_mean), (2, Some(expected)));
         }
     }

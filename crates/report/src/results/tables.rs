@@ -17,7 +17,7 @@ use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
 use super::{
-    ClusterRow, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord,
+    ClusterRow, Measure, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord,
     displayed_replicate,
 };
 use fleetsim_units::io::open_below;
@@ -158,8 +158,8 @@ impl Tables {
             variants: read_records(folder, "variants.csv")?,
             runs: from_csv(folder, "runs.csv", row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
-            summary: from_csv(folder, "summary.csv", row)?,
-            comparison: from_csv_if_there(folder, "comparison.csv", row)?,
+            summary: from_csv(folder, "summary.csv", measure_row)?,
+            comparison: from_csv_if_there(folder, "comparison.csv", measure_row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
             clusters: from_csv(folder, "clusters.csv", keyed_row)?,
             passes: from_csv(folder, "passes.csv", keyed_row)?,
@@ -215,8 +215,8 @@ fn write_csv(
     writer.flush()
 }
 
-/// Reads a row with the header of its table.
-type RowReader<Row> = fn(&StringRecord, &StringRecord) -> csv::Result<Row>;
+/// Reads a row with the header of its table. `None`: the row is left out.
+type RowReader<Row> = fn(&StringRecord, &StringRecord) -> csv::Result<Option<Row>>;
 
 /// The rows of a file; `read` reads one with the header. All numbers must be finite, as they are written.
 fn from_csv<Row: Serialize>(
@@ -236,6 +236,9 @@ fn from_csv<Row: Serialize>(
     for record in reader.records() {
         let record = record.map_err(|error| wrong(error.to_string()))?;
         let row = read(&record, &header).map_err(|error| wrong(in_words(&error, &header)))?;
+        let Some(row) = row else {
+            continue;
+        };
         if let Some(column) = infinite(&record, &header, &row) {
             let line = record.position().map_or(0, csv::Position::line);
             return Err(wrong(format!(
@@ -317,22 +320,38 @@ fn read_records(folder: &Path, name: &str) -> Result<Vec<Vec<String>>, ResultsEr
 pub(super) fn row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,
-) -> csv::Result<Row> {
-    record.deserialize(Some(header))
+) -> csv::Result<Option<Row>> {
+    record.deserialize(Some(header)).map(Some)
+}
+
+/// A row of a table that has one for each measure. A measure that this version does not know is left out, as an unknown
+/// column of `runs.csv` is.
+pub(super) fn measure_row<Row: DeserializeOwned>(
+    record: &StringRecord,
+    header: &StringRecord,
+) -> csv::Result<Option<Row>> {
+    let column = header.iter().position(|column| column == "measure");
+    let measure = column.and_then(|column| record.get(column));
+    if measure.is_some_and(|measure| measure.parse::<Measure>().is_err()) {
+        return Ok(None);
+    }
+    row(record, header)
 }
 
 /// A row that begins with a run's key. Each half takes its columns by name and skips the others.
 fn keyed_row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,
-) -> csv::Result<(RunKey, Row)> {
-    Ok((row(record, header)?, row(record, header)?))
+) -> csv::Result<Option<(RunKey, Row)>> {
+    let key = record.deserialize(Some(header))?;
+    let row = record.deserialize(Some(header))?;
+    Ok(Some((key, row)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_documented, run_record, variant};
-    use super::super::{MEASURES, RunOutcome, RunRecord, SeriesRow};
+    use super::super::{RunOutcome, RunRecord, SeriesRow};
     use super::*;
 
     fn two_variants() -> Vec<VariantRecord> {
@@ -405,12 +424,30 @@ mod tests {
         );
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
-        assert_eq!(tables.summary.len(), 2 * MEASURES.len());
+        assert_eq!(tables.summary.len(), 2 * Measure::ALL.len());
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {
             std::fs::write(folder.path().join(name), bytes).expect("written");
         }
         assert_eq!(Tables::read(folder.path()).expect("readable"), tables);
+    }
+
+    #[test]
+    fn a_measure_of_a_later_version_is_left_out() {
+        let tables = Tables::of(&two_variants(), 1);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, bytes) in tables.files() {
+            let text = String::from_utf8(bytes).expect("CSV is text");
+            let later = text.replace(",peak_pulls,", ",peak_of_later,");
+            std::fs::write(folder.path().join(name), later).expect("written");
+        }
+        let read = Tables::read(folder.path()).expect("readable");
+        assert_eq!(read.summary.len(), tables.summary.len() - 2);
+        assert!(
+            read.summary
+                .iter()
+                .all(|row| row.measure != Measure::PeakPulls)
+        );
     }
 
     #[test]
@@ -525,12 +562,12 @@ mod tests {
             };
             assert_documented(name, &bytes);
         }
-        for measure in MEASURES {
+        for measure in Measure::ALL {
             assert!(
-                documentation.contains(measure.definition),
+                documentation.contains(measure.definition()),
                 "{}: {}",
-                measure.name,
-                measure.definition
+                measure.column(),
+                measure.definition()
             );
         }
     }
@@ -556,7 +593,10 @@ mod tests {
     fn every_numeric_column_of_a_run_is_a_measure() {
         let text = String::from_utf8(to_csv("", &[run_record(0, 1).run])).expect("CSV is text");
         let header = text.lines().next().expect("a header");
-        let measures: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
+        let measures: Vec<&str> = Measure::ALL
+            .iter()
+            .map(|measure| measure.column())
+            .collect();
         assert_eq!(
             header,
             format!(

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{from_csv_if_there, header, row, to_csv};
-use super::{MEASURES, Measure, ResultsError, RunRow, Setting, Statistic, VariantRecord, compared};
+use super::tables::{from_csv_if_there, header, measure_row, row, to_csv};
+use super::{Measure, ResultsError, RunRow, Setting, Statistic, VariantRecord, compared};
 use fleetsim_units::stats::{Prediction, prediction_interval};
 
 /// The table of both intervals.
@@ -34,7 +34,7 @@ pub struct UncertaintyRow {
     /// The swept settings.
     pub setting: String,
     /// The measure: a column of `runs.csv`.
-    pub measure: String,
+    pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
     /// Runs with the constants at their values.
@@ -85,9 +85,9 @@ pub fn uncertainty_tables(
     drawn: &[Vec<RunRow>],
     constants: &[DrawnConstant],
 ) -> Vec<(&'static str, Vec<u8>)> {
-    let rows = MEASURES
+    let rows = Measure::ALL
         .iter()
-        .flat_map(|measure| rows(measure, variants, drawn));
+        .flat_map(|&measure| rows(measure, variants, drawn));
     vec![
         (FILE, to_csv("", rows)),
         (DRAWS, to_csv("", drawn.iter().flatten())),
@@ -100,7 +100,7 @@ pub fn uncertainty_tables(
 /// # Errors
 /// When the table is damaged.
 pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsError> {
-    from_csv_if_there(folder, FILE, row)
+    from_csv_if_there(folder, FILE, measure_row)
 }
 
 /// The runs with drawn constants of a results folder, and the constants; none where constants were not drawn.
@@ -115,12 +115,12 @@ pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), Re
 }
 
 fn rows(
-    measure: &Measure,
+    measure: Measure,
     variants: &[VariantRecord],
     drawn: &[Vec<RunRow>],
 ) -> Vec<UncertaintyRow> {
     // A time that is not reached is later than any other.
-    let value = |run: &RunRow| (measure.of)(run).unwrap_or(f64::INFINITY);
+    let value = |run: &RunRow| measure.of(run).unwrap_or(f64::INFINITY);
     let totals: Vec<Vec<f64>> = drawn
         .iter()
         .map(|runs| runs.iter().map(value).collect())
@@ -148,8 +148,8 @@ fn rows(
             variant: variant.variant.clone(),
             strategy: variant.strategy.clone(),
             setting: variant.setting.clone(),
-            measure: measure.name.to_owned(),
-            unit: measure.unit.to_owned(),
+            measure,
+            unit: measure.unit().to_owned(),
             luck_runs: luck.len() as u64,
             luck_median: luck_of[0],
             luck_low: luck_of[1],
@@ -218,7 +218,7 @@ mod tests {
         let rows = read_uncertainty(folder.path()).expect("readable");
         let of = |name: &str| {
             rows.iter()
-                .find(|row| row.variant == name && row.measure == "peak_pulls")
+                .find(|row| row.variant == name && row.measure == Measure::PeakPulls)
                 .expect("a row")
         };
         assert_eq!(

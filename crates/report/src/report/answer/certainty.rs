@@ -6,7 +6,7 @@ use super::sentence::ShownInterval;
 use crate::report::data::VariantResults;
 use crate::report::format::{count, time};
 use crate::report::uncertainty::level;
-use crate::results::{READY_TIME, RunRow};
+use crate::results::{Measure, READY_TIME, RunRow};
 
 /// `With the constants of the model drawn from their ranges, it leaves room on the link in 98 of 100 draws, and
 /// completes after 40 min (16–77 in 95% of rollouts).` The median and the interval are those of the draws.
@@ -55,7 +55,7 @@ pub(super) fn fewest_in_draws(
         .iter()
         .filter(|run| is_least(run, all, exposed))
         .count();
-    let row = variant.uncertain("exposed_targets")?;
+    let row = variant.uncertain(Measure::ExposedTargets)?;
     let median = row.total_median?;
     let low = row.total_low?;
     let high = row.total_high?;

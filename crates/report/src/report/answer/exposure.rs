@@ -9,7 +9,7 @@ use super::sentence::{completion, may_be_too, quoted, some_of};
 use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
-use crate::results::{RunRow, contenders};
+use crate::results::{Measure, RunRow, contenders};
 use fleetsim_units::counted;
 
 /// A variant's exposure.
@@ -29,7 +29,7 @@ pub(super) fn sentences<'v>(
 ) -> (Best, Vec<&'v str>) {
     let mut exposed: Vec<Exposed<'_, '_>> = Vec::new();
     for named in all {
-        if let Some(median) = named.variant.median("exposed_targets") {
+        if let Some(median) = named.variant.median(Measure::ExposedTargets) {
             exposed.push(Exposed {
                 at: named.at,
                 label: named.label,
@@ -162,7 +162,7 @@ fn clusters(some: &[&Exposed<'_, '_>]) -> String {
     }
     let mut bounds: Vec<f64> = Vec::new();
     for one in some {
-        if let Some(row) = one.variant.summary("exposed_targets") {
+        if let Some(row) = one.variant.summary(Measure::ExposedTargets) {
             bounds.extend(row.median_ci95_low);
             bounds.extend(row.median_ci95_high);
         }
@@ -344,7 +344,7 @@ mod tests {
         }
         let row = |run: &RunRow| UncertaintyRow {
             variant: run.variant.clone(),
-            measure: "exposed_targets".to_owned(),
+            measure: Measure::ExposedTargets,
             total_median: Some(1.0),
             total_low: Some(1.0),
             total_high: Some(190.0),

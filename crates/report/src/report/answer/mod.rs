@@ -29,7 +29,7 @@ use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded, of_single_runs};
 use crate::results::{
-    Limit, RunRow, Setting, contenders, distinct, grouped, share_below, share_below_at,
+    Limit, Measure, RunRow, Setting, contenders, distinct, grouped, share_below, share_below_at,
 };
 use fleetsim_units::counted;
 use fleetsim_units::stats::in_turn;
@@ -65,7 +65,7 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
             label: named.label,
             variant: named.variant,
             completion_s: named.variant.ready_time()?,
-            peak: named.variant.median("peak_pulls")?,
+            peak: named.variant.median(Measure::PeakPulls)?,
         })
     }
 

@@ -12,7 +12,7 @@ use super::groups::NamedVariant;
 use super::sentence::{completion, listed, pulls};
 use crate::report::data::target_of;
 use crate::report::format::{RateUnit, count, time};
-use crate::results::RunRow;
+use crate::results::{Measure, RunRow};
 
 /// A link whose busiest minute takes at least this share of its capacity is full.
 const FULL: f64 = 0.98;
@@ -49,14 +49,14 @@ impl RegistryLink {
 
     /// Whether a setting leaves room, at its medians.
     fn has_room_with(&self, ranked: &RankedVariant<'_, '_>) -> bool {
-        let busy_share = ranked.variant.median("egress_busy_share");
+        let busy_share = ranked.variant.median(Measure::EgressBusyShare);
         self.has_room(busiest_minute(ranked), busy_share.unwrap_or(1.0))
     }
 }
 
 /// The rate of the busiest minute of a setting.
 fn busiest_minute(ranked: &RankedVariant<'_, '_>) -> f64 {
-    let median = ranked.variant.median("egress_peak_60s_bytes_per_s");
+    let median = ranked.variant.median(Measure::EgressPeak60s);
     median.unwrap_or(f64::INFINITY)
 }
 
@@ -208,7 +208,7 @@ pub(super) fn bounds(
 /// `` `all` completes after 4.2 min (peak 1,200) ``.
 fn bound(named: &NamedVariant<'_, '_>) -> String {
     let NamedVariant { label, variant, .. } = named;
-    let peak = match variant.median("peak_pulls") {
+    let peak = match variant.median(Measure::PeakPulls) {
         Some(peak) => format!(" (peak {})", count(peak)),
         None => String::new(),
     };

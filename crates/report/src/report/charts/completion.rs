@@ -95,7 +95,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 
 /// The values of single runs of a variant.
 pub(super) struct RunDots {
-    pub(super) measure: &'static str,
+    pub(super) measure: Measure,
     pub(super) values: Vec<f64>,
     /// Their distance below the middle of the row.
     pub(super) below: f64,

@@ -66,7 +66,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         };
         canvas.line((area.left, middle), (x.at(median(variant)), middle), stroke);
         let runs = RunDots {
-            measure: "exposed_targets",
+            measure: Measure::ExposedTargets,
             values: variant
                 .runs
                 .iter()
@@ -159,7 +159,7 @@ fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
 
 /// The median number of exposed clusters.
 fn median(variant: &VariantResults<'_>) -> f64 {
-    variant.median("exposed_targets").unwrap_or(0.0)
+    variant.median(Measure::ExposedTargets).unwrap_or(0.0)
 }
 
 /// `120 [100–140], 12% of the fleet`.
@@ -169,12 +169,12 @@ fn headline(variant: &VariantResults<'_>) -> String {
     }
     let mut text = count(median(variant));
     if let Some((low, high)) = variant
-        .median_interval("exposed_targets")
+        .median_interval(Measure::ExposedTargets)
         .filter(|(low, high)| low < high)
     {
         text.push_str(&format!(" [{}–{}]", count(low), count(high)));
     }
-    let targets = variant.median("targets").unwrap_or(0.0);
+    let targets = variant.median(Measure::Targets).unwrap_or(0.0);
     if targets > 0.0 {
         text.push_str(&format!(
             ", {} of the fleet",

@@ -81,7 +81,7 @@ enum HeatText {
 
 /// The measure that a column of maps shows.
 struct HeatMeasure {
-    name: &'static str,
+    measure: Measure,
     title: &'static str,
     low: f64,
     high: f64,
@@ -415,9 +415,9 @@ impl MapSides<'_> {
 /// The measures of the maps, the first of which is the finding.
 fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
     const PULLS: &str = "peak concurrent pulls";
-    const EGRESS: &str = "egress_peak_1s_bytes_per_s";
+    const EGRESS: Measure = Measure::EgressPeak1s;
     let completion = HeatMeasure::of(variants, READY_TIME, "completion time", HeatText::Time);
-    let pulls = HeatMeasure::of(variants, "peak_pulls", PULLS, HeatText::Count);
+    let pulls = HeatMeasure::of(variants, Measure::PeakPulls, PULLS, HeatText::Count);
     if variants.iter().any(|variant| variant.exposed()) {
         let title = "clusters exposed to the defect";
         let exposed = HeatMeasure::of(variants, EXPOSED, title, HeatText::Count);
@@ -430,10 +430,10 @@ fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
 }
 
 /// The measure of exposure.
-const EXPOSED: &str = "exposed_targets";
+const EXPOSED: Measure = Measure::ExposedTargets;
 
 /// The medians of a measure, of the variants that have one.
-fn medians(variants: &[&VariantResults<'_>], measure: &str) -> Vec<f64> {
+fn medians(variants: &[&VariantResults<'_>], measure: Measure) -> Vec<f64> {
     variants
         .iter()
         .filter_map(|variant| variant.median(measure))
@@ -444,13 +444,13 @@ impl HeatMeasure {
     /// The measure with the range of its medians.
     fn of(
         variants: &[&VariantResults<'_>],
-        name: &'static str,
+        measure: Measure,
         title: &'static str,
         text: HeatText,
     ) -> Self {
-        let values = medians(variants, name);
+        let values = medians(variants, measure);
         Self {
-            name,
+            measure,
             title,
             low: values.iter().copied().fold(f64::INFINITY, f64::min),
             high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
@@ -469,7 +469,7 @@ impl HeatMeasure {
 
     /// Whether this is the exposure. A rollout that stops is what one wants of it, so it needs no end.
     fn is_exposure(&self) -> bool {
-        self.name == EXPOSED
+        self.measure == EXPOSED
     }
 
     /// Whether the medians hardly differ.
@@ -553,7 +553,7 @@ impl HeatCell {
         let share_finished = format!("{finished} of {}", counted(runs, "run"));
         let mut lines = Vec::new();
         let mut colours = None;
-        match variant.median(measure.name) {
+        match variant.median(measure.measure) {
             Some(median) => {
                 let share = measure.share(median);
                 colours = Some(CellColours {

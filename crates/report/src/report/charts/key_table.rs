@@ -16,7 +16,7 @@ const VALUES: f64 = 138.0;
 /// last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
     let key = |at: &usize| {
-        [READY_TIME, "peak_pulls"]
+        [READY_TIME, Measure::PeakPulls]
             .map(|measure| variants[*at].median(measure).unwrap_or(f64::INFINITY))
     };
     let order = (0..variants.len()).sorted_by(|a, b| in_turn(key(a), key(b)));
@@ -119,7 +119,9 @@ pub(super) fn draw(
             INK,
             Align::Right,
         );
-        let peak = variant.median("peak_pulls").map_or_else(String::new, count);
+        let peak = variant
+            .median(Measure::PeakPulls)
+            .map_or_else(String::new, count);
         write(canvas, &peak, (right, baseline), SMALL, INK, Align::Right);
     }
 }

@@ -443,7 +443,7 @@ fn draw_times(canvas: &mut Canvas, axes: &PanelAxes, is_lowest: bool) {
 
 /// `5,000 · 12.2 min`: the peak and the completion time.
 fn detail(variant: &VariantResults<'_>) -> String {
-    let peak = count(variant.median("peak_pulls").unwrap_or(0.0));
+    let peak = count(variant.median(Measure::PeakPulls).unwrap_or(0.0));
     let end = variant
         .ready_time()
         .map_or_else(|| "unfinished".to_owned(), time);

@@ -34,7 +34,7 @@ struct CurveQuantity {
     /// The capacity of a variant, in the shown unit.
     capacity: fn(&VariantResults<'_>) -> Option<f64>,
     /// The measure of its peak.
-    peak: &'static str,
+    peak: Measure,
 }
 
 /// Concurrent image pulls over time.
@@ -56,7 +56,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
             value: |row| row.pulls as f64,
             band: |row| (row.pulls_p5, row.pulls_p95),
             capacity: |_| None,
-            peak: "peak_pulls",
+            peak: Measure::PeakPulls,
         },
     )
 }
@@ -90,7 +90,7 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
                 )
             },
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
-            peak: "egress_peak_1s_bytes_per_s",
+            peak: Measure::EgressPeak1s,
         },
     )
 }

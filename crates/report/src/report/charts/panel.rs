@@ -24,12 +24,12 @@ pub(super) enum SweepPanel {
 
 impl SweepPanel {
     /// The measure of a run that the panel shows. `None`: it shows a share of the runs.
-    pub(super) const fn measure(self) -> Option<&'static str> {
+    pub(super) const fn measure(self) -> Option<Measure> {
         match self {
             Self::FinishingShare => None,
-            Self::Exposure => Some("exposed_targets"),
-            Self::PeakPulls => Some("peak_pulls"),
-            Self::FullLinkTime => Some("egress_busy_s"),
+            Self::Exposure => Some(Measure::ExposedTargets),
+            Self::PeakPulls => Some(Measure::PeakPulls),
+            Self::FullLinkTime => Some(Measure::EgressBusy),
             Self::PeakEgress => Some(EGRESS),
             Self::CompletionTime => Some(READY_TIME),
         }
@@ -97,7 +97,7 @@ pub(super) struct MeasurePanel {
 const ROOM: [f64; 2] = [1.3, 1.3];
 
 /// The peak of the registry's egress of each run.
-pub(super) const EGRESS: &str = "egress_peak_1s_bytes_per_s";
+pub(super) const EGRESS: Measure = Measure::EgressPeak1s;
 
 /// A panel of counts.
 fn counted(shows: SweepPanel, values: &[f64], title: &str, area: Area) -> MeasurePanel {

@@ -7,6 +7,7 @@ use crate::report::style::series_colour;
 use crate::report::swept::SweepAxis;
 use crate::report::synthetic::{Fleet, Wave, grid, six_settings, sweeps};
 use crate::report::tests::readable_quietly;
+use crate::results::Measure;
 
 const LIMIT: &str = "strategies.fleet.rancherFleet.maxUnavailable";
 
@@ -316,7 +317,8 @@ fn cells_carry_the_medians() {
     let shown = texts(&chart(&results, "heat"));
     for variant in results.variants() {
         let completion = crate::report::format::time(variant.ready_time().expect("finished"));
-        let peak = crate::report::format::count(variant.median("peak_pulls").expect("a peak"));
+        let peak =
+            crate::report::format::count(variant.median(Measure::PeakPulls).expect("a peak"));
         assert!(
             shown.contains(&completion) && shown.contains(&peak),
             "{completion}, {peak}: {shown:?}"
@@ -367,7 +369,7 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
     };
     let fifty = |variant: &&VariantResults<'_>| {
         variant
-            .median("exposed_targets")
+            .median(Measure::ExposedTargets)
             .is_some_and(|median| (median - 50.0).abs() < 1e-9)
     };
     let colour = results

@@ -78,10 +78,10 @@ impl TradedLoad {
     }
 
     /// The measure of a run.
-    const fn measure(self) -> &'static str {
+    const fn measure(self) -> Measure {
         match self {
-            Self::PeakPulls => "peak_pulls",
-            Self::Exposure => "exposed_targets",
+            Self::PeakPulls => Measure::PeakPulls,
+            Self::Exposure => Measure::ExposedTargets,
         }
     }
 
@@ -344,7 +344,7 @@ fn strip_name(labels: &[&String], sheet: Sheet<'_>) -> f64 {
 }
 
 /// Draws a dot with its intervals and its ring.
-fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: &str, x: &Scale, y: &Scale) {
+fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: Measure, x: &Scale, y: &Scale) {
     let colour = dot.variant.style.colour();
     let stroke = Stroke::solid(colour, 2.0);
     let (at_x, at_y) = dot.at;

@@ -96,13 +96,13 @@ fn of_measure(
     before: &VariantResults<'_>,
     after: &VariantResults<'_>,
 ) -> Option<ExploredRow> {
-    let measure = column.defined();
-    let rows = [before.summary(measure.name)?, after.summary(measure.name)?];
+    let measure = column.measure;
+    let rows = [before.summary(measure)?, after.summary(measure)?];
     let is_whole = before.reach().is_whole() && after.reach().is_whole();
-    if rows.iter().all(|row| row.max == Some(0.0)) || column.measure == REACHABLE && is_whole {
+    if rows.iter().all(|row| row.max == Some(0.0)) || measure == REACHABLE && is_whole {
         return None;
     }
-    let value = |row: &SummaryRow| in_unit(row.median.unwrap_or(f64::INFINITY), measure.unit);
+    let value = |row: &SummaryRow| in_unit(row.median.unwrap_or(f64::INFINITY), measure.unit());
     let row = rows[1];
     // The mean shows a change of a few runs; where a run never ends, there is a median alone.
     let never = rows
@@ -128,10 +128,10 @@ fn of_measure(
             0.0 => "±",
             _ => "+",
         };
-        format!("{sign}{}", in_unit(value.abs(), measure.unit))
+        format!("{sign}{}", in_unit(value.abs(), measure.unit()))
     };
     // Of counts, the difference has the unit.
-    let end = |value: f64| match measure.unit {
+    let end = |value: f64| match measure.unit() {
         "s" | "bytes/s" | "bytes" | "1" => signed(value),
         _ => signed(value)
             .split(' ')
@@ -145,7 +145,7 @@ fn of_measure(
     });
     Some(ExploredRow {
         heading: column.heading.to_owned(),
-        note: measure.definition,
+        note: measure.definition(),
         values: rows.map(value),
         holds: None,
         difference: difference.map_or_else(|| "–".to_owned(), signed),

@@ -11,7 +11,7 @@ use crate::report::columns::{EXPOSED, FilledColumn, SharedPhrase, identical};
 use crate::report::data::VariantResults;
 use crate::report::format::percents;
 use crate::report::limits::{AssertedLimit, mark};
-use crate::results::READY_TIME;
+use crate::results::{Measure, READY_TIME};
 
 /// The table, and the sentence of what all variants have in common.
 pub(super) fn table(
@@ -70,7 +70,7 @@ fn ordered<'t, 'v>(
     all_done: bool,
 ) -> Vec<TableColumn<'t, 'v>> {
     let measured_by = |asserted: &AssertedLimit, column: &FilledColumn<'_>| {
-        asserted.limit.measure().name == column.column.measure
+        asserted.limit.measure() == column.column.measure
     };
     let with_limits = |column: &'t FilledColumn<'v>| {
         let own = limits
@@ -116,7 +116,7 @@ impl TableColumn<'_, '_> {
             Self::Measure(filled) => heading(
                 filled.column.heading,
                 &filled.heading_unit(),
-                filled.column.defined().definition,
+                filled.column.measure.definition(),
                 "",
             ),
         }
@@ -129,7 +129,7 @@ impl TableColumn<'_, '_> {
             Self::Measure(filled) => {
                 let is_best = best.iter().any(|best| match filled.column.measure {
                     READY_TIME => best.fastest == Some(at),
-                    "peak_pulls" => best.lowest == Some(at),
+                    Measure::PeakPulls => best.lowest == Some(at),
                     EXPOSED => best.least_exposed.contains(&at),
                     _ => false,
                 });

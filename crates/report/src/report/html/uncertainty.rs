@@ -51,7 +51,7 @@ fn table(
     let most = ends.fold(0.0, f64::max);
     let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
     let (name, scale) = (
-        heading(measure),
+        heading(*measure),
         format!("0 to {}", escaped(&in_unit(most, unit))),
     );
     let columns = [

@@ -10,7 +10,7 @@ use super::table::{load_name, load_text, named_columns, room_beside, verdict};
 use crate::report::format::{count, percent, time};
 use crate::report::wrap::{column, joined, wrapped};
 use crate::results::{
-    Candidate, CandidateStatus, FrontPlace, PlanRecord, Question, Setting, TunedPlan,
+    Candidate, CandidateStatus, FrontPlace, Measure, PlanRecord, Question, Setting, TunedPlan,
 };
 use fleetsim_units::counted;
 
@@ -27,7 +27,7 @@ pub(super) fn front(
     let tried = question.candidates.len();
     let mut on_front = placed(question);
     on_front.retain(|placed| placed.place.is_optimal);
-    let exposure = exposure_words(&tuned.exposure);
+    let exposure = exposure_words(tuned.exposure);
     let head = format!(
         "Front: {} of {} tried settings, which no other beats in time, {} and exposure ({exposure}) together, from the \
          same {} of each.",
@@ -40,9 +40,9 @@ pub(super) fn front(
 }
 
 /// The clusters that the exposure counts, in words.
-fn exposure_words(measure: &str) -> &'static str {
+fn exposure_words(measure: Measure) -> &'static str {
     match measure {
-        "exposed_targets" => "clusters that receive the defective release",
+        Measure::ExposedTargets => "clusters that receive the defective release",
         _ => "most clusters that are not ready at a time",
     }
 }

@@ -296,7 +296,7 @@ fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
         .iter()
         .position(|limit| *limit == candidate.reason)?;
     let (value, beyond) = *candidate.limits.get(at)?;
-    let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit;
+    let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit();
     let value = match value {
         Some(value) => in_unit(value, unit),
         None => "never reached".to_owned(),

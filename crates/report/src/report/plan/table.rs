@@ -4,7 +4,9 @@ use itertools::Itertools;
 
 use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_interval};
 use crate::report::wrap::{column, joined, letters, shortened};
-use crate::results::{Candidate, CandidateStatus, Limit, PlanRecord, Question, StrategyAnswer};
+use crate::results::{
+    Candidate, CandidateStatus, Limit, Measure, PlanRecord, Question, StrategyAnswer,
+};
 
 /// Width of a line. The name columns have what the others leave, but at least [`NAMES_MIN`].
 const WIDTH: usize = 100;
@@ -21,7 +23,7 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     // The statistic of a limit says more than the median of its measure.
     let has_load = limits
         .iter()
-        .any(|limit| limit.measure().name == plan.load.measure);
+        .any(|limit| limit.measure() == plan.load.measure);
     let is_time = plan.unit == "s";
     let is_setting = plan.unit.is_empty();
     let of = |heading: &str, cell: &dyn Fn(&Candidate) -> String| {
@@ -191,18 +193,18 @@ fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
         return format!("{}/{}", candidate.runs - beyond, candidate.runs);
     }
     match value {
-        Some(value) => in_unit(value, limit.measure().unit),
+        Some(value) => in_unit(value, limit.measure().unit()),
         None => "never".to_owned(),
     }
 }
 
 /// The load's name in a column.
 pub(super) fn load_name(plan: &PlanRecord) -> &'static str {
-    match plan.load.measure.as_str() {
-        "peak_pulls" => "peak pulls",
-        "egress_peak_1s_bytes_per_s" => "peak egress",
-        "egress_peak_60s_bytes_per_s" => "peak egress 60 s",
-        "peak_not_ready" => "not ready",
+    match plan.load.measure {
+        Measure::PeakPulls => "peak pulls",
+        Measure::EgressPeak1s => "peak egress",
+        Measure::EgressPeak60s => "peak egress 60 s",
+        Measure::PeakNotReady => "not ready",
         _ => "peak load",
     }
 }

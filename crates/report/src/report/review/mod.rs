@@ -18,7 +18,7 @@ use super::answer::path::{PARTS, PathPart};
 use super::answer::sentence::{differences_of, mean_of};
 use super::columns::{Column, FilledColumn};
 use super::data::{Results, VariantResults};
-use crate::results::{READY_TIME, RunRow};
+use crate::results::{Measure, READY_TIME, RunRow};
 use fleetsim_units::stats;
 use pairs::Paired;
 pub use settings::SettingChange;
@@ -81,7 +81,7 @@ struct VariantReview {
 /// time that is not reached; without an interval, for fewer than two pairs or an unfinished run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct MeasureReview {
-    measure: &'static str,
+    measure: Measure,
     /// Its words in tables.
     heading: &'static str,
     unit: &'static str,
@@ -188,7 +188,7 @@ impl VariantReview {
     }
 
     /// A measure with this name.
-    fn measure(&self, name: &str) -> Option<&MeasureReview> {
+    fn measure(&self, name: Measure) -> Option<&MeasureReview> {
         self.measures.iter().find(|measure| measure.measure == name)
     }
 
@@ -256,9 +256,8 @@ impl MeasureReview {
         new: &VariantResults<'_>,
         seed: u64,
     ) -> Self {
-        let measure = column.defined();
-        let late = measure.is_late_if_missing.then_some(f64::INFINITY);
-        let value = |run: &RunRow| (measure.of)(run).or(late);
+        let measure = column.measure;
+        let value = |run: &RunRow| measure.of_or_late(run);
         let differences = differences_of(old, new, value);
         let mean = mean_of(&differences, seed);
         let single = match differences[..] {
@@ -266,9 +265,9 @@ impl MeasureReview {
             _ => None,
         };
         Self {
-            measure: column.measure,
+            measure,
             heading: column.heading,
-            unit: measure.unit,
+            unit: measure.unit(),
             old: median_of(old, value),
             new: median_of(new, value),
             difference: mean.map(|mean| mean.estimate).or(single),

@@ -129,11 +129,11 @@ const BARS: [f64; 2] = [0.294, 0.677];
 const KEY: f64 = 22.0;
 
 /// A measure as titles and axes name it.
-pub(super) fn named(measure: &str) -> &str {
+pub(super) fn named(measure: Measure) -> &'static str {
     if measure == READY_TIME {
         "completion"
     } else {
-        measure
+        measure.column()
     }
 }
 
@@ -158,7 +158,7 @@ impl<Row> BarChart<'_, Row> {
     pub(super) fn draw(
         self,
         sheet: Sheet<'_>,
-        (measure, unit): (&str, &str),
+        (measure, unit): (Measure, &str),
         bar: impl Fn(&mut Canvas, &Scale, &BarLayout, f64, &Row),
     ) -> Canvas {
         let rows: usize = self.panels.iter().map(|(_, rows)| rows.len()).sum();

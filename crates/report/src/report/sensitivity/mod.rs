@@ -15,7 +15,7 @@ use super::format::in_unit;
 use super::sheet::Sheet;
 use super::wrap::{shortened, text_table, wrapped};
 use crate::results::{
-    DecisionEnd, DecisionRecord, EffectRow, HALVINGS, SensitivityRecord, grouped,
+    DecisionEnd, DecisionRecord, EffectRow, HALVINGS, Measure, SensitivityRecord, grouped,
 };
 use fleetsim_units::counted;
 
@@ -32,7 +32,7 @@ const PANELS: usize = 4;
 pub(super) fn charts(record: &SensitivityRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let mut charts = Vec::new();
     for (measure, _) in &record.measures {
-        let panels = panels(record, measure, PANELS);
+        let panels = panels(record, *measure, PANELS);
         if let Some(canvas) = tornado::draw(record, sheet, &panels) {
             charts.push((format!("tornado-{measure}"), canvas));
         }
@@ -78,7 +78,7 @@ impl Panel<'_> {
 }
 
 /// The variants on whose measure constants have the largest effects, relative to its value.
-fn panels<'r>(record: &'r SensitivityRecord, measure: &str, most: usize) -> Vec<Panel<'r>> {
+fn panels<'r>(record: &'r SensitivityRecord, measure: Measure, most: usize) -> Vec<Panel<'r>> {
     let mut effects = Vec::new();
     for row in &record.effects {
         if row.measure == measure && row.swing() > 0.0 {
@@ -145,7 +145,7 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
 fn tables(record: &SensitivityRecord) -> String {
     let mut text = String::new();
     for (measure, _) in &record.measures {
-        for panel in panels(record, measure, VARIANTS) {
+        for panel in panels(record, *measure, VARIANTS) {
             text.push_str(&panel.in_words());
         }
     }
@@ -291,7 +291,7 @@ mod tests {
             value: "100 Mbit/s".to_owned(),
             high: "500 Mbit/s".to_owned(),
             variant: variant.to_owned(),
-            measure: "completion_s".to_owned(),
+            measure: Measure::Completion,
             unit: "s".to_owned(),
             at_low: at[0],
             at_value: at[1],
@@ -323,7 +323,7 @@ mod tests {
         let screened = |constant: &str, mu: f64| ScreeningRow {
             constant: constant.to_owned(),
             variant: "quick".to_owned(),
-            measure: "completion_s".to_owned(),
+            measure: Measure::Completion,
             unit: "s".to_owned(),
             effects: 6,
             mu,
@@ -337,7 +337,7 @@ mod tests {
             replicates: 5,
             runs: 1234,
             trajectories: 6,
-            measures: vec![("completion_s".to_owned(), "s".to_owned())],
+            measures: vec![(Measure::Completion, "s".to_owned())],
             constants: vec![
                 constant("fleet[*].downlink", true),
                 constant("node.nic", false),
@@ -408,7 +408,7 @@ mod tests {
         let measures = record.measures.iter_mut().map(|(measure, _)| measure);
         let of_effects = record.effects.iter_mut().map(|row| &mut row.measure);
         for measure in measures.chain(of_effects) {
-            *measure = crate::results::READY_TIME.to_owned();
+            *measure = crate::results::READY_TIME;
         }
         let provenance = &Provenance::new("waves", "How long?", 1, 5);
         let (_, tornado) = &charts(

@@ -19,7 +19,8 @@ pub(super) fn draw(
         return None;
     }
     let first = panels.first()?.rows[0];
-    let (measure, unit) = (first.measure.as_str(), first.unit.as_str());
+    let measure = first.measure;
+    let unit = first.unit.as_str();
     let screened = panels.iter().map(|panel| {
         let is_own = |row: &&ScreeningRow| {
             row.measure == measure

@@ -16,7 +16,8 @@ pub(super) fn draw(
     panels: &[Panel<'_>],
 ) -> Option<Canvas> {
     let first = panels.first()?.rows[0];
-    let (measure, unit) = (first.measure.as_str(), first.unit.as_str());
+    let measure = first.measure;
+    let unit = first.unit.as_str();
     let most: Vec<&str> = panels[0]
         .rows
         .iter()

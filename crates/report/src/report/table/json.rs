@@ -4,43 +4,43 @@ use serde::Serialize;
 
 use crate::report::data::{Results, VariantResults};
 use crate::report::limits::{AssertedLimit, JudgedLimit};
-use crate::results::{READY_TIME, SummaryRow, UncertaintyRow, Verdict};
+use crate::results::{Measure, READY_TIME, SummaryRow, UncertaintyRow, Verdict};
 use fleetsim_units::serial::Ordered;
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// The measures whose medians it has.
-const MEDIANS: [&str; 14] = [
+const MEDIANS: [Measure; 14] = [
     READY_TIME,
-    "completion_s",
-    "targets",
-    "reachable_targets",
-    "paused_targets",
-    "agentless_targets",
-    "offline_targets",
-    "peak_pulls",
-    "egress_peak_1s_bytes_per_s",
-    "egress_busy_share",
-    "egress_bytes",
-    "failed_pulls",
-    "responses_429",
-    "peak_not_ready",
+    Measure::Completion,
+    Measure::Targets,
+    Measure::ReachableTargets,
+    Measure::PausedTargets,
+    Measure::AgentlessTargets,
+    Measure::OfflineTargets,
+    Measure::PeakPulls,
+    Measure::EgressPeak1s,
+    Measure::EgressBusyShare,
+    Measure::EgressBytes,
+    Measure::FailedPulls,
+    Measure::Responses429,
+    Measure::PeakNotReady,
 ];
 
 /// A value of a row.
 type SummaryValue = fn(&SummaryRow) -> Option<f64>;
 
 /// The ends of their ranges: the measure, the name, and the value.
-const ENDS: [(&str, &str, SummaryValue); 4] = [
+const ENDS: [(Measure, &str, SummaryValue); 4] = [
     (READY_TIME, "reachable_ready_median_ci95_low_s", |row| {
         row.median_ci95_low
     }),
     (READY_TIME, "reachable_ready_median_ci95_high_s", |row| {
         row.median_ci95_high
     }),
-    ("peak_pulls", "peak_pulls_p5", |row| row.p5),
-    ("peak_pulls", "peak_pulls_p95", |row| row.p95),
+    (Measure::PeakPulls, "peak_pulls_p5", |row| row.p5),
+    (Measure::PeakPulls, "peak_pulls_p95", |row| row.p95),
 ];
 
 /// The JSON form of the comparison.
@@ -122,7 +122,7 @@ fn assertion(judged: &JudgedLimit<'_, '_>) -> AssertionJson {
         variant: variant.name().to_owned(),
         holds: verdict.holds,
         value: verdict.value.is_finite().then_some(verdict.value),
-        unit: limit.measure().unit,
+        unit: limit.measure().unit(),
         runs: variant.runs.len(),
         runs_outside: verdict.runs_beyond,
     };
@@ -137,11 +137,11 @@ fn assertion(judged: &JudgedLimit<'_, '_>) -> AssertionJson {
 fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
     let info = variant.info;
     let mut measures: Vec<(String, Option<f64>)> = Vec::new();
-    for name in MEDIANS {
-        measures.push((name.to_owned(), variant.median(name)));
-        let ends = ENDS.iter().filter(|(measure, ..)| *measure == name);
+    for median in MEDIANS {
+        measures.push((median.to_string(), variant.median(median)));
+        let ends = ENDS.iter().filter(|(measure, ..)| *measure == median);
         measures.extend(
-            ends.map(|(_, end, of)| ((*end).to_owned(), variant.summary(name).and_then(of))),
+            ends.map(|(_, end, of)| ((*end).to_owned(), variant.summary(median).and_then(of))),
         );
     }
     VariantJson {

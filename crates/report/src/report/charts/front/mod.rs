@@ -28,7 +28,7 @@ pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(Str
         of_plan(plan, "Completion time against load", sheet),
     )];
     if let Some(tuned) = &plan.tuned {
-        let exposed = with_exposure_as_load(plan, &tuned.exposure);
+        let exposed = with_exposure_as_load(plan, tuned.exposure);
         charts.push((
             "exposure".to_owned(),
             of_plan(&exposed, "Completion time against exposure", sheet),
@@ -38,10 +38,10 @@ pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(Str
 }
 
 /// A plan with the exposure in place of the load, and with the values of the front.
-fn with_exposure_as_load(plan: &PlanRecord, measure: &str) -> PlanRecord {
+fn with_exposure_as_load(plan: &PlanRecord, measure: Measure) -> PlanRecord {
     let mut exposed = plan.clone();
     exposed.load = LoadAxis {
-        measure: measure.to_owned(),
+        measure,
         unit: "clusters".to_owned(),
         at_most: None,
         time_at_most: None,
@@ -273,9 +273,9 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let naming = Naming::of(named, Setting::is_of_strategy);
     let is_exposed = variants.iter().any(VariantResults::exposed);
     let (measure, unit) = if is_exposed {
-        ("exposed_targets", "clusters")
+        (Measure::ExposedTargets, "clusters")
     } else {
-        ("peak_pulls", "pulls")
+        (Measure::PeakPulls, "pulls")
     };
     let mut marks: Vec<(String, Mark)> = Vec::new();
     for variant in &variants {
@@ -292,7 +292,7 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     }
     let key = naming.key();
     let load = LoadAxis {
-        measure: measure.to_owned(),
+        measure,
         unit: unit.to_owned(),
         at_most: None,
         time_at_most: None,
@@ -324,7 +324,7 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
 }
 
 /// The mark of a variant at its medians.
-fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: &str) -> Mark {
+fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: Measure) -> Mark {
     let time = variant.summary(READY_TIME);
     let load = variant.summary(measure);
     Mark {

@@ -171,7 +171,7 @@ fn draw_titles(
     write_bold(canvas, &title, (left, area.top - 31.0), LABEL, INK);
     value_axis(canvas, area, &load.scale, &load.ticks, "");
     let kind = if load.scale.log { ", logarithmic" } else { "" };
-    let axis = format!("{}{}{kind}", load_words(&axes.load.measure), load.unit);
+    let axis = format!("{}{}{kind}", load_words(axes.load.measure), load.unit);
     write_fitted(canvas, &axis, (left, area.top - 12.0), SMALL, INK, width);
 }
 
@@ -249,16 +249,18 @@ fn draw_note(canvas: &mut Canvas, panel: &WorldPanel, unnamed: &[&str], area: Ar
 }
 
 /// A measure of the load in words.
-fn load_words(measure: &str) -> &'static str {
+fn load_words(measure: Measure) -> &'static str {
     match measure {
-        "peak_pulls" => "peak concurrent image pulls",
-        "peak_downloads" => "peak concurrent layer downloads",
-        "peak_pulling_clusters" => "peak number of clusters pulling",
-        "peak_not_ready" => "peak number of clusters not ready",
-        "exposed_targets" => "clusters that receive the defective release",
-        "peak_promotions_per_pass" => "most clusters updated in one pass",
-        "egress_peak_60s_bytes_per_s" => "registry egress, peak over 60 s",
-        _ => "registry egress, peak over 1 s",
+        Measure::PeakPulls => "peak concurrent image pulls",
+        Measure::PeakRegistryDownloads => "peak concurrent registry downloads",
+        Measure::PeakDownloads => "peak concurrent layer downloads",
+        Measure::PeakPullingClusters => "peak number of clusters pulling",
+        Measure::PeakNotReady => "peak number of clusters not ready",
+        Measure::ExposedTargets => "clusters that receive the defective release",
+        Measure::PeakPromotionsPerPass => "most clusters updated in one pass",
+        Measure::EgressPeak60s => "registry egress, peak over 60 s",
+        Measure::EgressPeak1s => "registry egress, peak over 1 s",
+        other => other.column(),
     }
 }
 
