@@ -108,30 +108,46 @@ pub fn contenders<'r>(
     of: impl Fn(&RunRow) -> Option<f64>,
     seed: u64,
 ) -> (usize, Vec<Option<Contender>>) {
-    let by_replicate =
-        |runs: &Vec<&'r RunRow>| runs.iter().map(|run| (run.replicate, *run)).collect();
-    let by_replicate: Vec<BTreeMap<u32, &RunRow>> = variants.iter().map(by_replicate).collect();
-    let first = variants
-        .first()
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-        .iter()
-        .map(|run| run.replicate);
-    let common: Vec<u32> = first
-        .filter(|run| by_replicate.iter().all(|runs| runs.contains_key(run)))
-        .collect();
-    let values = |runs: &BTreeMap<u32, &RunRow>| {
-        common.iter().map(|replicate| of(runs[replicate])).collect()
-    };
-    let values: Vec<Option<Vec<f64>>> = by_replicate.iter().map(values).collect();
-    let complete: Vec<Vec<f64>> = values.iter().flatten().cloned().collect();
-    let found = stats::with_the_best(&complete, LEVEL, RESAMPLES, seed);
-    let mut found = found.into_iter().flatten();
-    let of_each = values
-        .iter()
-        .map(|values| values.as_ref().and_then(|_| found.next()))
-        .collect();
+    let mut by_replicate: Vec<BTreeMap<u32, &RunRow>> = Vec::new();
+    for runs in variants {
+        by_replicate.push(runs.iter().map(|run| (run.replicate, *run)).collect());
+    }
+    let common = common_replicates(variants, &by_replicate);
+    // The values of the variants that have all of them, and which variants these are.
+    let mut complete: Vec<Vec<f64>> = Vec::new();
+    let mut with_values: Vec<usize> = Vec::new();
+    for (variant, runs) in by_replicate.iter().enumerate() {
+        let values = common.iter().map(|replicate| of(runs[replicate]));
+        if let Some(values) = values.collect() {
+            complete.push(values);
+            with_values.push(variant);
+        }
+    }
+    let mut of_each: Vec<Option<Contender>> = vec![None; variants.len()];
+    if let Some(found) = stats::with_the_best(&complete, LEVEL, RESAMPLES, seed) {
+        for (variant, contender) in with_values.into_iter().zip(found) {
+            of_each[variant] = Some(contender);
+        }
+    }
     (common.len(), of_each)
+}
+
+/// The replicates that all variants have, in the order of the first variant.
+fn common_replicates(
+    variants: &[Vec<&RunRow>],
+    by_replicate: &[BTreeMap<u32, &RunRow>],
+) -> Vec<u32> {
+    let mut common = Vec::new();
+    for run in variants.first().into_iter().flatten() {
+        let replicate = run.replicate;
+        if by_replicate
+            .iter()
+            .all(|runs| runs.contains_key(&replicate))
+        {
+            common.push(replicate);
+        }
+    }
+    common
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
-use super::provenance::read_record;
+use super::provenance::{VersionedRecord, read_record};
 use super::tables::{header, to_csv};
 
 /// The file of a results folder with its calibration.
@@ -313,6 +313,16 @@ pub struct PredictedPod {
     pub predicted_s: f64,
 }
 
+impl VersionedRecord for CalibrationRecord {
+    const FILE: &'static str = CALIBRATION_FILE;
+    const COMMAND: &'static str = "calibrate";
+    const EXPECTED_VERSION: u32 = Self::SCHEMA_VERSION;
+
+    fn version(&self) -> u32 {
+        self.schema_version
+    }
+}
+
 impl CalibrationRecord {
     /// The version of the format.
     pub const SCHEMA_VERSION: u32 = 1;
@@ -322,48 +332,30 @@ impl CalibrationRecord {
     /// # Errors
     /// When there is none, or it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        read_record(
-            folder,
-            (CALIBRATION_FILE, "calibrate"),
-            (|record: &Self| record.schema_version, Self::SCHEMA_VERSION),
-        )
+        read_record(folder)
     }
 
     /// The tables with their names.
     #[must_use]
     pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let fits = self.samples.iter().flat_map(|sample| {
-            sample.fits.iter().map(move |fit| {
-                let FitRecord {
-                    distribution,
-                    expression,
-                    ks,
-                    ks_p,
-                    ad,
-                    ad_p,
-                    verdict,
-                    ..
-                } = fit;
-                let is_chosen = *distribution == sample.chosen;
-                (
+        let mut fits = Vec::new();
+        for sample in &self.samples {
+            for fit in &sample.fits {
+                let is_chosen = fit.distribution == sample.chosen;
+                fits.push((
                     &sample.name,
                     sample.count,
-                    distribution,
-                    expression,
-                    ks,
-                    ks_p,
-                    ad,
-                    ad_p,
-                    verdict,
+                    &fit.distribution,
+                    &fit.expression,
+                    fit.ks,
+                    fit.ks_p,
+                    fit.ad,
+                    fit.ad_p,
+                    &fit.verdict,
                     is_chosen,
-                )
-            })
-        });
-        let images = self.rates.iter().flat_map(|rates| &rates.images);
-        let pods = self
-            .prediction
-            .iter()
-            .flat_map(|prediction| &prediction.rows);
+                ));
+            }
+        }
         let mut tables = vec![
             (
                 "calibration.csv",
@@ -378,11 +370,14 @@ impl CalibrationRecord {
         if !self.containers.is_empty() {
             tables.push(("containers.csv", to_csv("", &self.containers)));
         }
-        if self.rates.is_some() {
-            tables.push(("images.csv", to_csv(&header::<ImageRow>(), images)));
+        if let Some(rates) = &self.rates {
+            tables.push(("images.csv", to_csv(&header::<ImageRow>(), &rates.images)));
         }
-        if self.prediction.is_some() {
-            tables.push(("prediction.csv", to_csv(&header::<PredictedPod>(), pods)));
+        if let Some(prediction) = &self.prediction {
+            tables.push((
+                "prediction.csv",
+                to_csv(&header::<PredictedPod>(), &prediction.rows),
+            ));
         }
         tables
     }

@@ -26,39 +26,38 @@ pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
 
 /// Splits the variants by the values of the settings that `by` picks.
 fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<usize>> {
-    let key = |settings: &&[Setting]| {
-        settings
-            .iter()
-            .filter(|setting| by(setting))
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    grouped(settings.iter().map(key).zip(0..))
-        .into_iter()
-        .map(|(_, members)| members)
-        .collect()
+    let mut keyed = Vec::new();
+    for (variant, settings) in settings.iter().enumerate() {
+        let mut key = settings.to_vec();
+        key.retain(&by);
+        keyed.push((key, variant));
+    }
+    let mut parts = Vec::new();
+    for (_, members) in grouped(keyed) {
+        parts.push(members);
+    }
+    parts
 }
 
 /// The name of the setting with the most values; among equals the first.
 fn most_varied(settings: &[&[Setting]]) -> String {
-    // Of equals, the last one counts.
-    let most = distinct(settings)
-        .into_iter()
-        .rev()
-        .max_by_key(|(_, values)| values.len());
-    most.map_or_else(String::new, |(name, _)| name)
+    let mut most_values = 0;
+    let mut most_varied = String::new();
+    for (name, values) in distinct(settings) {
+        if values.len() > most_values {
+            most_values = values.len();
+            most_varied = name;
+        }
+    }
+    most_varied
 }
 
 /// Every setting's name with its values, both in order of first appearance.
 #[must_use]
 pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
-    let values = settings
-        .iter()
-        .copied()
-        .flatten()
-        .map(|setting| (&setting.name, &setting.value))
-        .unique();
-    grouped(values.map(|(name, value)| (name.clone(), value.clone())))
+    let settings = settings.iter().copied().flatten();
+    let values = settings.map(|setting| (setting.name.clone(), setting.value.clone()));
+    grouped(values.unique())
 }
 
 /// The items of each key; keys are in order of first appearance, items in their own.

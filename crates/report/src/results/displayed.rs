@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{RunRow, VariantRecord};
+use super::VariantRecord;
 use fleetsim_units::stats::ordered;
 
 /// One rank; a multiple of most numbers of runs, so that equal distances stay equal when divided.
@@ -19,41 +19,39 @@ const RANK: u64 = 5_354_228_880;
 #[must_use]
 pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
     let with_runs = variants.iter().filter(|variant| !variant.runs.is_empty());
-    let in_both = |common: BTreeMap<u32, u64>, own: BTreeMap<u32, u64>| {
-        common
-            .into_iter()
-            .filter_map(|(replicate, sum)| Some((replicate, sum + own.get(&replicate)?)))
-            .collect()
-    };
-    let common = with_runs.map(distances).reduce(in_both)?;
-    common
+    let sums = with_runs.map(distances).reduce(sums_in_both)?;
+    let closest = sums
         .into_iter()
-        .min_by_key(|&(replicate, sum)| (sum, replicate))
-        .map(|(replicate, _)| replicate)
+        .min_by_key(|&(replicate, sum)| (sum, replicate));
+    closest.map(|(replicate, _)| replicate)
+}
+
+/// The sums of the distances of the replicates that both have.
+fn sums_in_both(one: BTreeMap<u32, u64>, other: BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    let mut sums = BTreeMap::new();
+    for (replicate, distance) in one {
+        if let Some(further) = other.get(&replicate) {
+            sums.insert(replicate, distance + further);
+        }
+    }
+    sums
 }
 
 /// Each replicate of a variant with the distance of its ranks from the median rank.
 fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
-    let of = |measure: fn(&RunRow) -> f64| {
-        rank_distances(
-            &variant
-                .runs
-                .iter()
-                .map(|run| measure(&run.run))
-                .collect::<Vec<f64>>(),
-        )
-    };
-    let ready = of(|run| run.reachable_ready_s.unwrap_or(f64::INFINITY));
-    let sums = ready
-        .into_iter()
-        .zip(of(|run| run.peak_pulls as f64))
-        .map(|(ready, pulls)| ready + pulls);
-    variant
-        .runs
-        .iter()
-        .map(|run| run.run.replicate)
-        .zip(sums)
-        .collect()
+    let mut ready: Vec<f64> = Vec::new();
+    let mut pulls: Vec<f64> = Vec::new();
+    for run in &variant.runs {
+        ready.push(run.run.reachable_ready_s.unwrap_or(f64::INFINITY));
+        pulls.push(run.run.peak_pulls as f64);
+    }
+    let of_ready = rank_distances(&ready);
+    let of_pulls = rank_distances(&pulls);
+    let mut distances = BTreeMap::new();
+    for (at, run) in variant.runs.iter().enumerate() {
+        distances.insert(run.run.replicate, of_ready[at] + of_pulls[at]);
+    }
+    distances
 }
 
 /// The distance of each value's rank from the middle, as a share of all ranks, in units of 1/(2 [`RANK`]). Equal values
@@ -61,13 +59,14 @@ fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
 fn rank_distances(values: &[f64]) -> Vec<u64> {
     let sorted = ordered(values);
     let runs = values.len() as u64;
-    let distance = |value: &f64| {
+    let mut distances = Vec::new();
+    for value in values {
         let below = sorted.partition_point(|other| other.total_cmp(value).is_lt()) as u64;
         let upto = sorted.partition_point(|other| other.total_cmp(value).is_le()) as u64;
         // Twice the mean rank is below + upto + 1, and twice the middle one runs + 1.
-        (below + upto).abs_diff(runs) * RANK / runs
-    };
-    values.iter().map(distance).collect()
+        distances.push((below + upto).abs_diff(runs) * RANK / runs);
+    }
+    distances
 }
 
 #[cfg(test)]
@@ -75,6 +74,7 @@ mod tests {
     use super::super::RunRecord;
     use super::super::testing::{run_record, variant};
     use super::*;
+    use crate::results::RunRow;
 
     /// Runs with these times (`None`: unfinished) and peaks.
     fn of(runs: &[(Option<f64>, u64)]) -> VariantRecord {

@@ -51,9 +51,10 @@ impl Publication {
     /// When `target` exists and is not a folder with earlier results of the same experiment, or when no folder can be
     /// created beside it.
     pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
-        let check = |target: &Path| check_replaceable(target, &provenance.experiment);
         Ok(Self {
-            staging: StagedFolder::begin(resolve(target)?, check)?,
+            staging: StagedFolder::begin(resolve(target)?, |target| {
+                check_replaceable(target, &provenance.experiment)
+            })?,
             provenance,
             left_out: Vec::new(),
         })
@@ -68,18 +69,11 @@ impl Publication {
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::of_results(target)?;
         // All that the folder has of the inputs stays. Copies are often left out of what is shared.
-        let is_copy =
-            |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
-        let inputs: BTreeSet<String> = files_below(target)?
-            .into_keys()
-            .filter(|path| is_copy(&path))
-            .collect();
+        let mut inputs: BTreeSet<String> = files_below(target)?.into_keys().collect();
+        inputs.retain(|path| is_input_copy(path));
         let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
-        let listed = provenance
-            .files
-            .iter()
-            .filter(|file| is_copy(&&file.path) && !inputs.contains(&file.path));
-        let left_out = listed.cloned().collect();
+        let mut left_out = provenance.files.clone();
+        left_out.retain(|file| is_input_copy(&file.path) && !inputs.contains(&file.path));
         let renewed = Self {
             left_out,
             ..Self::begin(target, provenance)?
@@ -166,12 +160,12 @@ impl Publication {
         only_adds: bool,
         journal: Option<Journal>,
     ) -> Result<Published, ResultsError> {
-        let then = || journal.map_or(Ok(()), Journal::finish);
         let published = self.complete()?;
         if !only_adds || published == Published::Reproduced {
-            self.staging.publish(published != Published::New, then)?;
+            self.staging
+                .publish(published != Published::New, || finish(journal))?;
         } else {
-            then()?;
+            finish(journal)?;
         }
         Ok(published)
     }
@@ -179,12 +173,11 @@ impl Publication {
     /// Lists all files in the provenance, writes them to disk, and compares them with earlier results.
     fn complete(&mut self) -> Result<Published, ResultsError> {
         self.provenance.files.clear();
-        for path in files_below(self.folder())?
-            .into_keys()
-            .filter(|path| path != PROVENANCE_FILE)
-        {
-            let sha256 = sha256(&read(self.folder(), &path)?);
-            self.provenance.files.push(FileDigest { path, sha256 });
+        for path in files_below(self.folder())?.into_keys() {
+            if path != PROVENANCE_FILE {
+                let sha256 = sha256(&read(self.folder(), &path)?);
+                self.provenance.files.push(FileDigest { path, sha256 });
+            }
         }
         self.provenance.files.append(&mut self.left_out);
         self.provenance.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -200,13 +193,29 @@ impl Publication {
     }
 }
 
+/// Whether a file of a results folder is a copy of an input, or the experiment in full.
+fn is_input_copy(path: &str) -> bool {
+    path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER)
+}
+
+/// Removes the journal of a study whose results are published.
+fn finish(journal: Option<Journal>) -> Result<(), ResultsError> {
+    match journal {
+        Some(journal) => journal.finish(),
+        None => Ok(()),
+    }
+}
+
 /// Checks that fleetsim wrote the tables of a results folder as they are.
 ///
 /// # Errors
 /// When a table is missing or was modified, or there are no results.
 pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
     let provenance = Provenance::of_results(folder)?;
-    listed_tables(folder, &provenance)?.try_for_each(|table| unchanged(folder, table).map(drop))
+    for table in listed_tables(folder, &provenance)? {
+        unchanged(folder, table)?;
+    }
+    Ok(())
 }
 
 /// The tables of a results folder that its provenance lists, which are all that fleetsim reads.
@@ -214,26 +223,20 @@ fn listed_tables<'p>(
     folder: &Path,
     provenance: &'p Provenance,
 ) -> Result<impl Iterator<Item = &'p FileDigest>, ResultsError> {
-    let tables = Tables::FILES
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(UNCERTAINTY_FILES)
-        .chain(RECORDS);
-    let is_listed = |name: &str| provenance.files.iter().any(|file| file.path == name);
-    match tables
-        .map(|name| (name, folder.join(name)))
-        .find(|(name, path)| !is_listed(name) && path.exists())
-    {
-        Some((_, path)) => Err(ResultsError::Unlisted(path)),
-        None => Ok(provenance.files.iter().filter(is_table)),
+    let tables = Tables::FILES.iter().map(|(name, _)| *name);
+    for name in tables.chain(UNCERTAINTY_FILES).chain(RECORDS) {
+        let path = folder.join(name);
+        let is_listed = provenance.files.iter().any(|file| file.path == name);
+        if !is_listed && path.exists() {
+            return Err(ResultsError::Unlisted(path));
+        }
     }
+    Ok(provenance.files.iter().filter(|file| is_table(&file.path)))
 }
 
-fn is_table(file: &&FileDigest) -> bool {
-    RECORDS.contains(&file.path.as_str())
-        || [".csv", ".parquet"]
-            .iter()
-            .any(|kind| file.path.ends_with(kind))
+/// Whether a file of a results folder is a table, or as good as one.
+fn is_table(path: &str) -> bool {
+    RECORDS.contains(&path) || path.ends_with(".csv") || path.ends_with(".parquet")
 }
 
 /// The bytes of a table, as fleetsim wrote them.
@@ -282,13 +285,10 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
             wanted: experiment.to_owned(),
         });
     }
-    let listed: BTreeSet<&str> = earlier
-        .files
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
+    let mut listed: BTreeSet<&str> = BTreeSet::from([PROVENANCE_FILE]);
+    listed.extend(earlier.files.iter().map(|file| file.path.as_str()));
     for (path, file) in files_below(target)? {
-        if path != PROVENANCE_FILE && !listed.contains(path.as_str()) {
+        if !listed.contains(path.as_str()) {
             return Err(ResultsError::UnlistedFile(file));
         }
     }
@@ -296,13 +296,11 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
 }
 
 fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
-    let (old, new) = (checksums(old)?, checksums(new)?);
-    let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let files: Vec<String> = all
-        .into_iter()
-        .filter(|path| old.get(*path) != new.get(*path))
-        .cloned()
-        .collect();
+    let old = checksums(old)?;
+    let new = checksums(new)?;
+    let mut paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    paths.retain(|path| old.get(*path) != new.get(*path));
+    let files: Vec<String> = paths.into_iter().cloned().collect();
     Ok(if files.is_empty() {
         Published::Reproduced
     } else {
@@ -314,10 +312,10 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
 /// counts as the provenance lists it, because bulky files are often left out of what is shared.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let known = Provenance::read(folder)?;
-    let listed = known.iter().flat_map(|provenance| &provenance.files);
-    let mut checksums: BTreeMap<String, String> = listed
-        .map(|file| (file.path.clone(), file.sha256.clone()))
-        .collect();
+    let mut checksums: BTreeMap<String, String> = BTreeMap::new();
+    for file in known.iter().flat_map(|provenance| &provenance.files) {
+        checksums.insert(file.path.clone(), file.sha256.clone());
+    }
     for path in files_below(folder)?.into_keys() {
         let bytes = match &known {
             // Another build may give the same results.

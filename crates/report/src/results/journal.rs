@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
-use std::io::{BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -190,13 +190,10 @@ impl Journal {
     pub fn shard_runs(&self, key: &[u8]) -> Result<(u64, Vec<u8>), ResultsError> {
         let mut runs = self.in_memory.lock().expect("no holder panics").clone();
         if let Some(journal) = &self.file {
-            let failed = || ResultsError::io("read", &journal.path);
             let mut file = journal.file.lock().expect("no holder panics");
-            file.seek(SeekFrom::Start(HEAD_BYTES)).map_err(failed())?;
-            let saved = saved_runs::read_entries(&mut BufReader::new(&*file)).map_err(failed())?;
-            file.seek(SeekFrom::End(0)).map_err(failed())?;
+            let saved = entries_in(&mut file).map_err(ResultsError::io("read", &journal.path))?;
             // Of a run that was simulated again for its details, the last entry.
-            runs.extend(saved.runs);
+            runs.extend(saved);
         }
         let bytes = saved_runs::file_of(key, &runs)
             .map_err(ResultsError::io("write", Path::new(SHARD_RUNS_FILE)))?;
@@ -234,15 +231,19 @@ impl Journal {
             }
             return Ok(());
         };
-        let failed = || ResultsError::io("save a finished run in", &journal.path);
-        let entry = saved_runs::entry(id, run).map_err(failed())?;
+        self.append(journal, id, run)
+            .map_err(ResultsError::io("save a finished run in", &journal.path))
+    }
+
+    /// Writes a run to the end of the file. A signal comes before it or after it.
+    fn append(&self, journal: &JournalFile, id: RunId, run: &RunRecord) -> io::Result<()> {
+        let entry = saved_runs::entry(id, run)?;
         let mut file = journal.file.lock().expect("no holder panics");
         uninterrupted(|| {
             file.write_all(&entry)?;
             self.saved.count.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })
-        .map_err(failed())
     }
 
     /// Removes the journal, once the results are published.
@@ -257,6 +258,14 @@ impl Journal {
             None => Ok(()),
         }
     }
+}
+
+/// The runs of a journal's file, which is then at its end again.
+fn entries_in(file: &mut File) -> io::Result<Vec<(RunId, RunRecord)>> {
+    file.seek(SeekFrom::Start(HEAD_BYTES))?;
+    let saved = saved_runs::read_entries(&mut BufReader::new(&*file))?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(saved.runs)
 }
 
 /// The name of the journal of the results at `target`: one for each place, however it is named.

@@ -48,6 +48,9 @@ struct Chance {
 /// The confidence of a limit on a share of all runs, if it has no other.
 const CONFIDENCE: f64 = 0.95;
 
+/// Most further runs that an undecided limit on a share asks for.
+const MOST_FURTHER_RUNS: usize = 1 << 19;
+
 /// The comparisons: how a value may stand to the bound.
 const COMPARISONS: [(&str, &[Ordering]); 6] = [
     ("<", &[Less]),
@@ -433,23 +436,29 @@ impl Chance {
     /// The number of runs that would show that the limit holds if all further ones meet it. `None`: more than a
     /// million.
     fn runs_needed(self, meeting: usize, runs: usize) -> Option<usize> {
-        let is_enough =
-            |more: usize| self.interval(meeting + more, runs + more).low >= self.at_least;
         // Doubling, then halving, finds the number.
-        let upper = (0..20)
-            .map(|power| 1 << power)
-            .find(|&more| is_enough(more))?;
-        let mut low = upper / 2;
-        let mut high = upper;
+        let mut high = 1;
+        while !self.is_shown(meeting + high, runs + high) {
+            high *= 2;
+            if high > MOST_FURTHER_RUNS {
+                return None;
+            }
+        }
+        let mut low = high / 2;
         while low + 1 < high {
             let middle = usize::midpoint(low, high);
-            if is_enough(middle) {
+            if self.is_shown(meeting + middle, runs + middle) {
                 high = middle;
             } else {
                 low = middle;
             }
         }
         Some(runs + high)
+    }
+
+    /// Whether the runs show that the limit holds when this number of them meet it.
+    fn is_shown(self, meeting: usize, runs: usize) -> bool {
+        self.interval(meeting, runs).low >= self.at_least
     }
 }
 
@@ -482,19 +491,18 @@ impl Bound {
     }
 
     fn parse(value: &str, measure: Measure) -> Result<Self, String> {
-        let text_of = |error: fleetsim_units::UnitError| error.to_string();
         Ok(match measure.unit() {
             "s" => {
                 let duration = value
                     .split_once(" (")
                     .map_or(value, |(duration, _)| duration);
-                Self::Value(SimDuration::parse(duration).map_err(text_of)?.as_secs_f64())
+                Self::Value(parsed::<SimDuration>(duration)?.as_secs_f64())
             }
-            "bytes" => Self::Value(Bytes::parse(value).map_err(text_of)?.get() as f64),
-            "bytes/s" => Self::Value(BytesPerSec::parse(value).map_err(text_of)?.get()),
-            "1" => Self::Value(Share::parse(value).map_err(text_of)?.get()),
+            "bytes" => Self::Value(parsed::<Bytes>(value)?.get() as f64),
+            "bytes/s" => Self::Value(parsed::<BytesPerSec>(value)?.get()),
+            "1" => Self::Value(parsed::<Share>(value)?.get()),
             "targets" | "clusters" if value.ends_with('%') => {
-                Self::ShareOfTargets(Share::parse(value).map_err(text_of)?.get())
+                Self::ShareOfTargets(parsed::<Share>(value)?.get())
             }
             _ => match value.parse::<f64>() {
                 Ok(number) if number.is_finite() => Self::Value(number),
@@ -502,6 +510,11 @@ impl Bound {
             },
         })
     }
+}
+
+/// Reads a quantity; the error is in words.
+fn parsed<Quantity: WithUnit>(text: &str) -> Result<Quantity, String> {
+    Quantity::parse(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -386,6 +386,11 @@ impl RunRow {
         self.reachable_ready_s.is_some()
     }
 
+    /// The number of targets that could not be updated.
+    pub(super) fn unreachable_targets(&self) -> u64 {
+        self.targets.saturating_sub(self.reachable_targets)
+    }
+
     /// The rule that blocked it with the detail, as `rule: detail`; empty when complete.
     #[must_use]
     pub fn held(&self) -> String {

@@ -12,9 +12,18 @@ use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit
 #[derive(Clone, Debug)]
 pub struct Objective {
     text: String,
-    /// With its statistic over the runs. `None`: a setting.
-    measured: Option<MeasuredStatistic>,
-    is_maximised: bool,
+    aim: Aim,
+}
+
+/// What an objective minimises or maximises.
+#[derive(Clone, Copy, Debug)]
+enum Aim {
+    /// The least value of a measure with its statistic, never [`Statistic::Every`].
+    LeastMeasure(MeasuredStatistic),
+    /// The least value of a setting.
+    LeastSetting,
+    /// The greatest value of a setting.
+    MostSetting,
 }
 
 impl Objective {
@@ -32,8 +41,7 @@ impl Objective {
         }
         Ok(Self {
             text,
-            measured: Some(measured),
-            is_maximised: false,
+            aim: Aim::LeastMeasure(measured),
         })
     }
 
@@ -42,8 +50,11 @@ impl Objective {
     pub const fn of_setting(path: String, is_maximised: bool) -> Self {
         Self {
             text: path,
-            measured: None,
-            is_maximised,
+            aim: if is_maximised {
+                Aim::MostSetting
+            } else {
+                Aim::LeastSetting
+            },
         }
     }
 
@@ -59,13 +70,16 @@ impl Objective {
     /// The measure. `None` for a setting.
     #[must_use]
     pub fn measure(&self) -> Option<Measure> {
-        Some(self.measured?.measure)
+        Some(self.measured()?.measure)
     }
 
     /// The measure with its statistic over the runs, never [`Statistic::Every`]. `None` for a setting.
     #[must_use]
     pub const fn measured(&self) -> Option<MeasuredStatistic> {
-        self.measured
+        match self.aim {
+            Aim::LeastMeasure(measured) => Some(measured),
+            Aim::LeastSetting | Aim::MostSetting => None,
+        }
     }
 
     /// Whether it is a duration.
@@ -77,13 +91,13 @@ impl Objective {
     /// Whether more is better.
     #[must_use]
     pub const fn is_maximised(&self) -> bool {
-        self.is_maximised
+        matches!(self.aim, Aim::MostSetting)
     }
 
     /// Statistic over the values of the runs; never [`Statistic::Every`].
     #[must_use]
     pub fn over(&self) -> Statistic {
-        match self.measured {
+        match self.measured() {
             Some(measured) => measured.over,
             None => Statistic::MEDIAN,
         }
@@ -101,7 +115,7 @@ impl Objective {
     pub fn rank(&self, settings: &[Setting]) -> Option<f64> {
         let setting = settings.iter().find(|setting| self.is_setting(setting))?;
         let (_, number) = quantity(&setting.value)?;
-        Some(if self.is_maximised { -number } else { number })
+        Some(if self.is_maximised() { -number } else { number })
     }
 
     /// The kind of quantity that a value of the setting is. `None`: it has no order.

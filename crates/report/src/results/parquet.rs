@@ -50,8 +50,6 @@ struct SeriesRecord<'a> {
 
 impl<'a> SeriesRecord<'a> {
     fn of(variant: &'a VariantRecord, run: &RunRecord, row: &SeriesRow) -> Self {
-        let text = |text: &'a String| Some(text.as_str()).filter(|text| !text.is_empty());
-        let count = |count: u64| i64::try_from(count).expect("nothing is counted so far");
         Self {
             variant: text(&variant.variant),
             strategy: text(&variant.strategy),
@@ -69,6 +67,16 @@ impl<'a> SeriesRecord<'a> {
             waiting: count(row.waiting),
         }
     }
+}
+
+/// A text cell; none for an empty text.
+fn text(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// A count cell.
+fn count(count: u64) -> i64 {
+    i64::try_from(count).expect("nothing is counted so far")
 }
 
 /// The bytes of `series.parquet`: one row for each bin of each run.
@@ -119,21 +127,17 @@ fn properties() -> Result<WriterProperties, ParquetError> {
         ("egress_bytes_per_s", Encoding::PLAIN),
         ("egress_peak_1s_bytes_per_s", Encoding::PLAIN),
     ];
-    let properties = WriterProperties::builder()
+    let mut properties = WriterProperties::builder()
         // In the form that readers look for, without the build of the library that would be there by default.
         .set_created_by(concat!("fleetsim version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
-    let encoded =
-        counts
-            .into_iter()
-            .chain(encodings)
-            .fold(properties, |properties, (name, encoding)| {
-                let path = ColumnPath::from(name);
-                properties
-                    .set_column_dictionary_enabled(path.clone(), false)
-                    .set_column_encoding(path, encoding)
-            });
-    Ok(encoded.build())
+    for (name, encoding) in counts.into_iter().chain(encodings) {
+        let path = ColumnPath::from(name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, encoding);
+    }
+    Ok(properties.build())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::provenance::read_record;
+use super::provenance::{VersionedRecord, read_record};
 use super::tables::to_csv;
 use super::{Measure, ReachRange, ResultsError, RunRow, Setting};
 
@@ -252,6 +252,16 @@ pub struct ExhaustiveSearch {
     pub answers: Vec<(Option<String>, bool)>,
 }
 
+impl VersionedRecord for PlanRecord {
+    const FILE: &'static str = PLAN_FILE;
+    const COMMAND: &'static str = "plan";
+    const EXPECTED_VERSION: u32 = Self::SCHEMA_VERSION;
+
+    fn version(&self) -> u32 {
+        self.schema_version
+    }
+}
+
 impl PlanRecord {
     /// The version of the format.
     pub const SCHEMA_VERSION: u32 = 2;
@@ -261,11 +271,7 @@ impl PlanRecord {
     /// # Errors
     /// When there is none, or it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        read_record(
-            folder,
-            (PLAN_FILE, "plan"),
-            (|record: &Self| record.schema_version, Self::SCHEMA_VERSION),
-        )
+        read_record(folder)
     }
 
     /// Whether every question has an answer that the runs show.
@@ -286,76 +292,69 @@ slower_by,slower_by_low,slower_by_high,load,load_min,load_max,value,value_min,va
 /// The tables of a plan with their names: `plan.csv` and `runs.csv`.
 #[must_use]
 pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec<u8>)> {
-    let ends = |estimate: Option<Estimate>| {
-        estimate.map_or([None; 3], |Estimate { value, low, high }| {
-            [value, low, high].map(Some)
-        })
-    };
-    let rows = plan.questions.iter().flat_map(|question| {
-        question.candidates.iter().map(move |candidate| {
-            let Candidate {
-                variant,
-                strategy,
-                standing,
-                reason,
-                runs,
-                round,
-                ..
-            } = candidate;
-            let estimates = [
-                candidate.time,
-                candidate.slower_by,
-                Some(candidate.load),
-                candidate.value,
-            ]
-            .map(ends);
-            (
-                variant,
-                strategy,
-                candidate.setting(),
-                &question.world,
-                standing,
-                reason,
-                runs,
-                round,
-                estimates,
-            )
-        })
-    });
+    let mut rows = Vec::new();
+    let mut on_front = Vec::new();
+    for question in &plan.questions {
+        for candidate in &question.candidates {
+            rows.push(plan_row(question, candidate));
+            if let Some(place) = candidate.front {
+                on_front.push(front_row(question, candidate, place));
+            }
+        }
+    }
     let mut tables = vec![
         ("plan.csv", to_csv(PLAN_HEADER, rows)),
         ("runs.csv", to_csv("", runs)),
     ];
     if plan.tuned.is_some() {
-        let rows = plan.questions.iter().flat_map(|question| {
-            question.candidates.iter().filter_map(move |candidate| {
-                let Candidate {
-                    variant,
-                    strategy,
-                    standing,
-                    ..
-                } = candidate;
-                let FrontPlace {
-                    time,
-                    load,
-                    exposure,
-                    is_optimal,
-                    is_present,
-                } = candidate.front?;
-                let place = (time, load, exposure, is_optimal, is_present);
-                Some((
-                    variant,
-                    strategy,
-                    candidate.setting(),
-                    &question.world,
-                    standing,
-                    place,
-                ))
-            })
-        });
-        tables.push(("front.csv", to_csv(FRONT_HEADER, rows)));
+        tables.push(("front.csv", to_csv(FRONT_HEADER, on_front)));
     }
     tables
+}
+
+/// The row of a candidate below [`PLAN_HEADER`].
+fn plan_row(question: &Question, candidate: &Candidate) -> impl Serialize {
+    let estimates = [
+        cells_of(candidate.time),
+        cells_of(candidate.slower_by),
+        cells_of(Some(candidate.load)),
+        cells_of(candidate.value),
+    ];
+    (
+        candidate.variant.clone(),
+        candidate.strategy.clone(),
+        candidate.setting(),
+        question.world.clone(),
+        candidate.standing,
+        candidate.reason.clone(),
+        candidate.runs,
+        candidate.round,
+        estimates,
+    )
+}
+
+/// The row of a candidate below [`FRONT_HEADER`].
+fn front_row(question: &Question, candidate: &Candidate, place: FrontPlace) -> impl Serialize {
+    (
+        candidate.variant.clone(),
+        candidate.strategy.clone(),
+        candidate.setting(),
+        question.world.clone(),
+        candidate.standing,
+        place.time,
+        place.load,
+        place.exposure,
+        place.is_optimal,
+        place.is_present,
+    )
+}
+
+/// The value of an estimate and its ends; empty without one.
+fn cells_of(estimate: Option<Estimate>) -> [Option<f64>; 3] {
+    match estimate {
+        Some(Estimate { value, low, high }) => [Some(value), Some(low), Some(high)],
+        None => [None; 3],
+    }
 }
 
 #[cfg(test)]

@@ -314,11 +314,15 @@ impl Provenance {
     /// # Errors
     /// Also when there is no provenance of fleetsim's.
     pub fn of_results(folder: &Path) -> Result<Self, ResultsError> {
-        let missing = || ResultsError::NoResults {
-            folder: folder.to_owned(),
-            file: PROVENANCE_FILE,
-        };
-        Self::read(folder)?.ok_or_else(missing)
+        Self::read(folder)?.ok_or_else(|| missing(folder, PROVENANCE_FILE))
+    }
+}
+
+/// The error of a folder without results of this kind.
+fn missing(folder: &Path, file: &'static str) -> ResultsError {
+    ResultsError::NoResults {
+        folder: folder.to_owned(),
+        file,
     }
 }
 
@@ -341,39 +345,43 @@ fn checked(provenance: Provenance) -> Result<Provenance, serde_json::Error> {
     Ok(provenance)
 }
 
-/// Reads the record that a command of fleetsim writes to `file`.
-pub(super) fn read_record<Record: DeserializeOwned>(
-    folder: &Path,
-    (file, command): (&'static str, &'static str),
-    (version_of, expected): (fn(&Record) -> u32, u32),
-) -> Result<Record, ResultsError> {
-    let missing = || ResultsError::NoResults {
-        folder: folder.to_owned(),
-        file,
-    };
-    let (path, bytes) = read_if_there(folder, file)?.ok_or_else(missing)?;
-    let damaged = |source| ResultsError::Record {
-        path: path.clone(),
-        command,
-        source,
-    };
-    let record = serde_json::from_slice(&bytes).map_err(damaged)?;
-    match version_of(&record) {
-        found if found == expected => Ok(record),
-        found => Err(ResultsError::SchemaVersion {
-            path,
-            found,
-            expected,
-        }),
-    }
+/// The record that a command writes into its results folder.
+pub(super) trait VersionedRecord: DeserializeOwned {
+    /// Its file.
+    const FILE: &'static str;
+    /// The command of fleetsim that writes it.
+    const COMMAND: &'static str;
+    /// The version of its format that this program reads.
+    const EXPECTED_VERSION: u32;
+
+    /// The version of its format.
+    fn version(&self) -> u32;
 }
 
-/// The path and the bytes of a file of a results folder. `None` when there is none.
-pub(super) fn read_if_there(
-    folder: &Path,
-    name: &str,
-) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
-    if_there(folder, name, read_below(folder, name))
+/// Reads the record of a results folder.
+pub(super) fn read_record<Record: VersionedRecord>(folder: &Path) -> Result<Record, ResultsError> {
+    let found = read_below(folder, Record::FILE);
+    let Some((path, bytes)) = if_there(folder, Record::FILE, found)? else {
+        return Err(missing(folder, Record::FILE));
+    };
+    let record: Record = match serde_json::from_slice(&bytes) {
+        Ok(record) => record,
+        Err(source) => {
+            return Err(ResultsError::Record {
+                path,
+                command: Record::COMMAND,
+                source,
+            });
+        }
+    };
+    if record.version() != Record::EXPECTED_VERSION {
+        return Err(ResultsError::SchemaVersion {
+            path,
+            found: record.version(),
+            expected: Record::EXPECTED_VERSION,
+        });
+    }
+    Ok(record)
 }
 
 /// The path and the bytes of a file that was read, or was not there.

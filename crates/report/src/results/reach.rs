@@ -31,26 +31,26 @@ impl ReachRange {
     /// The ranges over these runs; zeros without runs.
     #[must_use]
     pub fn of(runs: &[&RunRow]) -> Self {
-        let range = |of: fn(&RunRow) -> u64| {
-            runs.iter()
-                .map(|run| of(run))
-                .minmax()
-                .into_option()
-                .unwrap_or_default()
-        };
         Self {
-            targets: range(|run| run.targets),
-            reachable: range(|run| run.reachable_targets),
-            missing: range(|run| run.targets.saturating_sub(run.reachable_targets)),
-            paused: range(|run| run.paused_targets),
-            agentless: range(|run| run.agentless_targets),
-            offline: range(|run| run.offline_targets),
+            targets: range_over(runs, |run| run.targets),
+            reachable: range_over(runs, |run| run.reachable_targets),
+            missing: range_over(runs, RunRow::unreachable_targets),
+            paused: range_over(runs, |run| run.paused_targets),
+            agentless: range_over(runs, |run| run.agentless_targets),
+            offline: range_over(runs, |run| run.offline_targets),
         }
     }
 
     /// Whether every target of every run could be updated.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
-        self.missing.1 == 0
+        let (_, most) = self.missing;
+        most == 0
     }
+}
+
+/// The least and the greatest number; zeros without runs.
+fn range_over(runs: &[&RunRow], targets: fn(&RunRow) -> u64) -> TargetRange {
+    let numbers = runs.iter().map(|run| targets(run));
+    numbers.minmax().into_option().unwrap_or_default()
 }

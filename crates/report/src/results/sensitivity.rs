@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::provenance::read_record;
+use super::provenance::{VersionedRecord, read_record};
 use super::tables::{header, to_csv};
 use super::{Measure, ResultsError};
 
@@ -92,14 +92,16 @@ impl EffectRow {
     pub fn swing(&self) -> f64 {
         let [low, value, high] =
             [self.at_low, self.at_value, self.at_high].map(|at| at.unwrap_or(f64::INFINITY));
-        let change = |end: f64| {
-            if end.is_infinite() && value.is_infinite() {
-                0.0
-            } else {
-                (end - value).abs()
-            }
-        };
-        change(low).max(change(high))
+        distance(value, low).max(distance(value, high))
+    }
+}
+
+/// The distance of two values; 0 where neither is reached.
+fn distance(value: f64, end: f64) -> f64 {
+    if end.is_infinite() && value.is_infinite() {
+        0.0
+    } else {
+        (end - value).abs()
     }
 }
 
@@ -150,6 +152,16 @@ pub struct DecisionEnd {
     pub changes: Option<(f64, String)>,
 }
 
+impl VersionedRecord for SensitivityRecord {
+    const FILE: &'static str = SENSITIVITY_FILE;
+    const COMMAND: &'static str = "sensitivity";
+    const EXPECTED_VERSION: u32 = Self::SCHEMA_VERSION;
+
+    fn version(&self) -> u32 {
+        self.schema_version
+    }
+}
+
 impl SensitivityRecord {
     /// The version of the format.
     pub const SCHEMA_VERSION: u32 = 1;
@@ -159,35 +171,18 @@ impl SensitivityRecord {
     /// # Errors
     /// When there is none, or it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        read_record(
-            folder,
-            (SENSITIVITY_FILE, "sensitivity"),
-            (|record: &Self| record.schema_version, Self::SCHEMA_VERSION),
-        )
+        read_record(folder)
     }
 
     /// The tables with their names.
     #[must_use]
     pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let decisions = self.decisions.iter().flat_map(|decision| {
-            decision.ends.iter().map(|end| {
-                let side = if end.is_high { "high" } else { "low" };
-                let (share, at) = end
-                    .changes
-                    .as_ref()
-                    .map_or((None, ""), |(share, at)| (Some(*share), at.as_str()));
-                (
-                    &decision.decision,
-                    &decision.answer,
-                    &end.constant,
-                    side,
-                    &end.end,
-                    &end.answer,
-                    at,
-                    share,
-                )
-            })
-        });
+        let mut decisions = Vec::new();
+        for decision in &self.decisions {
+            for end in &decision.ends {
+                decisions.push(decision_row(decision, end));
+            }
+        }
         let columns = "decision,answer,constant,side,end,answer_at_end,changes_at,changes_at_share";
         vec![
             (
@@ -201,6 +196,27 @@ impl SensitivityRecord {
             ("decisions.csv", to_csv(columns, decisions)),
         ]
     }
+}
+
+/// The row of a decision at one end of a constant's range, in `decisions.csv`.
+fn decision_row(decision: &DecisionRecord, end: &DecisionEnd) -> impl Serialize {
+    let side = if end.is_high { "high" } else { "low" };
+    let mut changes_at = String::new();
+    let mut changes_at_share = None;
+    if let Some((share, value)) = &end.changes {
+        changes_at.clone_from(value);
+        changes_at_share = Some(*share);
+    }
+    (
+        decision.decision.clone(),
+        decision.answer.clone(),
+        end.constant.clone(),
+        side,
+        end.end.clone(),
+        end.answer.clone(),
+        changes_at,
+        changes_at_share,
+    )
 }
 
 #[cfg(test)]

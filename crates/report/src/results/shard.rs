@@ -16,6 +16,44 @@ const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 /// The environment variable in which Slurm numbers the tasks of an array, as `--array` says.
 const SLURM: &str = "SLURM_ARRAY_TASK_ID";
 
+/// An environment variable with the index of a process among several.
+struct IndexVariable {
+    name: &'static str,
+    /// The index of the first process.
+    first: u32,
+    /// How to give the processes indices that name shards.
+    fix: &'static str,
+}
+
+/// The variables, of which the first that is set counts.
+const INDEX_VARIABLES: [IndexVariable; 2] = [
+    IndexVariable {
+        name: KUBERNETES,
+        first: 0,
+        fix: "set the Job's completions to N",
+    },
+    IndexVariable {
+        name: SLURM,
+        first: 1,
+        fix: "submit the array with --array=1-N",
+    },
+];
+
+impl IndexVariable {
+    /// The shard of the process whose index is `value`.
+    fn shard(&self, value: String, of: u32) -> Result<StudyShard, ShardTextError> {
+        let index: Option<u32> = value.parse().ok();
+        let number = index.and_then(|index| index.checked_add(1 - self.first));
+        let shard = number.and_then(|number| StudyShard::new(number, of));
+        shard.ok_or(ShardTextError::Index {
+            name: self.name,
+            value,
+            of,
+            fix: self.fix,
+        })
+    }
+}
+
 /// One run of a study: the number of its variant, and its replicate.
 pub type RunId = (u32, u32);
 
@@ -86,28 +124,13 @@ impl StudyShard {
             let number = number.parse().map_err(|_| ShardTextError::Form)?;
             return Self::new(number, of).ok_or(ShardTextError::Form);
         }
-        let is_set = |name: &&'static str| environment(name).is_some_and(|value| !value.is_empty());
-        let name = [KUBERNETES, SLURM]
-            .into_iter()
-            .find(is_set)
-            .ok_or(ShardTextError::NoIndex)?;
-        let value = environment(name).unwrap_or_default();
-        let (first, fix) = match name {
-            KUBERNETES => (0, "set the Job's completions to N"),
-            _ => (1, "submit the array with --array=1-N"),
-        };
-        let number = value
-            .parse::<u32>()
-            .ok()
-            .and_then(|index| index.checked_add(1 - first));
-        number
-            .and_then(|number| Self::new(number, of))
-            .ok_or(ShardTextError::Index {
-                name,
-                value,
-                of,
-                fix,
-            })
+        for variable in INDEX_VARIABLES {
+            match environment(variable.name) {
+                Some(value) if !value.is_empty() => return variable.shard(value, of),
+                _ => {}
+            }
+        }
+        Err(ShardTextError::NoIndex)
     }
 
     /// `None` unless the number is from 1 to `of`.

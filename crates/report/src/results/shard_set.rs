@@ -89,8 +89,14 @@ pub enum ShardError {
 /// The shards of a study, of one round or several.
 #[derive(Debug)]
 pub struct ShardSet {
-    /// By round and number.
-    shards: BTreeMap<(u32, u32), FoundShard>,
+    shards: BTreeMap<ShardKey, FoundShard>,
+}
+
+/// Which shard of a study it is. Shards are in the order of their rounds, then of their numbers.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct ShardKey {
+    round: u32,
+    number: u32,
 }
 
 #[derive(Debug)]
@@ -115,38 +121,47 @@ impl ShardSet {
     /// # Errors
     /// As for [`ShardSet::read`].
     pub fn read_rounds(folders: &[PathBuf], rounds: u32) -> Result<Self, ShardError> {
-        let mut shards: BTreeMap<(u32, u32), FoundShard> = BTreeMap::new();
+        let mut set = Self {
+            shards: BTreeMap::new(),
+        };
         for folder in folders {
-            for found in shards_in(folder)?
-                .into_iter()
-                .filter(|found| found.info.round <= rounds)
-            {
-                if let Some((_, first)) = shards.first_key_value() {
-                    found.check(
-                        &facts(&first.provenance, &first.info),
-                        &first.folder.display().to_string(),
-                    )?;
+            for found in shards_in(folder)? {
+                if found.info.round <= rounds {
+                    set.insert(found)?;
                 }
-                let key = (found.info.round, found.info.shard.number);
-                if let Some(other) = shards.get(&key) {
-                    return Err(ShardError::Twice(other.folder.clone(), found.folder));
-                }
-                shards.insert(key, found);
             }
         }
-        let set = Self { shards };
-        let (last_round, _) = *set
-            .shards
-            .last_key_value()
-            .ok_or_else(|| ShardError::None(folders[0].clone()))?
-            .0;
+        let Some((last, _)) = set.shards.last_key_value() else {
+            return Err(ShardError::None(folders[0].clone()));
+        };
         set.check_complete(if rounds == u32::MAX {
-            last_round
+            last.round
         } else {
             rounds
         })?;
-        set.shards.values().try_for_each(FoundShard::check_files)?;
+        for shard in set.shards.values() {
+            shard.check_files()?;
+        }
         Ok(set)
+    }
+
+    /// Adds a shard, which must belong to those that are there, and not be one of them.
+    fn insert(&mut self, found: FoundShard) -> Result<(), ShardError> {
+        if let Some((_, first)) = self.shards.first_key_value() {
+            found.check(
+                &facts(&first.provenance, &first.info),
+                &first.folder.display().to_string(),
+            )?;
+        }
+        let key = ShardKey {
+            round: found.info.round,
+            number: found.info.shard.number,
+        };
+        if let Some(other) = self.shards.get(&key) {
+            return Err(ShardError::Twice(other.folder.clone(), found.folder));
+        }
+        self.shards.insert(key, found);
+        Ok(())
     }
 
     /// The command that would simulate the whole study.
@@ -164,9 +179,11 @@ impl ShardSet {
     /// Number of runs, including those that were simulated again for their details.
     #[must_use]
     pub fn run_count(&self) -> u64 {
-        self.shards
-            .values()
-            .fold(0, |sum, shard| sum.saturating_add(shard.info.runs))
+        let mut runs: u64 = 0;
+        for shard in self.shards.values() {
+            runs = runs.saturating_add(shard.info.runs);
+        }
+        runs
     }
 
     /// Checks that the shards belong to the study that `provenance` describes, and were simulated by this program.
@@ -191,60 +208,98 @@ impl ShardSet {
     /// # Errors
     /// When a file with runs is damaged.
     pub fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
-        self.shards
-            .values()
-            .rev()
-            .map(FoundShard::runs)
-            .flatten_ok()
-            .collect()
+        let mut runs = Vec::new();
+        for shard in self.shards.values().rev() {
+            runs.extend(shard.runs()?);
+        }
+        Ok(runs)
     }
 
     fn first(&self) -> &FoundShard {
-        self.shards.first_key_value().expect("a set has shards").1
+        self.shards.values().next().expect("a set has shards")
     }
 
     fn check_complete(&self, rounds: u32) -> Result<(), ShardError> {
         let of = self.count();
-        let all = (1..=rounds).flat_map(|round| (1..=of).map(move |number| (round, number)));
-        let mut missing = all.filter(|key| !self.shards.contains_key(key));
-        let Some((round, number)) = missing.next() else {
+        // Numbers of shards are not to be trusted, so few of those that are missing are looked at.
+        let missing = self.first_missing(rounds, MOST_NAMED);
+        let Some(first) = missing.first() else {
             return Ok(());
         };
-        let name = |(round, number): (u32, u32)| StudyShard { number, of }.folder_name(round);
-        let command = self.first().command(StudyShard { number, of }, round);
-        // Numbers of shards are not to be trusted, so few of those that are missing are looked at.
-        let further: Vec<String> = missing.by_ref().take(MOST_NAMED - 1).map(name).collect();
-        let is_one = further.is_empty();
-        let mut named = [vec![name((round, number))], further].concat().join(", ");
-        if missing.next().is_some() {
-            let count = u64::from(rounds) * u64::from(of) - self.shards.len() as u64;
-            named.push_str(&format!(" and {} more", count - MOST_NAMED as u64));
+        let shard = StudyShard {
+            number: first.number,
+            of,
+        };
+        let command = self.first().command(shard, first.round);
+        let mut names = Vec::new();
+        for &ShardKey { round, number } in &missing {
+            names.push(StudyShard { number, of }.folder_name(round));
+        }
+        let mut named = names.join(", ");
+        let count = u64::from(rounds) * u64::from(of) - self.shards.len() as u64;
+        let unnamed = count - missing.len() as u64;
+        if unnamed > 0 {
+            named.push_str(&format!(" and {unnamed} more"));
         }
         Err(ShardError::Missing {
             of,
             missing: named,
-            is_one,
+            is_one: missing.len() == 1,
             command,
         })
     }
+
+    /// The first shards of these rounds that are not there, at most this number.
+    fn first_missing(&self, rounds: u32, most: usize) -> Vec<ShardKey> {
+        let mut missing = Vec::new();
+        for round in 1..=rounds {
+            for number in 1..=self.count() {
+                let key = ShardKey { round, number };
+                if self.shards.contains_key(&key) {
+                    continue;
+                }
+                missing.push(key);
+                if missing.len() == most {
+                    return missing;
+                }
+            }
+        }
+        missing
+    }
 }
 
-/// The facts that all shards of a study have in common, in words.
-fn facts(provenance: &Provenance, info: &ShardInfo) -> [(&'static str, String); 9] {
-    // Enough of a hash to tell two apart.
-    let short = |sha256: &String| sha256.get(..12).unwrap_or(sha256).to_owned();
-    let input = |input: &FileDigest| format!("{} ({})", input.path, short(&input.sha256));
+/// A fact that all shards of a study have in common, in words.
+struct StudyFact {
+    what: &'static str,
+    value: String,
+}
+
+impl StudyFact {
+    const fn new(what: &'static str, value: String) -> Self {
+        Self { what, value }
+    }
+}
+
+/// The facts that all shards of a study have in common, always in the same order.
+fn facts(provenance: &Provenance, info: &ShardInfo) -> [StudyFact; 9] {
+    let inputs = provenance.inputs.iter().map(input_in_words).join(", ");
     [
-        ("number of shards", info.shard.of.to_string()),
-        ("experiment", provenance.experiment.clone()),
-        ("command", info.whole_command.clone()),
-        ("seed", provenance.seed.to_string()),
-        ("number of replicates", provenance.replicates.to_string()),
-        ("program version", provenance.program_version.clone()),
-        ("model version", provenance.model_version.to_string()),
-        ("program", info.program_sha256.clone()),
-        ("inputs", provenance.inputs.iter().map(input).join(", ")),
+        StudyFact::new("number of shards", info.shard.of.to_string()),
+        StudyFact::new("experiment", provenance.experiment.clone()),
+        StudyFact::new("command", info.whole_command.clone()),
+        StudyFact::new("seed", provenance.seed.to_string()),
+        StudyFact::new("number of replicates", provenance.replicates.to_string()),
+        StudyFact::new("program version", provenance.program_version.clone()),
+        StudyFact::new("model version", provenance.model_version.to_string()),
+        StudyFact::new("program", info.program_sha256.clone()),
+        StudyFact::new("inputs", inputs),
     ]
+}
+
+/// An input with enough of its hash to distinguish it from another version.
+fn input_in_words(input: &FileDigest) -> String {
+    let short_hash = input.sha256.get(..12).unwrap_or(&input.sha256);
+    format!("{} ({short_hash})", input.path)
 }
 
 impl FoundShard {
@@ -271,45 +326,44 @@ impl FoundShard {
         }
     }
 
-    fn check(&self, wanted: &[(&str, String)], place: &str) -> Result<(), ShardError> {
-        let (found, place) = (facts(&self.provenance, &self.info), place.to_owned());
-        match found
-            .into_iter()
-            .zip(wanted)
-            .find(|(found, wanted)| found.1 != wanted.1)
-        {
-            None => Ok(()),
-            Some(((what, found), (_, wanted))) => Err(ShardError::Mixed {
-                what,
-                shard: self.folder.clone(),
-                found,
-                place,
-                wanted: wanted.clone(),
-            }),
+    /// Checks that its facts are those of `place`.
+    fn check(&self, wanted: &[StudyFact; 9], place: &str) -> Result<(), ShardError> {
+        for (found, wanted) in facts(&self.provenance, &self.info).into_iter().zip(wanted) {
+            if found.value != wanted.value {
+                return Err(ShardError::Mixed {
+                    what: found.what,
+                    shard: self.folder.clone(),
+                    found: found.value,
+                    place: place.to_owned(),
+                    wanted: wanted.value.clone(),
+                });
+            }
         }
+        Ok(())
     }
 
     /// Compares every file but the runs, which are compared when they are read, with its hash.
     fn check_files(&self) -> Result<(), ShardError> {
-        let mut files = self
-            .provenance
-            .files
-            .iter()
-            .filter(|file| file.path != SHARD_RUNS_FILE);
-        files.try_for_each(|file| self.bytes(&file.path).map(drop))
+        for file in &self.provenance.files {
+            if file.path != SHARD_RUNS_FILE {
+                self.bytes(&file.path)?;
+            }
+        }
+        Ok(())
     }
 
     /// The bytes of a file, as they were written.
     fn bytes(&self, name: &str) -> Result<Vec<u8>, ShardError> {
-        let listed = self.provenance.files.iter().find(|file| file.path == name);
-        let listed =
-            listed.ok_or_else(|| self.damaged(PROVENANCE_FILE, "does not list all files"))?;
-        let bytes = read_below(&self.folder, name)
-            .map_err(|_| self.damaged(name, "is missing or unreadable"))?;
-        let is_as_written = sha256(&bytes) == listed.sha256;
-        is_as_written
-            .then_some(bytes)
-            .ok_or_else(|| self.damaged(name, "has other bytes than were written"))
+        let Some(listed) = self.provenance.files.iter().find(|file| file.path == name) else {
+            return Err(self.damaged(PROVENANCE_FILE, "does not list all files"));
+        };
+        let Ok(bytes) = read_below(&self.folder, name) else {
+            return Err(self.damaged(name, "is missing or unreadable"));
+        };
+        if sha256(&bytes) != listed.sha256 {
+            return Err(self.damaged(name, "has other bytes than were written"));
+        }
+        Ok(bytes)
     }
 
     fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
@@ -363,20 +417,19 @@ pub fn is_shard_complete(folder: &Path, wanted: &Provenance) -> bool {
     let Ok(Some(found)) = FoundShard::read(folder) else {
         return false;
     };
-    let without = |provenance: &Provenance| {
-        let shard = provenance
-            .shard
-            .clone()
-            .map(|info| ShardInfo { runs: 0, ..info });
-        Provenance {
-            files: Vec::new(),
-            shard,
-            ..provenance.clone()
-        }
-    };
-    without(&found.provenance) == without(wanted)
+    without_contents(&found.provenance) == without_contents(wanted)
         && found.check_files().is_ok()
         && found.runs().is_ok()
+}
+
+/// The provenance of a shard without its files and the number of its runs.
+fn without_contents(provenance: &Provenance) -> Provenance {
+    let mut shard = provenance.clone();
+    shard.files.clear();
+    if let Some(info) = &mut shard.shard {
+        info.runs = 0;
+    }
+    shard
 }
 
 /// The shard that a folder is, or those in it, by name. Hidden folders belong to shards that are being written.
@@ -384,20 +437,20 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
     if let Some(shard) = FoundShard::read(folder)? {
         return Ok(vec![shard]);
     }
-    let is_missing = |error: &Error| error.kind() == ErrorKind::NotFound;
     let entries = match fs::read_dir(folder) {
-        Err(error) if is_missing(&error) => return Err(ShardError::None(folder.to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(ShardError::None(folder.to_owned()));
+        }
         entries => entries.map_err(ResultsError::io("read", folder))?,
     };
-    let mut paths: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
-    paths.retain(|path| {
-        path.is_dir()
-            && !path
-                .file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with('.'))
-    });
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in entries.flatten() {
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let path = entry.path();
+        if path.is_dir() && !is_hidden {
+            paths.push(path);
+        }
+    }
     paths.sort();
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
         let message =
@@ -406,9 +459,11 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
             ResultsError::io("read", link)(Error::new(ErrorKind::InvalidData, message)).into(),
         );
     }
-    let shards: Result<Vec<Option<FoundShard>>, ShardError> =
-        paths.iter().map(|path| FoundShard::read(path)).collect();
-    Ok(shards?.into_iter().flatten().collect())
+    let mut shards = Vec::new();
+    for path in &paths {
+        shards.extend(FoundShard::read(path)?);
+    }
+    Ok(shards)
 }
 
 #[cfg(test)]

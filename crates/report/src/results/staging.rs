@@ -70,11 +70,13 @@ impl StagedFolder {
         target: PathBuf,
         check: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let unnamed = || match target.is_dir() {
-            true => ResultsError::Fixed(target.clone(), ErrorKind::ResourceBusy.into()),
-            false => ResultsError::NotAFolder(target.clone()),
+        let Some(name) = target.file_name().map(OsStr::to_owned) else {
+            return Err(E::from(if target.is_dir() {
+                ResultsError::Fixed(target, ErrorKind::ResourceBusy.into())
+            } else {
+                ResultsError::NotAFolder(target)
+            }));
         };
-        let name = target.file_name().ok_or_else(unnamed)?.to_owned();
         let parent = target.parent().map(Path::to_owned).unwrap_or_default();
         let parents =
             NewFolders::make(&parent).map_err(ResultsError::io("create the folder", &parent))?;
@@ -100,8 +102,10 @@ impl StagedFolder {
         let name = self.target.file_name().unwrap_or_default();
         let path = lock_path(&self.target.with_file_name(hidden(name, "new-study")));
         let lock = LockedFile::take(path.clone()).map_err(ResultsError::io("lock", &path))?;
-        let busy = || ResultsError::Busy(self.target.clone());
-        self.study_lock = Some(lock.ok_or_else(busy)?);
+        let Some(lock) = lock else {
+            return Err(ResultsError::Busy(self.target.clone()));
+        };
+        self.study_lock = Some(lock);
         Ok(())
     }
 
@@ -130,7 +134,8 @@ impl StagedFolder {
         replaces: bool,
         then: impl FnOnce() -> Result<(), ResultsError>,
     ) -> Result<(), ResultsError> {
-        let (target, folder) = (self.target.as_path(), self.folder());
+        let target = self.target.as_path();
+        let folder = self.folder();
         sync_all(folder)?;
         uninterrupted(|| {
             if replaces {
@@ -170,19 +175,22 @@ fn staged(parent: &Path, name: &OsStr) -> Result<(Temporary, LockedFile), Result
             name,
             &format!("new-{}-{attempt}", std::process::id()),
         ));
-        let failed = || ResultsError::io("create the folder", &staging);
-        let lock = LockedFile::take(lock_path(&staging)).map_err(failed())?;
+        let lock = LockedFile::take(lock_path(&staging))
+            .map_err(ResultsError::io("create the folder", &staging))?;
         match lock {
-            Some(lock) if !staging.exists() => {
-                let folder = uninterrupted(|| {
-                    let folder = Temporary::new(staging.clone());
-                    fs::create_dir(folder.path()).map(|()| folder)
-                });
-                return Ok((folder.map_err(failed())?, lock));
-            }
+            Some(lock) if !staging.exists() => return Ok((create_temporary(staging)?, lock)),
             _ => attempt += 1,
         }
     }
+}
+
+/// Creates a folder that is removed when it is dropped.
+fn create_temporary(path: PathBuf) -> Result<Temporary, ResultsError> {
+    let created = uninterrupted(|| {
+        let folder = Temporary::new(path.clone());
+        fs::create_dir(folder.path()).map(|()| folder)
+    });
+    created.map_err(ResultsError::io("create the folder", &path))
 }
 
 /// The file beside a hidden folder that is locked while a process writes to the folder.
@@ -295,7 +303,9 @@ pub(super) fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Re
 fn sync_all(folder: &Path) -> Result<(), ResultsError> {
     for file in files_below(folder)?.values() {
         sync(file)?;
-        if let Some(parent) = file.parent().filter(|parent| *parent != folder) {
+        if let Some(parent) = file.parent()
+            && parent != folder
+        {
             sync(parent)?;
         }
     }
@@ -303,12 +313,10 @@ fn sync_all(folder: &Path) -> Result<(), ResultsError> {
 }
 
 fn sync_parent(target: &Path) -> Result<(), ResultsError> {
-    sync(
-        target
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .unwrap_or(Path::new(".")),
-    )
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync(parent),
+        _ => sync(Path::new(".")),
+    }
 }
 
 fn sync(path: &Path) -> Result<(), ResultsError> {

@@ -285,18 +285,17 @@ fn of_measure(
 }
 
 /// The pairs of runs with the same replicate. Both sides are in the order of their replicates; one may have more.
-fn pairs<'r>(
-    base: &'r [RunRecord],
-    own: &'r [RunRecord],
-) -> impl Iterator<Item = (&'r RunRow, &'r RunRow)> {
+fn pairs<'r>(base: &'r [RunRecord], own: &'r [RunRecord]) -> Vec<(&'r RunRow, &'r RunRow)> {
+    let mut pairs = Vec::new();
     let mut base = base.iter().map(|run| &run.run).peekable();
-    own.iter().map(|run| &run.run).filter_map(move |own| {
-        while base
-            .next_if(|other| other.replicate < own.replicate)
-            .is_some()
-        {}
-        Some((base.next_if(|other| other.replicate == own.replicate)?, own))
-    })
+    for own in own {
+        let replicate = own.run.replicate;
+        while base.next_if(|other| other.replicate < replicate).is_some() {}
+        if let Some(other) = base.next_if(|other| other.replicate == replicate) {
+            pairs.push((other, &own.run));
+        }
+    }
+    pairs
 }
 
 #[cfg(test)]

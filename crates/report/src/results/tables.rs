@@ -3,6 +3,7 @@
 //! CSV as RFC 4180 has it, except that records end in a line feed: one header line, quotes only where needed, empty
 //! for no value, floats in the shortest form that reads back to the same bits.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -227,23 +228,27 @@ fn from_csv<Row: Serialize>(
     let path = folder.join(name);
     let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
     let mut reader = csv::Reader::from_reader(file);
-    let wrong = |problem: String| ResultsError::Table(path.clone(), problem);
-    let header = match reader.headers() {
-        Ok(header) => header.clone(),
-        Err(error) => return Err(wrong(error.to_string())),
-    };
+    rows_of(&mut reader, read).map_err(|problem| ResultsError::Table(path, problem))
+}
+
+/// The rows of a table, or its first problem in words.
+fn rows_of<Row: Serialize>(
+    reader: &mut csv::Reader<File>,
+    read: RowReader<Row>,
+) -> Result<Vec<Row>, String> {
+    let header = reader.headers().map_err(|error| error.to_string())?.clone();
     let mut rows = Vec::new();
     for record in reader.records() {
-        let record = record.map_err(|error| wrong(error.to_string()))?;
-        let row = read(&record, &header).map_err(|error| wrong(in_words(&error, &header)))?;
+        let record = record.map_err(|error| error.to_string())?;
+        let row = read(&record, &header).map_err(|error| in_words(&error, &header))?;
         let Some(row) = row else {
             continue;
         };
         if let Some(column) = infinite(&record, &header, &row) {
             let line = record.position().map_or(0, csv::Position::line);
-            return Err(wrong(format!(
+            return Err(format!(
                 "line {line}, column `{column}`: it must be a finite number"
-            )));
+            ));
         }
         rows.push(row);
     }

@@ -65,86 +65,109 @@ pub struct TimelineRow {
     pub egress_peak_1s_p95_bytes_per_s: f64,
 }
 
-/// The timeline of one variant, with the run at place `displayed`; empty when no run has a series.
-pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<TimelineRow> {
-    let bin_longest = variant.runs.iter().map(|run| run.bin_s).fold(0.0, f64::max);
-    let span = variant
-        .runs
-        .iter()
-        .map(|run| run.series.len() as f64 * run.bin_s)
-        .fold(0.0, f64::max);
-    // The tolerance keeps rounding errors of the division from adding a bin.
-    let bins_of = |bin_s: f64| (span / bin_s - 1e-9).ceil().max(0.0) as usize;
-    if bin_longest <= 0.0 || bins_of(bin_longest) == 0 {
-        return Vec::new();
-    }
-    let bin_s = bin_longest * bins_of(bin_longest).div_ceil(BINS_MAX) as f64;
-    let bins = bins_of(bin_s);
-    let series: Vec<Vec<SeriesRow>> = variant
-        .runs
-        .iter()
-        .map(|run| rebin(run, bin_s, bins))
-        .collect();
-    let shown = &series[displayed];
-    let mut values = Vec::with_capacity(series.len());
-    let mut spread = |bin: usize, of: fn(&SeriesRow) -> f64| {
-        values.clear();
-        values.extend(series.iter().map(|run| of(&run[bin])));
-        values.sort_by(f64::total_cmp);
-        [0.05, 0.5, 0.95].map(|p| {
-            quantile_of_sorted(&values, p).expect("the displayed run is one of the values")
-        })
-    };
-    (0..bins)
-        .map(|bin| {
-            let [pulls_p5, pulls_p50, pulls_p95] = spread(bin, |row| row.pulls as f64);
-            let [
-                egress_p5_bytes_per_s,
-                egress_p50_bytes_per_s,
-                egress_p95_bytes_per_s,
-            ] = spread(bin, |row| row.egress_bytes_per_s);
-            let [
-                egress_peak_1s_p5_bytes_per_s,
-                _,
-                egress_peak_1s_p95_bytes_per_s,
-            ] = spread(bin, |row| row.egress_peak_1s_bytes_per_s);
-            let row = &shown[bin];
-            TimelineRow {
-                variant: variant.variant.clone(),
-                strategy: variant.strategy.clone(),
-                setting: variant.setting.clone(),
-                replicate: variant.runs[displayed].run.replicate,
-                bin_s,
-                t_s: row.t_s,
-                pulls: row.pulls,
-                downloads: row.downloads,
-                egress_bytes_per_s: row.egress_bytes_per_s,
-                egress_peak_1s_bytes_per_s: row.egress_peak_1s_bytes_per_s,
-                ready_new: row.ready_new,
-                updating: row.updating,
-                not_ready: row.not_ready,
-                waiting: row.waiting,
-                pulls_p5,
-                pulls_p50,
-                pulls_p95,
-                egress_p5_bytes_per_s,
-                egress_p50_bytes_per_s,
-                egress_p95_bytes_per_s,
-                egress_peak_1s_p5_bytes_per_s,
-                egress_peak_1s_p95_bytes_per_s,
-            }
-        })
-        .collect()
+/// The bins that the series of all runs of a variant are converted to.
+struct CommonBins {
+    bin_s: f64,
+    count: usize,
 }
 
-/// The series of `run` in `bins` bins of `bin_s`, which is at least as long as the run's own bins.
-fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
+impl CommonBins {
+    /// The bins of a variant. `None`: no run has a series.
+    fn of(variant: &VariantRecord) -> Option<Self> {
+        let mut longest: f64 = 0.0;
+        let mut span: f64 = 0.0;
+        for run in &variant.runs {
+            longest = longest.max(run.bin_s);
+            span = span.max(run.series.len() as f64 * run.bin_s);
+        }
+        if longest <= 0.0 {
+            return None;
+        }
+        let unjoined = bins_of(span, longest);
+        let bin_s = longest * unjoined.div_ceil(BINS_MAX) as f64;
+        (unjoined > 0).then(|| Self {
+            bin_s,
+            count: bins_of(span, bin_s),
+        })
+    }
+}
+
+/// The number of bins of a span. The tolerance keeps rounding errors of the division from adding one.
+fn bins_of(span: f64, bin_s: f64) -> usize {
+    (span / bin_s - 1e-9).ceil().max(0.0) as usize
+}
+
+/// Percentiles of one column over the runs of a variant, in one bin.
+struct Spread {
+    p5: f64,
+    p50: f64,
+    p95: f64,
+}
+
+impl Spread {
+    /// The percentiles of a column; at least one run has a series.
+    fn of(series: &[Vec<SeriesRow>], bin: usize, column: fn(&SeriesRow) -> f64) -> Self {
+        let mut values: Vec<f64> = series.iter().map(|run| column(&run[bin])).collect();
+        values.sort_by(f64::total_cmp);
+        let [p5, p50, p95] = [0.05, 0.5, 0.95].map(|p| {
+            quantile_of_sorted(&values, p).expect("the displayed run is one of the values")
+        });
+        Self { p5, p50, p95 }
+    }
+}
+
+/// The timeline of one variant, with the run at place `displayed`; empty when no run has a series.
+pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<TimelineRow> {
+    let Some(bins) = CommonBins::of(variant) else {
+        return Vec::new();
+    };
+    let mut series: Vec<Vec<SeriesRow>> = Vec::new();
+    for run in &variant.runs {
+        series.push(rebin(run, &bins));
+    }
+    let mut rows = Vec::new();
+    for (bin, row) in series[displayed].iter().enumerate() {
+        let pulls = Spread::of(&series, bin, |row| row.pulls as f64);
+        let egress = Spread::of(&series, bin, |row| row.egress_bytes_per_s);
+        let egress_peak = Spread::of(&series, bin, |row| row.egress_peak_1s_bytes_per_s);
+        rows.push(TimelineRow {
+            variant: variant.variant.clone(),
+            strategy: variant.strategy.clone(),
+            setting: variant.setting.clone(),
+            replicate: variant.runs[displayed].run.replicate,
+            bin_s: bins.bin_s,
+            t_s: row.t_s,
+            pulls: row.pulls,
+            downloads: row.downloads,
+            egress_bytes_per_s: row.egress_bytes_per_s,
+            egress_peak_1s_bytes_per_s: row.egress_peak_1s_bytes_per_s,
+            ready_new: row.ready_new,
+            updating: row.updating,
+            not_ready: row.not_ready,
+            waiting: row.waiting,
+            pulls_p5: pulls.p5,
+            pulls_p50: pulls.p50,
+            pulls_p95: pulls.p95,
+            egress_p5_bytes_per_s: egress.p5,
+            egress_p50_bytes_per_s: egress.p50,
+            egress_p95_bytes_per_s: egress.p95,
+            egress_peak_1s_p5_bytes_per_s: egress_peak.p5,
+            egress_peak_1s_p95_bytes_per_s: egress_peak.p95,
+        });
+    }
+    rows
+}
+
+/// The series of `run` in bins that are at least as long as the run's own.
+fn rebin(run: &RunRecord, bins: &CommonBins) -> Vec<SeriesRow> {
+    let bin_s = bins.bin_s;
     let mut fine = run.series.iter().peekable();
     let mut last = SeriesRow {
         waiting: run.run.targets,
         ..SeriesRow::default()
     };
-    let row = |bin: usize| {
+    let mut rows = Vec::with_capacity(bins.count);
+    for bin in 0..bins.count {
         let mut row = SeriesRow {
             t_s: bin as f64 * bin_s,
             pulls: 0,
@@ -161,13 +184,15 @@ fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
             row.egress_peak_1s_bytes_per_s = row
                 .egress_peak_1s_bytes_per_s
                 .max(part.egress_peak_1s_bytes_per_s);
-            (row.ready_new, row.updating) = (part.ready_new, part.updating);
-            (row.not_ready, row.waiting) = (part.not_ready, part.waiting);
+            row.ready_new = part.ready_new;
+            row.updating = part.updating;
+            row.not_ready = part.not_ready;
+            row.waiting = part.waiting;
         }
         last = row;
-        row
-    };
-    (0..bins).map(row).collect()
+        rows.push(row);
+    }
+    rows
 }
 
 #[cfg(test)]

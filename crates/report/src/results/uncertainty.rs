@@ -85,9 +85,21 @@ pub fn uncertainty_tables(
     drawn: &[Vec<RunRow>],
     constants: &[DrawnConstant],
 ) -> Vec<(&'static str, Vec<u8>)> {
-    let rows = Measure::ALL
+    let settings: Vec<&[Setting]> = variants
         .iter()
-        .flat_map(|&measure| rows(measure, variants, drawn));
+        .map(|variant| variant.settings.as_slice())
+        .collect();
+    let groups = compared(&settings);
+    let mut rows = Vec::new();
+    for &measure in Measure::ALL {
+        let drawn = DrawnValues::of(measure, drawn);
+        for (at, variant) in variants.iter().enumerate() {
+            let own = &[at][..];
+            let group = groups.iter().find(|group| group.contains(&at));
+            let least_share = drawn.least_share(at, group.map_or(own, Vec::as_slice));
+            rows.push(uncertainty_row(variant, &drawn, at, least_share));
+        }
+    }
     vec![
         (FILE, to_csv("", rows)),
         (DRAWS, to_csv("", drawn.iter().flatten())),
@@ -114,69 +126,104 @@ pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), Re
     ))
 }
 
-fn rows(
+/// A measure in all runs with drawn constants.
+struct DrawnValues {
     measure: Measure,
-    variants: &[VariantRecord],
-    drawn: &[Vec<RunRow>],
-) -> Vec<UncertaintyRow> {
-    // A time that is not reached is later than any other.
-    let value = |run: &RunRow| measure.of(run).unwrap_or(f64::INFINITY);
-    let totals: Vec<Vec<f64>> = drawn
-        .iter()
-        .map(|runs| runs.iter().map(value).collect())
-        .collect();
-    let settings: Vec<&[Setting]> = variants
-        .iter()
-        .map(|variant| variant.settings.as_slice())
-        .collect();
-    let groups = compared(&settings);
-    let row = |(at, variant): (usize, &VariantRecord)| {
-        let luck: Vec<f64> = variant.runs.iter().map(|run| value(&run.run)).collect();
-        let group = groups
-            .iter()
-            .find(|group| group.contains(&at))
-            .cloned()
-            .unwrap_or_else(|| vec![at]);
-        let is_least = |draw: &usize| {
-            group
-                .iter()
-                .all(|&other| totals[at][*draw] <= totals[other][*draw])
-        };
-        let least = (0..totals[at].len()).filter(is_least).count();
-        let [luck_of, total_of] = [&luck, &totals[at]].map(|values| ends(values));
-        UncertaintyRow {
-            variant: variant.variant.clone(),
-            strategy: variant.strategy.clone(),
-            setting: variant.setting.clone(),
-            measure,
-            unit: measure.unit().to_owned(),
-            luck_runs: luck.len() as u64,
-            luck_median: luck_of[0],
-            luck_low: luck_of[1],
-            luck_high: luck_of[2],
-            luck_level: luck_of[3],
-            draws: totals[at].len() as u64,
-            total_median: total_of[0],
-            total_low: total_of[1],
-            total_high: total_of[2],
-            total_level: total_of[3],
-            least_share: least as f64 / totals[at].len().max(1) as f64,
-        }
-    };
-    variants.iter().enumerate().map(row).collect()
+    /// Of each variant, by draw. A time that is not reached is later than any other.
+    by_variant: Vec<Vec<f64>>,
 }
 
-/// Median, ends and level of the prediction interval; infinite values are empty.
-fn ends(values: &[f64]) -> [Option<f64>; 4] {
-    if values.is_empty() {
-        return [None; 4];
+impl DrawnValues {
+    fn of(measure: Measure, drawn: &[Vec<RunRow>]) -> Self {
+        let mut by_variant = Vec::new();
+        for runs in drawn {
+            by_variant.push(measure.values(runs));
+        }
+        Self {
+            measure,
+            by_variant,
+        }
     }
-    let finite = |value: f64| value.is_finite().then_some(value);
-    let median = finite(Statistic::Quantile(0.5).of(values));
-    match prediction_interval(values, LEVEL) {
-        Some(Prediction { low, high, level }) => [median, finite(low), finite(high), Some(level)],
-        None => [median, None, None, None],
+
+    /// The share of the draws in which no variant of the group has less than this one.
+    fn least_share(&self, variant: usize, group: &[usize]) -> f64 {
+        let own = &self.by_variant[variant];
+        let mut least = 0;
+        for (draw, value) in own.iter().enumerate() {
+            let mut others = group.iter().map(|&other| self.by_variant[other][draw]);
+            if others.all(|other| *value <= other) {
+                least += 1;
+            }
+        }
+        f64::from(least) / own.len().max(1) as f64
     }
+}
+
+/// The row of the variant at place `at`.
+fn uncertainty_row(
+    variant: &VariantRecord,
+    drawn: &DrawnValues,
+    at: usize,
+    least_share: f64,
+) -> UncertaintyRow {
+    let measure = drawn.measure;
+    let mut luck: Vec<f64> = Vec::new();
+    for run in &variant.runs {
+        luck.push(measure.of(&run.run).unwrap_or(f64::INFINITY));
+    }
+    let draws = &drawn.by_variant[at];
+    let of_luck = PredictionCells::of(&luck);
+    let of_draws = PredictionCells::of(draws);
+    UncertaintyRow {
+        variant: variant.variant.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
+        measure,
+        unit: measure.unit().to_owned(),
+        luck_runs: luck.len() as u64,
+        luck_median: of_luck.median,
+        luck_low: of_luck.low,
+        luck_high: of_luck.high,
+        luck_level: of_luck.level,
+        draws: draws.len() as u64,
+        total_median: of_draws.median,
+        total_low: of_draws.low,
+        total_high: of_draws.high,
+        total_level: of_draws.level,
+        least_share,
+    }
+}
+
+/// The median of some values and the interval of one further value. What is infinite or unknown is empty.
+#[derive(Default)]
+struct PredictionCells {
+    median: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    level: Option<f64>,
+}
+
+impl PredictionCells {
+    fn of(values: &[f64]) -> Self {
+        if values.is_empty() {
+            return Self::default();
+        }
+        let mut cells = Self {
+            median: finite(Statistic::MEDIAN.of(values)),
+            ..Self::default()
+        };
+        if let Some(Prediction { low, high, level }) = prediction_interval(values, LEVEL) {
+            cells.low = finite(low);
+            cells.high = finite(high);
+            cells.level = Some(level);
+        }
+        cells
+    }
+}
+
+/// A value that is finite.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
 }
 
 #[cfg(test)]

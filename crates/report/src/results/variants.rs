@@ -13,34 +13,39 @@ const OWN: [&str; 2] = ["variant", "strategy"];
 
 /// The names of the columns, then the fields of each variant in the experiment's order.
 pub(super) fn variant_table(variants: &[VariantRecord]) -> Vec<Vec<String>> {
-    let swept = || {
-        variants
-            .iter()
-            .flat_map(|variant| &variant.settings)
-            .unique_by(|setting| &setting.path)
-    };
-    let name = |setting: &Setting| match OWN.contains(&setting.name.as_str()) {
-        true => setting.path.clone(),
-        false => setting.name.clone(),
-    };
-    let row = |variant: &VariantRecord| -> Vec<String> {
-        let own = |path: &str| variant.settings.iter().find(|setting| setting.path == path);
-        let value = |setting: &Setting| {
-            own(&setting.path).map_or_else(String::new, |own| own.value.clone())
-        };
-        [variant.variant.clone(), variant.strategy.clone()]
-            .into_iter()
-            .chain(swept().map(value))
-            .collect()
-    };
-    let header = OWN
-        .map(str::to_owned)
-        .into_iter()
-        .chain(swept().map(name))
-        .collect();
-    std::iter::once(header)
-        .chain(variants.iter().map(row))
-        .collect()
+    let settings = variants.iter().flat_map(|variant| &variant.settings);
+    let swept: Vec<&Setting> = settings.unique_by(|setting| &setting.path).collect();
+    let mut header = OWN.map(str::to_owned).to_vec();
+    for setting in &swept {
+        header.push(column_of(setting));
+    }
+    let mut rows = vec![header];
+    for variant in variants {
+        let mut row = vec![variant.variant.clone(), variant.strategy.clone()];
+        for setting in &swept {
+            row.push(value_in(variant, &setting.path));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// The column of a setting: its name, or its path where the name is that of another column.
+fn column_of(setting: &Setting) -> String {
+    if OWN.contains(&setting.name.as_str()) {
+        setting.path.clone()
+    } else {
+        setting.name.clone()
+    }
+}
+
+/// The value of a setting in a variant; empty where the variant does not have it.
+fn value_in(variant: &VariantRecord, path: &str) -> String {
+    let mut settings = variant.settings.iter();
+    match settings.find(|setting| setting.path == path) {
+        Some(own) => own.value.clone(),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]
