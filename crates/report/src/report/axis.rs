@@ -286,8 +286,8 @@ fn with_room(candidates: Vec<AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTi
         let on_axis =
             tick.value >= scale.low * (1.0 - 1e-9) && tick.value <= scale.high * (1.0 + 1e-9);
         let place = scale.at(tick.value);
-        let is_apart = |other: &AxisTick| (scale.at(other.value) - place).abs() >= apart;
-        if on_axis && ticks.iter().all(is_apart) {
+        let mut others = ticks.iter().map(|other| scale.at(other.value));
+        if on_axis && others.all(|other| (other - place).abs() >= apart) {
             ticks.push(tick);
         }
     }

@@ -202,8 +202,12 @@ fn is_on_the_way(from: (i32, i32), via: (i32, i32), to: (i32, i32)) -> bool {
     let [(from_x, from_y), (via_x, via_y), (to_x, to_y)] = [from, via, to];
     let across = [via_x - from_x, to_x - via_x];
     let down = [via_y - from_y, to_y - via_y];
-    let goes_on = |[before, after]: [i32; 2]| before.signum() == after.signum();
-    (across == [0, 0] && goes_on(down)) || (down == [0, 0] && goes_on(across))
+    (across == [0, 0] && have_one_sign(down)) || (down == [0, 0] && have_one_sign(across))
+}
+
+/// Whether two steps go in the same direction.
+const fn have_one_sign([before, after]: [i32; 2]) -> bool {
+    before.signum() == after.signum()
 }
 
 /// Cuts a line into the inked pieces of a dash pattern.

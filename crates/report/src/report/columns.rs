@@ -304,18 +304,25 @@ pub(super) struct SharedPhrase {
 
 /// `Identical in every variant: 8 failed pulls. Same median in every variant: 313 GB pulled.`
 pub(super) fn identical(phrases: &[SharedPhrase]) -> String {
-    let of = |(of_every_run, start): (bool, &str)| {
-        let texts = phrases
-            .iter()
-            .filter(|phrase| phrase.is_of_every_run == of_every_run)
-            .map(|phrase| &phrase.text);
-        let texts = texts.format(", ").to_string();
-        (!texts.is_empty()).then(|| format!("{start} in every variant: {texts}."))
-    };
-    [(true, "Identical"), (false, "Same median")]
-        .into_iter()
-        .filter_map(of)
-        .join(" ")
+    let mut of_every_run: Vec<&str> = Vec::new();
+    let mut of_medians: Vec<&str> = Vec::new();
+    for phrase in phrases {
+        if phrase.is_of_every_run {
+            of_every_run.push(&phrase.text);
+        } else {
+            of_medians.push(&phrase.text);
+        }
+    }
+    let mut sentences: Vec<String> = Vec::new();
+    if !of_every_run.is_empty() {
+        let texts = of_every_run.join(", ");
+        sentences.push(format!("Identical in every variant: {texts}."));
+    }
+    if !of_medians.is_empty() {
+        let texts = of_medians.join(", ");
+        sentences.push(format!("Same median in every variant: {texts}."));
+    }
+    sentences.join(" ")
 }
 
 #[cfg(test)]

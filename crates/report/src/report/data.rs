@@ -38,8 +38,6 @@ pub struct Results {
 /// One variant's part of the results.
 #[derive(Clone, Debug)]
 pub(super) struct VariantResults<'r> {
-    /// Its place in the experiment.
-    pub(super) index: usize,
     pub(super) style: CurveStyle,
     pub(super) info: &'r VariantInfo,
     pub(super) runs: Vec<&'r RunRow>,
@@ -180,16 +178,15 @@ impl Results {
         let uncertain = by_variant(&self.uncertainty, |row| &row.variant);
         let styles = self.styles();
         let mut variants = Vec::new();
-        for (index, info) in self.provenance.variants.iter().enumerate() {
+        for (style, info) in styles.into_iter().zip(&self.provenance.variants) {
             let name = info.variant.as_str();
             let Some(runs) = runs.get(name) else {
                 continue;
             };
             let mut of_displayed = runs.iter().filter(|run| Some(run.replicate) == replicate);
             variants.push(VariantResults {
-                style: styles[index],
+                style,
                 displayed: of_displayed.next().copied(),
-                index,
                 info,
                 runs: runs.clone(),
                 draws: rows_of(&draws, name),
@@ -318,20 +315,17 @@ pub(super) fn range_of((low, high): (u64, u64)) -> String {
 impl<'r> VariantResults<'r> {
     /// A variant without any results.
     #[cfg(test)]
-    pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
-        let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (style, draws, uncertain) = (CurveStyle::default(), Vec::new(), Vec::new());
+    pub(super) fn bare(info: &'r VariantInfo) -> Self {
         Self {
-            index,
-            style,
+            style: CurveStyle::default(),
             info,
-            runs,
-            draws,
-            timeline,
-            clusters,
+            runs: Vec::new(),
+            draws: Vec::new(),
+            timeline: Vec::new(),
+            clusters: Vec::new(),
             displayed: None,
-            summary,
-            uncertain,
+            summary: Vec::new(),
+            uncertain: Vec::new(),
         }
     }
 

@@ -72,14 +72,7 @@ pub fn draw_all(
 /// # Errors
 /// When the folder has no plan, or the file system fails.
 pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, ResultsError> {
-    draw_record(
-        folder,
-        width,
-        PlanRecord::read(folder)?,
-        front::charts,
-        PLAN_TEXT_FILE,
-        plan_text,
-    )
+    draw_record(folder, width, PlanRecord::read(folder)?)
 }
 
 /// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
@@ -90,15 +83,7 @@ pub fn draw_sensitivity(
     folder: &Path,
     width: ChartWidth,
 ) -> Result<SensitivityRecord, ResultsError> {
-    let record = SensitivityRecord::read(folder)?;
-    draw_record(
-        folder,
-        width,
-        record,
-        sensitivity::charts,
-        SENSITIVITY_TEXT_FILE,
-        sensitivity_text,
-    )
+    draw_record(folder, width, SensitivityRecord::read(folder)?)
 }
 
 /// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
@@ -109,32 +94,73 @@ pub fn draw_calibration(
     folder: &Path,
     width: ChartWidth,
 ) -> Result<CalibrationRecord, ResultsError> {
-    let record = CalibrationRecord::read(folder)?;
-    draw_record(
-        folder,
-        width,
-        record,
-        calibration::charts,
-        CALIBRATION_TEXT_FILE,
-        calibration_text,
-    )
+    draw_record(folder, width, CalibrationRecord::read(folder)?)
+}
+
+/// A record that has charts and a text.
+trait DrawnRecord {
+    /// The file of the text.
+    const TEXT_FILE: &'static str;
+
+    /// The charts with the names of their files.
+    fn charts(&self, sheet: Sheet<'_>) -> Vec<(String, Canvas)>;
+
+    /// The record in words, in lines of this width.
+    fn text(&self, width: usize) -> String;
+}
+
+impl DrawnRecord for PlanRecord {
+    const TEXT_FILE: &'static str = PLAN_TEXT_FILE;
+
+    fn charts(&self, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
+        front::charts(self, sheet)
+    }
+
+    fn text(&self, width: usize) -> String {
+        plan_text(self, width)
+    }
+}
+
+impl DrawnRecord for SensitivityRecord {
+    const TEXT_FILE: &'static str = SENSITIVITY_TEXT_FILE;
+
+    fn charts(&self, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
+        sensitivity::charts(self, sheet)
+    }
+
+    fn text(&self, width: usize) -> String {
+        sensitivity_text(self, width)
+    }
+}
+
+impl DrawnRecord for CalibrationRecord {
+    const TEXT_FILE: &'static str = CALIBRATION_TEXT_FILE;
+
+    fn charts(&self, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
+        calibration::charts(self, sheet)
+    }
+
+    fn text(&self, width: usize) -> String {
+        calibration_text(self, width)
+    }
 }
 
 /// Draws the charts of a record, and writes it in words to a file. Returns the record.
-fn draw_record<Record>(
+fn draw_record<Record: DrawnRecord>(
     folder: &Path,
     width: ChartWidth,
     record: Record,
-    charts: impl Fn(&Record, Sheet<'_>) -> Vec<(String, Canvas)>,
-    file: &str,
-    text: impl Fn(&Record, usize) -> String,
 ) -> Result<Record, ResultsError> {
-    let (charts_folder, mut raster) = (folder.join(CHARTS_FOLDER), Raster::default());
+    let charts_folder = folder.join(CHARTS_FOLDER);
+    let mut raster = Raster::default();
     let provenance = &Provenance::of_results(folder)?;
-    for (name, canvas) in charts(&record, Sheet { provenance, width }) {
+    for (name, canvas) in record.charts(Sheet { provenance, width }) {
         write_chart(&charts_folder, &name, &canvas, &mut raster)?;
     }
-    write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
+    write(
+        &folder.join(Record::TEXT_FILE),
+        record.text(PLAN_TEXT_WIDTH),
+    )?;
     Ok(record)
 }
 
@@ -161,7 +187,8 @@ const STATES_MAX: usize = 24;
 /// The charts with the names of their files. Some need more than every experiment has, and some add nothing to another
 /// one: the same curves on the same axes, or the same dots.
 pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
-    let (multiples, front) = (multiples::draw(results), front::of_results(results));
+    let multiples = multiples::draw(results);
+    let front = front::of_results(results);
     let is_small = results.variants().len() <= STATES_MAX;
     let always = [
         ("egress", over_time::egress(results)),

@@ -53,14 +53,20 @@ struct Extremes {
 }
 
 impl Extremes {
-    /// Of equals, the first is the least and the last the greatest. `None` without a median.
+    /// The extremes of a value of each variant.
     fn of<'r>(
         variants: &[VariantResults<'r>],
         value: impl Fn(&VariantResults<'r>) -> Option<f64>,
     ) -> Option<Self> {
+        let values: Vec<Option<f64>> = variants.iter().map(value).collect();
+        Self::of_values(variants, &values)
+    }
+
+    /// Of equals, the first is the least and the last the greatest. `None` without a value.
+    fn of_values(variants: &[VariantResults<'_>], values: &[Option<f64>]) -> Option<Self> {
         let mut found: Option<Self> = None;
-        for (name, variant) in names::in_short(variants).into_iter().zip(variants) {
-            let Some(value) = value(variant) else {
+        for (name, value) in names::in_short(variants).into_iter().zip(values) {
+            let Some(value) = *value else {
                 continue;
             };
             match &mut found {
@@ -167,8 +173,7 @@ pub(super) fn completion(variants: &[VariantResults<'_>]) -> Vec<String> {
 
 /// Peaks of concurrent pulls.
 pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let peak = |variant: &VariantResults<'_>| variant.median(Measure::PeakPulls);
-    let Some(peaks) = Extremes::of(variants, peak) else {
+    let Some(peaks) = Extremes::of(variants, |variant| variant.median(Measure::PeakPulls)) else {
         return Vec::new();
     };
     let Extremes { low, high, .. } = peaks;
@@ -176,7 +181,7 @@ pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
     let from = count(low);
     let to = count(high);
     let least = alone_or_several(peaks.least, &from, variants, |variant| {
-        peak(variant).map(count)
+        variant.median(Measure::PeakPulls).map(count)
     });
     match variants {
         _ if high <= 0.0 => vec!["No variant pulls an image".to_owned()],
@@ -198,10 +203,14 @@ pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
     }
 }
 
+/// The median peak of the registry's egress.
+fn peak_egress(variant: &VariantResults<'_>) -> Option<f64> {
+    variant.median(Measure::EgressPeak1s)
+}
+
 /// Peaks of the registry's egress, against its link where it has one.
 pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let peak = |variant: &VariantResults<'_>| variant.median(Measure::EgressPeak1s);
-    let Some(peaks) = Extremes::of(variants, peak) else {
+    let Some(peaks) = Extremes::of(variants, peak_egress) else {
         return Vec::new();
     };
     let Extremes { low, high, .. } = peaks;
@@ -210,12 +219,13 @@ pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     let from = unit.text(low);
     let to = unit.text(high);
     let least = alone_or_several(peaks.least, &from, variants, |variant| {
-        peak(variant).map(|peak| unit.text(peak))
+        peak_egress(variant).map(|peak| unit.text(peak))
     });
     let mut capacities: Vec<f64> = Vec::new();
     let mut full = 0;
     for variant in variants {
-        if let (Some(link), Some(peak)) = (variant.info.registry_egress_bytes_per_s, peak(variant))
+        if let Some(link) = variant.info.registry_egress_bytes_per_s
+            && let Some(peak) = peak_egress(variant)
         {
             capacities.push(link);
             full += usize::from(peak >= FULL * link);
@@ -252,13 +262,7 @@ pub(super) fn times(
     what: &str,
     times: &[Option<f64>],
 ) -> Vec<String> {
-    let time_of = |variant: &VariantResults<'_>| {
-        let at = variants
-            .iter()
-            .position(|other| other.index == variant.index)?;
-        *times.get(at)?
-    };
-    let Some(found) = Extremes::of(variants, time_of) else {
+    let Some(found) = Extremes::of_values(variants, times) else {
         return Vec::new();
     };
     let never = match times.iter().filter(|time| time.is_none()).count() {
@@ -281,18 +285,21 @@ pub(super) fn times(
     ]
 }
 
+/// The most clusters that were not ready at once in the displayed run.
+fn peak_not_ready(variant: &VariantResults<'_>) -> Option<f64> {
+    Some(variant.displayed?.peak_not_ready as f64)
+}
+
 /// Most clusters that were instructed and not ready at once, in the displayed run.
 pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let most =
-        |variant: &VariantResults<'_>| variant.displayed.map(|run| run.peak_not_ready as f64);
-    let Some(found) = Extremes::of(variants, most) else {
+    let Some(found) = Extremes::of(variants, peak_not_ready) else {
         return Vec::new();
     };
     let greatest = found.greatest;
     let from = count(found.low);
     let to = count(found.high);
     let least = alone_or_several(found.least, &from, variants, |variant| {
-        most(variant).map(count)
+        peak_not_ready(variant).map(count)
     });
     if variants.len() == 1 || from == to {
         let clusters = if to == "1" {
@@ -334,30 +341,29 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
     if finished.len() < 2 {
         return completion(variants);
     }
-    let places = 0..finished.len();
-    let by_time = |at: &usize| [finished[*at].time_s, finished[*at].peak];
-    let by_peak = |at: &usize| [finished[*at].peak, finished[*at].time_s];
-    let fast = places
-        .clone()
-        .min_by(|a, b| in_turn(by_time(a), by_time(b)));
-    let low = places.min_by(|a, b| in_turn(by_peak(a), by_peak(b)));
-    let (Some(fast), Some(low)) = (fast, low) else {
+    let fast = finished
+        .iter()
+        .min_by(|a, b| in_turn([a.time_s, a.peak], [b.time_s, b.peak]));
+    let low = finished
+        .iter()
+        .min_by(|a, b| in_turn([a.peak, a.time_s], [b.peak, b.time_s]));
+    let Some((fast, low)) = fast.zip(low) else {
         return completion(variants);
     };
-    let quick = time(finished[fast].time_s);
-    if fast == low {
+    let quick = time(fast.time_s);
+    if std::ptr::eq(fast, low) {
         return vec![format!(
             "{} has both the shortest time, {quick}, and the lowest peak",
-            finished[fast].name
+            fast.name
         )];
     }
-    let slow = time(finished[low].time_s);
-    let high_peak = count(finished[fast].peak);
-    let low_peak = count(finished[low].peak);
+    let slow = time(low.time_s);
+    let high_peak = count(fast.peak);
+    let low_peak = count(low.peak);
     vec![
         format!(
             "{} takes {quick} and {high_peak} pulls at once, {} {slow} and {low_peak}",
-            finished[fast].name, finished[low].name
+            fast.name, low.name
         ),
         format!("{high_peak} pulls at once take {quick}, {low_peak} take {slow}"),
     ]
@@ -474,10 +480,14 @@ fn capitalised(text: &str) -> String {
     text[..1].to_uppercase() + &text[1..]
 }
 
+/// The median number of clusters that received a defective revision.
+fn exposed_targets(variant: &VariantResults<'_>) -> Option<f64> {
+    variant.median(Measure::ExposedTargets)
+}
+
 /// Clusters that received a defective revision.
 pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let exposed = |variant: &VariantResults<'_>| variant.median(Measure::ExposedTargets);
-    let Some(found) = Extremes::of(variants, exposed) else {
+    let Some(found) = Extremes::of(variants, exposed_targets) else {
         return Vec::new();
     };
     let Extremes { low, high, .. } = found;
@@ -485,7 +495,7 @@ pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     let most = found.greatest;
     let fewest = variants
         .iter()
-        .filter(|variant| exposed(variant).is_some_and(|value| value <= low))
+        .filter(|variant| exposed_targets(variant).is_some_and(|value| value <= low))
         .count();
     let from = if low > 0.0 {
         count(low)
@@ -538,7 +548,7 @@ pub(super) fn front(optimal: &[(usize, usize)]) -> Vec<String> {
     let some = optimal.iter().copied().filter(|(best, _)| *best > 0);
     let best = from_to(some.clone().map(|(best, _)| best));
     let of = from_to(some.clone().map(|(_, all)| all));
-    let (Some(best), Some(of)) = (best, of) else {
+    let Some((best, of)) = best.zip(of) else {
         return Vec::new();
     };
     let none = match optimal.len() - some.count() {

@@ -134,17 +134,12 @@ fn seen(forecast: &ForecastRecord) -> String {
 
 /// `16:40 UTC (90%: 16:25 to 17:30)`
 fn span(span: &ForecastSpan, forecast: &ForecastRecord) -> String {
-    let at = |time: &Option<ForecastTime>| {
-        time.as_ref()
-            .map_or_else(|| "never".to_owned(), |time| clock(time, &forecast.now))
-    };
+    let [median, low, high] = [&span.median, &span.low, &span.high].map(|time| match time {
+        Some(time) => clock(time, &forecast.now),
+        None => "never".to_owned(),
+    });
     let level = number(forecast.level * 100.0);
-    format!(
-        "{} UTC ({level}%: {} to {})",
-        at(&span.median),
-        at(&span.low),
-        at(&span.high)
-    )
+    format!("{median} UTC ({level}%: {low} to {high})")
 }
 
 /// The time of day, with the date where that is another than that of `near`.

@@ -65,22 +65,23 @@ fn fixed(value: f64, decimals: usize) -> String {
         .split_once('.')
         .map_or((&*text, None), |(whole, part)| (whole, Some(part)));
     let digits = self::whole(whole.parse().unwrap_or(value.abs()));
-    part.map_or_else(
-        || format!("{sign}{digits}"),
-        |part| format!("{sign}{digits}.{part}"),
-    )
+    match part {
+        Some(part) => format!("{sign}{digits}.{part}"),
+        None => format!("{sign}{digits}"),
+    }
 }
 
 /// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would
 /// read the same: `22.30`, `22.28`, `22.32`.
 pub(super) fn apart(values: [f64; 3]) -> [String; 3] {
     let usual = decimals(values[0].abs());
-    let with = |decimals: usize| values.map(|value| fixed(value, decimals));
-    let told_apart = |texts: &[String; 3]| texts[1] != texts[2];
-    (usual..=usual + 2)
-        .map(with)
-        .find(told_apart)
-        .unwrap_or_else(|| with(usual))
+    for decimals in usual..=usual + 2 {
+        let [number, low, high] = values.map(|value| fixed(value, decimals));
+        if low != high {
+            return [number, low, high];
+        }
+    }
+    values.map(|value| fixed(value, usual))
 }
 
 /// A value of a measure with its unit. An infinite time was never reached.
@@ -105,8 +106,16 @@ pub(super) fn percent(share: f64) -> String {
 
 /// The ends of an interval of a share: `62–97%`.
 pub(super) fn percents(share: Interval) -> String {
-    // Whole percents, but never 0 or 100 for an end that is neither.
-    let end = |end: f64| match end * 100.0 {
+    format!(
+        "{}–{}%",
+        percents_of_end(share.low),
+        percents_of_end(share.high)
+    )
+}
+
+/// Whole percents, but never 0 or 100 for an end that is neither.
+fn percents_of_end(end: f64) -> String {
+    match end * 100.0 {
         percent if percent > 99.0 && percent < 100.0 => {
             format!("{:.1}", (percent * 10.0).floor() / 10.0)
         }
@@ -114,8 +123,7 @@ pub(super) fn percents(share: Interval) -> String {
             format!("{:.1}", (percent * 10.0).ceil() / 10.0)
         }
         percent => format!("{percent:.0}"),
-    };
-    format!("{}–{}%", end(share.low), end(share.high))
+    }
 }
 
 /// End of a run, as a verb.
@@ -159,10 +167,12 @@ const DAY: TimeUnit = TimeUnit {
 impl TimeUnit {
     /// The unit in which times up to `span_s` have at most two digits before the point, or are many days.
     pub(super) fn for_span(span_s: f64) -> Self {
-        [(99.95, SECOND), (5_997.0, MINUTE), (172_800.0, HOUR)]
-            .into_iter()
-            .find(|&(limit, _)| span_s < limit)
-            .map_or(DAY, |(_, unit)| unit)
+        match span_s {
+            ..99.95 => SECOND,
+            ..5_997.0 => MINUTE,
+            ..172_800.0 => HOUR,
+            _ => DAY,
+        }
     }
 }
 

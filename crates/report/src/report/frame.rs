@@ -2,7 +2,7 @@
 
 use super::axis::{AxisTick, Scale};
 use super::canvas::{Align, Canvas, Label, Position, Stroke};
-use super::data::{DisplayedRun, Results};
+use super::data::Results;
 use super::findings::Head;
 use super::sheet::{Sheet, is_narrow};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, SMALL, SUBTITLE};
@@ -123,8 +123,10 @@ pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f6
 
 /// A page with title, subtitle and footer, for a chart of the displayed run: the footer names that run.
 pub(super) fn page_of_run(results: &Results, head: &Head<'_>, height: f64) -> Canvas {
-    let named = |run: DisplayedRun| format!(" · replicate {}: {}", run.replicate, run.conditions());
-    let run = results.displayed().map_or_else(String::new, named);
+    let run = match results.displayed() {
+        Some(run) => format!(" · replicate {}: {}", run.replicate, run.conditions()),
+        None => String::new(),
+    };
     page_with_footer(results.sheet(), head, &run, height)
 }
 
@@ -375,21 +377,19 @@ pub(super) fn panels(sheet: Sheet<'_>, count: usize, labels: Option<f64>) -> (Ve
     let right = sheet.px() - MARGIN;
     let width = (right - left - gap * (columns - 1) as f64) / columns as f64;
     let top = TOP + 54.0;
-    let cell = |at: usize| {
+    let mut cells = Vec::new();
+    for at in 0..count {
         let left = left + (width + gap) * (at % columns) as f64;
         let top = top + ROW * (at / columns) as f64;
-        Area {
+        cells.push(Area {
             left,
             top,
             right: left + width,
             bottom: top + PANEL,
-        }
-    };
+        });
+    }
     let rows = count.max(1).div_ceil(columns);
-    (
-        (0..count).map(cell).collect(),
-        top + ROW * rows as f64 - 48.0 + FOOTER,
-    )
+    (cells, top + ROW * rows as f64 - 48.0 + FOOTER)
 }
 
 /// Writes entries of a colour and a name one after the other, in as many lines as they need, from a baseline on.

@@ -12,7 +12,8 @@ use super::text::escaped;
 pub fn junit(results: &Results) -> String {
     let variants = results.variants();
     let mut cases = String::new();
-    let (mut tests, mut failures) = (0, 0);
+    let mut tests = 0;
+    let mut failures = 0;
     let suite = escaped(&results.provenance.experiment);
     for limit in JudgedLimit::all(results, &variants) {
         for &(variant, verdict) in &limit.verdicts {

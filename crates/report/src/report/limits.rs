@@ -159,10 +159,10 @@ pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -
 
 /// Returns true if the runs of a variant show that it misses a limit, however few they are.
 pub(super) fn fails(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
-    let missed = |verdict: Verdict| !verdict.holds && !verdict.is_undecided();
-    limits
-        .iter()
-        .any(|limit| limit.judge(variant).is_some_and(missed))
+    limits.iter().any(|limit| match limit.judge(variant) {
+        Some(verdict) => !verdict.holds && !verdict.is_undecided(),
+        None => false,
+    })
 }
 
 /// The mark of a limit that holds, is undecided, or fails.

@@ -25,13 +25,16 @@ pub(super) fn within_or_values(
     weight: Weight,
     width: f64,
 ) -> (Option<String>, Vec<String>) {
-    let fits = |names: &Vec<String>| widest(names, size, weight) <= width;
     let lengths = lengths(variants);
-    if !lengths.iter().any(fits) {
+    let narrowest = lengths
+        .iter()
+        .map(|names| widest(names, size, weight))
+        .fold(f64::INFINITY, f64::min);
+    if narrowest > width {
         let axes = SweepAxis::all(variants);
         if let Some(names) = values_alone(variants, &axes)
             && names.iter().all_unique()
-            && fits(&names)
+            && widest(&names, size, weight) <= width
         {
             let heading = axes.iter().map(|axis| axis.name).join(", ");
             return (Some(heading), names);

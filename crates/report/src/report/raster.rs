@@ -16,6 +16,15 @@ use super::text::{Weight, face, glyph_scale, lay_out};
 
 /// Pixels of a PNG in a logical pixel.
 const PNG_PER_PX: f32 = 2.0;
+/// From logical pixels to those of the PNG.
+const ENLARGED: Transform = Transform {
+    sx: PNG_PER_PX,
+    kx: 0.0,
+    ky: 0.0,
+    sy: PNG_PER_PX,
+    tx: 0.0,
+    ty: 0.0,
+};
 /// Places within a pixel at which a letter may start.
 const STEPS: i32 = 4;
 /// Shades between paper and ink at the edge of a letter; few, so that a byte can name each colour of a chart.
@@ -29,8 +38,16 @@ pub(super) struct Raster {
     letters: HashMap<LetterKey, Letter>,
 }
 
-/// A glyph, the bits of its size in logical pixels, its weight, and its place within a pixel in steps.
-type LetterKey = (GlyphId, u64, Weight, i32);
+/// What distinguishes the pixels of a letter.
+#[derive(Debug, Eq, Hash, PartialEq)]
+struct LetterKey {
+    glyph: GlyphId,
+    /// The bits of its size in logical pixels.
+    size: u64,
+    weight: Weight,
+    /// Its place within a pixel.
+    step: i32,
+}
 
 /// The pixels of a letter, row by row, each with its shade. The first lies left and above of its place on the baseline.
 #[derive(Debug)]
@@ -51,9 +68,9 @@ impl Canvas {
         pixels[..size].fill(u8::MAX);
         let mut page =
             PixmapMut::from_bytes(&mut pixels[..size], width, height).expect("a page has an area");
-        self.shapes
-            .iter()
-            .for_each(|shape| draw(&mut page, shape, letters));
+        for shape in &self.shapes {
+            draw(&mut page, shape, letters);
+        }
         encoded(&pixels[..size], (width, height))
     }
 }
@@ -91,9 +108,11 @@ fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
 fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     /// Bytes of sixteen pixels.
     const BLOCK: usize = 64;
-    let (mut palette, mut place_of) = (Vec::new(), HashMap::new());
+    let mut palette = Vec::new();
+    let mut place_of = HashMap::new();
     let mut places = Vec::with_capacity(pixels.len() / 4);
-    let (mut last, mut place) = (None, None);
+    let mut last = None;
+    let mut place = None;
     let mut repeated = [0; BLOCK];
     for block in pixels.chunks(BLOCK) {
         if let Some(place) = place
@@ -102,7 +121,8 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
             places.resize(places.len() + block.len() / 4, place);
             continue;
         }
-        for pixel in block.as_chunks().0 {
+        let (block_pixels, _) = block.as_chunks();
+        for pixel in block_pixels {
             let colour = u32::from_le_bytes(*pixel);
             if last != Some(colour) {
                 let new = place_of.len();
@@ -110,24 +130,20 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
                 if known == new {
                     palette.extend(&pixel[..3]);
                 }
-                (last, place) = (Some(colour), Some(u8::try_from(known).ok()?));
+                last = Some(colour);
+                place = Some(u8::try_from(known).ok()?);
             }
             places.extend(place);
         }
         if let Some(colour) = last {
-            repeated.as_chunks_mut().0.fill(colour.to_le_bytes());
+            let (repeated_pixels, _) = repeated.as_chunks_mut();
+            repeated_pixels.fill(colour.to_le_bytes());
         }
     }
     Some((places, palette))
 }
 
 fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey, Letter>) {
-    let larger = Transform::from_scale(PNG_PER_PX, PNG_PER_PX);
-    let mut fill = |path: Option<Path>, paint: &Paint<'_>| {
-        if let Some(path) = path {
-            page.fill_path(&path, paint, FillRule::Winding, larger, None);
-        }
-    };
     match shape {
         Shape::Path(points, stroke) => {
             // Joins are sharp up to right angles and flat beyond. Round ones look the same and cost a tenth of a run.
@@ -138,7 +154,7 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
                 ..Pen::default()
             };
             if let Some(path) = line(&on_grid(points)).finish() {
-                page.stroke_path(&path, &paint(stroke.colour, 1.0), &pen, larger, None);
+                page.stroke_path(&path, &paint(stroke.colour, 1.0), &pen, ENLARGED, None);
             }
         }
         Shape::Area(points, colour, opacity) => {
@@ -147,28 +163,30 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
             area.close();
             // Rectangles side by side would show the paper where each covers a part of a pixel.
             let anti_alias = !is_rectangle(&corners);
-            fill(
-                area.finish(),
-                &Paint {
-                    anti_alias,
-                    ..paint(*colour, *opacity)
-                },
-            );
+            let paint = Paint {
+                anti_alias,
+                ..paint(*colour, *opacity)
+            };
+            fill(page, area.finish(), &paint);
         }
         Shape::Dot((x, y), radius, colour, opacity) => {
-            fill(
-                PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32),
-                &paint(*colour, *opacity),
-            );
+            let circle = PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32);
+            fill(page, circle, &paint(*colour, *opacity));
         }
         Shape::Text(label) => write(page, label, letters),
     }
 }
 
+/// Fills a path that is not empty.
+fn fill(page: &mut PixmapMut<'_>, path: Option<Path>, paint: &Paint<'_>) {
+    if let Some(path) = path {
+        page.fill_path(&path, paint, FillRule::Winding, ENLARGED, None);
+    }
+}
+
 fn paint(Colour(red, green, blue): Colour, opacity: f64) -> Paint<'static> {
-    let share = |channel: u8| f32::from(channel) / 255.0;
-    let colour =
-        Color::from_rgba(share(red), share(green), share(blue), opacity as f32).expect("shares");
+    let [red, green, blue] = [red, green, blue].map(|channel| f32::from(channel) / 255.0);
+    let colour = Color::from_rgba(red, green, blue, opacity as f32).expect("shares");
     Paint {
         shader: Shader::SolidColor(colour),
         ..Paint::default()
@@ -192,57 +210,86 @@ fn line(points: &[(i32, i32)]) -> PathBuilder {
 /// Returns true for the corners of a rectangle whose sides have a pixel or more: it covers some pixel's middle.
 fn is_rectangle(corners: &[(i32, i32)]) -> bool {
     let [a, b, c, d] = *corners else { return false };
-    let is_long = |(from, to): ((i32, i32), (i32, i32))| {
-        let (across, down) = ((to.0 - from.0).abs(), (to.1 - from.1).abs());
-        across.min(down) == 0 && f64::from(across + down) * f64::from(PNG_PER_PX) >= GRID_PER_PX
-    };
-    [(a, b), (b, c), (c, d), (d, a)].into_iter().all(is_long)
+    is_long_side(a, b) && is_long_side(b, c) && is_long_side(c, d) && is_long_side(d, a)
+}
+
+/// Whether a side of a rectangle is level or upright and has a pixel or more.
+fn is_long_side((from_x, from_y): (i32, i32), (to_x, to_y): (i32, i32)) -> bool {
+    let across = (to_x - from_x).abs();
+    let down = (to_y - from_y).abs();
+    across.min(down) == 0 && f64::from(across + down) * f64::from(PNG_PER_PX) >= GRID_PER_PX
 }
 
 /// Writes a text with letters that were drawn before, or draws them.
 fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKey, Letter>) {
     let (glyphs, length) = lay_out(&label.text, label.size, label.weight);
-    let start = label.at.0
+    let (anchor, baseline) = label.at;
+    let start = anchor
         - match label.align {
             Align::Left => 0.0,
             Align::Middle => length / 2.0,
             Align::Right => length,
         };
-    let baseline = (label.at.1 * f64::from(PNG_PER_PX)).round() as i32;
-    let (width, Colour(red, green, blue)) = (page.width() as usize, label.colour);
+    let baseline = (baseline * f64::from(PNG_PER_PX)).round() as i32;
     for (glyph, at) in glyphs {
         let place = ((start + at) * f64::from(PNG_PER_PX) * f64::from(STEPS)).round() as i32;
         let step = place.rem_euclid(STEPS);
-        let key = (glyph, label.size.to_bits(), label.weight, step);
+        let key = LetterKey {
+            glyph,
+            size: label.size.to_bits(),
+            weight: label.weight,
+            step,
+        };
         let letter = letters
             .entry(key)
             .or_insert_with(|| Letter::draw(glyph, label, step));
-        let (left, top) = (place.div_euclid(STEPS) + letter.left, baseline + letter.top);
-        for (y, shades) in (top..).zip(letter.shades.chunks_exact(letter.width.max(1))) {
+        letter.print(page, place.div_euclid(STEPS), baseline, label.colour);
+    }
+}
+
+/// A pixel of paper with this shade of ink on it.
+fn inked(paper: PremultipliedColorU8, ink: Colour, shade: u8) -> PremultipliedColorU8 {
+    let Colour(red, green, blue) = ink;
+    let mixed = PremultipliedColorU8::from_rgba(
+        mixed_channel(paper.red(), red, shade),
+        mixed_channel(paper.green(), green, shade),
+        mixed_channel(paper.blue(), blue, shade),
+        u8::MAX,
+    );
+    mixed.expect("an opaque pixel takes every colour")
+}
+
+/// One channel of paper with this shade of ink on it.
+fn mixed_channel(paper: u8, ink: u8, shade: u8) -> u8 {
+    let sum = u16::from(SHADES - shade) * u16::from(paper) + u16::from(shade) * u16::from(ink);
+    (sum / u16::from(SHADES)) as u8
+}
+
+impl Letter {
+    /// Prints the letter at its place on the baseline. What is outside of the page is left out.
+    fn print(&self, page: &mut PixmapMut<'_>, place: i32, baseline: i32, ink: Colour) {
+        let width = page.width() as usize;
+        let left = place + self.left;
+        let top = baseline + self.top;
+        let pixels = page.pixels_mut();
+        for (y, shades) in (top..).zip(self.shades.chunks_exact(self.width.max(1))) {
+            let Ok(y) = usize::try_from(y) else {
+                continue;
+            };
             for (x, &shade) in (left..).zip(shades) {
-                let x = usize::try_from(x).ok().filter(|x| shade > 0 && *x < width);
-                let at = x.zip(usize::try_from(y).ok()).map(|(x, y)| y * width + x);
-                if let Some(pixel) = at.and_then(|at| page.pixels_mut().get_mut(at)) {
-                    let mix = |paper, ink| {
-                        let sum = u16::from(SHADES - shade) * u16::from(paper)
-                            + u16::from(shade) * u16::from(ink);
-                        (sum / u16::from(SHADES)) as u8
-                    };
-                    let (red, green) = (mix(pixel.red(), red), mix(pixel.green(), green));
-                    let mixed = PremultipliedColorU8::from_rgba(
-                        red,
-                        green,
-                        mix(pixel.blue(), blue),
-                        u8::MAX,
-                    );
-                    *pixel = mixed.expect("an opaque pixel takes every colour");
+                let Ok(x) = usize::try_from(x) else {
+                    continue;
+                };
+                if shade == 0 || x >= width {
+                    continue;
+                }
+                if let Some(pixel) = pixels.get_mut(y * width + x) {
+                    *pixel = inked(*pixel, ink, shade);
                 }
             }
         }
     }
-}
 
-impl Letter {
     /// Draws a glyph at a step of a pixel; one without ink has no pixels.
     fn draw(glyph: GlyphId, label: &Label, step: i32) -> Self {
         let face = face(label.weight);
@@ -259,7 +306,8 @@ impl Letter {
                 shades: Vec::new(),
             };
         };
-        let (bounds, mut shades) = (outlined.px_bounds(), Vec::new());
+        let bounds = outlined.px_bounds();
+        let mut shades = Vec::new();
         outlined.draw(|_, _, covered| {
             shades.push((covered.min(1.0) * f32::from(SHADES)).round() as u8);
         });

@@ -63,6 +63,16 @@ const PRODUCTS: [(&str, usize); 4] = [
 const OTHER: usize = 4;
 const BOUND: usize = 7;
 
+/// The colours of a product, by the start of its name.
+fn series_of(product: &str) -> usize {
+    for (start, series) in PRODUCTS {
+        if product.starts_with(start) {
+            return series;
+        }
+    }
+    OTHER
+}
+
 /// The look of a variant in all charts and on the page: the colour of its product, darker or lighter by its place among
 /// the product's variants that it is compared with. So a strategy with its settings looks the same in all worlds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -78,17 +88,10 @@ impl CurveStyle {
     /// The styles of variants in the order of their places, which the groups list. Each has the name of its product,
     /// and whether it is a bound.
     pub(super) fn of(groups: &[Vec<usize>], products: &[(&str, bool)]) -> Vec<Self> {
-        let colour = |&(product, is_bound): &(&str, bool)| {
-            let known = PRODUCTS
-                .iter()
-                .find(|(start, _)| product.starts_with(start));
-            if is_bound {
-                BOUND
-            } else {
-                known.map_or(OTHER, |(_, colour)| *colour)
-            }
-        };
-        let colours: Vec<usize> = products.iter().map(colour).collect();
+        let mut colours: Vec<usize> = Vec::new();
+        for &(product, is_bound) in products {
+            colours.push(if is_bound { BOUND } else { series_of(product) });
+        }
         let mut styles = vec![Self::default(); products.len()];
         for (world, members) in groups.iter().enumerate() {
             // Of each product, the members of the group.
@@ -170,22 +173,33 @@ pub(super) fn shade(share: f64) -> Colour {
 
 /// The colour that has this share of `b`, the rest of `a`.
 fn mixed(a: Colour, b: Colour, share: f64) -> Colour {
-    let channel =
-        |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
-    Colour(channel(a.0, b.0), channel(a.1, b.1), channel(a.2, b.2))
+    let Colour(red_a, green_a, blue_a) = a;
+    let Colour(red_b, green_b, blue_b) = b;
+    Colour(
+        mixed_channel(red_a, red_b, share),
+        mixed_channel(green_a, green_b, share),
+        mixed_channel(blue_a, blue_b, share),
+    )
+}
+
+/// One channel of a mixed colour.
+fn mixed_channel(a: u8, b: u8, share: f64) -> u8 {
+    (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8
+}
+
+/// The linear level of a channel of sRGB, 0 to 1.
+fn linear(channel: u8) -> f64 {
+    let level = f64::from(channel) / 255.0;
+    if level <= 0.04045 {
+        level / 12.92
+    } else {
+        libm::pow((level + 0.055) / 1.055, 2.4)
+    }
 }
 
 /// The colour of text on a shade: the one of black and white that is further from it.
 pub(super) fn on_shade(share: f64) -> Colour {
     let Colour(red, green, blue) = shade(share);
-    let linear = |channel: u8| {
-        let level = f64::from(channel) / 255.0;
-        if level <= 0.04045 {
-            level / 12.92
-        } else {
-            libm::pow((level + 0.055) / 1.055, 2.4)
-        }
-    };
     let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
     // Contrast ratios of WCAG 2: with white 1.05 / (L + 0.05), with black (L + 0.05) / 0.05.
     if (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.05 {

@@ -180,13 +180,9 @@ impl<'r> SweepAxis<'r> {
 
     /// A scale of the places from the first value at `from` to the last at `to`.
     pub(super) fn scale(&self, from: f64, to: f64) -> Scale {
-        let (low, high) = (
-            self.values[0].place,
-            self.values[self.values.len() - 1].place,
-        );
         Scale {
-            low,
-            high,
+            low: self.values[0].place,
+            high: self.values[self.values.len() - 1].place,
             from,
             to,
             log: self.log,

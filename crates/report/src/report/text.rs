@@ -79,16 +79,18 @@ pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
 
 /// `text`, cut with an ellipsis where it is wider than `width`.
 pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> String {
-    let letters = text.chars().count();
-    let cut = |kept: usize| {
-        format!(
-            "{}…",
-            text.chars().take(kept).collect::<String>().trim_end()
-        )
-    };
-    shortest_cut(text, letters, cut, |text| {
-        text_width(text, size, weight) <= width
-    })
+    if text_width(text, size, weight) <= width {
+        return text.to_owned();
+    }
+    let letters: Vec<char> = text.chars().collect();
+    for kept in (1..letters.len()).rev() {
+        let start: String = letters[..kept].iter().collect();
+        let cut = format!("{}…", start.trim_end());
+        if text_width(&cut, size, weight) <= width {
+            return cut;
+        }
+    }
+    String::new()
 }
 
 /// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis where it is too wide.
@@ -99,17 +101,17 @@ pub(super) fn in_lines(
     width: f64,
     most: usize,
 ) -> Vec<String> {
-    let fits = |line: &str| text_width(line, size, weight) <= width;
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        let free = lines.len() < most;
-        match lines.last_mut() {
-            Some(line) if !free || fits(&format!("{line} {word}")) => {
-                line.push(' ');
-                line.push_str(word);
+        let is_last_line = lines.len() >= most;
+        if let Some(line) = lines.last_mut() {
+            let longer = format!("{line} {word}");
+            if is_last_line || text_width(&longer, size, weight) <= width {
+                *line = longer;
+                continue;
             }
-            _ => lines.push(word.to_owned()),
         }
+        lines.push(word.to_owned());
     }
     lines
         .iter()
@@ -119,47 +121,44 @@ pub(super) fn in_lines(
 
 /// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
 pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
+    if text_width(name, size, weight) <= width {
+        return name.to_owned();
+    }
     let letters: Vec<char> = name.chars().collect();
-    let cut = |kept: usize| {
-        let (head, tail) = (kept - kept * 2 / 3, kept * 2 / 3);
-        letters[..head]
-            .iter()
-            .chain(&['…'])
-            .chain(&letters[letters.len() - tail..])
-            .collect()
-    };
-    shortest_cut(name, letters.len(), cut, |text| {
-        text_width(text, size, weight) <= width
-    })
+    for kept in (1..letters.len()).rev() {
+        let tail = kept * 2 / 3;
+        let head = kept - tail;
+        let mut cut: String = letters[..head].iter().collect();
+        cut.push('…');
+        cut.extend(&letters[letters.len() - tail..]);
+        if text_width(&cut, size, weight) <= width {
+            return cut;
+        }
+    }
+    String::new()
 }
 
 /// Length in bytes of the whole words that all names start with, including the space, if each name continues after it.
 pub(super) fn common_start(names: &[&str]) -> usize {
-    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
+    let [first, _, ..] = names else {
         return 0;
     };
-    let spaces = first.match_indices(' ').map(|(at, _)| at + 1);
-    let common = |&end: &usize| {
-        let goes_on = |name: &str| name.len() > end && name.starts_with(&first[..end]);
-        goes_on(first) && others.iter().all(|name| goes_on(name))
-    };
-    spaces.take_while(common).last().unwrap_or(0)
+    let mut common = 0;
+    for (space, _) in first.match_indices(' ') {
+        let end = space + 1;
+        if !all_continue(names, &first[..end]) {
+            break;
+        }
+        common = end;
+    }
+    common
 }
 
-fn shortest_cut(
-    text: &str,
-    letters: usize,
-    cut: impl Fn(usize) -> String,
-    fits: impl Fn(&str) -> bool,
-) -> String {
-    if fits(text) {
-        return text.to_owned();
-    }
-    (1..letters)
-        .rev()
-        .map(cut)
-        .find(|shorter| fits(shorter))
-        .unwrap_or_default()
+/// Whether all names begin with `start` and go on after it.
+fn all_continue(names: &[&str], start: &str) -> bool {
+    names
+        .iter()
+        .all(|name| name.len() > start.len() && name.starts_with(start))
 }
 
 #[cfg(test)]

@@ -19,30 +19,30 @@ pub(super) struct Uncertain<'r> {
 
 /// The headline measures with their rows; none where constants were not drawn.
 pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
-    let of = |measure: &Measure| {
-        let rows: Vec<&UncertaintyRow> = results
-            .uncertainty
-            .iter()
-            .filter(|row| row.measure == *measure)
-            .collect();
+    let mut shown = Vec::new();
+    for measure in HEADLINE {
+        let mut rows: Vec<&UncertaintyRow> = results.uncertainty.iter().collect();
+        rows.retain(|row| row.measure == measure);
         let is_seen = rows
             .iter()
             .any(|row| row.total_median.is_some_and(|median| median > 0.0));
-        let first = rows.first().copied().filter(|_| is_seen)?;
-        Some(Uncertain {
-            measure: first.measure,
-            unit: &first.unit,
-            rows,
-        })
-    };
-    HEADLINE.iter().filter_map(of).collect()
+        if is_seen {
+            shown.push(Uncertain {
+                measure,
+                unit: &rows[0].unit,
+                rows,
+            });
+        }
+    }
+    shown
 }
 
 /// `12.3 min–15 min`, `12–200 targets`; `never` for an end that is not reached.
 pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
     match (low, high) {
         (Some(low), Some(high)) if unit == "s" => {
-            let (low, high) = (in_unit(low, unit), in_unit(high, unit));
+            let low = in_unit(low, unit);
+            let high = in_unit(high, unit);
             match (low.split_once(' '), high.split_once(' ')) {
                 (Some((number, unit_low)), Some((_, unit_high))) if unit_low == unit_high => {
                     format!("{number}–{high}")
@@ -52,9 +52,8 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
         }
         (Some(low), Some(high)) => {
             let [_, from, to] = apart([high, low, high]);
-            let number = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
             if from.contains('.') {
-                format!("{}–{}", number(&from), number(&to))
+                format!("{}–{}", without_zeros(&from), without_zeros(&to))
             } else {
                 format!("{from}–{to}")
             }
@@ -64,20 +63,26 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
     }
 }
 
+/// A decimal number without zeros at its end.
+fn without_zeros(number: &str) -> &str {
+    number.trim_end_matches('0').trim_end_matches('.')
+}
+
 /// The interval of luck alone; a dash for a single run, which has none.
 pub(super) fn luck(row: &UncertaintyRow, unit: &str) -> String {
-    row.luck_level.map_or_else(
-        || "–".to_owned(),
-        |_| range(row.luck_low, row.luck_high, unit),
-    )
+    if row.luck_level.is_some() {
+        range(row.luck_low, row.luck_high, unit)
+    } else {
+        "–".to_owned()
+    }
 }
 
 /// The level of an interval in words.
 pub(super) fn level(of: Option<f64>) -> String {
-    of.map_or_else(
-        || "–".to_owned(),
-        |level| percent((level * 1000.0).floor() / 1000.0),
-    )
+    match of {
+        Some(level) => percent((level * 1000.0).floor() / 1000.0),
+        None => "–".to_owned(),
+    }
 }
 
 /// The intervals as a text; empty where constants were not drawn.

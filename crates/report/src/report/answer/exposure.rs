@@ -3,6 +3,8 @@
 //!
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
+use std::cmp::Ordering;
+
 use super::certainty::fewest_in_draws;
 use super::groups::{Best, NamedVariant};
 use super::sentence::{completion, may_be_too, quoted, some_of};
@@ -18,6 +20,13 @@ struct Exposed<'v, 'r> {
     label: &'v str,
     variant: &'v VariantResults<'r>,
     median: f64,
+}
+
+impl Exposed<'_, '_> {
+    /// The order of medians.
+    fn by_median(a: &&Self, b: &&Self) -> Ordering {
+        a.median.total_cmp(&b.median)
+    }
 }
 
 /// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
@@ -38,12 +47,11 @@ pub(super) fn sentences<'v>(
             });
         }
     }
-    let ascending = |a: &&Exposed<'_, '_>, b: &&Exposed<'_, '_>| a.median.total_cmp(&b.median);
-    let least = exposed.iter().min_by(ascending);
-    let most = exposed.iter().rev().max_by(ascending);
-    let (Some(least), Some(most)) = (least, most) else {
+    let Some(least) = exposed.iter().min_by(Exposed::by_median) else {
         return (Best::default(), Vec::new());
     };
+    let most = exposed.iter().rev().max_by(Exposed::by_median);
+    let most = most.unwrap_or(least);
     let fewest = with_median(&exposed, least.median);
     let worst = with_median(&exposed, most.median);
     if exposed.len() == 1 {

@@ -37,6 +37,13 @@ pub(in crate::report) struct Best {
     pub(in crate::report) most_exposed: Option<usize>,
 }
 
+impl Best {
+    /// Whether a defective revision was rolled out in the group.
+    pub(in crate::report) const fn is_exposing(&self) -> bool {
+        self.most_exposed.is_some()
+    }
+}
+
 /// The groups of all variants, in the experiment's order.
 pub(in crate::report) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantGroup> {
     let settings: Vec<&[Setting]> = variants
@@ -158,11 +165,7 @@ mod tests {
     }
 
     fn titles_and_labels(infos: &[VariantInfo]) -> Vec<(String, Vec<String>)> {
-        let variants: Vec<VariantResults<'_>> = infos
-            .iter()
-            .enumerate()
-            .map(|(at, info)| VariantResults::bare(at, info))
-            .collect();
+        let variants: Vec<VariantResults<'_>> = infos.iter().map(VariantResults::bare).collect();
         groups(&variants)
             .into_iter()
             .map(|group| (group.title, group.labels))

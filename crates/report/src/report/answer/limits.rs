@@ -229,29 +229,19 @@ fn broken(limit: &AssertedLimit, variant: &VariantResults<'_>) -> Option<String>
 
 /// Where only some variants have a limit, they are named.
 fn some_have_limits(bound: &[BoundVariant<'_, '_>]) -> String {
-    let named = |meets: bool| {
-        let names = bound.iter().filter(|bound| bound.meets() == meets);
-        some_of(&quoted(names.map(|bound| bound.label)))
-    };
-    let met = bound.iter().filter(|bound| bound.meets()).count();
+    let (meeting, others): (Vec<_>, Vec<_>) = bound.iter().partition(|bound| bound.meets());
+    let met = meeting.len();
     let count = bound.len();
+    let meeting = some_of(&quoted(meeting.iter().map(|bound| bound.label)));
+    let exceeding = some_of(&quoted(others.iter().map(|bound| bound.label)));
     match met {
-        0 => format!(
-            "None of the {count} variants with a limit meets it: {}.",
-            named(false)
-        ),
-        2 if count == 2 => format!("Both variants with a limit meet it: {}.", named(true)),
-        _ if met == count => format!(
-            "All {count} variants with a limit meet it: {}.",
-            named(true)
-        ),
+        0 => format!("None of the {count} variants with a limit meets it: {exceeding}."),
+        2 if count == 2 => format!("Both variants with a limit meet it: {meeting}."),
+        _ if met == count => format!("All {count} variants with a limit meet it: {meeting}."),
         _ => {
             let verb = if met == 1 { "meets" } else { "meet" };
-            let others = if count - met == 1 { "does" } else { "do" };
-            format!(
-                "{met} of the {count} variants with a limit {verb} it; {} {others} not.",
-                named(false)
-            )
+            let does = if others.len() == 1 { "does" } else { "do" };
+            format!("{met} of the {count} variants with a limit {verb} it; {exceeding} {does} not.")
         }
     }
 }

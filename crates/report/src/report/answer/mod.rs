@@ -29,7 +29,8 @@ use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded, of_single_runs};
 use crate::results::{
-    Limit, Measure, RunRow, Setting, contenders, distinct, grouped, share_below, share_below_at,
+    Limit, Measure, READY_TIME, RunRow, Setting, contenders, distinct, grouped, share_below,
+    share_below_at,
 };
 use fleetsim_units::counted;
 use fleetsim_units::stats::in_turn;
@@ -69,6 +70,11 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
         })
     }
 
+    /// Whether it is a setting of a sweep.
+    fn is_swept(&self) -> bool {
+        !self.variant.info.settings.is_empty()
+    }
+
     /// The order of completion times, then of peaks.
     fn by_time(a: &&Self, b: &&Self) -> Ordering {
         in_turn([a.completion_s, a.peak], [b.completion_s, b.peak])
@@ -98,16 +104,15 @@ pub(in crate::report) fn answer(
                 variant: &variants[at],
             });
         }
-        let mut sentences = Vec::new();
-        let (best, comparison) = if all.iter().any(|named| named.variant.exposed()) {
-            of_exposure(all, limits, seed, &mut sentences)
+        let of_group = if all.iter().any(|named| named.variant.exposed()) {
+            GroupAnswer::of_exposure(all, limits, seed)
         } else {
-            of_completion(&all, limits, seed, &mut sentences)
+            GroupAnswer::of_completion(&all, limits, seed)
         };
         let title = group.title.clone();
-        answer.parts.push((title, sentences.join(" ")));
-        answer.best.push(best);
-        comparisons.push(comparison);
+        answer.parts.push((title, of_group.sentences.join(" ")));
+        answer.best.push(of_group.best);
+        comparisons.push(of_group.comparison);
     }
     if groups.len() > 1 {
         answer.lead = lead_of_all(variants, groups, &comparisons, &answer.best);
@@ -115,37 +120,52 @@ pub(in crate::report) fn answer(
     answer
 }
 
-/// The answer of a group in which a defective revision was rolled out.
-fn of_exposure<'v, 'r>(
-    all: Vec<NamedVariant<'v, 'r>>,
-    limits: &[AssertedLimit],
-    seed: u64,
-    sentences: &mut Vec<String>,
-) -> (Best, Comparison<'v, 'r>) {
-    let (best, winners) = exposure::sentences(&all, seed, sentences);
-    // Before the last sentence, which lists the variants that complete.
-    let last = sentences.len().saturating_sub(1);
-    sentences.splice(last..last, limits::sentence(&all, limits));
-    let rivals = all;
-    (best, Comparison { winners, rivals })
+/// The answer of one group.
+struct GroupAnswer<'v, 'r> {
+    sentences: Vec<String>,
+    best: Best,
+    comparison: Comparison<'v, 'r>,
 }
 
-/// The answer of any other group.
-fn of_completion<'v, 'r>(
-    all: &[NamedVariant<'v, 'r>],
-    limits: &[AssertedLimit],
-    seed: u64,
-    sentences: &mut Vec<String>,
-) -> (Best, Comparison<'v, 'r>) {
-    let best = fastest_and_lowest(all, limits, seed, sentences);
-    let mut winners = Vec::new();
-    for named in all {
-        if best.fastest == Some(named.at) {
-            winners.push(named.label);
+impl<'v, 'r> GroupAnswer<'v, 'r> {
+    /// The answer of a group in which a defective revision was rolled out.
+    fn of_exposure(all: Vec<NamedVariant<'v, 'r>>, limits: &[AssertedLimit], seed: u64) -> Self {
+        let mut sentences = Vec::new();
+        let (best, winners) = exposure::sentences(&all, seed, &mut sentences);
+        // Before the last sentence, which lists the variants that complete.
+        let last = sentences.len().saturating_sub(1);
+        sentences.splice(last..last, limits::sentence(&all, limits));
+        let comparison = Comparison {
+            winners,
+            rivals: all,
+        };
+        Self {
+            sentences,
+            best,
+            comparison,
         }
     }
-    let rivals = Sides::of(all).own;
-    (best, Comparison { winners, rivals })
+
+    /// The answer of any other group.
+    fn of_completion(all: &[NamedVariant<'v, 'r>], limits: &[AssertedLimit], seed: u64) -> Self {
+        let mut sentences = Vec::new();
+        let best = fastest_and_lowest(all, limits, seed, &mut sentences);
+        let mut winners = Vec::new();
+        for named in all {
+            if best.fastest == Some(named.at) {
+                winners.push(named.label);
+            }
+        }
+        let comparison = Comparison {
+            winners,
+            rivals: Sides::of(all).own,
+        };
+        Self {
+            sentences,
+            best,
+            comparison,
+        }
+    }
 }
 
 /// The sentence for all groups. Empty where the groups answer different questions.
@@ -155,10 +175,7 @@ fn lead_of_all(
     comparisons: &[Comparison<'_, '_>],
     best: &[Best],
 ) -> String {
-    let exposing = best
-        .iter()
-        .filter(|best| best.most_exposed.is_some())
-        .count();
+    let exposing = best.iter().filter(|best| best.is_exposing()).count();
     if exposing == 0 {
         let does = ["completes first", "complete first"];
         lead(variants, groups, comparisons, does)
@@ -298,17 +315,17 @@ fn rankable<'v, 'r>(
     own: &[NamedVariant<'v, 'r>],
     limits: &[AssertedLimit],
 ) -> Vec<RankedVariant<'v, 'r>> {
-    let meets = |named: &NamedVariant<'_, '_>| exceeded(named.variant, limits) == 0;
     let mut eligible = own.to_vec();
-    if own.iter().any(meets) {
-        eligible.retain(meets);
+    eligible.retain(|named| exceeded(named.variant, limits) == 0);
+    if eligible.is_empty() {
+        eligible = own.to_vec();
     }
-    let mut ranked: Vec<RankedVariant<'_, '_>> =
+    let ranked: Vec<RankedVariant<'_, '_>> =
         eligible.iter().filter_map(RankedVariant::of).collect();
-    if ranked.iter().any(|ranked| ranked.variant.is_whole()) {
-        ranked.retain(|ranked| ranked.variant.is_whole());
-    }
-    ranked
+    let (whole, partial): (Vec<_>, Vec<_>) = ranked
+        .into_iter()
+        .partition(|ranked| ranked.variant.is_whole());
+    if whole.is_empty() { partial } else { whole }
 }
 
 /// The ranked variant with this place among all variants.
@@ -505,17 +522,16 @@ fn unswept(
     ranked: &[RankedVariant<'_, '_>],
     seed: u64,
 ) -> Option<String> {
-    let is_swept = |ranked: &RankedVariant<'_, '_>| !ranked.variant.info.settings.is_empty();
     let own = ranked.iter().min_by_key(|ranked| ranked.at)?;
-    let is_asked = !is_swept(own) && own.at != fastest.at && ranked.iter().any(is_swept);
-    is_asked.then(|| {
-        format!(
-            "`{}` {}, with a peak of {}.",
-            own.label,
-            cost(fastest, own, seed),
-            pulls(own.peak)
-        )
-    })
+    if own.is_swept() || own.at == fastest.at || !ranked.iter().any(RankedVariant::is_swept) {
+        return None;
+    }
+    Some(format!(
+        "`{}` {}, with a peak of {}.",
+        own.label,
+        cost(fastest, own, seed),
+        pulls(own.peak)
+    ))
 }
 
 /// `takes 12.0 min longer (paired difference, 95% CI 11.5–12.5)`.
@@ -532,8 +548,9 @@ fn cost(fastest: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u6
 
 /// Additional time of `other` over `base`, over common replicates. An unfinished run is later than all finished ones.
 fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> Vec<f64> {
-    let time = |run: &RunRow| Some(run.reachable_ready_s.unwrap_or(f64::INFINITY));
-    differences_of(base.variant, other.variant, time)
+    differences_of(base.variant, other.variant, |run| {
+        READY_TIME.of_or_late(run)
+    })
 }
 
 /// The other variants that may be the fastest, compared for all variants together.

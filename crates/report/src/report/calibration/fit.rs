@@ -34,14 +34,13 @@ pub(super) fn draw(sample: &SampleRecord, sheet: Sheet<'_>) -> Canvas {
     );
     let (ticks, title) = x_ticks(&x);
     bottom_axis(&mut canvas, area, &x, &ticks, &title);
-    let in_area = |value: f64| (x.low..=x.high).contains(&value);
     for (at, fit) in sample.fits.iter().enumerate().rev() {
-        let points: Vec<Position> = fit
-            .curve
-            .iter()
-            .filter(|(value, _)| in_area(*value))
-            .map(|(v, share)| (x.at(*v), y.at(*share)))
-            .collect();
+        let mut points: Vec<Position> = Vec::new();
+        for &(value, share) in &fit.curve {
+            if (x.low..=x.high).contains(&value) {
+                points.push((x.at(value), y.at(share)));
+            }
+        }
         let width = if fit.distribution == sample.chosen {
             2.6
         } else {
@@ -83,13 +82,10 @@ fn heading(sample: &SampleRecord) -> String {
 
 /// A logarithmic scale where the values span a factor of 4 or more, otherwise one that begins near the least value.
 fn scale(sample: &SampleRecord, area: Area) -> Scale {
-    let least = sample
-        .curve
-        .iter()
-        .map(|(value, _)| *value)
-        .find(|value| *value > 0.0)
-        .unwrap_or(sample.max_s);
-    let (low, high) = (least.max(sample.max_s / 1e6), sample.max_s);
+    let mut values = sample.curve.iter().map(|(value, _)| *value);
+    let least = values.find(|value| *value > 0.0).unwrap_or(sample.max_s);
+    let low = least.max(sample.max_s / 1e6);
+    let high = sample.max_s;
     if high > 4.0 * low {
         return Scale {
             low: low / 1.15,

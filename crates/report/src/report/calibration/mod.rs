@@ -8,9 +8,7 @@ use super::canvas::Canvas;
 use super::format::{count, number, percent, time};
 use super::sheet::Sheet;
 use super::wrap::{joined, text_table, wrapped};
-use crate::results::{
-    CalibrationRecord, FitRecord, PredictionRecord, RateParameter, RatesRecord, SampleRecord,
-};
+use crate::results::{CalibrationRecord, FitRecord, PredictionRecord, RatesRecord, SampleRecord};
 use fleetsim_units::counted;
 
 /// The charts with the names of their files.
@@ -89,14 +87,15 @@ fn of_rates(rates: &RatesRecord, width: usize) -> String {
         extent(rates),
         percent(rates.median_error)
     );
-    let column = |cell: &dyn Fn(&RateParameter) -> String| -> Vec<String> {
-        rates.parameters.iter().map(cell).collect()
-    };
-    let columns = [
-        column(&|parameter| format!("  {}", parameter.name)),
-        column(&|parameter| rates::value(parameter)),
-        column(&|parameter| parameter.note.clone()),
-    ];
+    let mut names = Vec::new();
+    let mut values = Vec::new();
+    let mut notes = Vec::new();
+    for parameter in &rates.parameters {
+        names.push(format!("  {}", parameter.name));
+        values.push(rates::value(parameter));
+        notes.push(parameter.note.clone());
+    }
+    let columns = [names, values, notes];
     let table = joined(&columns, 3);
     let head = wrapped(&head, width, "  ");
     format!(

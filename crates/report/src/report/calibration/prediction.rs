@@ -37,17 +37,13 @@ pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
         },
         height + key_below,
     );
-    let last = prediction
-        .predicted
-        .last()
-        .map_or(0.0, |(_, _, _, high)| *high)
-        .max(prediction.completion_s);
+    let mut last = prediction.completion_s;
+    let mut most = prediction.pods as f64;
+    if let Some(&(pods, _, _, high)) = prediction.predicted.last() {
+        last = last.max(high);
+        most = most.max(pods);
+    }
     let x = Scale::from_zero(last * 1.04, area.left, area.right);
-    let most = prediction
-        .predicted
-        .last()
-        .map_or(0.0, |(pods, ..)| *pods)
-        .max(prediction.pods as f64);
     let ticks = ticks_from_zero(most, 6, true);
     let y = Scale::to_last(&ticks, area.bottom, area.top);
     value_axis(
@@ -60,52 +56,55 @@ pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
     let titles = ("{} since the first pod was scheduled", "");
     let (ticks, title) = ticks_of_time(&x, (58.0, 8), titles);
     bottom_axis(&mut canvas, area, &x, &ticks, &title);
-    let of = |time: fn(&(f64, f64, f64, f64)) -> f64| -> Vec<Position> {
-        let points = prediction
-            .predicted
-            .iter()
-            .map(|point| (time(point), point.0));
-        [(area.left, area.bottom)]
-            .into_iter()
-            .chain(staircase(points, &x, &y))
-            .collect()
-    };
+    let mut medians: Vec<Position> = Vec::new();
+    let mut lows: Vec<Position> = Vec::new();
+    let mut highs: Vec<Position> = Vec::new();
+    for &(pods, median, low, high) in &prediction.predicted {
+        medians.push((median, pods));
+        lows.push((low, pods));
+        highs.push((high, pods));
+    }
     canvas.between(
-        of(|point| point.2),
-        of(|point| point.3),
+        steps_from_zero(&lows, &x, &y),
+        steps_from_zero(&highs, &x, &y),
         series_colour(0),
         0.18,
     );
-    canvas.path(of(|point| point.1), Stroke::solid(series_colour(0), 2.4));
-    let steps = staircase(prediction.real.iter().copied(), &x, &y);
-    let steps: Vec<Position> = [(area.left, area.bottom)]
-        .into_iter()
-        .chain(steps)
-        .collect();
+    canvas.path(
+        steps_from_zero(&medians, &x, &y),
+        Stroke::solid(series_colour(0), 2.4),
+    );
+    let steps = steps_from_zero(&prediction.real, &x, &y);
     canvas.path(decimate(&steps, 2.0), Stroke::solid(INK, 1.8));
     key(&mut canvas, area, sheet.px() - 10.0, entries);
     canvas
 }
 
+/// The steps of a curve, which begins where both axes are 0.
+fn steps_from_zero(points: &[Position], x: &Scale, y: &Scale) -> Vec<Position> {
+    let mut steps = vec![(x.from, y.from)];
+    steps.extend(staircase(points.iter().copied(), x, y));
+    steps
+}
+
 fn entries(prediction: &PredictionRecord) -> Vec<KeyEntry> {
-    let entry = |value: f64, colour, name: &str, detail: String| KeyEntry {
-        value,
-        colour,
-        name: name.to_owned(),
-        detail,
-    };
     let predicted = format!(
         "complete {} to {}",
         time(prediction.predicted_completion_p5_s),
         time(prediction.predicted_completion_p95_s)
     );
     vec![
-        entry(
-            2.0,
-            INK,
-            "reality",
-            format!("complete {}", time(prediction.completion_s)),
-        ),
-        entry(1.0, series_colour(0), "prediction", predicted),
+        KeyEntry {
+            value: 2.0,
+            colour: INK,
+            name: "reality".to_owned(),
+            detail: format!("complete {}", time(prediction.completion_s)),
+        },
+        KeyEntry {
+            value: 1.0,
+            colour: series_colour(0),
+            name: "prediction".to_owned(),
+            detail: predicted,
+        },
     ]
 }

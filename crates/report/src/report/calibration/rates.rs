@@ -56,29 +56,23 @@ pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
         },
         height + below,
     );
-    let corner = |factor: f64| -> Vec<Position> {
-        [low, high]
-            .iter()
-            .map(|time| (x.at(*time), y.at((time * factor).clamp(low, high))))
-            .collect()
-    };
-    canvas.between(corner(1.15), corner(1.0 / 1.15), GRID, 0.7);
-    let ticks = |scale: &Scale| -> Vec<AxisTick> { ticks_of_time(scale, (40.0, 6), ("", "")).0 };
+    canvas.between(
+        multiples_of(1.15, &x, &y),
+        multiples_of(1.0 / 1.15, &x, &y),
+        GRID,
+        0.7,
+    );
+    let (ticks, _) = ticks_of_time(&x, (40.0, 6), ("", ""));
     bottom_grid(
         &mut canvas,
         area,
         &x,
-        &ticks(&x),
+        &ticks,
         "duration by the fitted model (logarithmic)",
     );
-    value_axis(
-        &mut canvas,
-        area,
-        &y,
-        &ticks(&y),
-        "measured duration of a pull",
-    );
-    canvas.path(corner(1.0), Stroke::solid(AXIS, 1.2));
+    let (ticks, _) = ticks_of_time(&y, (40.0, 6), ("", ""));
+    value_axis(&mut canvas, area, &y, &ticks, "measured duration of a pull");
+    canvas.path(multiples_of(1.0, &x, &y), Stroke::solid(AXIS, 1.2));
     for row in &rates.images {
         let at = x.at(row.fitted_s);
         canvas.line(
@@ -118,22 +112,38 @@ pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     Some(canvas)
 }
 
+/// The line on which one axis is this multiple of the other, from the lower end of the axes to the upper one.
+fn multiples_of(factor: f64, x: &Scale, y: &Scale) -> Vec<Position> {
+    let mut line = Vec::new();
+    for time in [x.low, x.high] {
+        line.push((x.at(time), y.at((time * factor).clamp(y.low, y.high))));
+    }
+    line
+}
+
 /// A parameter with its interval.
 pub(super) fn value(parameter: &RateParameter) -> String {
-    let written = |value: f64| match parameter.unit.as_str() {
+    let Some(value) = parameter.value else {
+        return "not determined".to_owned();
+    };
+    let unit = parameter.unit.as_str();
+    let written = with_unit(value, unit);
+    let Some(low) = parameter.low else {
+        return written;
+    };
+    let low = with_unit(low, unit);
+    match parameter.high {
+        Some(high) => format!("{written} [{low} to {}]", with_unit(high, unit)),
+        None => format!("{written} [at least {low}]"),
+    }
+}
+
+/// A value of a parameter with its unit.
+fn with_unit(value: f64, unit: &str) -> String {
+    match unit {
         "s" if value > 0.0 && value < 0.1 => format!("{:.1} ms", value * 1e3),
         "s" => time(value),
         "bytes/s" => format!("{:.1} MB/s", value / 1e6),
         _ => format!("{value:.3}"),
-    };
-    let Some(value) = parameter.value else {
-        return "not determined".to_owned();
-    };
-    match (parameter.low, parameter.high) {
-        (Some(low), Some(high)) => {
-            format!("{} [{} to {}]", written(value), written(low), written(high))
-        }
-        (Some(low), None) => format!("{} [at least {}]", written(value), written(low)),
-        _ => written(value),
     }
 }

@@ -145,7 +145,8 @@ fn unfinished_note(variant: &VariantResults<'_>) -> String {
     let Some(run) = variant.unfinished() else {
         return String::new();
     };
-    let (finished, all) = (variant.finished(), variant.runs.len());
+    let finished = variant.finished();
+    let all = variant.runs.len();
     match variant.ready_time() {
         Some(_) => format!(
             "{finished} of {all} finished, the rest {}",

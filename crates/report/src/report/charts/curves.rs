@@ -233,12 +233,14 @@ fn draw_plot<'c>(
         );
     }
     for (variant, curve) in curves {
-        let place = |(at, value): Position| (x.at(at), y.at(value));
-        let points: Vec<Position> = curve.points.iter().map(|&point| place(point)).collect();
+        let mut points: Vec<Position> = Vec::new();
+        for &(at, value) in &curve.points {
+            points.push((x.at(at), y.at(value)));
+        }
         let colour = variant.style.colour();
         canvas.path(decimate(&points, 2.0), Stroke::solid(colour, 2.0));
-        if let Some(end) = curve.end {
-            canvas.dot(place(end), 3.5, colour, 1.0);
+        if let Some((at, value)) = curve.end {
+            canvas.dot((x.at(at), y.at(value)), 3.5, colour, 1.0);
         }
     }
 }

@@ -190,7 +190,8 @@ fn note(variant: &VariantResults<'_>) -> String {
     let last = last.map_or_else(String::new, |last| {
         format!("; last one after {} in this run", time(last))
     });
-    let (finished, runs) = (variant.finished(), variant.runs.len());
+    let finished = variant.finished();
+    let runs = variant.runs.len();
     let end = match variant.unfinished() {
         None => "completed".to_owned(),
         Some(run) if finished == 0 => ended(run.outcome).to_owned(),

@@ -271,7 +271,10 @@ impl Maps<'_, '_, '_> {
         variant: &VariantResults<'_>,
         (left, top): Position,
     ) {
-        let (Some(column), Some(row)) = (self.x.index_of(variant), self.y.index_of(variant)) else {
+        let Some(column) = self.x.index_of(variant) else {
+            return;
+        };
+        let Some(row) = self.y.index_of(variant) else {
             return;
         };
         let cell = HeatCell::of(measure, variant);
@@ -655,7 +658,8 @@ fn hatch(canvas: &mut Canvas, [left, top, right, bottom]: [f64; 4], colour: Colo
     let mut start = left - height + 4.0;
     while start < right {
         // From the lower end at `start` upwards to the right, cut at both sides.
-        let (from, to) = (start.max(left), (start + height).min(right));
+        let from = start.max(left);
+        let to = (start + height).min(right);
         canvas.line(
             (from, bottom - (from - start)),
             (to, bottom - (to - start)),

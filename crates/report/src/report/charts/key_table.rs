@@ -15,16 +15,18 @@ const VALUES: f64 = 138.0;
 /// The number of each variant, from 1 in the order of completion times and peaks; variants without a median time come
 /// last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
-    let key = |at: &usize| {
-        [READY_TIME, Measure::PeakPulls]
-            .map(|measure| variants[*at].median(measure).unwrap_or(f64::INFINITY))
-    };
-    let order = (0..variants.len()).sorted_by(|a, b| in_turn(key(a), key(b)));
+    let mut order: Vec<usize> = (0..variants.len()).collect();
+    order.sort_by(|&a, &b| in_turn(time_and_peak(&variants[a]), time_and_peak(&variants[b])));
     let mut numbers = vec![0; variants.len()];
     for (number, at) in (1..).zip(order) {
         numbers[at] = number;
     }
     numbers
+}
+
+/// The median completion time and peak of a variant; infinite without one.
+fn time_and_peak(variant: &VariantResults<'_>) -> [f64; 2] {
+    [READY_TIME, Measure::PeakPulls].map(|measure| variant.median(measure).unwrap_or(f64::INFINITY))
 }
 
 /// Two columns where the page has room for them.

@@ -262,11 +262,15 @@ fn trellis<'v, 'r>(
     axes: &[SweepAxis<'r>],
     variants: &'v [VariantResults<'r>],
 ) -> Option<Grid<'v, 'r>> {
-    let across = axes
-        .iter()
-        .filter(|axis| axis.values.len() <= COLUMNS_MAX)
-        .rev()
-        .max_by_key(|axis| axis.values.len())?;
+    let mut across: Option<&SweepAxis<'_>> = None;
+    for axis in axes {
+        let values = axis.values.len();
+        let most = across.map_or(0, |across| across.values.len());
+        if values <= COLUMNS_MAX && values > most {
+            across = Some(axis);
+        }
+    }
+    let across = across?;
     let lines = across.lines(axes, variants);
     let mut rows: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
     let mut panels: Vec<GridPanel<'v, 'r>> = Vec::new();
@@ -390,7 +394,8 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, axes: &PanelAxes, 
             write(canvas, &tick.label, label_at, *tiny, MUTED, Align::Right);
         }
     }
-    let (left, top) = (x.from, y.to);
+    let left = x.from;
+    let top = y.to;
     write_bold(canvas, &panel.name, (left, top - 19.0), SMALL, INK);
     let detail = detail(panel.variant);
     write(

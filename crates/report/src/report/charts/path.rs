@@ -161,23 +161,24 @@ fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<St
     let shares: Vec<f64> = found.iter().map(|largest| largest.share).collect();
     let (low, high) = span(&shares);
     let name = name_of(part, paths);
-    let of = |share: f64| percent((share * 100.0).round() / 100.0);
+    let low = whole_percent(low);
+    let high = whole_percent(high);
     vec![match (variants.len(), shares.len()) {
-        (1, _) => format!("{} of the time goes to {name}", of(high)),
+        (1, _) => format!("{high} of the time goes to {name}"),
         (all, same) if all == same => {
             format!(
-                "In every variant, the largest part of the time goes to {name}: {} to {}",
-                of(low),
-                of(high)
+                "In every variant, the largest part of the time goes to {name}: {low} to {high}"
             )
         }
-        (all, same) => {
-            format!(
-                "In {same} of {all} variants, the largest part of the time goes to {name}: up to {}",
-                of(high)
-            )
-        }
+        (all, same) => format!(
+            "In {same} of {all} variants, the largest part of the time goes to {name}: up to {high}"
+        ),
     }]
+}
+
+/// A share in whole percents.
+fn whole_percent(share: f64) -> String {
+    percent((share * 100.0).round() / 100.0)
 }
 
 #[cfg(test)]

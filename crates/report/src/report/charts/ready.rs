@@ -9,29 +9,25 @@ use crate::report::prelude::*;
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let ready: Vec<Vec<f64>> = variants.iter().map(ready_times).collect();
-    let all: Vec<f64> = ready
-        .iter()
-        .flatten()
-        .copied()
-        .filter(|time| *time > 0.0)
-        .collect();
-    let ends: Vec<f64> = ready
+    let mut all: Vec<f64> = ready.concat();
+    all.retain(|time| *time > 0.0);
+    let mut ends: Vec<f64> = ready
         .iter()
         .filter_map(|times| times.last().copied())
-        .filter(|end| *end > 0.0)
         .collect();
+    ends.retain(|end| *end > 0.0);
     // The ends decide whether slow variants would flatten fast ones; the first cluster of each does not matter.
     let mut x = time_scale(&ends, 0.0, 1.0);
     if x.log {
-        x.low = span(&all).0.max(x.high / 1e5) / 1.2;
-        x.high = span(&all).1 * 1.1;
+        let (first, last) = span(&all);
+        x.low = first.max(x.high / 1e5) / 1.2;
+        x.high = last * 1.1;
     }
-    let half = |(variant, times): (&VariantResults<'_>, &Vec<f64>)| {
-        times
-            .get(variant.clusters.len().div_ceil(2).checked_sub(1)?)
-            .copied()
-    };
-    let half_ready: Vec<Option<f64>> = variants.iter().zip(&ready).map(half).collect();
+    let mut half_ready: Vec<Option<f64>> = Vec::new();
+    for (variant, times) in variants.iter().zip(&ready) {
+        let half = variant.clusters.len().div_ceil(2);
+        half_ready.push(half.checked_sub(1).and_then(|at| times.get(at).copied()));
+    }
     let head = Head {
         subject: "Clusters ready on the new revision",
         findings: findings::times(
@@ -65,18 +61,20 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 
 fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
     let clusters = variant.clusters.len();
-    let share = |(time, ready): Position| (time, ready / clusters as f64);
-    let points = rising(
-        times,
-        (times.len() < clusters && !times.is_empty()).then_some(end),
-    );
+    let goes_on = times.len() < clusters && !times.is_empty();
+    let mut points: Vec<Position> = Vec::new();
+    for (time, ready) in rising(times, goes_on.then_some(end)) {
+        points.push((time, ready / clusters as f64));
+    }
     let targets = variant
         .displayed
         .map_or(clusters, |run| run.reachable_targets as usize);
     let all = times.len() == targets;
     Curve {
-        points: points.into_iter().map(share).collect(),
-        end: times.last().map(|&last| share((last, times.len() as f64))),
+        points,
+        end: times
+            .last()
+            .map(|&last| (last, times.len() as f64 / clusters as f64)),
         // The fastest curve is the topmost, so its entry is the first; the more clusters are missing, the later.
         order: match times.last() {
             Some(last) if all => -last,

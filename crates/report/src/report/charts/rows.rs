@@ -85,13 +85,12 @@ impl RowLayout {
 
     /// Writes the name and the numbers of a row.
     pub(super) fn write(&self, canvas: &mut Canvas, at: usize) {
-        let (middle, [headline, note]) = (self.middle(at), &self.numbers[at]);
+        let middle = self.middle(at);
+        let [headline, note] = &self.numbers[at];
         if self.narrow {
-            let (top, left, right) = (
-                middle - self.row / 2.0 - self.above,
-                MARGIN,
-                canvas.width - MARGIN,
-            );
+            let top = middle - self.row / 2.0 - self.above;
+            let left = MARGIN;
+            let right = canvas.width - MARGIN;
             canvas.rectangle((left, top), (right, top + self.above), WHITE, 1.0);
             write_bold(canvas, &self.names[at], (left, top + 15.0), self.size, INK);
             write(

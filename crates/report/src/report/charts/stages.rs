@@ -188,22 +188,19 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         let Some((first, last)) = stage.told else {
             continue;
         };
-        let mut part = |from: f64, to: f64, at: usize| {
-            // A moment is seen, too.
-            let (_, colour) = KEY[at];
-            canvas.rectangle(
-                (x.at(from), bar_top),
-                (x.at(to).max(x.at(from) + 1.5), bar_bottom),
-                colour,
-                1.0,
-            );
-        };
-        part(first, last, 0);
+        // When each part of `KEY` begins and ends.
+        let mut parts = vec![(first, last, 0)];
         if stage.end() > last {
-            part(last, stage.end(), 1);
+            parts.push((last, stage.end(), 1));
         }
         if stage.ready < stage.clusters {
-            part(stage.end(), span, 2);
+            parts.push((stage.end(), span, 2));
+        }
+        for (from, to, entry) in parts {
+            let (_, colour) = KEY[entry];
+            // A part without a duration is visible, too.
+            let right = x.at(to).max(x.at(from) + 1.5);
+            canvas.rectangle((x.at(from), bar_top), (right, bar_bottom), colour, 1.0);
         }
     }
 }

@@ -44,11 +44,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
             detail: &detail(variant),
             labelled: area.left < MARGIN + 60.0,
         };
-        let of_fleet = |tick: &AxisTick| AxisTick {
-            value: tick.value * y.high,
-            label: tick.label.clone(),
-        };
-        let ticks: Vec<AxisTick> = ticks.iter().map(of_fleet).collect();
+        let ticks = scaled(ticks.clone(), y.high);
         panel_frame(&mut canvas, area, &y, &ticks, &heading);
         fill(&mut canvas, variant, &x, &y);
         panel_time(&mut canvas, area, &x);
@@ -69,27 +65,17 @@ fn fleet_size(variant: &VariantResults<'_>) -> f64 {
 
 /// Ticks of the value axis as parts of the fleet, and the size of all fleets; of different ones, shares without a size.
 fn values(fleets: &[f64]) -> (Vec<AxisTick>, Option<f64>) {
-    let (small, large) = fleets
-        .iter()
-        .copied()
-        .minmax()
-        .into_option()
-        .unwrap_or((1.0, 1.0));
+    let sizes = fleets.iter().copied().minmax().into_option();
+    let (small, large) = sizes.unwrap_or((1.0, 1.0));
     if small < large {
         return (percent_ticks([0, 50, 100]), None);
     }
-    let ticks = ticks_from_zero(large, 4, true)
-        .into_iter()
-        .filter(|tick| tick.value <= large);
-    (
-        ticks
-            .map(|tick| AxisTick {
-                value: tick.value / large,
-                ..tick
-            })
-            .collect(),
-        Some(large),
-    )
+    let mut ticks = ticks_from_zero(large, 4, true);
+    ticks.retain(|tick| tick.value <= large);
+    for tick in &mut ticks {
+        tick.value /= large;
+    }
+    (ticks, Some(large))
 }
 
 /// `in this run all ready after 12.3 min`, or how many are ready at the end: this run's own time is not the result.
@@ -122,45 +108,52 @@ fn settled_after(variant: &VariantResults<'_>) -> f64 {
     let Some(last) = variant.timeline.last() else {
         return 0.0;
     };
-    let settled = variant
-        .timeline
-        .iter()
-        .rposition(|row| stack(row) != stack(last))
-        .map_or(0, |at| at + 1);
-    let row = variant.timeline[settled.min(variant.timeline.len() - 1)];
-    row.t_s + row.bin_s
+    let mut settled = last;
+    for row in variant.timeline.iter().rev() {
+        if stack(row) != stack(last) {
+            break;
+        }
+        settled = row;
+    }
+    settled.t_s + settled.bin_s
 }
 
 fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale) {
-    let shown: Vec<_> = variant
-        .timeline
-        .iter()
-        .filter(|row| row.t_s < x.high)
-        .collect();
-    let Some(end) = shown.last().map(|row| row.t_s + row.bin_s) else {
+    let mut shown: Vec<&TimelineRow> = variant.timeline.clone();
+    shown.retain(|row| row.t_s < x.high);
+    if shown.is_empty() {
         return;
-    };
-    // States are those at the end of a bin, so the curve goes from end to end; before the first one everything waits.
-    let edge = |upto: usize| -> Vec<Position> {
-        let sum = |row: &TimelineRow| stack(row)[..upto].iter().sum::<u64>() as f64;
-        let start = if upto == 4 { sum(shown[0]) } else { 0.0 };
-        let mut points = vec![(x.at(0.0), y.at(start))];
-        points.extend(
-            shown
-                .iter()
-                .map(|row| (x.at(row.t_s + row.bin_s), y.at(sum(row)))),
-        );
-        // A variant that settles earlier than the axis ends stays as it is.
-        if end < x.high {
-            points.push((x.to, y.at(sum(shown[shown.len() - 1]))));
-        }
-        decimate(&points, 1.0)
-    };
+    }
     // From the whole stack down to its lowest part: each covers what is below it.
     let ground = vec![(x.at(0.0), y.at(0.0)), (x.to, y.at(0.0))];
     for (upto, (_, colour)) in [1, 2, 3, 4].into_iter().zip(STATES).rev() {
-        canvas.between(edge(upto), ground.clone(), colour, 1.0);
+        let edge = upper_edge(&shown, upto, x, y);
+        canvas.between(decimate(&edge, 1.0), ground.clone(), colour, 1.0);
     }
+}
+
+/// The upper edge of the first `upto` states in the stack. States are those at the end of a bin, so the curve goes from
+/// end to end; before the first one everything waits.
+fn upper_edge(shown: &[&TimelineRow], upto: usize, x: &Scale, y: &Scale) -> Vec<Position> {
+    let mut points = Vec::new();
+    for row in shown {
+        let clusters: u64 = stack(row)[..upto].iter().sum();
+        let height = y.at(clusters as f64);
+        if points.is_empty() {
+            let all_wait = upto == 4;
+            let start = if all_wait { height } else { y.at(0.0) };
+            points.push((x.at(0.0), start));
+        }
+        points.push((x.at(row.t_s + row.bin_s), height));
+    }
+    // A variant that settles earlier than the axis ends stays as it is.
+    if let Some(last) = shown.last()
+        && last.t_s + last.bin_s < x.high
+        && let Some(&(_, height)) = points.last()
+    {
+        points.push((x.to, height));
+    }
+    points
 }
 
 #[cfg(test)]

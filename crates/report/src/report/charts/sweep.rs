@@ -177,13 +177,11 @@ fn panels_of(shown: &[&VariantResults<'_>], is_exposed: bool) -> Vec<SweepPanel>
 
 /// Whether the peak of egress of a variant is as high as the registry's link allows.
 fn fills_its_link(variant: &VariantResults<'_>) -> bool {
-    let (Some(link), Some(peak)) = (
-        variant.info.registry_egress_bytes_per_s,
-        variant.median(EGRESS),
-    ) else {
-        return false;
-    };
-    peak >= findings::FULL * link
+    let link = variant.info.registry_egress_bytes_per_s;
+    match link.zip(variant.median(EGRESS)) {
+        Some((link, peak)) => peak >= findings::FULL * link,
+        None => false,
+    }
 }
 
 /// Where the panels are on the page.

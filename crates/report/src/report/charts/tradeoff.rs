@@ -349,7 +349,7 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: Measure, x: &Scale, y: 
     let stroke = Stroke::solid(colour, 2.0);
     let (at_x, at_y) = dot.at;
     if let Some(row) = dot.variant.summary(measure)
-        && let (Some(p5), Some(p95)) = (row.p5, row.p95)
+        && let Some((p5, p95)) = row.p5.zip(row.p95)
     {
         canvas.line((at_x, y.at(p5)), (at_x, y.at(p95)), stroke);
     }
@@ -581,7 +581,8 @@ impl<'d> Block<'d> {
         let (x, y) = self.at;
         let near_x = x.clamp(left - 2.0, right + 2.0);
         let near_y = y.clamp(top, bottom);
-        let (dx, dy) = (near_x - x, near_y - y);
+        let dx = near_x - x;
+        let dy = near_y - y;
         let distance = libm::hypot(dx, dy);
         let is_far =
             distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0);
@@ -631,6 +632,9 @@ impl<'d> Block<'d> {
         }
     }
 }
+
+/// Places that are tried for a name.
+const MOST_STEPS: usize = 840;
 
 /// What names must not cover, and where the names of a block may be.
 struct NameRoom<'t> {
@@ -686,11 +690,17 @@ impl NameRoom<'_> {
     /// The first place for the name of a block. Where the lines leave no room, it may lie over them, but never over
     /// dots or names. `None` where there is no such place.
     fn find(&self, block: &Block<'_>) -> Option<[f64; 4]> {
-        let places = (0..840).map(|step| block.place(step));
-        places
-            .clone()
-            .find(|place| self.is_free(block, place))
-            .or_else(|| places.clone().find(|place| self.is_over_lines(place)))
+        let mut over_lines = None;
+        for step in 0..MOST_STEPS {
+            let place = block.place(step);
+            if self.is_free(block, &place) {
+                return Some(place);
+            }
+            if over_lines.is_none() && self.is_over_lines(&place) {
+                over_lines = Some(place);
+            }
+        }
+        over_lines
     }
 }
 

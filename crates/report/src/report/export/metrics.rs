@@ -49,6 +49,16 @@ const GAUGES: [MetricFamily; 4] = [
     },
 ];
 
+/// The labels of a series: those that all series of a variant have, and `more`.
+fn labels(experiment: &str, variant: &VariantResults<'_>, more: &str) -> String {
+    let comma = if more.is_empty() { "" } else { "," };
+    format!(
+        "job=\"fleetsim\",experiment=\"{}\",variant=\"{}\"{comma}{more}",
+        quoted(experiment),
+        quoted(variant.name())
+    )
+}
+
 /// Writes the metrics. Time 0 of a run is `start_s`, in seconds since 1970. `variants` are the names of those to write,
 /// all if there is none.
 ///
@@ -63,14 +73,6 @@ pub fn write_metrics(
     let chosen = chosen(results, variants)
         .map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
     let experiment = &results.provenance.experiment;
-    let labels = |variant: &VariantResults<'_>, more: &str| {
-        let comma = if more.is_empty() { "" } else { "," };
-        format!(
-            "job=\"fleetsim\",experiment=\"{}\",variant=\"{}\"{comma}{more}",
-            quoted(experiment),
-            quoted(variant.name())
-        )
-    };
     for family in &GAUGES {
         head(out, family.name, "gauge", None, family.help)?;
         for variant in &chosen {
@@ -87,7 +89,7 @@ pub fn write_metrics(
                         out,
                         "{}{{{}}} {value} {time}",
                         family.name,
-                        labels(variant, label)
+                        labels(experiment, variant, label)
                     )?;
                 }
             }
@@ -102,7 +104,11 @@ pub fn write_metrics(
         "Bytes that the registries have sent.",
     )?;
     for variant in &chosen {
-        let labels = labels(variant, "instance=\"registry\",device=\"egress\"");
+        let labels = labels(
+            experiment,
+            variant,
+            "instance=\"registry\",device=\"egress\"",
+        );
         writeln!(out, "{sent}_total{{{labels}}} 0 {start_s}")?;
         let mut bytes = 0.0;
         for row in &variant.timeline {

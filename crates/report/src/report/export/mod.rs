@@ -9,6 +9,8 @@ mod trace;
 pub use metrics::write_metrics;
 pub use trace::write_trace;
 
+use itertools::Itertools;
+
 use super::data::{Results, VariantResults};
 
 /// The variants to export: all, or those with these names.
@@ -16,22 +18,19 @@ use super::data::{Results, VariantResults};
 /// # Errors
 /// When a name is not that of a variant: the message lists the variants.
 fn chosen<'r>(results: &'r Results, names: &[String]) -> Result<Vec<VariantResults<'r>>, String> {
-    let all = results.variants();
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| all.iter().all(|variant| variant.name() != name.as_str()))
-    {
-        let known: Vec<String> = all
-            .iter()
-            .map(|variant| format!("`{}`", variant.name()))
-            .collect();
-        return Err(format!(
-            "these results have no variant `{unknown}`; name one of {}",
-            known.join(", ")
-        ));
+    let mut chosen = results.variants();
+    if names.is_empty() {
+        return Ok(chosen);
     }
-    Ok(all
-        .into_iter()
-        .filter(|variant| names.is_empty() || names.iter().any(|name| name == variant.name()))
-        .collect())
+    let known: Vec<&str> = chosen.iter().map(VariantResults::name).collect();
+    for name in names {
+        if !known.contains(&name.as_str()) {
+            let known = known.iter().map(|name| format!("`{name}`")).join(", ");
+            return Err(format!(
+                "these results have no variant `{name}`; name one of {known}"
+            ));
+        }
+    }
+    chosen.retain(|variant| names.iter().any(|name| name == variant.name()));
+    Ok(chosen)
 }

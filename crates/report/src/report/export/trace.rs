@@ -30,8 +30,8 @@ pub fn write_trace(results: &Results, variants: &[String], out: &mut dyn Write) 
     writer
         .out
         .write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-    for (process, variant) in chosen.iter().enumerate() {
-        let (writer, process) = (&mut writer, process + 1);
+    for (process, variant) in (1..).zip(&chosen) {
+        let writer = &mut writer;
         let replicate = variant.displayed.map_or(0, |run| run.replicate);
         writer.named(
             "process_name",

@@ -282,6 +282,15 @@ pub(super) fn files(results: &Results, charts: &[String]) -> String {
     format!("{files}<li><a href=\"charts/\">charts</a>: {charts} (SVG and PNG)</li>\n")
 }
 
+/// The row of an input with its hash.
+fn input_row(input: &FileDigest) -> String {
+    format!(
+        "<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>",
+        escaped(&input.path),
+        escaped(&input.sha256)
+    )
+}
+
 /// Parameters and provenance.
 pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
     let mut rows = String::new();
@@ -326,14 +335,7 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
             escaped(&provenance.program_version)
         ),
     );
-    let input = |FileDigest { path, sha256 }: &FileDigest| {
-        format!(
-            "<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>",
-            escaped(path),
-            escaped(sha256)
-        )
-    };
-    let inputs = provenance.inputs.iter().map(input).join("\n");
+    let inputs = provenance.inputs.iter().map(input_row).join("\n");
     let table = plain_table("inputs", &["file", "SHA-256"], &inputs);
     let inputs = if inputs.is_empty() {
         String::new()

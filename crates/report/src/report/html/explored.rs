@@ -102,58 +102,92 @@ fn of_measure(
     if rows.iter().all(|row| row.max == Some(0.0)) || measure == REACHABLE && is_whole {
         return None;
     }
-    let value = |row: &SummaryRow| in_unit(row.median.unwrap_or(f64::INFINITY), measure.unit());
+    let unit = measure.unit();
+    let values = rows.map(|row| in_unit(row.median.unwrap_or(f64::INFINITY), unit));
     let row = rows[1];
     // The mean shows a change of a few runs; where a run never ends, there is a median alone.
     let never = rows
         .iter()
         .all(|row| row.median.is_none_or(f64::is_infinite));
-    let (difference, low, high) = match row.diff_mean {
+    let change = if never {
         // Nothing is between never and never.
-        _ if never => (None, None, None),
-        Some(mean) => (Some(mean), row.diff_mean_ci95_low, row.diff_mean_ci95_high),
-        None => (
-            row.diff_median,
-            row.diff_median_ci95_low,
-            row.diff_median_ci95_high,
-        ),
+        PairedChange::default()
+    } else {
+        PairedChange::of(row)
     };
-    // Sums of the same numbers in another order differ by their rounding.
-    let noise = 1e-6 * row.median.unwrap_or(0.0).abs();
-    let plain = |value: f64| if value.abs() <= noise { 0.0 } else { value };
-    let signed = |value: f64| {
-        let value = plain(value);
-        let sign = match value {
-            ..0.0 => "−",
-            0.0 => "±",
-            _ => "+",
-        };
-        format!("{sign}{}", in_unit(value.abs(), measure.unit()))
-    };
-    // Of counts, the difference has the unit.
-    let end = |value: f64| match measure.unit() {
-        "s" | "bytes/s" | "bytes" | "1" => signed(value),
-        _ => signed(value)
-            .split(' ')
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-    };
-    let ends = low.zip(high);
-    let sign = ends.map_or(0, |(low, high)| {
-        i8::from(plain(low) > 0.0) - i8::from(plain(high) < 0.0)
-    });
-    Some(ExploredRow {
+    let mut explored = ExploredRow {
         heading: column.heading.to_owned(),
         note: measure.definition(),
-        values: rows.map(value),
-        holds: None,
-        difference: difference.map_or_else(|| "–".to_owned(), signed),
-        interval: ends.map_or_else(String::new, |(low, high)| {
-            format!("{} to {}", end(low), end(high))
-        }),
-        sign,
-    })
+        values,
+        difference: "–".to_owned(),
+        ..ExploredRow::default()
+    };
+    if let Some(difference) = change.difference {
+        explored.difference = signed(difference, unit);
+    }
+    if let Some((low, high)) = change.interval {
+        explored.interval = format!("{} to {}", end(low, unit), end(high, unit));
+        explored.sign = i8::from(low > 0.0) - i8::from(high < 0.0);
+    }
+    Some(explored)
+}
+
+/// The paired difference of a measure with its 95% interval, where it is known.
+#[derive(Default)]
+struct PairedChange {
+    difference: Option<f64>,
+    interval: Option<(f64, f64)>,
+}
+
+impl PairedChange {
+    /// The mean difference, or else the median one.
+    fn of(row: &SummaryRow) -> Self {
+        let (difference, low, high) = if row.diff_mean.is_some() {
+            (
+                row.diff_mean,
+                row.diff_mean_ci95_low,
+                row.diff_mean_ci95_high,
+            )
+        } else {
+            (
+                row.diff_median,
+                row.diff_median_ci95_low,
+                row.diff_median_ci95_high,
+            )
+        };
+        // Sums of the same numbers in another order differ by their rounding.
+        let noise = 1e-6 * row.median.unwrap_or(0.0).abs();
+        let [difference, low, high] =
+            [difference, low, high].map(|value| Some(without_noise(value?, noise)));
+        Self {
+            difference,
+            interval: low.zip(high),
+        }
+    }
+}
+
+/// 0 for a value that is not larger than the noise.
+fn without_noise(value: f64, noise: f64) -> f64 {
+    if value.abs() <= noise { 0.0 } else { value }
+}
+
+/// A difference with its sign and its unit.
+fn signed(difference: f64, unit: &str) -> String {
+    let sign = match difference {
+        ..0.0 => "−",
+        0.0 => "±",
+        _ => "+",
+    };
+    format!("{sign}{}", in_unit(difference.abs(), unit))
+}
+
+/// An end of an interval. Of counts, the difference has the unit.
+fn end(value: f64, unit: &str) -> String {
+    let text = signed(value, unit);
+    match unit {
+        "s" | "bytes/s" | "bytes" | "1" => text,
+        _ => text.split(' ').next().unwrap_or_default().to_owned(),
+    }
 }
 
 /// The parts of the page.

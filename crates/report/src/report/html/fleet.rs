@@ -195,7 +195,7 @@ mod tests {
             registry_egress_bytes_per_s: None,
             precision: None,
         };
-        let mut variant = VariantResults::bare(0, &info);
+        let mut variant = VariantResults::bare(&info);
         variant.clusters = rows.iter().collect();
         let mut names = Vec::new();
         let data = fleet(&variant, 1, &mut names);

@@ -39,12 +39,14 @@ pub(super) fn plain_table(label: &str, columns: &[&str], rows: &str) -> String {
 pub(super) const WIDE_END: &str =
     "</div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";
 
+/// Whether a letter is written from right to left.
+const fn is_from_right(letter: char) -> bool {
+    matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
+        | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+}
+
 /// HTML in which names that are written from right to left do not move what follows them.
 pub(super) fn isolated(html: &str) -> String {
-    let is_from_right = |letter: char| {
-        matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
-            | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
-    };
     let mut isolated = String::new();
     let mut rest = html;
     while let Some(start) = rest.find(is_from_right) {

@@ -284,7 +284,8 @@ fn filters(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
 /// fastest variant beside one that stalls, or beside the compromise or the one with the lowest peak.
 fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let best = answer.best.first().cloned().unwrap_or_default();
-    if let (Some(&least), Some(most)) = (best.least_exposed.first(), best.most_exposed)
+    if let Some(&least) = best.least_exposed.first()
+        && let Some(most) = best.most_exposed
         && least != most
     {
         return [least, most];
@@ -293,25 +294,19 @@ fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
         .iter()
         .position(|variant| variant.unfinished().is_some());
     let first = best.fastest.unwrap_or(0);
-    let second = stalls
-        .or(best.compromise)
-        .or(best.lowest)
-        .filter(|second| *second != first);
-    [
-        first,
-        second
-            .or_else(|| (0..variants.len()).find(|other| *other != first))
-            .unwrap_or(first),
-    ]
+    let second = match stalls.or(best.compromise).or(best.lowest) {
+        Some(second) if second != first => second,
+        // Any other one.
+        _ if first > 0 => 0,
+        _ if variants.len() > 1 => 1,
+        _ => first,
+    };
+    [first, second]
 }
 
 /// Explains the bold cells of the table.
 fn bold(answer: &PageAnswer) -> &'static str {
-    let exposing = answer
-        .best
-        .iter()
-        .filter(|best| best.most_exposed.is_some())
-        .count();
+    let exposing = answer.best.iter().filter(|best| best.is_exposing()).count();
     match exposing {
         0 => "the fastest and the lowest peak",
         all if all == answer.best.len() => "the fewest exposed clusters",
@@ -326,22 +321,20 @@ fn answer_html(answer: &PageAnswer) -> String {
     if let [(_, text)] = answer.parts.as_slice() {
         return format!("<p>{}</p>", marked(text));
     }
-    let part = |(title, text): &(String, String)| {
-        format!(
+    let mut parts = Vec::new();
+    for (title, text) in &answer.parts {
+        parts.push(format!(
             "<div><dt>{}</dt><dd>{}</dd></div>",
             escaped(title),
             marked(text)
-        )
-    };
+        ));
+    }
     let lead = if answer.lead.is_empty() {
         String::new()
     } else {
         format!("<p>{}</p>\n", marked(&answer.lead))
     };
-    format!(
-        "{lead}<dl class=\"parts\">{}</dl>",
-        answer.parts.iter().map(part).format("\n")
-    )
+    format!("{lead}<dl class=\"parts\">{}</dl>", parts.join("\n"))
 }
 
 #[cfg(test)]

@@ -8,23 +8,23 @@ use itertools::Itertools;
 use super::markup::{self, escaped, plain_table};
 use crate::report::data::Results;
 use crate::report::format::{count, time};
-use crate::results::StatusRow;
+use crate::results::{StatusRow, grouped};
 
 /// Most changes of a variant on the page: half of them from the start, half from the end.
 const SHOWN: usize = 40;
 
 /// The section; empty where no product showed anything.
 pub(super) fn section(results: &Results) -> String {
-    let rows = results
-        .tables
-        .statuses
-        .iter()
-        .filter(|(_, row)| !is_single(row));
-    let by_variant = rows.chunk_by(|(key, _)| &key.variant);
-    let tables: String = by_variant
-        .into_iter()
-        .map(|(variant, rows)| table(variant, &rows.map(|(_, row)| row).collect::<Vec<_>>()))
-        .collect();
+    let mut rows: Vec<(&str, &StatusRow)> = Vec::new();
+    for (key, row) in &results.tables.statuses {
+        if !is_single(row) {
+            rows.push((&key.variant, row));
+        }
+    }
+    let mut tables = String::new();
+    for (variant, rows) in grouped(rows) {
+        tables.push_str(&table(variant, &rows));
+    }
     if tables.is_empty() {
         return tables;
     }
@@ -53,15 +53,15 @@ fn is_single(row: &StatusRow) -> bool {
 }
 
 fn table(variant: &str, rows: &[&StatusRow]) -> String {
-    let (name, changes) = (escaped(variant), count(rows.len() as f64));
+    let name = escaped(variant);
+    let changes = count(rows.len() as f64);
     let shown = if rows.len() <= SHOWN {
-        rows.iter().map(|row| line(row)).join("")
+        lines(rows)
     } else {
-        let (start, end) = (&rows[..SHOWN / 2], &rows[rows.len() - SHOWN / 2..]);
+        let start = lines(&rows[..SHOWN / 2]);
+        let end = lines(&rows[rows.len() - SHOWN / 2..]);
         let left_out = count((rows.len() - SHOWN) as f64);
-        let between = format!("<tr><td colspan=\"5\">{left_out} changes are left out</td></tr>\n");
-        let lines = |rows: &[&StatusRow]| rows.iter().map(|row| line(row)).join("");
-        format!("{}{between}{}", lines(start), lines(end))
+        format!("{start}<tr><td colspan=\"5\">{left_out} changes are left out</td></tr>\n{end}")
     };
     let columns = [
         "time",
@@ -72,6 +72,11 @@ fn table(variant: &str, rows: &[&StatusRow]) -> String {
     ];
     let table = plain_table(&format!("statuses of {name}"), &columns, &shown);
     format!("<details><summary>{name}: {changes} changes</summary>{table}</details>\n")
+}
+
+/// The lines of some changes.
+fn lines(rows: &[&StatusRow]) -> String {
+    rows.iter().copied().map(line).collect()
 }
 
 fn line(row: &StatusRow) -> String {

@@ -44,11 +44,13 @@ pub(super) fn table(
         html.push_str("</tr>\n");
     }
     html.push_str(&format!("</tbody></table></div>{WIDE_END}"));
-    let all_complete = || SharedPhrase {
-        text: "all runs complete".to_owned(),
-        is_of_every_run: true,
-    };
-    let mut phrases: Vec<SharedPhrase> = all_done.then(all_complete).into_iter().collect();
+    let mut phrases: Vec<SharedPhrase> = Vec::new();
+    if all_done {
+        phrases.push(SharedPhrase {
+            text: "all runs complete".to_owned(),
+            is_of_every_run: true,
+        });
+    }
     phrases.extend(identical_ones.iter().filter_map(FilledColumn::shared));
     if !phrases.is_empty() && variants.len() > 1 {
         html.push_str(&format!("<p class=\"note\">{}</p>\n", identical(&phrases)));
@@ -69,32 +71,45 @@ fn ordered<'t, 'v>(
     limits: &'t [AssertedLimit],
     all_done: bool,
 ) -> Vec<TableColumn<'t, 'v>> {
-    let measured_by = |asserted: &AssertedLimit, column: &FilledColumn<'_>| {
-        asserted.limit.measure() == column.column.measure
-    };
-    let with_limits = |column: &'t FilledColumn<'v>| {
-        let own = limits
-            .iter()
-            .filter(move |limit| measured_by(limit, column))
-            .map(TableColumn::Limit);
-        std::iter::once(TableColumn::Measure(column)).chain(own)
-    };
-    let (first, others): (Vec<_>, Vec<_>) = shown
+    let (first, others): (Vec<&FilledColumn<'_>>, Vec<&FilledColumn<'_>>) = shown
         .iter()
         .partition(|column| column.column.measure == EXPOSED);
-    let done = (!all_done).then_some(TableColumn::Done);
-    let alone = limits
-        .iter()
-        .filter(|limit| !shown.iter().any(|column| measured_by(limit, column)));
-    let alone = alone.map(TableColumn::Limit);
-    let others = others.into_iter().flat_map(with_limits);
-    first
-        .into_iter()
-        .flat_map(with_limits)
-        .chain(done)
-        .chain(alone)
-        .chain(others)
-        .collect()
+    let mut columns = Vec::new();
+    for column in first {
+        push_with_limits(&mut columns, column, limits);
+    }
+    if !all_done {
+        columns.push(TableColumn::Done);
+    }
+    // Limits on measures that have no column stand alone.
+    for limit in limits {
+        if !shown.iter().any(|column| is_on(limit, column)) {
+            columns.push(TableColumn::Limit(limit));
+        }
+    }
+    for column in others {
+        push_with_limits(&mut columns, column, limits);
+    }
+    columns
+}
+
+/// Adds the column of a measure, and those of the limits on it.
+fn push_with_limits<'t, 'v>(
+    columns: &mut Vec<TableColumn<'t, 'v>>,
+    column: &'t FilledColumn<'v>,
+    limits: &'t [AssertedLimit],
+) {
+    columns.push(TableColumn::Measure(column));
+    for limit in limits {
+        if is_on(limit, column) {
+            columns.push(TableColumn::Limit(limit));
+        }
+    }
+}
+
+/// Whether a limit is on the measure of a column.
+fn is_on(asserted: &AssertedLimit, column: &FilledColumn<'_>) -> bool {
+    asserted.limit.measure() == column.column.measure
 }
 
 impl TableColumn<'_, '_> {
@@ -159,7 +174,8 @@ fn heading(name: &str, unit: &str, note: &str, class: &str) -> String {
 
 /// Number of completed runs.
 fn done(variant: &VariantResults<'_>) -> String {
-    let (finished, runs) = (variant.finished(), variant.runs.len());
+    let finished = variant.finished();
+    let runs = variant.runs.len();
     let class = if finished < runs {
         " class=\"bad\""
     } else {

@@ -50,10 +50,8 @@ fn table(
         .flatten();
     let most = ends.fold(0.0, f64::max);
     let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
-    let (name, scale) = (
-        heading(*measure),
-        format!("0 to {}", escaped(&in_unit(most, unit))),
-    );
+    let name = heading(*measure);
+    let scale = format!("0 to {}", escaped(&in_unit(most, unit)));
     let columns = [
         "variant",
         "median (luck)",
@@ -83,21 +81,60 @@ fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
 
 /// The intervals on a scale from 0 to the greatest end; one that is never reached goes to the right edge.
 fn drawn(row: &UncertaintyRow, most: f64) -> String {
-    let x = |value: Option<f64>| {
-        value.map_or(WIDTH, |value| (value / most.max(1e-300) * WIDTH).min(WIDTH))
+    let total = IntervalBar {
+        from: x_of(row.total_low, most),
+        to: x_of(row.total_high, most),
+        top: 6.5,
+        height: 3.0,
+        opacity: 0.55,
     };
-    let bar = |low: Option<f64>, high: Option<f64>, top: f64, height: f64, opacity: f64| {
-        let (from, to) = (x(low).min(WIDTH - 2.0), x(high));
-        format!(
-            "<rect x=\"{from:.1}\" y=\"{top}\" width=\"{:.1}\" height=\"{height}\" fill=\"currentColor\" opacity=\"{opacity}\"/>",
-            (to - from).max(2.0)
-        )
+    let luck = IntervalBar {
+        from: x_of(row.luck_low, most),
+        to: x_of(row.luck_high, most),
+        top: 3.0,
+        height: 10.0,
+        opacity: 0.9,
     };
     format!(
         "<svg width=\"{WIDTH}\" height=\"16\" viewBox=\"0 0 {WIDTH} 16\" aria-hidden=\"true\">{}{}</svg>",
-        bar(row.total_low, row.total_high, 6.5, 3.0, 0.55),
-        bar(row.luck_low, row.luck_high, 3.0, 10.0, 0.9),
+        total.svg(),
+        luck.svg(),
     )
+}
+
+/// The place of a value on a scale from 0 to `most`.
+fn x_of(value: Option<f64>, most: f64) -> f64 {
+    match value {
+        Some(value) => (value / most.max(1e-300) * WIDTH).min(WIDTH),
+        None => WIDTH,
+    }
+}
+
+/// An interval as a bar.
+struct IntervalBar {
+    from: f64,
+    to: f64,
+    top: f64,
+    height: f64,
+    opacity: f64,
+}
+
+impl IntervalBar {
+    /// The bar, wide enough to be seen.
+    fn svg(&self) -> String {
+        let Self {
+            to,
+            top,
+            height,
+            opacity,
+            ..
+        } = self;
+        let from = self.from.min(WIDTH - 2.0);
+        let width = (to - from).max(2.0);
+        format!(
+            "<rect x=\"{from:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"{height}\" fill=\"currentColor\" opacity=\"{opacity}\"/>"
+        )
+    }
 }
 
 #[cfg(test)]

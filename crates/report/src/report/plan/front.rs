@@ -3,8 +3,6 @@
 //! All values are of the few runs that the tried settings share. Left out where there are many: settings between
 //! others on the front, which `front.csv` has.
 
-use itertools::Itertools;
-
 use super::name;
 use super::table::{load_name, load_text, named_columns, room_beside, verdict};
 use crate::report::format::{count, percent, time};
@@ -61,6 +59,16 @@ impl PlacedSetting<'_> {
         self.place.is_present || is_best(self.candidate)
     }
 
+    /// Its standing, and whether it is the setting as it stands.
+    fn verdict(&self, plan: &PlanRecord, question: &Question) -> String {
+        let verdict = verdict(plan, question, self.candidate);
+        if self.place.is_present {
+            format!("present, {verdict}")
+        } else {
+            verdict
+        }
+    }
+
     /// Whether it is as good as values of another setting in all respects, where values within 1% are equal.
     fn is_at_most(&self, time_s: f64, place: &FrontPlace) -> bool {
         is_at_most(self.time_s, time_s)
@@ -88,11 +96,15 @@ fn placed(question: &Question) -> Vec<PlacedSetting<'_>> {
 
 /// Evenly chosen settings of those on the front, with the first and the last, and all that are marked.
 fn chosen<'q>(all: &[PlacedSetting<'q>]) -> Vec<PlacedSetting<'q>> {
-    let row_of = |at: usize| at * (ROWS - 1) / all.len().saturating_sub(1).max(1);
+    let last = all.len().saturating_sub(1).max(1);
     let mut rows = Vec::new();
+    let mut latest_row = None;
     for (at, setting) in all.iter().enumerate() {
-        let is_kept = at == 0 || all.len() <= ROWS || row_of(at) > row_of(at - 1);
-        if is_kept || setting.is_marked() {
+        // The row that it would have if all were spread over the rows.
+        let row = at * (ROWS - 1) / last;
+        let begins_row = latest_row != Some(row);
+        latest_row = Some(row);
+        if begins_row || all.len() <= ROWS || setting.is_marked() {
             rows.push(*setting);
         }
     }
@@ -106,16 +118,8 @@ fn table(plan: &PlanRecord, question: &Question) -> String {
     all.sort_by_key(|setting| setting.time_s.to_bits());
     let rows = chosen(&all);
     let candidates: Vec<&Candidate> = rows.iter().map(|row| row.candidate).collect();
-    let verdict_of = |row: &PlacedSetting<'_>| {
-        let verdict = verdict(plan, question, row.candidate);
-        if row.place.is_present {
-            format!("present, {verdict}")
-        } else {
-            verdict
-        }
-    };
     let values = [
-        column("", &rows, verdict_of),
+        column("", &rows, |row| row.verdict(plan, question)),
         column("time", &rows, |row| time(row.time_s)),
         column(load_name(plan), &rows, |row| {
             load_text(plan, question, row.place.load)
@@ -160,8 +164,11 @@ pub(super) fn setting(candidate: &Candidate) -> String {
     if candidate.front.is_some_and(|place| place.is_present) {
         return "as it stands".to_owned();
     }
-    let text = |setting: &Setting| format!("{}={}", short(&setting.name), setting.value);
-    candidate.settings.iter().map(text).join("; ")
+    let mut texts = Vec::new();
+    for Setting { name, value, .. } in &candidate.settings {
+        texts.push(format!("{}={value}", short(name)));
+    }
+    texts.join("; ")
 }
 
 /// A path without its strategy and product.
@@ -282,18 +289,23 @@ impl<'p> Saving<'p> {
         own: f64,
         value: fn(&PlacedSetting<'_>) -> f64,
     ) -> Option<Self> {
-        let share = |other: &PlacedSetting<'_>| {
-            if own > 0.0 {
+        let mut found: Option<&PlacedSetting<'_>> = None;
+        let mut most = f64::NEG_INFINITY;
+        for other in better {
+            let share = if own > 0.0 {
                 1.0 - value(other) / own
             } else {
                 0.0
+            };
+            if share.total_cmp(&most).is_ge() {
+                found = Some(other);
+                most = share;
             }
-        };
-        let found = better.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
-        let share = share(found);
-        (share >= 0.01).then(|| Self {
+        }
+        let found = found?;
+        (most >= 0.01).then(|| Self {
             what,
-            share: percent((share * 100.0).round() / 100.0),
+            share: percent((most * 100.0).round() / 100.0),
             name: name(found.candidate),
         })
     }

@@ -93,6 +93,11 @@ fn candidate<'q>(question: &'q Question, variant: &str) -> Option<&'q Candidate>
         .find(|candidate| candidate.variant == variant)
 }
 
+/// Whether the best setting of a world is not certain.
+fn is_open(question: &Question) -> bool {
+    question.best.is_some() && !question.is_decided()
+}
+
 /// A candidate's name below the heading of its world.
 fn name(candidate: &Candidate) -> String {
     let setting = match candidate.front {
@@ -108,7 +113,7 @@ fn name(candidate: &Candidate) -> String {
 fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mark: &str) -> String {
     let chosen = answer.variant.as_ref();
     let chosen = chosen.and_then(|variant| candidate(question, variant));
-    let (Some(found), Some(kept)) = (chosen, answer.kept) else {
+    let Some((found, kept)) = chosen.zip(answer.kept) else {
         return nothing_found(plan, question, answer);
     };
     let at = found.time.map(|span| time(span.value)).unwrap_or_default();
@@ -415,7 +420,6 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
             count(most as f64)
         ));
     }
-    let is_open = |question: &Question| question.best.is_some() && !question.is_decided();
     if let Some(tuned) = &plan.tuned {
         let worlds = plan.questions.iter();
         let tried: usize = worlds.map(|question| question.candidates.len()).sum();

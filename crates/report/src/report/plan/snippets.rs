@@ -13,7 +13,8 @@ pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
     let found = grouped(
         offered.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))),
     );
-    let (mut text, mut bare) = (String::new(), String::new());
+    let mut text = String::new();
+    let mut bare = String::new();
     for (snippet, variants) in found {
         let first = variants[0];
         let variants = variants.join(", ");

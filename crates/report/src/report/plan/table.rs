@@ -4,9 +4,7 @@ use itertools::Itertools;
 
 use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_interval};
 use crate::report::wrap::{column, joined, letters, shortened};
-use crate::results::{
-    Candidate, CandidateStatus, Limit, Measure, PlanRecord, Question, StrategyAnswer,
-};
+use crate::results::{Candidate, CandidateStatus, Limit, Measure, PlanRecord, Question};
 
 /// Width of a line. The name columns have what the others leave, but at least [`NAMES_MIN`].
 const WIDTH: usize = 100;
@@ -26,34 +24,34 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         .any(|limit| limit.measure() == plan.load.measure);
     let is_time = plan.unit == "s";
     let is_setting = plan.unit.is_empty();
-    let of = |heading: &str, cell: &dyn Fn(&Candidate) -> String| {
-        column(heading, &question.candidates, cell)
-    };
-    let mut columns = vec![of("verdict", &|candidate| {
+    let rows = &question.candidates;
+    let mut columns = vec![column("verdict", rows, |candidate| {
         verdict(plan, question, candidate)
     })];
     if !is_time && !is_setting {
-        columns.push(of(&plan.objective, &|candidate| {
+        columns.push(column(&plan.objective, rows, |candidate| {
             value_text(plan, candidate)
         }));
     }
-    columns.push(of("time", &time_text));
+    columns.push(column("time", rows, time_text));
     if !is_setting {
         let heading = if is_time { "slower by" } else { "worse by" };
-        columns.push(of(heading, &|candidate| difference_text(plan, candidate)));
+        columns.push(column(heading, rows, |candidate| {
+            difference_text(plan, candidate)
+        }));
     }
     for (at, limit) in limits.iter().enumerate() {
-        columns.push(of(&format!("[{}]", at + 1), &|candidate| {
+        columns.push(column(&format!("[{}]", at + 1), rows, |candidate| {
             compared(candidate, at, limit)
         }));
     }
     if !has_load {
-        columns.push(of(load_name(plan), &|candidate| {
+        columns.push(column(load_name(plan), rows, |candidate| {
             load_text(plan, question, candidate.load.value)
         }));
     }
-    columns.push(of("runs", &|candidate| candidate.runs.to_string()));
-    let all: Vec<&Candidate> = question.candidates.iter().collect();
+    columns.push(column("runs", rows, |candidate| candidate.runs.to_string()));
+    let all: Vec<&Candidate> = rows.iter().collect();
     let names = named_columns(
         &all,
         question.answers.len() > 1,
@@ -162,12 +160,16 @@ fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
     }
 }
 
+/// Whether the search finished for a strategy.
+fn is_decided(question: &Question, strategy: &str) -> bool {
+    let mut answers = question.answers.iter();
+    answers.any(|answer| answer.strategy == strategy && answer.is_decided)
+}
+
 /// The standing of a candidate in few words.
 pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candidate) -> String {
-    let is_decided =
-        |answer: &StrategyAnswer| answer.strategy == candidate.strategy && answer.is_decided;
     match candidate.standing {
-        CandidateStatus::Best if !question.answers.iter().any(is_decided) => {
+        CandidateStatus::Best if !is_decided(question, &candidate.strategy) => {
             "best so far".to_owned()
         }
         CandidateStatus::Breaks => {

@@ -242,8 +242,11 @@ fn stages(variant: &VariantResults<'_>) -> u64 {
 }
 
 /// The median of a measure over the runs of a variant. `None` where it is infinite, or without runs.
-fn median_of(variant: &VariantResults<'_>, value: impl Fn(&RunRow) -> Option<f64>) -> Option<f64> {
-    let values: Vec<f64> = variant.runs.iter().filter_map(|run| value(run)).collect();
+fn median_of(variant: &VariantResults<'_>, measure: Measure) -> Option<f64> {
+    let mut values: Vec<f64> = Vec::new();
+    for run in &variant.runs {
+        values.extend(measure.of_or_late(run));
+    }
     let median = stats::quantile_of_sorted(&stats::ordered(&values), 0.5)?;
     median.is_finite().then_some(median)
 }
@@ -257,8 +260,7 @@ impl MeasureReview {
         seed: u64,
     ) -> Self {
         let measure = column.measure;
-        let value = |run: &RunRow| measure.of_or_late(run);
-        let differences = differences_of(old, new, value);
+        let differences = differences_of(old, new, |run| measure.of_or_late(run));
         let mean = mean_of(&differences, seed);
         let single = match differences[..] {
             [only] if only.is_finite() => Some(only),
@@ -268,8 +270,8 @@ impl MeasureReview {
             measure,
             heading: column.heading,
             unit: measure.unit(),
-            old: median_of(old, value),
-            new: median_of(new, value),
+            old: median_of(old, measure),
+            new: median_of(new, measure),
             difference: mean.map(|mean| mean.estimate).or(single),
             low: mean.map(|mean| mean.low),
             high: mean.map(|mean| mean.high),

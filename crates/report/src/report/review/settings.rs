@@ -53,20 +53,22 @@ fn file(name: &str, before: &[u8], after: &[u8]) -> Vec<SettingChange> {
     if before == after {
         return Vec::new();
     }
-    let whole = |old: String, new: String| SettingChange {
-        setting: name.to_owned(),
-        old: Some(old),
-        new: Some(new),
-    };
     let [Some(old), Some(new)] = [before, after].map(values) else {
-        return vec![whole("earlier contents".into(), "other contents".into())];
+        return vec![SettingChange {
+            setting: name.to_owned(),
+            old: Some("earlier contents".to_owned()),
+            new: Some("other contents".to_owned()),
+        }];
     };
     if let [Some(old), Some(new)] = [&old, &new].map(image) {
-        return if old == new {
-            Vec::new()
-        } else {
-            vec![whole(old, new)]
-        };
+        if old == new {
+            return Vec::new();
+        }
+        return vec![SettingChange {
+            setting: name.to_owned(),
+            old: Some(old),
+            new: Some(new),
+        }];
     }
     let [mut before, mut after] = [BTreeMap::new(), BTreeMap::new()];
     leaves(&old, String::new(), &mut before);

@@ -28,10 +28,10 @@ impl MeasureReview {
 
     /// Whether the interval of the difference shows a change.
     fn is_clear(&self) -> bool {
-        let (Some(low), Some(high)) = (self.low, self.high) else {
-            return false;
-        };
-        low > 0.0 || high < 0.0
+        match self.low.zip(self.high) {
+            Some((low, high)) => low > 0.0 || high < 0.0,
+            None => false,
+        }
     }
 
     /// `−10.2 min [−10.5 to −9.9]`; empty when it is not known.
@@ -82,12 +82,18 @@ fn with_unit(value: f64, unit: &str) -> String {
 
 /// Numbers that are read together, in the unit of the first and without it.
 fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
-    let scaled = |size: f64| values.map(|value| value / size);
+    let first = values[0].abs();
     match unit {
-        "s" => apart(scaled(TimeUnit::for_span(values[0].abs()).seconds)),
-        "bytes/s" => scaled(RateUnit::for_max(values[0].abs()).bytes_per_s).map(number),
-        "bytes" => scaled(1e9).map(number),
-        "1" => scaled(0.01).map(number),
+        "s" => {
+            let unit = TimeUnit::for_span(first);
+            apart(values.map(|value| value / unit.seconds))
+        }
+        "bytes/s" => {
+            let unit = RateUnit::for_max(first);
+            values.map(|value| number(value / unit.bytes_per_s))
+        }
+        "bytes" => values.map(|value| number(value / 1e9)),
+        "1" => values.map(|value| number(value / 0.01)),
         _ => values.map(number),
     }
 }

@@ -51,7 +51,8 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canva
         },
         height,
     );
-    let (axis, middle) = (TOP + 4.0, f64::midpoint(layout.left, layout.right));
+    let axis = TOP + 4.0;
+    let middle = f64::midpoint(layout.left, layout.right);
     write(
         &mut canvas,
         "low end",
@@ -99,18 +100,14 @@ fn by_constant(decision: &DecisionRecord) -> Vec<Vec<&DecisionEnd>> {
 
 fn row(canvas: &mut Canvas, layout: &BarLayout, y: f64, ends: &[&DecisionEnd]) {
     let &BarLayout { left, right, .. } = layout;
-    let (middle, centre) = (layout.middle(y), f64::midpoint(left, right));
-    let answer = |end: &&DecisionEnd| {
+    let middle = layout.middle(y);
+    let centre = f64::midpoint(left, right);
+    let mut answers = Vec::new();
+    for end in ends {
         let text = condition(end).replacen(&format!("{} ", end.constant), "", 1);
-        format!("{text}: {}", end.answer)
-    };
-    layout.write(
-        canvas,
-        y,
-        &ends[0].constant,
-        &ends.iter().map(answer).collect_vec(),
-        ends.len(),
-    );
+        answers.push(format!("{text}: {}", end.answer));
+    }
+    layout.write(canvas, y, &ends[0].constant, &answers, ends.len());
     canvas.rectangle((left, middle - 6.0), (right, middle + 6.0), GRID, 1.0);
     for end in ends {
         let sign = if end.is_high { 1.0 } else { -1.0 };

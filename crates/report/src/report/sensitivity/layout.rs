@@ -59,7 +59,6 @@ impl BarLayout {
         numbers: &[String],
         inked: usize,
     ) {
-        let ink = |at: usize| if at < inked { INK } else { MUTED };
         if self.above > 0.0 {
             write_fitted(
                 canvas,
@@ -71,12 +70,13 @@ impl BarLayout {
             );
             for (at, text) in numbers.iter().enumerate() {
                 let baseline = y + 15.0 + LINE * (at + 1) as f64;
+                let ink = if at < inked { INK } else { MUTED };
                 write_fitted(
                     canvas,
                     text,
                     (MARGIN, baseline),
                     SMALL,
-                    ink(at),
+                    ink,
                     self.px - 2.0 * MARGIN,
                 );
             }
@@ -99,12 +99,13 @@ impl BarLayout {
         for (at, text) in numbers.iter().enumerate() {
             let offset = 4.0 + step * (at as f64 - (numbers.len() - 1) as f64 / 2.0);
             let place = (self.right + 16.0, middle + offset);
+            let ink = if at < inked { INK } else { MUTED };
             write_fitted(
                 canvas,
                 text,
                 place,
                 size,
-                ink(at),
+                ink,
                 self.px - MARGIN - self.right - 16.0,
             );
         }
@@ -137,6 +138,14 @@ pub(super) fn named(measure: Measure) -> &'static str {
     }
 }
 
+/// Where the bars of a chart are drawn.
+pub(super) struct BarPlot<'p> {
+    pub(super) layout: &'p BarLayout,
+    pub(super) scale: &'p Scale,
+    /// The unit of the measure.
+    pub(super) unit: &'p str,
+}
+
 /// Bars of constants on one scale, in a panel for each variant.
 pub(super) struct BarChart<'c, Row> {
     pub(super) subject: &'c str,
@@ -159,15 +168,18 @@ impl<Row> BarChart<'_, Row> {
         self,
         sheet: Sheet<'_>,
         (measure, unit): (Measure, &str),
-        bar: impl Fn(&mut Canvas, &Scale, &BarLayout, f64, &Row),
+        bar: fn(&mut Canvas, &BarPlot<'_>, f64, &Row),
     ) -> Canvas {
         let rows: usize = self.panels.iter().map(|(_, rows)| rows.len()).sum();
         let layout = BarLayout::new(sheet, ROW, BARS, self.numbers);
         let top = TOP + if self.key.is_empty() { 0.0 } else { KEY };
         let bottom = top + self.panels.len() as f64 * HEADING + rows as f64 * layout.row;
         // As many names, the first ones first, as the title has room for.
-        let title = |names: usize| format!("{}: {}", self.subject, self.most[..names].join(", "));
-        let findings = (1..=self.most.len()).rev().map(title).collect();
+        let mut findings = Vec::new();
+        for names in (1..=self.most.len()).rev() {
+            let names = self.most[..names].join(", ");
+            findings.push(format!("{}: {names}", self.subject));
+        }
         let head = Head {
             subject: self.subject,
             findings,
@@ -181,20 +193,20 @@ impl<Row> BarChart<'_, Row> {
             right: layout.right,
             bottom,
         };
-        let (scale, ticks, name) = scaled_axis(&self.values, unit, area);
-        bottom_grid(
-            &mut canvas,
-            area,
-            &scale,
-            &ticks,
-            &format!("{}{}: {name}", self.of, named(measure)),
-        );
+        let axis = BarAxis::of(&self.values, unit, area);
+        let title = format!("{}{}: {}", self.of, named(measure), axis.name);
+        bottom_grid(&mut canvas, area, &axis.scale, &axis.ticks, &title);
+        let plot = BarPlot {
+            layout: &layout,
+            scale: &axis.scale,
+            unit,
+        };
         let mut y = top;
         for (variant, rows) in self.panels {
             heading(&mut canvas, y + 22.0, &variant);
             y += HEADING;
             for row in rows {
-                bar(&mut canvas, &scale, &layout, y, row);
+                bar(&mut canvas, &plot, y, row);
                 y += layout.row;
             }
         }
@@ -202,31 +214,49 @@ impl<Row> BarChart<'_, Row> {
     }
 }
 
-/// A horizontal scale for values of a measure, from zero or logarithmic, with its ticks and unit.
-fn scaled_axis(values: &[f64], measure_unit: &str, area: Area) -> (Scale, Vec<AxisTick>, String) {
-    let ends = (area.left, area.right);
-    if measure_unit == "s" {
-        let scale = Scale::fitting(values, (LOG_FROM, [1.2, 1.15]), 1.05, ends);
-        let (ticks, title) = ticks_of_time(&scale, (44.0, 6), ("{}", "time (logarithmic)"));
-        return (scale, ticks, title);
-    }
-    let (_, high) = span(values);
-    let (size, name) = match measure_unit {
-        "bytes/s" => (
-            RateUnit::for_max(high).bytes_per_s,
-            RateUnit::for_max(high).name,
-        ),
-        "bytes" => (1e9, "GB"),
-        "1" => (0.01, "%"),
-        other => {
-            let (scale, ticks) = count_scale(values, ([1.2, 1.15], 44.0), (high, 5), ends);
-            return (scale, ticks, format!("{other}{}", scale.note()));
+/// A horizontal axis for values of a measure.
+struct BarAxis {
+    scale: Scale,
+    ticks: Vec<AxisTick>,
+    /// Its unit.
+    name: String,
+}
+
+impl BarAxis {
+    /// An axis from zero, or a logarithmic one.
+    fn of(values: &[f64], unit: &str, area: Area) -> Self {
+        let ends = (area.left, area.right);
+        let (_, high) = span(values);
+        match unit {
+            "s" => {
+                let scale = Scale::fitting(values, (LOG_FROM, [1.2, 1.15]), 1.05, ends);
+                let (ticks, name) = ticks_of_time(&scale, (44.0, 6), ("{}", "time (logarithmic)"));
+                Self { scale, ticks, name }
+            }
+            "bytes/s" => {
+                let unit = RateUnit::for_max(high);
+                Self::in_units_of(unit.bytes_per_s, unit.name, high, area)
+            }
+            "bytes" => Self::in_units_of(1e9, "GB", high, area),
+            "1" => Self::in_units_of(0.01, "%", high, area),
+            other => {
+                let (scale, ticks) = count_scale(values, ([1.2, 1.15], 44.0), (high, 5), ends);
+                Self {
+                    scale,
+                    ticks,
+                    name: format!("{other}{}", scale.note()),
+                }
+            }
         }
-    };
-    let ticks = scaled(ticks_from_zero(high / size, 5, false), size);
-    (
-        Scale::to_last(&ticks, ends.0, ends.1),
-        ticks,
-        name.to_owned(),
-    )
+    }
+
+    /// An axis from zero, in a unit of this size.
+    fn in_units_of(size: f64, name: &str, high: f64, area: Area) -> Self {
+        let ticks = scaled(ticks_from_zero(high / size, 5, false), size);
+        Self {
+            scale: Scale::to_last(&ticks, area.left, area.right),
+            ticks,
+            name: name.to_owned(),
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! A bar as long as mu*, and a line as long as sigma from its end. A line as long as the bar means that the effect
 //! depends on the other constants, or is not linear.
 
-use super::layout::{BarChart, BarLayout, ROWS, named};
+use super::layout::{BarChart, BarPlot, ROWS, named};
 use super::tornado::short_name;
 use super::{FEWEST_TRAJECTORIES, Panel};
 use crate::report::prelude::*;
@@ -21,24 +21,15 @@ pub(super) fn draw(
     let first = panels.first()?.rows[0];
     let measure = first.measure;
     let unit = first.unit.as_str();
-    let screened = panels.iter().map(|panel| {
-        let is_own = |row: &&ScreeningRow| {
-            row.measure == measure
-                && row.variant == panel.variant
-                && row.mu_star > 0.0
-                && row.effects > 0
-        };
-        let rows = record.screening.iter().filter(is_own);
-        let most = rows
-            .sorted_by(|a, b| b.mu_star.total_cmp(&a.mu_star))
-            .take(ROWS)
-            .collect_vec();
-        (panel.variant.to_owned(), most)
-    });
-    let screened = screened.filter(|(_, rows)| !rows.is_empty()).collect_vec();
-    let most: Vec<&str> = screened
-        .first()?
-        .1
+    let mut screened: Vec<(String, Vec<&ScreeningRow>)> = Vec::new();
+    for panel in panels {
+        let rows = largest_effects(record, measure, panel.variant);
+        if !rows.is_empty() {
+            screened.push((panel.variant.to_owned(), rows));
+        }
+    }
+    let (_, rows) = screened.first()?;
+    let most: Vec<&str> = rows
         .iter()
         .take(3)
         .map(|row| short_name(&row.constant))
@@ -65,27 +56,51 @@ pub(super) fn draw(
         panels: screened,
         of: "change of ",
     };
-    let bar =
-        |canvas: &mut Canvas, scale: &Scale, layout: &BarLayout, y: f64, row: &ScreeningRow| {
-            let middle = layout.middle(y);
-            let text = format!(
-                "mu* {}, sigma {}",
-                in_unit(row.mu_star, unit),
-                in_unit(row.sigma, unit)
-            );
-            layout.write(canvas, y, &row.constant, &[text], 0);
-            let end = scale.at(row.mu_star);
-            canvas.rectangle(
-                (layout.left, middle - 7.0),
-                (end, middle + 7.0),
-                series_colour(0),
-                1.0,
-            );
-            canvas.line(
-                (end, middle),
-                (scale.at(row.mu_star + row.sigma), middle),
-                Stroke::solid(INK, 1.6),
-            );
-        };
-    Some(chart.draw(sheet, (measure, unit), bar))
+    Some(chart.draw(sheet, (measure, unit), draw_bar))
+}
+
+/// The constants with the largest effects on a measure of a variant, the largest first.
+fn largest_effects<'r>(
+    record: &'r SensitivityRecord,
+    measure: Measure,
+    variant: &str,
+) -> Vec<&'r ScreeningRow> {
+    let mut rows: Vec<&ScreeningRow> = Vec::new();
+    for row in &record.screening {
+        let has_effect = row.mu_star > 0.0 && row.effects > 0;
+        if row.measure == measure && row.variant == variant && has_effect {
+            rows.push(row);
+        }
+    }
+    rows.sort_by(|a, b| b.mu_star.total_cmp(&a.mu_star));
+    rows.truncate(ROWS);
+    rows
+}
+
+/// Draws the bar and the line of a constant.
+fn draw_bar(canvas: &mut Canvas, plot: &BarPlot<'_>, y: f64, row: &ScreeningRow) {
+    let BarPlot {
+        layout,
+        scale,
+        unit,
+    } = plot;
+    let middle = layout.middle(y);
+    let text = format!(
+        "mu* {}, sigma {}",
+        in_unit(row.mu_star, unit),
+        in_unit(row.sigma, unit)
+    );
+    layout.write(canvas, y, &row.constant, &[text], 0);
+    let end = scale.at(row.mu_star);
+    canvas.rectangle(
+        (layout.left, middle - 7.0),
+        (end, middle + 7.0),
+        series_colour(0),
+        1.0,
+    );
+    canvas.line(
+        (end, middle),
+        (scale.at(row.mu_star + row.sigma), middle),
+        Stroke::solid(INK, 1.6),
+    );
 }

@@ -3,7 +3,7 @@
 //! A panel for each variant whose measure changes most, all on one scale. The upper bar of a row goes from the value in
 //! force to the one at the low end of the constant's range, the lower bar to the one at the high end.
 
-use super::layout::{BarChart, BarLayout, ROWS, named};
+use super::layout::{BarChart, BarPlot, ROWS, named};
 use super::{Panel, value};
 use crate::report::prelude::*;
 use crate::results::{EffectRow, SensitivityRecord};
@@ -28,9 +28,21 @@ pub(super) fn draw(
         "each constant at the ends of its range, the others at their values; medians of {}; one scale",
         counted(record.replicates, "run")
     );
-    let title =
-        |panel: &Panel<'_>| format!("{}: {}", panel.variant, value(panel.rows[0].at_value, unit));
-    let rows = panels.iter().flat_map(|panel| panel.rows.iter().take(ROWS));
+    let mut shown: Vec<(String, Vec<&EffectRow>)> = Vec::new();
+    let mut values: Vec<f64> = Vec::new();
+    for panel in panels {
+        let in_force = value(panel.rows[0].at_value, unit);
+        let title = format!("{}: {in_force}", panel.variant);
+        let rows: Vec<&EffectRow> = panel.rows.iter().copied().take(ROWS).collect();
+        for row in &rows {
+            values.extend(
+                [row.at_low, row.at_value, row.at_high]
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        shown.push((title, rows));
+    }
     let chart = BarChart {
         subject: &format!("Largest effects on {}", named(measure).replace('_', " ")),
         most: &most,
@@ -40,54 +52,54 @@ pub(super) fn draw(
             ("at the high end", series_colour(1)),
         ],
         numbers: 2,
-        panels: panels
-            .iter()
-            .map(|panel| {
-                (
-                    title(panel),
-                    panel.rows.iter().copied().take(ROWS).collect(),
-                )
-            })
-            .collect(),
-        values: rows
-            .flat_map(|row| [row.at_low, row.at_value, row.at_high])
-            .flatten()
-            .collect(),
+        panels: shown,
+        values,
         of: "",
     };
-    let bars = |canvas: &mut Canvas, scale: &Scale, layout: &BarLayout, y: f64, row: &EffectRow| {
-        let middle = layout.middle(y);
-        let numbers = [(row.at_low, &row.low), (row.at_high, &row.high)];
-        let numbers = numbers.map(|(at, end)| format!("{} at {end}", value(at, unit)));
-        layout.write(canvas, y, &row.constant, &numbers, 1);
-        let end = |at: Option<f64>| at.map_or(layout.right, |at| scale.at(at));
-        let from = end(row.at_value);
-        for (at, (value, above)) in [(row.at_low, true), (row.at_high, false)]
-            .into_iter()
-            .enumerate()
-        {
-            let to = end(value);
-            let (low, high) = if above {
-                (middle - 8.0, middle - 0.5)
-            } else {
-                (middle + 0.5, middle + 8.0)
-            };
-            if (to - from).abs() > 0.0 {
-                canvas.rectangle(
-                    (from.min(to), low),
-                    (from.max(to), high),
-                    series_colour(at),
-                    1.0,
-                );
-            }
-        }
-        canvas.line(
-            (from, middle - 9.0),
-            (from, middle + 9.0),
-            Stroke::solid(AXIS, 1.4),
+    Some(chart.draw(sheet, (measure, unit), draw_bars))
+}
+
+/// Draws both bars of a constant.
+fn draw_bars(canvas: &mut Canvas, plot: &BarPlot<'_>, y: f64, row: &EffectRow) {
+    let BarPlot { layout, unit, .. } = plot;
+    let numbers = [
+        format!("{} at {}", value(row.at_low, unit), row.low),
+        format!("{} at {}", value(row.at_high, unit), row.high),
+    ];
+    layout.write(canvas, y, &row.constant, &numbers, 1);
+    let middle = layout.middle(y);
+    let from = end_of(row.at_value, plot);
+    let to_low = end_of(row.at_low, plot);
+    let to_high = end_of(row.at_high, plot);
+    if (to_low - from).abs() > 0.0 {
+        canvas.rectangle(
+            (from.min(to_low), middle - 8.0),
+            (from.max(to_low), middle - 0.5),
+            series_colour(0),
+            1.0,
         );
-    };
-    Some(chart.draw(sheet, (measure, unit), bars))
+    }
+    if (to_high - from).abs() > 0.0 {
+        canvas.rectangle(
+            (from.min(to_high), middle + 0.5),
+            (from.max(to_high), middle + 8.0),
+            series_colour(1),
+            1.0,
+        );
+    }
+    canvas.line(
+        (from, middle - 9.0),
+        (from, middle + 9.0),
+        Stroke::solid(AXIS, 1.4),
+    );
+}
+
+/// The place of a value on the scale; one that is not reached is at its right end.
+fn end_of(value: Option<f64>, plot: &BarPlot<'_>) -> f64 {
+    match value {
+        Some(value) => plot.scale.at(value),
+        None => plot.layout.right,
+    }
 }
 
 /// The end of a path behind its lists: `downlink` of `fleet[*].downlink`.

@@ -2,6 +2,7 @@
 
 use crate::report::prelude::*;
 use crate::results::Estimate;
+use fleetsim_units::stats::in_turn;
 
 /// Radius of a dot.
 pub(super) const DOT: f64 = 5.0;
@@ -43,10 +44,11 @@ impl MarkStyle {
     /// A colour that is closer to white the fewer runs it stands for.
     pub(super) fn faded(self, weight: f64) -> Colour {
         let Colour(red, green, blue) = self.colour();
-        let fade = |channel: u8| {
-            (255.0 - (255.0 - f64::from(channel)) * (0.35 + 0.65 * weight)).round() as u8
-        };
-        Colour(fade(red), fade(green), fade(blue))
+        let [red, green, blue] = [red, green, blue].map(|channel| {
+            let ink = 255.0 - f64::from(channel);
+            (255.0 - ink * (0.35 + 0.65 * weight)).round() as u8
+        });
+        Colour(red, green, blue)
     }
 
     /// Draws a dot; filled, hollow or ringed, so that styles differ without colour too.
@@ -65,27 +67,43 @@ impl MarkStyle {
 
 /// The Pareto-optimal marks: no other is better in both time and load. The fastest comes first.
 pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
-    let place = |at: usize| {
-        marks[at]
-            .time
-            .map(|time| (time.value, marks[at].load.value))
-    };
-    let mut placed: Vec<usize> = (0..marks.len()).filter(|&at| place(at).is_some()).collect();
-    placed.sort_by(|&a, &b| {
-        place(a)
-            .partial_cmp(&place(b))
-            .expect("times and loads are finite")
-    });
+    /// A setting that finishes.
+    struct Finished {
+        mark: usize,
+        time_s: f64,
+        load: f64,
+    }
+    let mut finished: Vec<Finished> = Vec::new();
+    for (mark, Mark { time, load, .. }) in marks.iter().enumerate() {
+        if let Some(time) = time {
+            finished.push(Finished {
+                mark,
+                time_s: time.value,
+                load: load.value,
+            });
+        }
+    }
+    // Times and loads are finite and not negative.
+    finished.sort_by(|a, b| in_turn([a.time_s, a.load], [b.time_s, b.load]));
     let mut best: Vec<usize> = Vec::new();
-    for at in placed {
-        if best
-            .last()
-            .is_none_or(|&last| marks[at].load.value < marks[last].load.value * (1.0 - SAME_LOAD))
-        {
-            best.push(at);
+    let mut least_load = f64::INFINITY;
+    for Finished { mark, load, .. } in finished {
+        if best.is_empty() || load < least_load * (1.0 - SAME_LOAD) {
+            best.push(mark);
+            least_load = load;
         }
     }
     best
+}
+
+/// The room that a text takes, with this much beside it.
+fn room_of((left, baseline): Position, width: f64, beside: f64, above: f64) -> [f64; 4] {
+    [
+        left - beside,
+        baseline - above,
+        left + width * 1.02 + beside,
+        baseline + 3.5,
+    ]
 }
 
 /// The plot of a world, with the rooms in it that texts must not cover.
@@ -107,7 +125,8 @@ impl MarkPlot {
         let area = self.area;
         let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
         let width = text_width(&text, SMALL, Weight::Regular);
-        let (left, right) = (area.left + 6.0, area.right - 6.0 - width);
+        let left = area.left + 6.0;
+        let right = area.right - 6.0 - width;
         let places: Vec<Position> = if is_load {
             let middle = f64::midpoint(left, right);
             [at - 6.0, at + 14.0]
@@ -127,33 +146,17 @@ impl MarkPlot {
                 .flat_map(|&x| heights.map(|y| (x, y)))
                 .collect()
         };
-        let room = |&(left, baseline): &Position| {
-            [
-                left - 2.0,
-                baseline - 11.0,
-                left + width * 1.02 + 2.0,
-                baseline + 3.5,
-            ]
-        };
-        let inside = (
-            left.max(if is_load {
-                right
-            } else {
-                (at - 6.0 - width).max(left)
-            }),
-            at - 6.0,
-        );
         let fallback = if is_load {
-            inside
+            (left.max(right), at - 6.0)
         } else {
-            (inside.0, area.bottom - 8.0)
+            (left.max(at - 6.0 - width), area.bottom - 8.0)
         };
         let place = places
             .into_iter()
-            .find(|place| self.is_free(room(place)))
+            .find(|place| self.is_free(room_of(*place, width, 2.0, 11.0)))
             .unwrap_or(fallback);
         write(canvas, &text, place, SMALL, MUTED, Align::Left);
-        self.taken.push(room(&place));
+        self.taken.push(room_of(place, width, 2.0, 11.0));
     }
 
     /// True if a rectangle is inside the area and overlaps nothing taken.
@@ -215,19 +218,13 @@ impl MarkPlot {
                 (px + aside, py - 20.0),
                 (px + aside, py + 28.0),
             ];
-            let room = |(left, baseline): Position| {
-                [
-                    left - 1.0,
-                    baseline - 11.5,
-                    left + width * 1.02 + 1.0,
-                    baseline + 3.5,
-                ]
-            };
-            let Some(place) = places.into_iter().find(|place| self.is_free(room(*place))) else {
+            let mut free = places.into_iter();
+            let free = free.find(|place| self.is_free(room_of(*place, width, 1.0, 11.5)));
+            let Some(place) = free else {
                 unnamed.push(mark.name.as_str());
                 continue;
             };
-            self.taken.push(room(place));
+            self.taken.push(room_of(place, width, 1.0, 11.5));
             if is_bold {
                 write_bold(canvas, &name, place, size, INK);
             } else {

@@ -325,17 +325,22 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
 
 /// The mark of a variant at its medians.
 fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: Measure) -> Mark {
-    let time = variant.summary(READY_TIME);
-    let load = variant.summary(measure);
-    Mark {
+    let mut mark = Mark {
         name: naming.name(&variant.info.strategy, &variant.info.settings),
-        time: time.and_then(|row| median_within(row, row.median_ci95_low, row.median_ci95_high)),
-        load: load
-            .and_then(|row| median_within(row, row.p5, row.p95))
-            .unwrap_or(exactly(0.0)),
+        time: None,
+        load: exactly(0.0),
         style: MarkStyle::Meets,
         weight: 1.0,
+    };
+    if let Some(row) = variant.summary(READY_TIME) {
+        mark.time = median_within(row, row.median_ci95_low, row.median_ci95_high);
     }
+    if let Some(row) = variant.summary(measure)
+        && let Some(load) = median_within(row, row.p5, row.p95)
+    {
+        mark.load = load;
+    }
+    mark
 }
 
 /// The median of a measure with these ends, where it has them.
@@ -396,11 +401,13 @@ impl Naming {
 
     /// The values of the settings, with the strategy where there are several.
     fn name(&self, strategy: &str, settings: &[Setting]) -> String {
-        let values = settings
-            .iter()
-            .filter(|setting| (self.shows)(setting))
-            .map(|setting| &setting.value)
-            .join(", ");
+        let mut values: Vec<&str> = Vec::new();
+        for setting in settings {
+            if (self.shows)(setting) {
+                values.push(&setting.value);
+            }
+        }
+        let values = values.join(", ");
         match (self.has_several_strategies(), values.is_empty()) {
             (_, true) => strategy.to_owned(),
             (true, false) => format!("{strategy} {values}"),

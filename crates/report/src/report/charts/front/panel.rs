@@ -300,7 +300,8 @@ impl LoadScale {
 
 /// Shades the area beyond a limit. Returns the room of its edge.
 fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
-    let (right, bottom) = (area.right, area.bottom);
+    let right = area.right;
+    let bottom = area.bottom;
     let [left, top, end_x, end_y] = if is_load {
         canvas.rectangle((area.left, area.top), (right, at), AXIS, 0.13);
         [area.left, at, right, at]
