@@ -1,6 +1,11 @@
-//! The names of measures that people write, in limits, objectives and settings.
+//! The names of measures: columns in results, and what people write in limits, objectives and settings.
+
+use std::fmt;
+use std::str::FromStr;
 
 use itertools::Itertools;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Measure, READY_TIME};
 
@@ -68,5 +73,56 @@ impl Measure {
             }
         }
         column
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.column())
+    }
+}
+
+impl FromStr for Measure {
+    type Err = MeasureError;
+
+    /// Reads the exact name of a column. [`Measure::named`] also reads what people write.
+    fn from_str(column: &str) -> Result<Self, MeasureError> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|measure| measure.column() == column)
+            .ok_or_else(|| MeasureError::unknown(column))
+    }
+}
+
+impl Serialize for Measure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.column())
+    }
+}
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let column = String::deserialize(deserializer)?;
+        column.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_is_read_and_stored_by_its_column() {
+        for &measure in Measure::ALL {
+            assert_eq!(measure.column().parse(), Ok(measure));
+            let stored = serde_json::to_string(&measure).expect("a text is JSON");
+            assert_eq!(stored, format!("\"{measure}\""));
+            let read: Measure = serde_json::from_str(&stored).expect("as it was stored");
+            assert_eq!(read, measure);
+        }
+        let unknown = "complexion".parse::<Measure>().expect_err("no column");
+        assert_eq!(unknown, Measure::named("complexion").expect_err("no name"));
+        // A person means the time until ready, a table the column.
+        assert_eq!("completion_s".parse(), Ok(Measure::Completion));
+        assert_eq!(Measure::named("completion_s"), Ok(READY_TIME));
     }
 }

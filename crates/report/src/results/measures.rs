@@ -3,13 +3,7 @@
 //!
 //! A new measure is one entry of `measures!`. `summary.csv` has one row for each variant and measure.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::MeasureError;
+use serde::{Deserialize, Serialize};
 
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
@@ -64,8 +58,8 @@ impl MeasureValue for Option<f64> {
 }
 
 /// Defines the measures of a run, each in one entry. The documentation is the definition. Then follow the column of
-/// `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a run may
-/// not reach, and what must hold for the value to count.
+/// `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a run
+/// may not reach, and what must hold for the value to count.
 macro_rules! measures {
     ($($(#[doc = $definition:literal])+ $(#[serde($serde:ident)])?
        $column:ident: $type:ty => $measure:ident, $unit:literal, $direction:ident
@@ -101,9 +95,7 @@ macro_rules! measures {
             }
         }
 
-        /// A measure of a run.
-        ///
-        /// It is displayed, read and stored by the name of its column.
+        /// A measure of a run. It is displayed, read and stored by the name of its column.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum Measure {
             $($(#[doc = $definition])+ $measure,)+
@@ -344,36 +336,6 @@ impl Default for Measure {
     }
 }
 
-impl fmt::Display for Measure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.column())
-    }
-}
-
-impl FromStr for Measure {
-    type Err = MeasureError;
-
-    /// Reads the exact name of a column. [`Measure::named`] also reads what people write.
-    fn from_str(column: &str) -> Result<Self, MeasureError> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|measure| measure.column() == column)
-            .ok_or_else(|| MeasureError::unknown(column))
-    }
-}
-
-impl Serialize for Measure {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.column())
-    }
-}
-
-impl<'de> Deserialize<'de> for Measure {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let column = String::deserialize(deserializer)?;
-        column.parse().map_err(D::Error::custom)
-    }
-}
-
 impl RunRow {
     /// Whether every target runs its wanted revision and is ready.
     fn is_complete(&self) -> bool {
@@ -399,26 +361,5 @@ impl RunRow {
         } else {
             format!("{}: {}", self.held_by, self.held_detail)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_measure_is_read_and_stored_by_its_column() {
-        for &measure in Measure::ALL {
-            assert_eq!(measure.column().parse(), Ok(measure));
-            let stored = serde_json::to_string(&measure).expect("a text is JSON");
-            assert_eq!(stored, format!("\"{measure}\""));
-            let read: Measure = serde_json::from_str(&stored).expect("as it was stored");
-            assert_eq!(read, measure);
-        }
-        let unknown = "complexion".parse::<Measure>().expect_err("no column");
-        assert_eq!(unknown, Measure::named("complexion").expect_err("no name"));
-        // A person means the time until ready, a table the column.
-        assert_eq!("completion_s".parse(), Ok(Measure::Completion));
-        assert_eq!(Measure::named("completion_s"), Ok(READY_TIME));
     }
 }
