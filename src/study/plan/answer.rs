@@ -30,19 +30,9 @@ pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
 /// Whether a limit is on a load of the registry or of the clusters. Within a number of tries, the clusters that are not
 /// ready are the exposure of the front, and no load.
 fn is_on_load(limit: &Limit, plan: &Plan) -> bool {
-    match limit.measure() {
-        Measure::PeakNotReady => plan.tries.is_none(),
-        measure => matches!(
-            measure,
-            Measure::EgressPeak1s
-                | Measure::EgressPeak60s
-                | Measure::PeakPulls
-                | Measure::PeakDownloads
-                | Measure::PeakRegistryDownloads
-                | Measure::PeakPullingClusters
-                | Measure::PeakPromotionsPerPass
-        ),
-    }
+    let measure = limit.measure();
+    let is_exposure = plan.tries.is_some() && measure == Measure::PeakNotReady;
+    measure.is_peak_of_load() && !is_exposure
 }
 
 /// The greatest value that a limit allows, with the limit as written.

@@ -128,14 +128,8 @@ impl StudiedDecision {
         let answer = match self {
             Self::Holds {
                 assertion, places, ..
-            } => {
-                let mut places = places.iter();
-                if places.all(|&place| assertion.limit.judge(&runs[place]).holds) {
-                    "holds"
-                } else {
-                    "is exceeded"
-                }
-            }
+            } if is_met(assertion, places, runs) => "holds",
+            Self::Holds { .. } => "is exceeded",
             Self::Best {
                 objective,
                 limits,
@@ -148,6 +142,12 @@ impl StudiedDecision {
         };
         answer.to_owned()
     }
+}
+
+/// Whether these variants meet an assertion.
+fn is_met(assertion: &Assertion, places: &[usize], runs: &SampleRuns) -> bool {
+    let mut places = places.iter();
+    places.all(|&place| assertion.limit.judge(&runs[place]).holds)
 }
 
 /// A candidate that meets the limits, with its objective.

@@ -322,6 +322,22 @@ impl Measure {
         values
     }
 
+    /// Whether it is the peak of a load in one run: on the registry, or of clusters.
+    #[must_use]
+    pub const fn is_peak_of_load(self) -> bool {
+        matches!(
+            self,
+            Self::EgressPeak1s
+                | Self::EgressPeak60s
+                | Self::PeakPulls
+                | Self::PeakDownloads
+                | Self::PeakRegistryDownloads
+                | Self::PeakPullingClusters
+                | Self::PeakNotReady
+                | Self::PeakPromotionsPerPass
+        )
+    }
+
     /// Whether it is a duration.
     #[must_use]
     pub fn is_time(self) -> bool {
