@@ -442,9 +442,11 @@ mod tests {
         let tables = Tables::of(&two_variants(), 1);
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {
-            let text = String::from_utf8(bytes).expect("CSV is text");
-            let later = text.replace(",peak_pulls,", ",peak_of_later,");
-            std::fs::write(folder.path().join(name), later).expect("written");
+            let mut text = String::from_utf8(bytes).expect("CSV is text");
+            if name == "summary.csv" {
+                text = text.replace(",peak_pulls,", ",peak_of_later,");
+            }
+            std::fs::write(folder.path().join(name), text).expect("written");
         }
         let read = Tables::read(folder.path()).expect("readable");
         assert_eq!(read.summary.len(), tables.summary.len() - 2);
