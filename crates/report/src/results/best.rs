@@ -103,8 +103,8 @@ pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<Comparis
 /// `None` for a variant without a value in one of them, and for all where fewer than two variants or replicates can be
 /// compared.
 #[must_use]
-pub fn contenders<'r>(
-    variants: &[Vec<&'r RunRow>],
+pub fn contenders(
+    variants: &[Vec<&RunRow>],
     of: impl Fn(&RunRow) -> Option<f64>,
     seed: u64,
 ) -> (usize, Vec<Option<Contender>>) {

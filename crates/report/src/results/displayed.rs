@@ -18,18 +18,27 @@ const RANK: u64 = 5_354_228_880;
 /// The replicate that all `variants` with runs show. `None` without runs, or without a replicate that all of them have.
 #[must_use]
 pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
-    let with_runs = variants.iter().filter(|variant| !variant.runs.is_empty());
-    let sums = with_runs.map(distances).reduce(sums_in_both)?;
-    let closest = sums
+    let mut sums: Option<BTreeMap<u32, u64>> = None;
+    for variant in variants {
+        if variant.runs.is_empty() {
+            continue;
+        }
+        let own = distances(variant);
+        sums = Some(match sums {
+            Some(sums) => sums_in_both(&sums, &own),
+            None => own,
+        });
+    }
+    let closest = sums?
         .into_iter()
         .min_by_key(|&(replicate, sum)| (sum, replicate));
     closest.map(|(replicate, _)| replicate)
 }
 
 /// The sums of the distances of the replicates that both have.
-fn sums_in_both(one: BTreeMap<u32, u64>, other: BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+fn sums_in_both(one: &BTreeMap<u32, u64>, other: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();
-    for (replicate, distance) in one {
+    for (&replicate, distance) in one {
         if let Some(further) = other.get(&replicate) {
             sums.insert(replicate, distance + further);
         }

@@ -178,19 +178,19 @@ fn staged(parent: &Path, name: &OsStr) -> Result<(Temporary, LockedFile), Result
         let lock = LockedFile::take(lock_path(&staging))
             .map_err(ResultsError::io("create the folder", &staging))?;
         match lock {
-            Some(lock) if !staging.exists() => return Ok((create_temporary(staging)?, lock)),
+            Some(lock) if !staging.exists() => return Ok((create_temporary(&staging)?, lock)),
             _ => attempt += 1,
         }
     }
 }
 
 /// Creates a folder that is removed when it is dropped.
-fn create_temporary(path: PathBuf) -> Result<Temporary, ResultsError> {
+fn create_temporary(path: &Path) -> Result<Temporary, ResultsError> {
     let created = uninterrupted(|| {
-        let folder = Temporary::new(path.clone());
+        let folder = Temporary::new(path.to_owned());
         fs::create_dir(folder.path()).map(|()| folder)
     });
-    created.map_err(ResultsError::io("create the folder", &path))
+    created.map_err(ResultsError::io("create the folder", path))
 }
 
 /// The file beside a hidden folder that is locked while a process writes to the folder.
