@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fleetsim::engine::Observer;
-use fleetsim::sim::{Laboratory, Moment};
+use fleetsim::sim::{EndedPull, LabObservation, Laboratory, MeasuredEgress};
 use fleetsim::units::{Bytes, BytesPerSec, SimTime};
 use fleetsim::world::{
     CutKind, DistributionKind, Event, FaultEvent, PullError, PullId, PullOrder, Queue, Totals,
@@ -315,15 +315,15 @@ impl<'s> LabRun<'s> {
         SimTime::from_nanos(u64::try_from(nanos).expect("a run is shorter than 500 years"))
     }
 
-    /// The registry's rate since the last sample, and whether that is its link's.
-    fn sample(&mut self, now: Instant) -> Option<(BytesPerSec, bool)> {
+    /// The registry's rate since the last sample.
+    fn sample(&mut self, now: Instant) -> Option<MeasuredEgress> {
         let sent = sent_bytes(self.setup.registry.id())?;
         let (since, before) = std::mem::replace(&mut self.sampled, (now, sent));
         let rate = sent.saturating_sub(before) as f64 / (now - since).as_secs_f64();
-        Some((
-            BytesPerSec::new(rate * DATA_SHARE),
-            rate >= self.egress.get() * BUSY_SHARE,
-        ))
+        Some(MeasuredEgress {
+            rate: BytesPerSec::new(rate * DATA_SHARE),
+            is_at_capacity: rate >= self.egress.get() * BUSY_SHARE,
+        })
     }
 
     /// Changes links as the world does.
@@ -403,33 +403,33 @@ impl Laboratory for LabRun<'_> {
         Ok(())
     }
 
-    fn wait(&mut self, due: SimTime) -> Result<Moment, LabError> {
+    fn wait(&mut self, due: SimTime) -> Result<LabObservation, LabError> {
         check_interrupt()?;
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         let due = self.began + Duration::from_nanos(due.as_nanos());
         let until = due.min(self.sampled.0 + SAMPLING);
-        let mut moment = Moment::default();
+        let mut observed = LabObservation::default();
         match self
             .receiver
             .recv_timeout(until.saturating_duration_since(Instant::now()))
         {
             Ok(ended) => {
-                let all = std::iter::once(ended).chain(self.receiver.try_iter());
-                moment.ended = all
-                    .map(|(pull, at, error)| (pull, self.time(at), error))
-                    .collect();
+                for (pull, at, error) in std::iter::once(ended).chain(self.receiver.try_iter()) {
+                    let at = self.time(at);
+                    observed.ended.push(EndedPull { pull, at, error });
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => unreachable!("the run has a sender itself"),
         }
         let now = Instant::now();
         if now >= self.sampled.0 + SAMPLING {
-            moment.egress = self.sample(now);
+            observed.egress = self.sample(now);
         }
-        moment.now = self.time(now);
-        Ok(moment)
+        observed.now = self.time(now);
+        Ok(observed)
     }
 
     fn totals(&mut self) -> Result<Totals, LabError> {

@@ -289,7 +289,7 @@ fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
 /// The durations of a run's updates in seconds, and whether each was over at the end of the run.
 fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
     let mut durations = Vec::new();
-    for (target, own) in run.own.iter().enumerate() {
+    for (target, own) in run.own_ready.iter().enumerate() {
         let Some(began) = began(run, seen, target) else {
             continue;
         };
@@ -318,7 +318,7 @@ fn likelihood_of_target(
     fit: &CensoredFit,
 ) -> Option<f64> {
     let of_target = seen.targets[target];
-    let instructed = of_target.told.or(began(run, seen, target))?;
+    let instructed = of_target.instructed.or(began(run, seen, target))?;
     let so_far = span(instructed, seen.now);
     match (of_target.state, of_target.ready) {
         (SeenState::Ready, Some(ready)) => Some(fit.ln_density(span(instructed, ready))),
@@ -350,7 +350,7 @@ fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
         egress_bytes: 0.0,
         hold: None,
     };
-    for instructed in &run.told {
+    for instructed in &run.instructed {
         end.instructed_s.push(instructed.map(SimTime::as_secs_f64));
     }
     for cluster in &record.clusters {

@@ -399,7 +399,7 @@ impl<'s> Forecaster<'s> {
     /// When a target was instructed, in seconds from the release. Where the product does not say it, the median of the
     /// draws.
     fn instructed_s(&self, target: usize, draws: &[PaceDraw]) -> Option<f64> {
-        if let Some(instructed) = self.seen.targets[target].told {
+        if let Some(instructed) = self.seen.targets[target].instructed {
             return Some(instructed.as_secs_f64());
         }
         let mut drawn = Vec::new();
@@ -591,7 +591,7 @@ fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
     if is_ready && target.instructed.is_none() && was_ready_before {
         return SeenTarget {
             state: SeenState::Waiting,
-            told: None,
+            instructed: None,
             ready: None,
         };
     }
@@ -601,7 +601,7 @@ fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
     let ready = target.ready.or(up_since);
     SeenTarget {
         state: target.state,
-        told: target.instructed.map(|at| since(released, at)),
+        instructed: target.instructed.map(|at| since(released, at)),
         ready: ready.map(|at| since(released, at.min(now))),
     }
 }

@@ -7,8 +7,12 @@ use crate::engine::{EntityKey, Streams, dist};
 #[must_use]
 pub fn draw_shares(names: &[&str], seed: u64, replicate: u32) -> Vec<f64> {
     let streams = Streams::new(seed, replicate);
-    let share = |name: &&str| dist::unit(&mut streams.stream(EntityKey::of(name), "constant"));
-    names.iter().map(share).collect()
+    let mut shares = Vec::with_capacity(names.len());
+    for name in names {
+        let mut stream = streams.stream(EntityKey::of(name), "constant");
+        shares.push(dist::unit(&mut stream));
+    }
+    shares
 }
 
 #[cfg(test)]

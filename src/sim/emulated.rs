@@ -29,7 +29,7 @@ pub trait Laboratory: Observer<Event> {
     ///
     /// # Errors
     /// When the run must not go on.
-    fn wait(&mut self, due: SimTime) -> Result<Moment, Self::Error>;
+    fn wait(&mut self, due: SimTime) -> Result<LabObservation, Self::Error>;
 
     /// The totals that were measured since the beginning, as [`crate::world::World::measure_totals`] takes them.
     ///
@@ -40,13 +40,33 @@ pub trait Laboratory: Observer<Event> {
 
 /// The observations of a laboratory when it returns from a wait.
 #[derive(Clone, Debug, Default)]
-pub struct Moment {
+pub struct LabObservation {
     /// The time on its clock.
     pub now: SimTime,
-    /// Pulls that have ended, when, and why they failed.
-    pub ended: Vec<(PullId, SimTime, Option<PullError>)>,
-    /// The rate at which the registry sends now, and whether that is its capacity. `None`: not measured again.
-    pub egress: Option<(BytesPerSec, bool)>,
+    /// Pulls that have ended since the last observation.
+    pub ended: Vec<EndedPull>,
+    /// `None`: not measured again.
+    pub egress: Option<MeasuredEgress>,
+}
+
+/// A pull that a laboratory has carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedPull {
+    /// As in its order.
+    pub pull: PullId,
+    /// When it ended.
+    pub at: SimTime,
+    /// Why it failed, if it did.
+    pub error: Option<PullError>,
+}
+
+/// The egress of a laboratory's registry.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredEgress {
+    /// The rate at which it sends.
+    pub rate: BytesPerSec,
+    /// That rate is its capacity.
+    pub is_at_capacity: bool,
 }
 
 /// Runs one variant in real time, with pulls by `laboratory`.
@@ -95,16 +115,20 @@ fn drive<L: Laboratory>(
         if now == horizon {
             return Ok(End::Horizon);
         }
-        if let Some((rate, at_capacity)) = egress.take() {
-            sim.world.measure_egress(now, rate, at_capacity);
+        if let Some(MeasuredEgress {
+            rate,
+            is_at_capacity,
+        }) = egress.take()
+        {
+            sim.world.measure_egress(now, rate, is_at_capacity);
         }
-        let moment =
-            laboratory.wait(queue.peek_time().map_or(horizon, |next| next.min(horizon)))?;
+        let next = queue.peek_time().unwrap_or(horizon).min(horizon);
+        let observed = laboratory.wait(next)?;
         // Nothing happens before what the meters have seen.
-        for (pull, at, error) in moment.ended {
+        for EndedPull { pull, at, error } in observed.ended {
             sim.world.order_ends(pull, at.max(now), error, queue);
         }
-        now = moment.now.clamp(now, horizon);
-        egress = moment.egress;
+        now = observed.now.clamp(now, horizon);
+        egress = observed.egress;
     }
 }

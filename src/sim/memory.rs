@@ -79,12 +79,9 @@ impl MemoryPart {
 pub fn memory_of_run(scenario: &Scenario) -> Vec<MemoryPart> {
     let world = &*scenario.world;
     let sizes = WorldSizes::of(world);
-    let releases = scenario
-        .changes
-        .iter()
-        .filter(|(_, change)| matches!(change, Change::Release(_)))
-        .count();
-    let of_product = scenario.strategy.memory_of_target(releases);
+    let changes = scenario.changes.iter();
+    let releases = changes.filter(|(_, change)| matches!(change, Change::Release(_)));
+    let of_product = scenario.strategy.memory_of_target(releases.count());
     let mut parts = vec![
         MemoryPart::of(sizes.clusters, "cluster", CLUSTER + of_product),
         MemoryPart::of(sizes.nodes, "node", NODE),
@@ -123,7 +120,7 @@ fn of_pulls(sizes: &WorldSizes) -> MemoryPart {
     }
 }
 
-/// The memory of so many lists of a product, in each of which every cluster may be.
+/// The memory of a product's lists. Each of them may have every cluster.
 fn of_lists(lists: usize, world: &WorldSpec) -> MemoryPart {
     let clusters = world.clusters.len();
     MemoryPart {
@@ -135,35 +132,41 @@ fn of_lists(lists: usize, world: &WorldSpec) -> MemoryPart {
     }
 }
 
-/// The memory of what stands between registry and nodes. `None`: nothing does.
+/// The memory of caches, cells and peers between registry and nodes. `None`: there are none.
 fn of_distribution(world: &WorldSpec, sizes: &WorldSizes) -> Option<MemoryPart> {
-    let stores = |number: f64, noun: &str, blob: f64| MemoryPart {
+    match &world.distribution.kind {
+        DistributionKind::Direct => None,
+        DistributionKind::Cache(cache) => Some(match cache.per {
+            CachePlace::Cluster => of_stores(sizes, sizes.clusters, "cache", STORED_BLOB),
+            CachePlace::Region => {
+                of_stores(sizes, world.regions.len() as f64, "cache", STORED_BLOB)
+            }
+        }),
+        DistributionKind::Cells(cells) => {
+            let number = f64::from(cells.count).min(sizes.clusters);
+            Some(of_stores(sizes, number, "cell", STORED_BLOB))
+        }
+        DistributionKind::Spegel(_) => Some(MemoryPart::of(sizes.nodes, "peer", PEER)),
+        DistributionKind::Pieces(_) => {
+            let peers = MemoryPart::of(sizes.nodes, "peer", PEER);
+            let seeds = of_stores(sizes, sizes.clusters, "seed", STORED_BLOB + SWARM);
+            Some(MemoryPart {
+                bytes: peers.bytes + seeds.bytes,
+                of: format!("{} and {}", seeds.of, peers.of),
+            })
+        }
+    }
+}
+
+/// The memory of stores that hold each blob, with the bytes that a store needs for one.
+fn of_stores(sizes: &WorldSizes, number: f64, noun: &str, blob: f64) -> MemoryPart {
+    MemoryPart {
         bytes: number * (STORE + sizes.blobs * blob),
         of: format!(
             "{} with {} each",
             counted(number as u64, noun),
             counted(sizes.blobs as u64, "blob")
         ),
-    };
-    match &world.distribution.kind {
-        DistributionKind::Direct => None,
-        DistributionKind::Cache(cache) => Some(match cache.per {
-            CachePlace::Cluster => stores(sizes.clusters, "cache", STORED_BLOB),
-            CachePlace::Region => stores(world.regions.len() as f64, "cache", STORED_BLOB),
-        }),
-        DistributionKind::Cells(cells) => {
-            let number = f64::from(cells.count).min(sizes.clusters);
-            Some(stores(number, "cell", STORED_BLOB))
-        }
-        DistributionKind::Spegel(_) => Some(MemoryPart::of(sizes.nodes, "peer", PEER)),
-        DistributionKind::Pieces(_) => {
-            let peers = MemoryPart::of(sizes.nodes, "peer", PEER);
-            let seeds = stores(sizes.clusters, "seed", STORED_BLOB + SWARM);
-            Some(MemoryPart {
-                bytes: peers.bytes + seeds.bytes,
-                of: format!("{} and {}", seeds.of, peers.of),
-            })
-        }
     }
 }
 
@@ -183,7 +186,15 @@ struct WorldSizes {
 
 impl WorldSizes {
     fn of(world: &WorldSpec) -> Self {
-        let (mut nodes, mut new_pods, mut old_pods, mut pulls) = (0.0, 0.0, 0.0, 0.0);
+        let mut sizes = Self {
+            clusters: world.clusters.len() as f64,
+            nodes: 0.0,
+            old_pods: 0.0,
+            new_pods: 0.0,
+            pulls: 0.0,
+            layers: most_layers(&world.images) as f64,
+            blobs: blobs(&world.images).len() as f64,
+        };
         for (at, cluster) in world.clusters.iter().enumerate() {
             let own_nodes = cluster.nodes.mean();
             let mut own_pods = 0.0;
@@ -193,30 +204,30 @@ impl WorldSizes {
                     WorkloadKind::DaemonSet { .. } => own_nodes,
                 };
             }
-            nodes += own_nodes;
-            new_pods += own_pods;
-            pulls += own_nodes.min(own_pods);
+            sizes.nodes += own_nodes;
+            sizes.new_pods += own_pods;
+            sizes.pulls += own_nodes.min(own_pods);
             if world.release == ReleaseKind::Update && world.installed(at).is_some() {
-                old_pods += own_pods;
+                sizes.old_pods += own_pods;
             }
         }
-        let layers = world.images.iter().map(|image| image.layers.len());
-        Self {
-            clusters: world.clusters.len() as f64,
-            nodes,
-            old_pods,
-            new_pods,
-            pulls,
-            layers: layers.max().unwrap_or(0) as f64,
-            blobs: blobs(&world.images).len() as f64,
-        }
+        sizes
     }
+}
+
+/// Layers of the image that has most.
+fn most_layers(images: &[ImageSpec]) -> usize {
+    let layers = images.iter().map(|image| image.layers.len());
+    layers.max().unwrap_or(0)
 }
 
 /// The digests of all layers.
 fn blobs(images: &[ImageSpec]) -> BTreeSet<&str> {
-    let layers = images
-        .iter()
-        .flat_map(|image| image.layers.iter().chain(&image.previous));
-    layers.map(|layer| layer.digest.as_str()).collect()
+    let mut digests = BTreeSet::new();
+    for image in images {
+        for layer in image.layers.iter().chain(&image.previous) {
+            digests.insert(layer.digest.as_str());
+        }
+    }
+    digests
 }

@@ -54,7 +54,7 @@ pub struct SeenTarget {
     /// The state in which it was seen.
     pub state: SeenState,
     /// When it was instructed, if that is known.
-    pub told: Option<SimTime>,
+    pub instructed: Option<SimTime>,
     /// When it became ready, if that is known.
     pub ready: Option<SimTime>,
 }
@@ -75,17 +75,29 @@ impl RolloutSoFar {
     /// is taken to have been as long as the first one.
     fn acts(&self) -> SeenActs {
         let first = self.targets.iter().filter_map(|target| target.ready).min();
-        let began = |target: &SeenTarget| match target.state {
-            SeenState::Updating | SeenState::Ready => {
-                let drawn = || Some(SimTime::ZERO + target.ready?.saturating_since(first?));
-                Some(target.told.or_else(drawn).unwrap_or(self.now))
-            }
-            SeenState::Waiting | SeenState::Failed => None,
-        };
+        let mut began = Vec::with_capacity(self.targets.len());
+        for target in &self.targets {
+            began.push(match target.state {
+                SeenState::Updating | SeenState::Ready => Some(self.instruction_of(target, first)),
+                SeenState::Waiting | SeenState::Failed => None,
+            });
+        }
         SeenActs {
             now: self.now,
             made: self.acts,
-            began: self.targets.iter().map(began).collect(),
+            began,
+        }
+    }
+
+    /// When a target was instructed. If the product does not say it, its update took as long as that of the first
+    /// ready target, which is taken to have been instructed at the release.
+    fn instruction_of(&self, target: &SeenTarget, first_ready: Option<SimTime>) -> SimTime {
+        if let Some(instructed) = target.instructed {
+            return instructed;
+        }
+        match (target.ready, first_ready) {
+            (Some(ready), Some(first)) => SimTime::ZERO + ready.saturating_since(first),
+            _ => self.now,
         }
     }
 }
@@ -96,9 +108,9 @@ pub struct Continuation {
     /// The whole run.
     pub record: RunRecord,
     /// When each target was instructed. `None`: never.
-    pub told: Vec<Option<SimTime>>,
+    pub instructed: Vec<Option<SimTime>>,
     /// When each target would have been ready by itself. `None`: not before the end.
-    pub own: Vec<Option<SimTime>>,
+    pub own_ready: Vec<Option<SimTime>>,
     /// The rule that held the rollout now.
     pub hold: Option<Hold>,
 }
@@ -128,16 +140,13 @@ pub fn run_from(
     sim.reconnect(&mut queue);
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, &mut (), horizon, Sim::is_over);
-    let past = sim.past.take();
-    let record = conclude(sim, &mut queue, end, variant, replicate)?;
-    let (targets, hold) = past
-        .map(|past| (past.targets, past.hold))
-        .unwrap_or_default();
+    let past = sim.past.take().expect("this run follows a rollout");
+    let targets = past.targets.iter();
     Ok(Continuation {
-        record,
-        told: targets.iter().map(|target| target.told).collect(),
-        own: targets.iter().map(|target| target.own).collect(),
-        hold,
+        record: conclude(sim, &mut queue, end, variant, replicate)?,
+        instructed: targets.clone().map(|target| target.instructed).collect(),
+        own_ready: targets.map(|target| target.own_ready).collect(),
+        hold: past.hold,
     })
 }
 
@@ -155,9 +164,9 @@ pub(super) struct Past<'s> {
 #[derive(Clone, Copy, Debug, Default)]
 struct FollowedTarget {
     /// When its instruction arrived.
-    told: Option<SimTime>,
+    instructed: Option<SimTime>,
     /// When its own report of readiness arrived.
-    own: Option<SimTime>,
+    own_ready: Option<SimTime>,
     /// When its report arrives in place of its own.
     due: Option<SimTime>,
     /// That report has arrived.
@@ -192,7 +201,8 @@ impl Past<'_> {
     /// second, and the controller hears of what happened by now a moment later.
     pub(super) fn reaches(&mut self, now: SimTime, controller: &dyn Controller) {
         if !self.is_now && now > self.seen.now + SimDuration::from_secs(1) {
-            (self.is_now, self.hold) = (true, controller.hold());
+            self.is_now = true;
+            self.hold = controller.hold();
         }
     }
 
@@ -229,23 +239,24 @@ impl Past<'_> {
             return true;
         }
         let target = &mut self.targets[cluster.index()];
-        target.told.get_or_insert(queue.now());
+        target.instructed.get_or_insert(queue.now());
         if seen.state == SeenState::Ready && target.due.is_none() {
             let at = seen.ready.unwrap_or(self.seen.now).max(queue.now());
             target.due = Some(at);
-            reports(cluster, at, queue);
+            schedule_ready_report(cluster, at, queue);
         }
         false
     }
 
     fn withholds_report(&mut self, report: Report, queue: &mut Queue) -> bool {
-        let (now, seen) = (queue.now(), self.seen.targets[report.cluster.index()]);
+        let now = queue.now();
+        let seen = self.seen.targets[report.cluster.index()];
         let target = &mut self.targets[report.cluster.index()];
         if target.is_ready {
             // Until its own update has caught up, what it reports is old.
-            let has_caught_up = target.own.is_some();
+            let has_caught_up = target.own_ready.is_some();
             if report.ready {
-                target.own.get_or_insert(now);
+                target.own_ready.get_or_insert(now);
             }
             return !has_caught_up;
         }
@@ -256,8 +267,8 @@ impl Past<'_> {
             target.is_ready = true;
             return false;
         }
-        let is_own = target.own.is_none();
-        target.own.get_or_insert(now);
+        let is_own = target.own_ready.is_none();
+        target.own_ready.get_or_insert(now);
         match seen.state {
             SeenState::Waiting => false,
             SeenState::Failed => true,
@@ -271,7 +282,7 @@ impl Past<'_> {
             }
             SeenState::Updating if now < self.seen.now => {
                 if is_own {
-                    reports(report.cluster, self.seen.now, queue);
+                    schedule_ready_report(report.cluster, self.seen.now, queue);
                 }
                 true
             }
@@ -279,7 +290,7 @@ impl Past<'_> {
                 if target.due.is_none() {
                     let at = now + self.rest(report.cluster);
                     self.targets[report.cluster.index()].due = Some(at);
-                    reports(report.cluster, at, queue);
+                    schedule_ready_report(report.cluster, at, queue);
                 }
                 true
             }
@@ -289,36 +300,37 @@ impl Past<'_> {
     /// The time that an update still takes after the run has finished it too early.
     fn rest(&mut self, cluster: ClusterId) -> SimDuration {
         let now = self.seen.now;
-        let began = |at: usize| self.seen.targets[at].told.or(self.targets[at].told);
-        let elapsed = now
-            .saturating_since(began(cluster.index()).unwrap_or(now))
-            .as_secs_f64();
-        let durations = || -> Vec<(f64, bool)> {
-            let own = self.targets.iter().filter_map(|target| {
-                let told = target.told?;
-                Some((
-                    target
-                        .own
-                        .unwrap_or(now)
-                        .saturating_since(told)
-                        .as_secs_f64(),
-                    target.own.is_some(),
-                ))
-            });
-            own.collect()
-        };
-        let fit = self.fit.or_else(|| CensoredFit::of(&durations()));
-        self.fit = fit;
+        let at = cluster.index();
+        let instructed = self.seen.targets[at].instructed;
+        let instructed = instructed.or(self.targets[at].instructed).unwrap_or(now);
+        let elapsed = now.saturating_since(instructed).as_secs_f64();
+        if self.fit.is_none() {
+            self.fit = CensoredFit::of(&self.own_durations());
+        }
+        let fit = self.fit;
         let key = EntityKey::of("update in progress").part(u64::from(cluster.0));
         let share = 1.0 - dist::unit(&mut self.streams.stream(key, "rest"));
         let whole = fit.map_or(elapsed, |fit| fit.beyond(elapsed, share));
         // A report at the very instant would count as seen.
         SimDuration::from_secs_f64((whole - elapsed).clamp(1e-3, 1e8))
     }
+
+    /// Seconds of the run's own updates until now, and whether they have ended.
+    fn own_durations(&self) -> Vec<(f64, bool)> {
+        let mut durations = Vec::new();
+        for target in &self.targets {
+            if let Some(instructed) = target.instructed {
+                let ended = target.own_ready.unwrap_or(self.seen.now);
+                let took = ended.saturating_since(instructed);
+                durations.push((took.as_secs_f64(), target.own_ready.is_some()));
+            }
+        }
+        durations
+    }
 }
 
-/// Has a report of readiness arrive at a time.
-fn reports(cluster: ClusterId, at: SimTime, queue: &mut Queue) {
+/// Schedules the arrival of a report of readiness.
+fn schedule_ready_report(cluster: ClusterId, at: SimTime, queue: &mut Queue) {
     let report = Report {
         cluster,
         applied: NEW,

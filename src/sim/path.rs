@@ -43,32 +43,25 @@ pub(super) struct PeoplesWaits {
 }
 
 impl PeoplesWaits {
+    /// The time between two times in which a person was waited for, and no timed wait went on.
     fn between(&self, from: SimTime, to: SimTime) -> SimDuration {
-        let approved = self
-            .approvals
-            .iter()
-            .filter(|at| (from..=to).contains(*at))
-            .max();
-        let people = self
-            .pauses
-            .iter()
-            .copied()
-            .chain(approved.map(|at| (from, *at)));
-        let timed = || self.timed.iter().copied();
-        covered(people.chain(timed()), from, to).saturating_sub(covered(timed(), from, to))
+        let mut all = self.pauses.clone();
+        let approved = self.approvals.iter().filter(|at| (from..=to).contains(*at));
+        if let Some(last) = approved.max() {
+            all.push((from, *last));
+        }
+        all.extend(&self.timed);
+        covered(&all, from, to).saturating_sub(covered(&self.timed, from, to))
     }
 }
 
 /// The time in which at least one of these waits went on.
-fn covered(
-    waits: impl Iterator<Item = (SimTime, SimTime)>,
-    from: SimTime,
-    to: SimTime,
-) -> SimDuration {
+fn covered(waits: &[(SimTime, SimTime)], from: SimTime, to: SimTime) -> SimDuration {
     let mut at = from;
     let mut sum = SimDuration::ZERO;
-    for (begins, ends) in waits.sorted_unstable() {
-        let (begins, ends) = (begins.max(at), ends.min(to));
+    for (begins, ends) in waits.iter().sorted_unstable() {
+        let begins = (*begins).max(at);
+        let ends = (*ends).min(to);
         if begins < ends {
             sum += ends - begins;
             at = ends;
@@ -77,10 +70,16 @@ fn covered(
     sum
 }
 
+/// Where a path begins and ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathEnds {
+    pub(super) released: SimTime,
+    pub(super) end: SimTime,
+}
+
 impl RolloutPath {
-    /// The path to `end`.
     pub(super) fn of(
-        (released, end): (SimTime, SimTime),
+        PathEnds { released, end }: PathEnds,
         progress: &Progress,
         facts: &[&ClusterFacts],
         passes: &[PassRow],
@@ -90,24 +89,18 @@ impl RolloutPath {
         let mut until = end;
         // A step goes back at least one change, so the walk ends.
         let mut last = progress.done_until(end, usize::MAX);
-        while let Some((place, done_at, cluster)) = last {
+        while let Some(done) = last {
             // The product may see a target as ready some time before all are.
-            path.wait(done_at, until, waits);
-            let facts = facts[cluster.index()];
-            let told = facts
-                .instructed
-                .unwrap_or(done_at)
-                .clamp(released, done_at.max(released));
-            path.update(told, done_at, facts, waits);
-            let told_s = told.as_secs_f64();
-            let after = passes.partition_point(|pass| pass.t_s <= told_s);
-            let pass = after.checked_sub(1).map_or(told, |at| {
-                SimTime::ZERO + SimDuration::from_secs_f64(passes[at].t_s)
-            });
-            until = told;
+            path.wait(done.at, until, waits);
+            let facts = facts[done.cluster.index()];
+            let instructed = facts.instructed.unwrap_or(done.at);
+            let instructed = instructed.clamp(released, done.at.max(released));
+            path.update(instructed, done.at, facts, waits);
+            until = instructed;
+            let pass = last_pass(passes, instructed).unwrap_or(instructed);
             last = progress
-                .done_until(pass.min(told), place)
-                .filter(|(_, done_at, _)| *done_at > released);
+                .done_until(pass.min(instructed), done.number)
+                .filter(|before| before.at > released);
         }
         path.wait(released, until, waits);
         path
@@ -119,12 +112,18 @@ impl RolloutPath {
         self.rule += (to - from).saturating_sub(people);
     }
 
-    fn update(&mut self, told: SimTime, done: SimTime, facts: &ClusterFacts, waits: &PeoplesWaits) {
-        let begun = facts.begun.unwrap_or(told).clamp(told, done);
+    fn update(
+        &mut self,
+        instructed: SimTime,
+        done: SimTime,
+        facts: &ClusterFacts,
+        waits: &PeoplesWaits,
+    ) {
+        let begun = facts.begun.unwrap_or(instructed).clamp(instructed, done);
         let settled = facts.settled.unwrap_or(done).clamp(begun, done);
-        let stopped = covered(waits.pauses.iter().copied(), told, begun);
+        let stopped = covered(&waits.pauses, instructed, begun);
         self.people += stopped;
-        self.report += (begun - told).saturating_sub(stopped) + (done - settled);
+        self.report += (begun - instructed).saturating_sub(stopped) + (done - settled);
         let inside = settled - begun;
         let transfer = facts.transferring.min(inside);
         let unpack = facts.unpacking.min(inside.saturating_sub(transfer));
@@ -134,6 +133,14 @@ impl RolloutPath {
     }
 }
 
+/// When the last pass began that could instruct a target at this time.
+fn last_pass(passes: &[PassRow], instructed: SimTime) -> Option<SimTime> {
+    let instructed_s = instructed.as_secs_f64();
+    let after = passes.partition_point(|pass| pass.t_s <= instructed_s);
+    let pass = &passes[after.checked_sub(1)?];
+    Some(SimTime::ZERO + SimDuration::from_secs_f64(pass.t_s))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +148,13 @@ mod tests {
 
     fn at(secs: u64) -> SimTime {
         SimTime::from_secs(secs)
+    }
+
+    fn ends(released: u64, end: u64) -> PathEnds {
+        PathEnds {
+            released: at(released),
+            end: at(end),
+        }
     }
 
     fn facts(told: u64, begun: u64, transfer: u64, unpack: u64, settled: u64) -> ClusterFacts {
@@ -178,15 +192,13 @@ mod tests {
             ..PeoplesWaits::default()
         };
         let all = all.each_ref();
-        let path = RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &waits);
+        let ends = ends(10, 1103);
+        let path = RolloutPath::of(ends, &progress, &all, &passes, &waits);
         let set = PeoplesWaits {
             approvals: vec![at(1052)],
             ..PeoplesWaits::default()
         };
-        assert_eq!(
-            RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &set),
-            path
-        );
+        assert_eq!(RolloutPath::of(ends, &progress, &all, &passes, &set), path);
         let secs = [
             path.rule,
             path.people,
@@ -219,7 +231,7 @@ mod tests {
             ..PeoplesWaits::default()
         };
         let path = RolloutPath::of(
-            (at(10), at(152)),
+            ends(10, 152),
             &progress,
             &[&facts(10, 113, 20, 5, 150)],
             &passes,
@@ -266,7 +278,7 @@ mod tests {
             ..PassRow::default()
         }];
         let path = RolloutPath::of(
-            (at(0), at(112)),
+            ends(0, 112),
             &progress,
             &all.each_ref(),
             &passes,

@@ -10,8 +10,25 @@ pub(super) struct Progress {
     count: usize,
     /// When one, two, three, … targets were first done at once.
     first: Vec<SimTime>,
-    /// Every change: when, of which target, and whether it became done.
-    changes: Vec<(SimTime, ClusterId, bool)>,
+    /// Every change, in the order of time.
+    changes: Vec<TargetChange>,
+}
+
+/// A target became done, or is not done any more.
+#[derive(Clone, Copy, Debug)]
+struct TargetChange {
+    at: SimTime,
+    cluster: ClusterId,
+    is_done: bool,
+}
+
+/// A change by which a target became done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DoneChange {
+    /// Its number among all changes.
+    pub(super) number: usize,
+    pub(super) at: SimTime,
+    pub(super) cluster: ClusterId,
 }
 
 impl Progress {
@@ -25,14 +42,18 @@ impl Progress {
     }
 
     /// A target is done, or is not any more.
-    pub(super) fn set(&mut self, cluster: ClusterId, done: bool, now: SimTime) {
-        let was = std::mem::replace(&mut self.done[cluster.index()], done);
-        match (was, done) {
+    pub(super) fn set(&mut self, cluster: ClusterId, is_done: bool, now: SimTime) {
+        let was_done = std::mem::replace(&mut self.done[cluster.index()], is_done);
+        match (was_done, is_done) {
             (false, true) => self.count += 1,
             (true, false) => self.count -= 1,
-            _ => return,
+            (true, true) | (false, false) => return,
         }
-        self.changes.push((now, cluster, done));
+        self.changes.push(TargetChange {
+            at: now,
+            cluster,
+            is_done,
+        });
         if self.count > self.first.len() {
             self.first.push(now);
         }
@@ -45,36 +66,33 @@ impl Progress {
     /// When all of these targets were first done at once. `None`: they never were, or there are none.
     pub(super) fn all_of(&self, among: &[bool]) -> Option<SimTime> {
         let wanted = among.iter().filter(|is_wanted| **is_wanted).count();
-        let mut count = 0;
-        let own = self
-            .changes
-            .iter()
-            .filter(|(_, cluster, _)| among[cluster.index()]);
-        let mut counts = own.map(|&(at, _, done)| {
-            if done {
-                count += 1;
-            } else {
-                count -= 1;
+        let mut done = 0;
+        for change in &self.changes {
+            if !among[change.cluster.index()] {
+                continue;
             }
-            (at, count)
-        });
-        counts.find(|(_, count)| *count == wanted).map(|(at, _)| at)
+            if change.is_done {
+                done += 1;
+            } else {
+                done -= 1;
+            }
+            if done == wanted {
+                return Some(change.at);
+            }
+        }
+        None
     }
 
-    /// The last change before the number `before` by which a target became done, no later than `until`: its number, its
-    /// time and its target.
-    pub(super) fn done_until(
-        &self,
-        until: SimTime,
-        before: usize,
-    ) -> Option<(usize, SimTime, ClusterId)> {
-        let end = self
-            .changes
-            .partition_point(|(at, ..)| *at <= until)
-            .min(before);
-        let place = self.changes[..end].iter().rposition(|(_, _, done)| *done)?;
-        let (at, cluster, _) = self.changes[place];
-        Some((place, at, cluster))
+    /// The last change before the number `before` by which a target became done, no later than `until`.
+    pub(super) fn done_until(&self, until: SimTime, before: usize) -> Option<DoneChange> {
+        let end = self.changes.partition_point(|change| change.at <= until);
+        let changes = &self.changes[..end.min(before)];
+        let number = changes.iter().rposition(|change| change.is_done)?;
+        Some(DoneChange {
+            number,
+            at: changes[number].at,
+            cluster: changes[number].cluster,
+        })
     }
 
     pub(super) fn is_complete(&self) -> bool {

@@ -98,7 +98,7 @@ pub(super) struct ProgressGuard {
 }
 
 impl ProgressGuard {
-    /// A guard of a run with so many nodes.
+    /// A guard of a run with this number of nodes.
     pub(super) fn new(scenario: &Scenario, nodes: u64) -> Self {
         let targets = scenario.world.clusters.len() as u64;
         Self {
@@ -126,8 +126,11 @@ impl ProgressGuard {
     /// enough of them are known.
     pub(super) fn judge(&mut self, now: SimTime, mark: ProgressMark, kind: &str) -> bool {
         if mark != self.mark || now - self.since >= SPAN {
-            (self.of_driver, self.of_world, self.kinds) = (0, 0, None);
-            (self.since, self.mark) = (now, mark);
+            self.of_driver = 0;
+            self.of_world = 0;
+            self.kinds = None;
+            self.since = now;
+            self.mark = mark;
             return false;
         }
         let kinds = self.kinds.get_or_insert_default();

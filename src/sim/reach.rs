@@ -21,7 +21,10 @@ pub(super) enum Obstacle {
 
 /// The targets of a run with the reasons of those that could not be updated.
 #[derive(Clone, Debug)]
-pub(super) struct Reach(Vec<Option<Obstacle>>);
+pub(super) struct Reach {
+    /// Of each target. `None`: it could be updated.
+    obstacles: Vec<Option<Obstacle>>,
+}
 
 impl Reach {
     /// Judges the `clusters`, each of which is ready or not (`progress`), and online or not. `heeds_pause`: the product
@@ -32,35 +35,39 @@ impl Reach {
         heeds_pause: bool,
         is_online: impl Fn(ClusterId) -> bool,
     ) -> Self {
-        let obstacle = |(at, spec): (usize, &ClusterSpec)| {
+        let mut obstacles = Vec::with_capacity(clusters.len());
+        for (at, spec) in clusters.iter().enumerate() {
             let id = ClusterId::at(at);
-            match () {
-                () if progress.is_done(id) => None,
-                () if !spec.registered => Some(Obstacle::NoAgent),
-                () if spec.paused && heeds_pause => Some(Obstacle::Paused),
-                () if !is_online(id) => Some(Obstacle::Offline),
-                () => None,
-            }
-        };
-        Self(clusters.iter().enumerate().map(obstacle).collect())
+            obstacles.push(if progress.is_done(id) {
+                None
+            } else if !spec.registered {
+                Some(Obstacle::NoAgent)
+            } else if spec.paused && heeds_pause {
+                Some(Obstacle::Paused)
+            } else if !is_online(id) {
+                Some(Obstacle::Offline)
+            } else {
+                None
+            });
+        }
+        Self { obstacles }
     }
 
     /// Targets that could be updated.
     pub(super) fn reachable(&self) -> u64 {
-        self.0.iter().filter(|obstacle| obstacle.is_none()).count() as u64
+        let reachable = self.obstacles.iter().filter(|obstacle| obstacle.is_none());
+        reachable.count() as u64
     }
 
     /// Targets that could not be updated for this reason.
     pub(super) fn count(&self, obstacle: Obstacle) -> u64 {
-        self.0
-            .iter()
-            .filter(|other| **other == Some(obstacle))
-            .count() as u64
+        let hindered = self.obstacles.iter().flatten();
+        hindered.filter(|other| **other == obstacle).count() as u64
     }
 
     /// When all targets that could be updated were first ready at the same time. `None`: never, or there is none.
     pub(super) fn all_ready(&self, progress: &Progress) -> Option<SimTime> {
-        let among: Vec<bool> = self.0.iter().map(Option::is_none).collect();
+        let among: Vec<bool> = self.obstacles.iter().map(Option::is_none).collect();
         progress.all_of(&among)
     }
 }

@@ -1,0 +1,345 @@
+//! Turns a run that has ended into its record: the rows that results, charts and reports are made of.
+//!
+//! Times are in seconds: those of the run as a whole count from the release, those of clusters from the start of the
+//! run.
+
+use itertools::izip;
+
+use super::Sim;
+use super::path::{PathEnds, PeoplesWaits, RolloutPath};
+use super::reach::{Obstacle, Reach};
+use crate::control_plane::Change;
+use crate::results::{
+    ClusterRow, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles,
+};
+use crate::rollout::Hold;
+use crate::scenario::Variant;
+use crate::units::{SimDuration, SimTime};
+use crate::world::{Bin, ClusterFacts, ClusterPhase, PullError, Totals};
+
+/// How a run ended.
+pub(super) struct RunEnd {
+    pub(super) at: SimTime,
+    pub(super) outcome: RunOutcome,
+    /// Events that were handled until then.
+    pub(super) events: u64,
+}
+
+/// A run that has ended, with the parts of its record that [`RunRow`] summarises.
+struct EndedRun<'r> {
+    variant: &'r Variant,
+    replicate: u32,
+    end: &'r RunEnd,
+    totals: Totals,
+    milestones: Milestones,
+    clusters: &'r [ClusterRow],
+    passes: &'r [PassRow],
+}
+
+/// The times of a rollout that others are counted from or split by.
+struct Milestones {
+    released: SimTime,
+    reach: Reach,
+    /// When all reachable targets were first ready. `None`: never.
+    all_ready: Option<SimTime>,
+    /// The critical path from the release to that time.
+    path: Option<RolloutPath>,
+}
+
+impl Milestones {
+    fn since_release(&self, at: SimTime) -> f64 {
+        (at - self.released).as_secs_f64()
+    }
+
+    /// Seconds of one part of the critical path.
+    fn on_path(&self, part: fn(&RolloutPath) -> SimDuration) -> Option<f64> {
+        let path = self.path.as_ref()?;
+        Some(part(path).as_secs_f64())
+    }
+}
+
+/// Clusters of a run with something in common.
+#[derive(Default)]
+struct ClusterCounts {
+    offline_at_start: u64,
+    defective: u64,
+    /// Defective ones that were instructed.
+    exposed: u64,
+}
+
+impl ClusterCounts {
+    fn of(clusters: &[ClusterRow]) -> Self {
+        let mut counts = Self::default();
+        for row in clusters {
+            counts.offline_at_start += u64::from(row.offline);
+            counts.defective += u64::from(row.defective);
+            counts.exposed += u64::from(row.defective && row.told_s.is_some());
+        }
+        counts
+    }
+}
+
+/// What the passes of a run did together.
+#[derive(Default)]
+struct PassCounts {
+    passes: u64,
+    promotions: u64,
+    peak_promotions: u64,
+}
+
+impl PassCounts {
+    fn of(passes: &[PassRow]) -> Self {
+        let mut counts = Self::default();
+        for row in passes {
+            counts.passes += row.passes;
+            counts.promotions += row.promoted;
+            counts.peak_promotions = counts.peak_promotions.max(row.promoted);
+        }
+        counts
+    }
+}
+
+impl Sim<'_> {
+    /// The record of this run, which has ended.
+    pub(super) fn record(&mut self, variant: &Variant, replicate: u32, end: &RunEnd) -> RunRecord {
+        let totals = self.world.finish(end.at);
+        self.world.assert_bytes_are_conserved();
+        self.world.assert_littles_law();
+        let passes = self.control.take_passes();
+        let waits = PeoplesWaits {
+            pauses: self.control.take_pauses(),
+            timed: self.control.take_timed_waits(),
+            approvals: Vec::new(),
+        };
+        let clusters = self.cluster_rows();
+        let run = self.run_row(&EndedRun {
+            variant,
+            replicate,
+            end,
+            totals,
+            milestones: self.milestones(end.at, &passes, waits),
+            clusters: &clusters,
+            passes: &passes,
+        });
+        let (bin, bins) = self.world.meter().series();
+        let bin_s = bin.as_secs_f64();
+        RunRecord {
+            run,
+            registries: self.registry_rows(end.at - SimTime::ZERO),
+            series: series_rows(bin_s, &bins),
+            bin_s,
+            clusters,
+            passes,
+            statuses: Vec::new(),
+        }
+    }
+
+    fn milestones(&self, end: SimTime, passes: &[PassRow], waits: PeoplesWaits) -> Milestones {
+        let released = self.released.unwrap_or(end);
+        let reach = self.reach();
+        let all_ready = reach.all_ready(&self.progress);
+        let path =
+            all_ready.map(|end| self.critical_path(PathEnds { released, end }, passes, waits));
+        Milestones {
+            released,
+            reach,
+            all_ready,
+            path,
+        }
+    }
+
+    /// The critical path between the release and the time when all reachable targets were ready.
+    fn critical_path(
+        &self,
+        ends: PathEnds,
+        passes: &[PassRow],
+        mut waits: PeoplesWaits,
+    ) -> RolloutPath {
+        let facts: Vec<&ClusterFacts> = self.world.facts().collect();
+        let mut stopped = ends.released;
+        for (after, change) in &self.scenario.changes {
+            let at = ends.released + *after;
+            match change {
+                Change::Stop(true) => stopped = at,
+                Change::Stop(false) => waits.pauses.push((stopped, at)),
+                Change::Approve { .. } => waits.approvals.push(at),
+                Change::Release(_) | Change::Labels(..) | Change::Selected(..) => {}
+            }
+        }
+        RolloutPath::of(ends, &self.progress, &facts, passes, &waits)
+    }
+
+    fn run_row(&self, ended: &EndedRun<'_>) -> RunRow {
+        let EndedRun {
+            variant,
+            end,
+            totals,
+            milestones,
+            ..
+        } = ended;
+        let hold = match end.outcome {
+            RunOutcome::Complete => Hold::new("", ""),
+            RunOutcome::Stalled | RunOutcome::Horizon => self.hold(),
+        };
+        let time_to_share = |share| Some(milestones.since_release(self.progress.reached(share)?));
+        let [update_p50_s, update_p95_s, update_max_s] =
+            update_quantiles(ended.clusters, [0.5, 0.95, 1.0]);
+        let clusters = ClusterCounts::of(ended.clusters);
+        let passes = PassCounts::of(ended.passes);
+        let meter = self.world.meter();
+        let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
+        let (total_egress_peak_1s, other_egress_bytes) = meter.totals_with_others();
+        let failed_pulls = |error: PullError| totals.failed_pulls[error as usize];
+        RunRow {
+            variant: variant.label.clone(),
+            strategy: variant.strategy.clone(),
+            setting: variant.setting.clone(),
+            replicate: ended.replicate,
+            outcome: end.outcome,
+            held_by: hold.rule.into_owned(),
+            held_detail: hold.explanation,
+            release_s: milestones.released.as_secs_f64(),
+            completion_s: time_to_share(1.0),
+            reachable_ready_s: milestones.all_ready.map(|at| milestones.since_release(at)),
+            reported_s: self.reported_s(),
+            path_rule_s: milestones.on_path(|path| path.rule),
+            path_people_s: milestones.on_path(|path| path.people),
+            path_transfer_s: milestones.on_path(|path| path.transfer),
+            path_unpack_s: milestones.on_path(|path| path.unpack),
+            path_start_s: milestones.on_path(|path| path.start),
+            path_report_s: milestones.on_path(|path| path.report),
+            t50_s: time_to_share(0.5),
+            t90_s: time_to_share(0.9),
+            t99_s: time_to_share(0.99),
+            update_p50_s,
+            update_p95_s,
+            update_max_s,
+            end_s: end.at.as_secs_f64(),
+            targets: self.progress.targets(),
+            targets_done: self.progress.done(),
+            reachable_targets: milestones.reach.reachable(),
+            paused_targets: milestones.reach.count(Obstacle::Paused),
+            agentless_targets: milestones.reach.count(Obstacle::NoAgent),
+            offline_targets: milestones.reach.count(Obstacle::Offline),
+            offline_at_start: clusters.offline_at_start,
+            defective_targets: clusters.defective,
+            peak_pulls: meter.pulls.peak(),
+            peak_downloads: meter.downloads.peak(),
+            peak_registry_downloads: meter.registry_downloads.peak(),
+            peak_pulling_clusters: meter.pulling_clusters.peak(),
+            egress_bytes: totals.sent.get(),
+            received_bytes: totals.received.get(),
+            lost_bytes: totals.lost.get(),
+            upstream_bytes: totals.upstream.get(),
+            cache_bytes: totals.from_caches.get(),
+            peer_bytes: totals.from_peers.get(),
+            egress_peak_1s_bytes_per_s: egress_peak_1s,
+            egress_peak_60s_bytes_per_s: egress_peak_60s,
+            total_egress_peak_1s_bytes_per_s: total_egress_peak_1s,
+            other_egress_bytes,
+            egress_p95_over_time_bytes_per_s: meter.exceeded_in(0.05),
+            egress_p99_over_time_bytes_per_s: meter.exceeded_in(0.01),
+            egress_busy_share: self.world.busy_share(end.at - SimTime::ZERO),
+            egress_busy_s: meter.busy().as_secs_f64(),
+            egress_busiest_hour_share: meter.busiest_hour_share(),
+            requests: totals.requests,
+            responses_429: totals.responses_429,
+            responses_503: totals.responses_503,
+            request_timeouts: totals.timeouts,
+            pulls: totals.pulls,
+            failed_pulls: totals.failed_pulls.iter().sum(),
+            failed_pulls_kubelet_rate: failed_pulls(PullError::KubeletRate),
+            failed_pulls_429: failed_pulls(PullError::TooManyRequests),
+            failed_pulls_503: failed_pulls(PullError::Unavailable),
+            failed_pulls_unreachable: failed_pulls(PullError::Unreachable),
+            failed_pulls_no_progress: failed_pulls(PullError::NoProgress),
+            backoffs: totals.backoffs,
+            crashes: totals.crashes,
+            peak_not_ready: meter.peak_not_ready(),
+            not_ready_cluster_hours: meter.not_ready_cluster_hours(),
+            exposed_targets: clusters.exposed,
+            passes: passes.passes,
+            promotions: passes.promotions,
+            peak_promotions_per_pass: passes.peak_promotions,
+            events: end.events,
+        }
+    }
+
+    fn registry_rows(&self, span: SimDuration) -> Vec<RegistryRow> {
+        let mut names = vec!["registry"];
+        for registry in &self.scenario.world.registries {
+            names.push(&registry.name);
+        }
+        let mut rows = Vec::new();
+        for (name, totals) in names.into_iter().zip(self.world.registry_totals()) {
+            rows.push(RegistryRow {
+                registry: name.to_owned(),
+                egress_bytes: totals.sent.get(),
+                egress_peak_1s_bytes_per_s: totals.egress_peak,
+                egress_busy_share: if span.is_zero() {
+                    0.0
+                } else {
+                    totals.busy.as_secs_f64() / span.as_secs_f64()
+                },
+                requests: totals.requests,
+                responses_429: totals.responses_429,
+                responses_503: totals.responses_503,
+            });
+        }
+        rows
+    }
+
+    fn cluster_rows(&self) -> Vec<ClusterRow> {
+        let world = &self.scenario.world;
+        let stages = self.control.controller.stages();
+        let clusters = izip!(
+            &world.clusters,
+            self.world.facts(),
+            self.world.links(),
+            stages
+        );
+        let mut rows = Vec::with_capacity(world.clusters.len());
+        for (spec, facts, (downlink, rtt, nodes), stage) in clusters {
+            let region = spec.region.map(|at| world.regions[at].name.clone());
+            rows.push(ClusterRow {
+                cluster: spec.name.clone(),
+                stage,
+                group: spec.group.clone(),
+                region: region.unwrap_or_default(),
+                nodes,
+                downlink_bytes_per_s: downlink.get(),
+                rtt_s: rtt.as_secs_f64(),
+                offline: facts.offline,
+                defective: facts.defective,
+                told_s: facts.instructed.map(SimTime::as_secs_f64),
+                applied_s: facts.applied.map(SimTime::as_secs_f64),
+                first_pull_s: facts.first_pull.map(SimTime::as_secs_f64),
+                last_pull_s: facts.last_pull.map(SimTime::as_secs_f64),
+                ready_s: facts.ready.map(SimTime::as_secs_f64),
+                pulls: facts.pulls,
+                failed_pulls: facts.failed_pulls,
+                received_bytes: facts.received.get(),
+            });
+        }
+        rows
+    }
+}
+
+/// The meters' series, whose bins have this length, as rows.
+fn series_rows(bin_s: f64, bins: &[Bin]) -> Vec<SeriesRow> {
+    let mut rows = Vec::with_capacity(bins.len());
+    for (at, bin) in bins.iter().enumerate() {
+        rows.push(SeriesRow {
+            t_s: at as f64 * bin_s,
+            pulls: bin.pulls,
+            downloads: bin.downloads,
+            egress_bytes_per_s: bin.egress_bytes / bin_s,
+            egress_peak_1s_bytes_per_s: bin.egress_peak_second_bytes,
+            ready_new: bin.phases[ClusterPhase::Ready as usize],
+            updating: bin.phases[ClusterPhase::Updating as usize],
+            not_ready: bin.phases[ClusterPhase::NotReady as usize],
+            waiting: bin.phases[ClusterPhase::Waiting as usize],
+        });
+    }
+    rows
+}
