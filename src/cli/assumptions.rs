@@ -27,50 +27,53 @@ struct ConstantLine {
 }
 
 pub(super) fn assumptions(args: &AssumptionsArgs) -> Result<(), Failure> {
-    let (heading, lines) = match &args.experiment {
-        None => (
-            "constants of the model, with their default values".to_owned(),
-            defaults(),
-        ),
+    let heading;
+    let lines;
+    match &args.experiment {
+        None => {
+            heading = "constants of the model, with their default values".to_owned();
+            lines = defaults();
+        }
         Some(path) => {
             let varied = VariedExperiment::load(path, &Overrides::default())?;
-            (
-                format!("constants that take part in {}", varied.base().name),
-                in_force(&varied),
-            )
+            heading = format!("constants that take part in {}", varied.base().name);
+            lines = in_force(&varied);
         }
-    };
-    output::out(&text(&heading, &lines))?;
-    Ok(())
+    }
+    output::out(&text(&heading, &lines))
 }
 
 fn defaults() -> Vec<ConstantLine> {
-    let line = |constant: &'static Constant| ConstantLine {
-        name: constant.name(),
-        of: constant.products.join(", "),
-        value: constant
-            .default_value()
-            .map_or_else(|| "-".to_owned(), |value| constant.text(value)),
-        range: constant.range.join(" to "),
-        constant,
-    };
-    constants::all().map(line).collect()
+    let mut lines = Vec::new();
+    for constant in constants::all() {
+        lines.push(ConstantLine {
+            name: constant.name(),
+            of: constant.products.join(", "),
+            value: match constant.default_value() {
+                Some(value) => constant.text(value),
+                None => "-".to_owned(),
+            },
+            range: constant.range.join(" to "),
+            constant,
+        });
+    }
+    lines
 }
 
 fn in_force(varied: &VariedExperiment) -> Vec<ConstantLine> {
     let mut lines = Vec::new();
     for constant in varied.constants() {
-        lines.extend(constant.values.iter().map(|value| {
-            ConstantLine {
+        for value in &constant.values {
+            let low = value.constant.text(value.low);
+            let high = value.constant.text(value.high);
+            lines.push(ConstantLine {
                 name: constant.own_name.clone(),
                 of: value.product.unwrap_or_default().to_owned(),
                 value: value.constant.text(value.value),
-                range: [value.low, value.high]
-                    .map(|end| value.constant.text(end))
-                    .join(" to "),
+                range: format!("{low} to {high}"),
                 constant: value.constant,
-            }
-        }));
+            });
+        }
     }
     lines
 }

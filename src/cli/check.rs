@@ -42,48 +42,46 @@ pub(super) fn check(
     }: &CheckArgs,
 ) -> Result<(), Failure> {
     let experiment = args.load()?;
-    let clusters = experiment
-        .variants
-        .iter()
-        .map(|variant| variant.scenario.world.clusters.len())
-        .max()
-        .unwrap_or(0);
     if experiment.plan.is_some() {
         // Its candidates are further settings, which may be invalid where the others are valid.
         load_plan(&args.experiment, &args.overrides())?;
     }
-    let range = |least: u64, most: u64, one: &str| {
-        let from = if least == most {
-            String::new()
-        } else {
-            format!("{}–", grouped(least))
-        };
-        from + &counted(most, one)
-    };
     let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);
-    let most = experiment
-        .precision
-        .as_ref()
-        .map_or(experiment.replicates, |precision| precision.max);
-    let until = experiment
-        .precision
-        .as_ref()
-        .map_or_else(String::new, |precision| {
-            format!(
-                " (until {} are known to ±{})",
-                measures(precision),
-                precision.to
-            )
-        });
+    let mut most_replicates = experiment.replicates;
+    let mut until = String::new();
+    if let Some(precision) = &experiment.precision {
+        most_replicates = precision.max;
+        until = format!(
+            " (until {} are known to ±{})",
+            measures(precision),
+            precision.to
+        );
+    }
+    let variants = experiment.variants.iter();
+    let clusters = variants.map(|variant| variant.scenario.world.clusters.len());
     let variants = experiment.variants.len() as u64;
     output::out(&format!(
         "{}: valid; {} × {} = {}{until}, {}\n",
         experiment.name,
         counted(variants, "variant"),
-        range(experiment.replicates.into(), most.into(), "replicate"),
+        range(
+            experiment.replicates.into(),
+            most_replicates.into(),
+            "replicate"
+        ),
         range(least_runs, most_runs, "run"),
-        counted(clusters as u64, experiment.target),
+        counted(clusters.max().unwrap_or(0) as u64, experiment.target),
     ))?;
     output::out(&memory(&experiment))?;
     output::out(&surprises::text(&experiment, *all, output::width()))
+}
+
+/// A number of things, or its range.
+fn range(least: u64, most: u64, noun: &str) -> String {
+    let most_counted = counted(most, noun);
+    if least == most {
+        most_counted
+    } else {
+        format!("{}–{most_counted}", grouped(least))
+    }
 }

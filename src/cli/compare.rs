@@ -3,12 +3,13 @@
 //! A version is an experiment, a folder of results, or `REVISION:PATH` of a git repository. Nothing is written but the
 //! JUnit report that is asked for.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use fleetsim::io::read_below;
 use fleetsim::report::{self, Results, Review, ReviewSide, review_markdown, review_text};
-use fleetsim::results::{FileDigest, PROVENANCE_FILE, RESOLVED_FILE, Tables, to_json};
+use fleetsim::results::{PROVENANCE_FILE, RESOLVED_FILE, Tables, to_json};
 use fleetsim::scenario::{Experiment, load_with};
 use fleetsim::study::{self, MemoryEstimate};
 use indicatif::ProgressBar;
@@ -149,17 +150,16 @@ fn simulate(
         bar,
         "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left",
     );
-    let ended = || bar.inc(1);
     let variants = Simulation::behind(&bar, threads, || {
-        study::simulate_plainly(&experiment, replicates, ended)
+        study::simulate_plainly(&experiment, replicates, || bar.inc(1))
     })?;
     let provenance = described(&experiment, "compare", &asked, &[]);
-    // Without what decides nothing, which may be secret.
-    let files = experiment
-        .inputs
-        .iter()
-        .map(|input| (input.path.clone(), input.copy().0.to_vec()))
-        .collect();
+    let mut files = BTreeMap::new();
+    for input in &experiment.inputs {
+        // The copy leaves out fields that decide nothing, which may be secret.
+        let (copy, _) = input.copy();
+        files.insert(input.path.clone(), copy.to_vec());
+    }
     let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));
     Ok(ReviewSide {
         name,
@@ -174,9 +174,13 @@ fn recorded(folder: &Path) -> Result<ReviewSide, Failure> {
     let results = Results::read(folder)?;
     let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
     let resolved = String::from_utf8_lossy(&resolved).into_owned();
-    let copy =
-        |input: &FileDigest| Some((input.path.clone(), read_below(folder, &input.copy()?).ok()?));
-    let files = results.provenance.inputs.iter().filter_map(copy).collect();
+    let mut files = BTreeMap::new();
+    for input in &results.provenance.inputs {
+        let Some(copy) = input.copy() else { continue };
+        if let Ok(bytes) = read_below(folder, &copy) {
+            files.insert(input.path.clone(), bytes);
+        }
+    }
     Ok(ReviewSide {
         name: folder.display().to_string(),
         resolved,

@@ -9,8 +9,8 @@ use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, counted};
 use fleetsim::world::{
-    ClusterSpec, FactorModel, ImageSpec, LayerSpec, OtherLoad, RegistrySpec, ReleaseKind,
-    RequestLimit, SizeModel, WorldSpec,
+    FactorModel, ImageSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel,
+    WorldSpec,
 };
 use itertools::Itertools;
 use serde_json::Value;
@@ -49,25 +49,46 @@ fn text(experiment: &Experiment) -> String {
     text
 }
 
-/// The settings that have defaults of their own for each product, as they are in force, with the strategies they are
-/// of.
+/// A group of settings whose defaults differ between products.
+#[derive(Clone, Copy)]
+enum ProductSettings {
+    Controller,
+    Agent,
+    CrashBackoff,
+}
+
+impl ProductSettings {
+    const ALL: [Self; 3] = [Self::Controller, Self::Agent, Self::CrashBackoff];
+
+    /// The field of an experiment.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Controller => "controller",
+            Self::Agent => "agent",
+            Self::CrashBackoff => "crashBackoff",
+        }
+    }
+
+    /// The values in force, on one line.
+    fn values(self, scenario: &Scenario) -> String {
+        let values = match self {
+            Self::Controller => serde_json::to_value(&scenario.control_loop),
+            Self::Agent => serde_json::to_value(&scenario.platform.agent),
+            Self::CrashBackoff => serde_json::to_value(scenario.platform.restarts),
+        };
+        flow(&values.expect("settings are plain values"))
+    }
+}
+
+/// The settings in force whose defaults differ between products, with their strategies.
 fn in_force(variants: &[Variant]) -> String {
     let mut text = String::from("\nsettings in force\n");
-    for name in ["controller", "agent", "crashBackoff"] {
-        let values = |Variant {
-                          scenario, strategy, ..
-                      }: &Variant| {
-            let values = match name {
-                "controller" => serde_json::to_value(&scenario.control_loop),
-                "agent" => serde_json::to_value(&scenario.platform.agent),
-                _ => serde_json::to_value(scenario.platform.restarts),
-            };
-            (
-                flow(&values.expect("settings are plain values")),
-                strategy.clone(),
-            )
-        };
-        let found = grouped(variants.iter().map(values));
+    for settings in ProductSettings::ALL {
+        let mut of_variants = Vec::new();
+        for variant in variants {
+            of_variants.push((settings.values(&variant.scenario), &variant.strategy));
+        }
+        let found = grouped(of_variants);
         let is_one = found.len() == 1;
         for (values, strategies) in found {
             let of = if is_one {
@@ -75,12 +96,8 @@ fn in_force(variants: &[Variant]) -> String {
             } else {
                 strategies.iter().unique().join(", ")
             };
-            let _ = writeln!(
-                text,
-                "  {}\n    {}",
-                lines(&format!("{name} of {of}"), 4),
-                lines(&values, 6)
-            );
+            let heading = lines(&format!("{} of {of}", settings.name()), 4);
+            let _ = writeln!(text, "  {heading}\n    {}", lines(&values, 6));
         }
     }
     text
@@ -89,19 +106,17 @@ fn in_force(variants: &[Variant]) -> String {
 /// The fleet and the release in a few numbers.
 fn fleet(scenario: &Scenario, target: &str) -> String {
     let world = &scenario.world;
-    let nodes = world
-        .clusters
-        .iter()
-        .map(|cluster| cluster.nodes.mean())
-        .sum::<f64>()
-        .round() as u64;
-    let is_drawn = |cluster: &ClusterSpec| !matches!(cluster.nodes, FactorModel::Constant(_));
-    let about = if world.clusters.iter().any(is_drawn) {
-        "about "
-    } else {
-        ""
-    };
-    let (targets, egress) = (world.clusters.len(), world.registry.egress);
+    let mut nodes = 0.0;
+    let mut about = "";
+    for cluster in &world.clusters {
+        nodes += cluster.nodes.mean();
+        if !matches!(cluster.nodes, FactorModel::Constant(_)) {
+            about = "about ";
+        }
+    }
+    let nodes = nodes.round() as u64;
+    let targets = world.clusters.len();
+    let egress = world.registry.egress;
     let mut text =
         format!("fleet: {targets} {target}s, {about}{nodes} nodes; registry egress {egress}\n");
     for limit in registry_limits(&world.registry) {
@@ -110,32 +125,28 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     for spec in &world.images {
         text.push_str(&image(world, spec, nodes));
     }
-    distribution::lines(world)
-        .iter()
-        .for_each(|line| text.extend([line, "\n"]));
+    for line in distribution::lines(world) {
+        let _ = writeln!(text, "{line}");
+    }
     text
 }
 
 /// The sizes of an image, and what pulling it takes at least.
 fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
-    let is_drawn = image
-        .layers
-        .iter()
-        .any(|layer| !matches!(layer.compressed, SizeModel::Constant(_)));
-    let total: Bytes = image
-        .layers
-        .iter()
-        .map(|layer| layer.compressed.typical())
-        .sum();
+    let mut is_drawn = false;
+    let mut total = Bytes::ZERO;
+    for layer in &image.layers {
+        total += layer.compressed.typical();
+        is_drawn |= !matches!(layer.compressed, SizeModel::Constant(_));
+    }
     let new = new_to_node(world, image);
     let all = Bytes::new(new.get() * nodes);
     let egress = world.registry_at(image.registry).egress;
-    let floor = match egress == BytesPerSec::UNLIMITED {
-        true => String::new(),
-        false => format!(
-            ", which takes its registry's link {}",
-            all.time_at(egress).unwrap_or(SimDuration::MAX)
-        ),
+    let floor = if egress == BytesPerSec::UNLIMITED {
+        String::new()
+    } else {
+        let time = all.time_at(egress).unwrap_or(SimDuration::MAX);
+        format!(", which takes its registry's link {time}")
     };
     format!(
         "image {}: {}, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}{floor}; \
@@ -157,70 +168,76 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
 
 /// The bytes of an image that a node must fetch which runs the previous revision, if there is one.
 fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
-    let is_held = |layer: &LayerSpec| image.previous.iter().any(|old| old.digest == layer.digest);
-    let is_update = world.release == ReleaseKind::Update;
-    let layers = image
-        .layers
-        .iter()
-        .filter(|layer| !is_update || !is_held(layer));
-    layers.map(|layer| layer.compressed.typical()).sum()
+    let mut new = Bytes::ZERO;
+    for layer in &image.layers {
+        let is_held = world.release == ReleaseKind::Update
+            && image.previous.iter().any(|old| old.digest == layer.digest);
+        if !is_held {
+            new += layer.compressed.typical();
+        }
+    }
+    new
 }
 
-/// Limits of requests to a registry beside its egress, including those of a preset.
+/// Limits of requests to a registry, apart from its egress, including those of a preset.
 fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     let mut limits = Vec::new();
-    let bucket = |name: &str, limit: Option<RequestLimit>| {
-        limit.map(|limit| {
-            format!(
-                "{name}: {:.1} requests/s, {} at once",
-                limit.rate.get(),
-                limit.burst
-            )
-        })
-    };
     for (name, host) in [
         ("API", &registry.api),
         ("tokens", &registry.token),
         ("blobs", &registry.blobs.host),
     ] {
-        limits.extend(bucket(name, host.request_limit));
-        limits.extend(
-            host.connections
-                .map(|limit| format!("{name}: {} connections", limit.max)),
-        );
-        limits.extend(
-            host.workers
-                .map(|workers| format!("{name}: {workers} workers")),
-        );
+        limits.extend(request_limit(name, host.request_limit));
+        if let Some(limit) = host.connections {
+            limits.push(format!("{name}: {} connections", limit.max));
+        }
+        if let Some(workers) = host.workers {
+            limits.push(format!("{name}: {workers} workers"));
+        }
     }
-    limits.extend(bucket("manifests", registry.manifest_limit));
-    limits.extend(bucket("requests for blobs", registry.blob_limit));
-    limits.extend(
-        registry
-            .pull_quota
-            .map(|quota| format!("{} pulls in {}", quota.pulls, quota.per)),
-    );
+    limits.extend(request_limit("manifests", registry.manifest_limit));
+    limits.extend(request_limit("requests for blobs", registry.blob_limit));
+    if let Some(quota) = registry.pull_quota {
+        limits.push(format!("{} pulls in {}", quota.pulls, quota.per));
+    }
     if !registry.blobs.redirect {
         limits.push("no redirect: the API sends the blobs".to_owned());
     }
-    limits.extend(
-        registry
-            .burst
-            .map(|burst| format!("burst: {} above {}", burst.bytes, burst.baseline)),
-    );
-    limits.extend(registry.other_load.as_ref().map(|load| match load {
+    if let Some(burst) = registry.burst {
+        limits.push(format!("burst: {} above {}", burst.bytes, burst.baseline));
+    }
+    if let Some(load) = &registry.other_load {
+        limits.push(other_load(load));
+    }
+    for window in &registry.windows {
+        let state = if window.down {
+            "down".to_owned()
+        } else {
+            format!("egress {}, requests {}", window.egress, window.requests)
+        };
+        limits.push(format!(
+            "{state} from {} to {}",
+            window.begins(),
+            window.ends()
+        ));
+    }
+    limits
+}
+
+fn request_limit(name: &str, limit: Option<RequestLimit>) -> Option<String> {
+    let RequestLimit { rate, burst, .. } = limit?;
+    Some(format!(
+        "{name}: {:.1} requests/s, {burst} at once",
+        rate.get()
+    ))
+}
+
+fn other_load(load: &OtherLoad) -> String {
+    match load {
         OtherLoad::Pulls(pulls) => format!("pulls of others: {} on average", pulls.mean()),
         OtherLoad::Constant(rate) => format!("other load: {rate}"),
         OtherLoad::Daily(_) | OtherLoad::Series(_) => format!("other load: up to {}", load.peak()),
-    }));
-    limits.extend(registry.windows.iter().map(|window| {
-        let what = match window.down {
-            true => "down".to_owned(),
-            false => format!("egress {}, requests {}", window.egress, window.requests),
-        };
-        format!("{what} from {} to {}", window.begins(), window.ends())
-    }));
-    limits
+    }
 }
 
 fn strategy(variant: &Variant) -> String {
@@ -255,20 +272,21 @@ fn lines(list: &str, indent: usize) -> String {
 fn flow(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let set = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields: Vec<String> = set
-                .map(|(name, value)| match name.strip_prefix('~') {
+            let mut parts = Vec::new();
+            for (name, value) in fields {
+                if value.is_null() {
+                    continue;
+                }
+                parts.push(if name.starts_with('~') {
                     // A group of settings that are written beside the others.
-                    Some(_) => flow(value).trim_matches(['{', '}']).to_owned(),
-                    None => format!("{name}: {}", flow(value)),
-                })
-                .collect();
-            format!("{{{}}}", fields.join(", "))
+                    flow(value).trim_matches(['{', '}']).to_owned()
+                } else {
+                    format!("{name}: {}", flow(value))
+                });
+            }
+            format!("{{{}}}", parts.join(", "))
         }
-        Value::Array(items) => format!(
-            "[{}]",
-            items.iter().map(flow).collect::<Vec<_>>().join(", ")
-        ),
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).join(", ")),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }

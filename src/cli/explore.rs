@@ -48,11 +48,10 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
         page,
         engine,
     } = args;
-    let (experiment, set) = (experiment.clone(), set.clone());
     let asked = ExperimentArgs {
-        experiment,
+        experiment: experiment.clone(),
         seed: *seed,
-        set,
+        set: set.clone(),
         ..ExperimentArgs::default()
     };
     let loaded = asked.load()?;
@@ -62,7 +61,11 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
     match page {
         Some(file) => {
             let explorer = explorer.limited_to(memory.most, 1);
-            write(&explorer, (file, &inputs), engine.as_deref())
+            let engine = match engine {
+                Some(engine) => engine.clone(),
+                None => engine_beside_program().unwrap_or_default(),
+            };
+            write(&explorer, file, &inputs, &engine)
         }
         None => {
             let pool = Simulation::begin(threads)?.pool;
@@ -81,24 +84,19 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
     }
 }
 
+fn engine_beside_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    Some(program.parent()?.join("fleetsim-web.wasm.gz"))
+}
+
+/// Writes the page, with the simulator inside, to a file that is none of the `inputs`.
 fn write(
     explorer: &Explorer,
-    (file, inputs): (&Path, &[PathBuf]),
-    engine: Option<&Path>,
+    file: &Path,
+    inputs: &[PathBuf],
+    engine: &Path,
 ) -> Result<(), Failure> {
-    let beside = || {
-        Some(
-            std::env::current_exe()
-                .ok()?
-                .parent()?
-                .join("fleetsim-web.wasm.gz"),
-        )
-    };
-    let engine = engine
-        .map(Path::to_owned)
-        .or_else(beside)
-        .unwrap_or_default();
-    let bytes = read_file(&engine, MOST_BYTES).map_err(|error| {
+    let bytes = read_file(engine, MOST_BYTES).map_err(|error| {
         let fix =
             "releases have it beside the program; otherwise run `web/build` in a checkout and name it with --engine";
         Failure::Usage(format!("--page needs the simulator as WebAssembly, {}: {error}\n  {fix}", engine.display()))
@@ -120,8 +118,9 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for part in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(part.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let mut bytes = [0; 4];
+        bytes[1..=part.len()].copy_from_slice(part);
+        let bits = u32::from_be_bytes(bytes);
         for digit in 0..4 {
             let is_filled = digit <= part.len();
             text.push(if is_filled {

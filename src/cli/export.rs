@@ -40,16 +40,14 @@ enum ExportFormat {
 
 /// Seconds since 1970.
 fn time(text: &str) -> Result<f64, String> {
-    let time = || {
-        text.parse()
-            .ok()
-            .map(|time: jiff::Timestamp| time.as_nanosecond() as f64 / 1e9)
+    let seconds = if let Ok(seconds) = text.parse::<f64>() {
+        seconds
+    } else if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        time.as_nanosecond() as f64 / 1e9
+    } else {
+        let format = "write a time such as `2026-03-02T08:00:00Z`, or seconds since 1970";
+        return Err(format.to_owned());
     };
-    let seconds: f64 = text
-        .parse()
-        .ok()
-        .or_else(time)
-        .ok_or("write a time such as `2026-03-02T08:00:00Z`, or seconds since 1970")?;
     if seconds.is_finite() && seconds >= 0.0 {
         Ok(seconds)
     } else {
@@ -61,10 +59,9 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), Failure> {
     restore(&args.results)?;
     check_tables(&args.results)?;
     let results = Results::read(&args.results)?;
-    output::file(&args.output, std::slice::from_ref(&args.results), |out| {
-        write(args, &results, out)
-    })
-    .map_err(|error| failure(&error, &args.output))
+    let inputs = std::slice::from_ref(&args.results);
+    let written = output::file(&args.output, inputs, |out| write(args, &results, out));
+    written.map_err(|error| failure(&error, &args.output))
 }
 
 fn write(args: &ExportArgs, results: &Results, out: &mut dyn Write) -> io::Result<()> {

@@ -9,6 +9,7 @@ use fleetsim::report::forecast_text;
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::MemoryEstimate;
 use indicatif::ProgressBar;
+use itertools::Itertools;
 
 use super::memory::MemoryArgs;
 use super::simulation::Simulation;
@@ -62,11 +63,10 @@ pub(super) struct ForecastArgs {
 }
 
 pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
-    let (experiment, set) = (args.experiment.clone(), args.set.clone());
     let asked = ExperimentArgs {
-        experiment,
+        experiment: args.experiment.clone(),
         seed: args.seed,
-        set,
+        set: args.set.clone(),
         ..ExperimentArgs::default()
     };
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
@@ -100,30 +100,23 @@ impl ForecastArgs {
     /// The number of the variant that is asked for.
     fn variant(&self, varied: &VariedExperiment) -> Result<usize, Failure> {
         let variants = &varied.base().variants;
-        let is_asked = |label: &str| {
-            self.variant
-                .as_ref()
-                .is_none_or(|text| label.contains(text.as_str()))
-        };
-        let mut asked = (0..variants.len()).filter(|at| is_asked(&variants[*at].label));
-        match (asked.next(), asked.next()) {
-            (Some(only), None) => Ok(only),
-            (found, _) => {
-                let labels: Vec<&str> = variants
-                    .iter()
-                    .map(|variant| variant.label.as_str())
-                    .collect();
-                let wrong = if found.is_some() {
-                    "name one variant"
-                } else {
-                    "there is no such variant"
-                };
-                Err(Failure::Usage(format!(
-                    "{wrong} with --variant; they are {}",
-                    labels.join(", ")
-                )))
+        let mut asked = Vec::new();
+        for (number, variant) in variants.iter().enumerate() {
+            match &self.variant {
+                Some(text) if !variant.label.contains(text.as_str()) => {}
+                _ => asked.push(number),
             }
         }
+        let wrong = match asked[..] {
+            [only] => return Ok(only),
+            [] => "there is no such variant",
+            _ => "name one variant",
+        };
+        let labels = variants.iter().map(|variant| &variant.label);
+        Err(Failure::Usage(format!(
+            "{wrong} with --variant; they are {}",
+            labels.format(", ")
+        )))
     }
 
     fn once(
@@ -144,8 +137,7 @@ impl ForecastArgs {
             ProgressBar::new(forecaster.runs()),
             "forecasting {wide_bar} {pos}/{len} runs",
         );
-        let work = || forecaster.forecast(|| bar.inc(1));
-        let record = Simulation::behind(&bar, threads, work)?;
+        let record = Simulation::behind(&bar, threads, || forecaster.forecast(|| bar.inc(1)))?;
         let format = if self.json {
             OutputFormat::Json
         } else {
@@ -161,7 +153,5 @@ fn clock() -> String {
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
-    path.metadata()
-        .and_then(|metadata| metadata.modified())
-        .ok()
+    path.metadata().ok()?.modified().ok()
 }

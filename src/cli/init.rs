@@ -62,11 +62,8 @@ pub(super) struct InitArgs {
 
 pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
     free(&args.folder)?;
-    let name = args
-        .folder
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name = args.folder.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
     if !name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
         let message = "the folder's last part names the experiment and must begin with a letter or digit; write e.g. \
                        `fleetsim init my-rollout`";
@@ -101,22 +98,45 @@ fn free(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the experiment once it has been found valid, so that a failure leaves nothing behind.
+/// Writes the experiment and checks it. A failure leaves nothing behind.
 fn write(folder: &Path, text: &str) -> Result<(), Failure> {
     let existed = folder.exists();
-    let place = folder.join("experiment.yaml");
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&place, text));
-    let written = written
-        .map_err(|error| Failure::Machine(format!("cannot write {}: {error}", folder.display())));
-    let checked =
-        written.and_then(|()| load(folder, &Overrides::default()).map_err(Failure::Input));
-    if checked.is_err() {
-        let _ = std::fs::remove_file(&place);
+    let file = folder.join("experiment.yaml");
+    let written = write_checked(folder, &file, text);
+    if written.is_err() {
+        let _ = std::fs::remove_file(&file);
         if !existed {
             let _ = std::fs::remove_dir(folder);
         }
     }
-    checked.map(|_| ())
+    written
+}
+
+fn write_checked(folder: &Path, file: &Path, text: &str) -> Result<(), Failure> {
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(file, text));
+    written
+        .map_err(|error| Failure::Machine(format!("cannot write {}: {error}", folder.display())))?;
+    load(folder, &Overrides::default())?;
+    Ok(())
+}
+
+/// A question of `fleetsim init`.
+#[derive(Clone, Copy)]
+struct InitQuestion<'q> {
+    /// The option that answers it beforehand.
+    option: &'q str,
+    text: &'q str,
+    /// The answer in brackets.
+    proposed: &'q str,
+}
+
+impl InitQuestion<'_> {
+    fn refused(&self, answer: &str, reason: &str) -> Failure {
+        let Self { option, text, .. } = self;
+        Failure::Usage(format!(
+            "`{answer}` is no answer to --{option} ({text}): {reason}"
+        ))
+    }
 }
 
 /// Asks one question after the other.
@@ -127,36 +147,30 @@ struct Interview {
 }
 
 impl Interview {
-    /// The answer to a question: what an option `given` says, what the person types, or `proposed`.
+    /// The answer to a question: the value `given` by its option, what the person types, or the proposed one.
     fn ask<T>(
         &mut self,
         given: Option<&str>,
-        (option, question, proposed): (&str, &str, &str),
+        question: InitQuestion<'_>,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, Failure> {
-        let refused = |answer: &str, reason: &str| {
-            Failure::Usage(format!(
-                "`{answer}` is no answer to --{option} ({question}): {reason}"
-            ))
-        };
         if let Some(given) = given {
-            return read(given).map_err(|reason| refused(given, &reason));
+            return read(given).map_err(|reason| question.refused(given, &reason));
         }
         loop {
             let typed = if self.silent {
-                None
+                String::new()
             } else {
-                self.line(&format!("{question} [{proposed}]: "))?
+                self.line(&format!("{} [{}]: ", question.text, question.proposed))?
             };
-            let answer = typed
-                .as_deref()
-                .map(str::trim)
-                .filter(|answer| !answer.is_empty())
-                .unwrap_or(proposed);
+            let answer = match typed.trim() {
+                "" => question.proposed,
+                typed => typed,
+            };
             match read(answer) {
                 Ok(value) => return Ok(value),
                 Err(reason) if self.at_terminal => output::err(&format!("{reason}\n")),
-                Err(reason) => return Err(refused(answer, &reason)),
+                Err(reason) => return Err(question.refused(answer, &reason)),
             }
         }
     }
@@ -165,33 +179,121 @@ impl Interview {
     fn choose<C: ValueEnum>(
         &mut self,
         given: Option<C>,
-        (option, question, proposed): (&str, &str, &str),
+        question: InitQuestion<'_>,
     ) -> Result<C, Failure> {
-        let names = C::value_variants().iter().filter_map(C::to_possible_value);
-        let names: Vec<String> = names.map(|value| value.get_name().to_owned()).collect();
-        let menu = (1..)
-            .zip(&names)
-            .map(|(number, name)| format!("{number} {name}"))
-            .join(", ");
-        let question = (option, &*format!("{question} {menu}"), proposed);
-        given.map_or_else(
-            || self.ask(None, question, |answer| chosen(answer, &names)),
-            Ok,
-        )
+        if let Some(given) = given {
+            return Ok(given);
+        }
+        let mut names = Vec::new();
+        for value in C::value_variants() {
+            if let Some(value) = value.to_possible_value() {
+                names.push(value.get_name().to_owned());
+            }
+        }
+        let mut menu = Vec::new();
+        for (number, name) in (1..).zip(&names) {
+            menu.push(format!("{number} {name}"));
+        }
+        let question = InitQuestion {
+            text: &format!("{} {}", question.text, menu.join(", ")),
+            ..question
+        };
+        self.ask(None, question, |answer| chosen(answer, &names))
     }
 
-    /// The next line of the input; after its end nothing is asked any more.
-    fn line(&mut self, prompt: &str) -> Result<Option<String>, Failure> {
+    /// The next line of the input. After its end, lines are empty and nothing is asked any more.
+    fn line(&mut self, prompt: &str) -> Result<String, Failure> {
         output::err(prompt);
         let mut line = String::new();
         let read = stdin().lock().read_line(&mut line);
-        let read =
+        let bytes =
             read.map_err(|error| Failure::Machine(format!("cannot read standard input: {error}")))?;
-        if read == 0 || !self.at_terminal {
+        let is_at_end = bytes == 0;
+        if is_at_end || !self.at_terminal {
             output::err("\n");
         }
-        self.silent |= read == 0;
-        Ok((read > 0).then_some(line))
+        if is_at_end {
+            self.silent = true;
+        }
+        Ok(line)
+    }
+
+    /// The fields of a cluster's link: its site as measured, unless a person knows better.
+    fn link(&mut self, args: &InitArgs, is_app: bool) -> Result<String, Failure> {
+        let is_known = args.downlink.is_some() && args.rtt.is_some();
+        let site = match args.site {
+            None if is_known => Some(SiteKind::default()),
+            given => given,
+        };
+        let question = InitQuestion {
+            option: "site",
+            text: "Where are the clusters?",
+            proposed: if is_app { "data-centre" } else { "branch" },
+        };
+        let site = self.choose(site, question)?;
+        let link = site.link();
+        let usual_downlink = link.downlink.typical().to_string();
+        let usual_rtt = link.rtt.typical().to_string();
+        let question = InitQuestion {
+            option: "downlink",
+            text: "How fast is the downlink of a site?",
+            proposed: &usual_downlink,
+        };
+        let downlink = self.ask(args.downlink.as_deref(), question, rate)?;
+        let question = InitQuestion {
+            option: "rtt",
+            text: "How long is the round trip from a site to the registry?",
+            proposed: &usual_rtt,
+        };
+        let rtt = self.ask(args.rtt.as_deref(), question, duration)?;
+        let has_spread = matches!(link.downlink, RateModel::LogNormal { .. });
+        if has_spread && downlink == usual_downlink && rtt == usual_rtt {
+            Ok(format!("site: {}", site.name()))
+        } else {
+            Ok(format!("downlink: {downlink}, rtt: {rtt}"))
+        }
+    }
+
+    fn clusters(&mut self, args: &InitArgs, is_app: bool) -> Result<u64, Failure> {
+        let question = InitQuestion {
+            option: "clusters",
+            text: if is_app {
+                "How many instances does the app have?"
+            } else {
+                "How many clusters are there?"
+            },
+            proposed: "200",
+        };
+        self.ask(args.clusters.as_deref(), question, |answer| {
+            whole_number(answer, 1_000_000)
+        })
+    }
+
+    fn nodes(&mut self, args: &InitArgs) -> Result<u64, Failure> {
+        let question = InitQuestion {
+            option: "nodes",
+            text: "How many nodes has a cluster?",
+            proposed: "3",
+        };
+        self.ask(args.nodes.as_deref(), question, |answer| {
+            whole_number(answer, 10_000)
+        })
+    }
+
+    fn changed_size(&mut self, args: &InitArgs, image: Bytes) -> Result<Bytes, Failure> {
+        let question = InitQuestion {
+            option: "changed",
+            text: "How much of it does an update change?",
+            proposed: "100 MB",
+        };
+        self.ask(args.changed.as_deref(), question, |answer| {
+            let changed = size(answer)?;
+            if changed <= image {
+                Ok(changed)
+            } else {
+                Err(format!("it must be at most the image's size, {image}"))
+            }
+        })
     }
 }
 
@@ -200,98 +302,36 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
         silent: args.yes,
         at_terminal: stdin().is_terminal(),
     };
-    let product = (
-        "product",
-        "Which product rolls releases out?",
-        "rancher-fleet",
-    );
-    let product = interview.choose(args.product, product)?;
-    let whole = |most: u64| {
-        move |answer: &str| match answer.replace(['_', ','], "").parse::<u64>() {
-            Ok(number) if (1..=most).contains(&number) => Ok(number),
-            _ => Err(format!("it must be a whole number from 1 to {most}")),
-        }
+    let question = InitQuestion {
+        option: "product",
+        text: "Which product rolls releases out?",
+        proposed: "rancher-fleet",
     };
+    let product = interview.choose(args.product, question)?;
     let is_app = product == ProductChoice::CloudFoundry;
-    let what = if is_app {
-        "How many instances does the app have?"
-    } else {
-        "How many clusters are there?"
+    let clusters = interview.clusters(args, is_app)?;
+    let nodes = if is_app { 1 } else { interview.nodes(args)? };
+    let link = interview.link(args, is_app)?;
+    let question = InitQuestion {
+        option: "egress",
+        text: "How fast is the registry's link?",
+        proposed: "10 Gbit/s",
     };
-    let clusters = interview.ask(
-        args.clusters.as_deref(),
-        ("clusters", what, "200"),
-        whole(1_000_000),
-    )?;
-    let nodes = match is_app {
-        true => 1,
-        false => interview.ask(
-            args.nodes.as_deref(),
-            ("nodes", "How many nodes has a cluster?", "3"),
-            whole(10_000),
-        )?,
+    let egress = interview.ask(args.egress.as_deref(), question, rate)?;
+    let question = InitQuestion {
+        option: "image",
+        text: "How large is the image, compressed?",
+        proposed: "400 MB",
     };
-    let rate = |answer: &str| {
-        BytesPerSec::parse(answer)
-            .map(|_| answer.to_owned())
-            .map_err(|error| error.to_string())
-    };
-    let span = |answer: &str| {
-        SimDuration::parse(answer)
-            .map(|_| answer.to_owned())
-            .map_err(|error| error.to_string())
-    };
-    let is_known = args.downlink.is_some() && args.rtt.is_some();
-    let site = args.site.or_else(|| is_known.then(SiteKind::default));
-    let proposed = if is_app { "data-centre" } else { "branch" };
-    let site = interview.choose(site, ("site", "Where are the clusters?", proposed))?;
-    let link = site.link();
-    let usual = [
-        link.downlink.typical().to_string(),
-        link.rtt.typical().to_string(),
-    ];
-    let downlink = (
-        "downlink",
-        "How fast is the downlink of a site?",
-        usual[0].as_str(),
-    );
-    let downlink = interview.ask(args.downlink.as_deref(), downlink, rate)?;
-    let rtt = (
-        "rtt",
-        "How long is the round trip from a site to the registry?",
-        usual[1].as_str(),
-    );
-    let rtt = interview.ask(args.rtt.as_deref(), rtt, span)?;
-    // As measured, with its spread, unless a person knows better.
-    let is_measured = matches!(link.downlink, RateModel::LogNormal { .. })
-        && [&downlink, &rtt] == [&usual[0], &usual[1]];
-    let link = if is_measured {
-        format!("site: {}", site.name())
-    } else {
-        format!("downlink: {downlink}, rtt: {rtt}")
-    };
-    let egress = ("egress", "How fast is the registry's link?", "10 Gbit/s");
-    let egress = interview.ask(args.egress.as_deref(), egress, rate)?;
-    let size = |answer: &str| Bytes::parse(answer).map_err(|error| error.to_string());
-    let image = interview.ask(
-        args.image.as_deref(),
-        ("image", "How large is the image, compressed?", "400 MB"),
-        size,
-    )?;
-    let changed = ("changed", "How much of it does an update change?", "100 MB");
-    let changed = interview.ask(args.changed.as_deref(), changed, |answer| {
-        match size(answer)? {
-            changed if changed <= image => Ok(changed),
-            _ => Err(format!("it must be at most the image's size, {image}")),
-        }
-    })?;
+    let image = interview.ask(args.image.as_deref(), question, size)?;
+    let changed = interview.changed_size(args, image)?;
     let (setting, proposed) = product.setting();
-    let question = format!("Which values of {setting} do you want to compare?");
-    let settings = interview.ask(
-        args.settings.as_deref(),
-        ("settings", &question, proposed),
-        listed,
-    )?;
+    let question = InitQuestion {
+        option: "settings",
+        text: &format!("Which values of {setting} do you want to compare?"),
+        proposed,
+    };
+    let settings = interview.ask(args.settings.as_deref(), question, amounts)?;
     Ok(InitAnswers {
         name,
         product,
@@ -305,13 +345,40 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     })
 }
 
+fn whole_number(answer: &str, most: u64) -> Result<u64, String> {
+    match answer.replace(['_', ','], "").parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("it must be a whole number from 1 to {most}")),
+    }
+}
+
+/// A rate, as it was written.
+fn rate(answer: &str) -> Result<String, String> {
+    match BytesPerSec::parse(answer) {
+        Ok(_) => Ok(answer.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A duration, as it was written.
+fn duration(answer: &str) -> Result<String, String> {
+    match SimDuration::parse(answer) {
+        Ok(_) => Ok(answer.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn size(answer: &str) -> Result<Bytes, String> {
+    Bytes::parse(answer).map_err(|error| error.to_string())
+}
+
 /// The choice with this name or number of a menu.
 fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
-    let numbered = answer
-        .parse::<usize>()
-        .ok()
-        .and_then(|number| names.get(number.checked_sub(1)?));
-    C::from_str(numbered.map_or(answer, String::as_str), true).map_err(|_| {
+    let name = match answer.parse::<usize>() {
+        Ok(number @ 1..) if number <= names.len() => names[number - 1].as_str(),
+        _ => answer,
+    };
+    C::from_str(name, true).map_err(|_| {
         format!(
             "it must be one of {}, or the number of one",
             names.join(", ")
@@ -320,25 +387,20 @@ fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
 }
 
 /// Values between commas: counts or percentages.
-fn listed(answer: &str) -> Result<Vec<String>, String> {
-    let values: Vec<String> = answer
-        .split(',')
-        .map(|value| value.trim().to_owned())
-        .collect();
-    let is_amount = |value: &String| {
-        value
-            .strip_suffix('%')
-            .unwrap_or(value)
-            .parse::<u32>()
-            .is_ok()
-    };
-    match values.iter().find(|value| !is_amount(value)) {
-        Some(value) => Err(format!(
-            "`{value}` must be a count or a percentage; write e.g. `1, 10%, 100%`"
-        )),
-        None if values.iter().unique().count() < 2 => {
-            Err("a comparison needs at least two values; write e.g. `10%, 25%`".to_owned())
+fn amounts(answer: &str) -> Result<Vec<String>, String> {
+    let mut values = Vec::new();
+    for value in answer.split(',') {
+        let value = value.trim();
+        let number = value.strip_suffix('%').unwrap_or(value);
+        if number.parse::<u32>().is_err() {
+            return Err(format!(
+                "`{value}` must be a count or a percentage; write e.g. `1, 10%, 100%`"
+            ));
         }
-        None => Ok(values),
+        values.push(value.to_owned());
     }
+    if values.iter().all_equal() {
+        return Err("a comparison needs at least two values; write e.g. `10%, 25%`".to_owned());
+    }
+    Ok(values)
 }

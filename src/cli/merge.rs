@@ -38,11 +38,10 @@ pub(super) struct MergeArgs {
 
 pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let set = ShardSet::read(&args.shards)?;
-    let (shards, runs) = (set.count(), set.run_count());
     output::err(&format!(
         "merging {} with {}\n",
-        counted(shards, "shard"),
-        counted(runs, "run")
+        counted(set.count(), "shard"),
+        counted(set.run_count(), "run")
     ));
     let mut command = recorded::command(set.whole_command())?;
     match &mut command {
@@ -53,9 +52,11 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
         }
         _ => {}
     }
-    let other =
-        || Failure::Usage("shards must be those of `run`, `plan` or `sensitivity`".to_owned());
-    args.complete(command.simulate().ok_or_else(other)?, set)?;
+    let Some(simulate) = command.simulate() else {
+        let message = "shards must be those of `run`, `plan` or `sensitivity`";
+        return Err(Failure::Usage(message.to_owned()));
+    };
+    args.complete(simulate, set)?;
     command.run()
 }
 
@@ -72,9 +73,11 @@ impl MergeArgs {
             )));
         }
         simulate.experiment.allow_commands = self.again.allow_commands;
-        (simulate.threads, simulate.memory) = (self.again.threads, self.again.memory);
+        simulate.threads = self.again.threads;
+        simulate.memory = self.again.memory;
         simulate.out.clone_from(&self.out);
-        (simulate.replace, simulate.format) = (self.replace, self.format);
+        simulate.replace = self.replace;
+        simulate.format = self.format;
         simulate.merged = Some(set);
         Ok(())
     }

@@ -36,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fleetsim::process::ProcessCommand;
 use fleetsim::report::Results;
 use fleetsim::results::{Provenance, ResultsError, ShardError, ShardSet, to_json};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
@@ -371,21 +372,23 @@ impl ExperimentArgs {
 
     /// Refuses to simulate an experiment that starts commands which were not allowed, or do not exist.
     fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
-        let command = experiment
-            .variants
-            .iter()
-            .find_map(|variant| variant.scenario.strategy.command());
-        if let Some(command) = command.filter(|_| !self.allow_commands) {
-            return Err(Failure::Usage(format!(
-                "this experiment starts a command for every run: {}\n  if you trust it, add --allow-commands",
-                command.shown()
-            )));
+        for variant in &experiment.variants {
+            if let Some(command) = variant.scenario.strategy.command()
+                && !self.allow_commands
+            {
+                return Err(Failure::Usage(format!(
+                    "this experiment starts a command for every run: {}\n  if you trust it, add --allow-commands",
+                    command.shown()
+                )));
+            }
         }
-        let missing = experiment.variants.iter().find_map(|variant| {
-            let missing = variant.scenario.strategy.command()?.missing()?;
-            Some(Failure::Machine(format!("{}: {missing}", variant.strategy)))
-        });
-        missing.map_or(Ok(()), Err)
+        for variant in &experiment.variants {
+            let command = variant.scenario.strategy.command();
+            if let Some(missing) = command.and_then(ProcessCommand::missing) {
+                return Err(Failure::Machine(format!("{}: {missing}", variant.strategy)));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -408,7 +411,8 @@ impl SimulateArgs {
     /// Has the work done again, to be compared with the results in `folder`.
     fn again(&mut self, folder: &Path, ours: &Again) {
         self.experiment.allow_commands = ours.allow_commands;
-        (self.threads, self.memory) = (ours.threads, ours.memory);
+        self.threads = ours.threads;
+        self.memory = ours.memory;
         self.out = Some(folder.to_owned());
         self.reproduce = true;
     }

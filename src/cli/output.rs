@@ -21,10 +21,8 @@ pub(crate) const STANDARD: &str = "-";
 /// Prints results. A closed pipe, as with `head`, is not a failure; a full disk is.
 pub(super) fn out(text: &str) -> Result<(), Failure> {
     let mut stdout = stdout().lock();
-    match stdout
-        .write_all(printable(text).as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    let written = stdout.write_all(printable(text).as_bytes());
+    match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(failure(&error, Path::new(STANDARD)))
         }
@@ -74,18 +72,22 @@ pub(crate) fn junit(
     inputs: &[PathBuf],
 ) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
-    file(to, inputs, |out| {
-        out.write_all(report::junit(results).as_bytes())
-    })
-    .map_err(|error| failure(&error, to))
+    let report = report::junit(results);
+    let written = file(to, inputs, |out| out.write_all(report.as_bytes()));
+    written.map_err(|error| failure(&error, to))
 }
 
 /// Checks, before any work, that [`junit`] can write.
 pub(crate) fn check_junit(to: Option<&Path>, inputs: &[PathBuf]) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
-    let writable = place(to, inputs)
-        .and_then(|place| place.map_or(Ok(()), |(place, _)| beside(&place).map(drop)));
-    writable.map_err(|error| failure(&error, to))
+    check_writable(to, inputs).map_err(|error| failure(&error, to))
+}
+
+fn check_writable(to: &Path, inputs: &[PathBuf]) -> io::Result<()> {
+    if let Some(target) = target_file(to, inputs)? {
+        partial_file(&target.path)?;
+    }
+    Ok(())
 }
 
 /// The files of the experiment that a user `named`.
@@ -95,11 +97,8 @@ pub(crate) fn inputs(named: &Path, experiment: &Experiment) -> Vec<PathBuf> {
     } else {
         named.parent().unwrap_or(named)
     };
-    experiment
-        .inputs
-        .iter()
-        .map(|input| folder.join(&input.path))
-        .collect()
+    let inputs = experiment.inputs.iter();
+    inputs.map(|input| folder.join(&input.path)).collect()
 }
 
 /// Writes what an option asks for: to standard output, to a device or pipe, or to a file, which is replaced as a whole.
@@ -118,21 +117,35 @@ pub(crate) fn file(
             written => written,
         };
     }
-    let Some((place, old)) = place(to, inputs)? else {
+    let Some(target) = target_file(to, inputs)? else {
         let mut out = BufWriter::new(File::options().write(true).open(to)?);
-        return write(&mut out).and_then(|()| out.flush());
+        write(&mut out)?;
+        return out.flush();
     };
-    let (mut out, partial) = beside(&place)?;
+    let PartialFile { mut out, temporary } = partial_file(&target.path)?;
     write(&mut out)?;
     let new = out.into_inner()?;
-    if let Some(old) = old {
+    if let Some(old) = target.old {
         new.set_permissions(old.permissions())?;
     }
-    uninterrupted(|| fs::rename(partial.path(), &place))
+    uninterrupted(|| fs::rename(temporary.path(), &target.path))
 }
 
-/// The file to write, with links resolved, and what it is now. `None`: standard output, a device or a pipe.
-fn place(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<(PathBuf, Option<Metadata>)>> {
+/// A file to write or replace, with links resolved.
+struct TargetFile {
+    path: PathBuf,
+    /// The file that is replaced.
+    old: Option<Metadata>,
+}
+
+/// A hidden file in the folder of another one, locked while this process writes it.
+struct PartialFile {
+    out: BufWriter<File>,
+    temporary: Temporary,
+}
+
+/// The file to write. `None`: standard output, a device or a pipe.
+fn target_file(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<TargetFile>> {
     if to == Path::new(STANDARD) {
         return Ok(None);
     }
@@ -148,31 +161,28 @@ fn place(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<(PathBuf, Option<Me
         return Ok(None);
     }
     let name = to.file_name().ok_or_else(|| Error::other("name a file"))?;
-    let parent = to
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let place = if old.is_some() {
-        to.canonicalize()?
-    } else {
-        parent.canonicalize()?.join(name)
+    let path = match to.parent() {
+        _ if old.is_some() => to.canonicalize()?,
+        Some(parent) if !parent.as_os_str().is_empty() => parent.canonicalize()?.join(name),
+        _ => Path::new(".").canonicalize()?.join(name),
     };
-    let is_input = |input: &PathBuf| {
-        input
-            .canonicalize()
-            .is_ok_and(|input| place.starts_with(input))
-    };
-    if inputs.iter().any(is_input)
-        || place
-            .ancestors()
-            .skip(1)
-            .any(|above| above.join(PROVENANCE_FILE).exists())
-    {
+    if is_input(&path, inputs) || is_in_results(&path) {
         return Err(Error::other(
             "it must not be an input or in a results folder; name another file",
         ));
     }
-    Ok(Some((place, old)))
+    Ok(Some(TargetFile { path, old }))
+}
+
+/// Whether a file is one of the inputs, or in one of them.
+fn is_input(file: &Path, inputs: &[PathBuf]) -> bool {
+    let mut inputs = inputs.iter().filter_map(|input| input.canonicalize().ok());
+    inputs.any(|input| file.starts_with(input))
+}
+
+fn is_in_results(file: &Path) -> bool {
+    let mut folders = file.ancestors().skip(1);
+    folders.any(|folder| folder.join(PROVENANCE_FILE).exists())
 }
 
 /// A terminal gets all text in one piece, escaped.
@@ -184,53 +194,73 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result
         return stdout.write_all(printable(&String::from_utf8_lossy(&text)).as_bytes());
     }
     let mut out = BufWriter::new(stdout);
-    write(&mut out).and_then(|()| out.flush())
+    write(&mut out)?;
+    out.flush()
 }
 
-/// A new hidden file in the folder of `place`, locked while this process writes it. Those of killed processes are
-/// removed.
-fn beside(place: &Path) -> io::Result<(BufWriter<File>, Temporary)> {
+/// A new hidden file in the folder of `place`. Those of killed processes are removed.
+fn partial_file(place: &Path) -> io::Result<PartialFile> {
     let name = place.file_name().unwrap_or_default().to_string_lossy();
     let start = format!(".{name}.fleetsim-");
     remove_abandoned(place, &start);
     for attempt in 0_u32.. {
         let path = place.with_file_name(format!("{start}{}-{attempt}", std::process::id()));
-        let made: io::Result<_> = uninterrupted(|| {
-            let file = File::create_new(&path)?;
-            let partial = Temporary::new(path.clone());
-            // Until it is locked, another process may take it for abandoned.
-            Ok((file.try_lock().is_ok() && path.exists()).then(|| (BufWriter::new(file), partial)))
-        });
-        match made {
-            Ok(Some(beside)) => return Ok(beside),
+        match uninterrupted(|| create_locked(&path)) {
+            Ok(Some(partial)) => return Ok(partial),
             Ok(None) => {}
-            Err(error) if ErrorKind::AlreadyExists == error.kind() => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
     unreachable!("a folder has fewer files")
 }
 
+/// Creates a file and locks it. `None`: another process took it for abandoned before it was locked.
+fn create_locked(path: &Path) -> io::Result<Option<PartialFile>> {
+    let file = File::create_new(path)?;
+    let temporary = Temporary::new(path.to_owned());
+    if file.try_lock().is_err() || !path.exists() {
+        return Ok(None);
+    }
+    Ok(Some(PartialFile {
+        out: BufWriter::new(file),
+        temporary,
+    }))
+}
+
 /// Removes the hidden files of killed processes, whose names are `start` and two numbers. What cannot be removed stays.
 fn remove_abandoned(place: &Path, start: &str) {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let entries = place
-        .parent()
-        .and_then(|folder| fs::read_dir(folder).ok())
-        .into_iter()
-        .flatten()
-        .flatten();
-    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_own = name
-            .strip_prefix(start)
-            .and_then(|rest| rest.split_once('-'));
-        if is_own.is_some_and(|(process, attempt)| is_number(process) && is_number(attempt))
-            && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+    let Some(Ok(entries)) = place.parent().map(fs::read_dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let name = entry.file_name();
+        if is_file && is_partial_name(&name.to_string_lossy(), start) && is_unlocked(&entry.path())
         {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether a name is `start` and two numbers, of the process and of the attempt.
+fn is_partial_name(name: &str, start: &str) -> bool {
+    let numbers = name
+        .strip_prefix(start)
+        .and_then(|rest| rest.split_once('-'));
+    let Some((process, attempt)) = numbers else {
+        return false;
+    };
+    is_number(process) && is_number(attempt)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether no process writes the file.
+fn is_unlocked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// A place that cannot be written.
@@ -250,15 +280,16 @@ pub(crate) fn stderr_has_colour() -> bool {
 
 /// An error with its causes, in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes =
-        std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string);
-    causes.fold(error.to_string(), |text, cause| {
-        if text.contains(&cause) {
-            text
-        } else {
-            format!("{text}: {cause}")
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(&format!(": {cause_text}"));
         }
-    })
+        next = cause.source();
+    }
+    text
 }
 
 /// Columns of the terminal; 100 when stdout is not a terminal, so that files look the same everywhere.

@@ -81,28 +81,36 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         return Ok(());
     }
     output::out(&args.simulate.format.record(&found.plan, report::plan_text))?;
-    let plan = &found.plan;
-    match (
-        plan.is_answered(),
-        plan.questions
-            .iter()
-            .all(|question| question.best.is_some()),
-    ) {
-        (true, _) => Ok(()),
-        (_, true) => Err(Failure::Uncertain(worlds(plan, |question| {
-            !question.is_decided()
-        }))),
-        (_, false) => Err(Failure::NoSetting(worlds(plan, |question| {
-            question.best.is_none()
-        }))),
+    judged(&found.plan)
+}
+
+/// Fails unless the runs show the best setting of every question.
+fn judged(plan: &PlanRecord) -> Result<(), Failure> {
+    if plan.is_answered() {
+        return Ok(());
     }
+    let without_setting: Vec<&Question> = plan
+        .questions
+        .iter()
+        .filter(|question| question.best.is_none())
+        .collect();
+    if !without_setting.is_empty() {
+        return Err(Failure::NoSetting(worlds(without_setting)));
+    }
+    let undecided = plan
+        .questions
+        .iter()
+        .filter(|question| !question.is_decided());
+    Err(Failure::Uncertain(worlds(undecided)))
 }
 
 /// The worlds of these questions, where there are several.
-fn worlds(plan: &PlanRecord, which: fn(&Question) -> bool) -> Vec<String> {
-    let questions = plan.questions.iter().filter(|question| which(question));
-    questions
-        .map(|question| question.world.clone())
-        .filter(|world| !world.is_empty())
-        .collect()
+fn worlds<'q>(questions: impl IntoIterator<Item = &'q Question>) -> Vec<String> {
+    let mut worlds = Vec::new();
+    for question in questions {
+        if !question.world.is_empty() {
+            worlds.push(question.world.clone());
+        }
+    }
+    worlds
 }

@@ -1,5 +1,7 @@
 //! The precision that a study reached: for the provenance of its results, and in words at its end.
 
+use std::collections::BTreeMap;
+
 use fleetsim::results::{PrecisionAsked, PrecisionFound, VariantRecord};
 use fleetsim::scenario::Precision;
 use fleetsim::study::{MeasurePrecision, judge};
@@ -7,9 +9,10 @@ use itertools::Itertools;
 
 /// The precision asked for, for the provenance.
 pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
+    let measures = precision.of.iter();
     PrecisionAsked {
         to: precision.to.get(),
-        of: precision.of.iter().map(ToString::to_string).collect(),
+        of: measures.map(ToString::to_string).collect(),
         max: precision.max,
     }
 }
@@ -20,25 +23,26 @@ pub(super) fn found(
     variants: &[VariantRecord],
     seed: u64,
 ) -> (Vec<PrecisionFound>, String) {
-    let (mut found, mut rest) = (Vec::new(), String::new());
+    let mut found = Vec::new();
+    let mut rest = String::new();
     for variant in variants {
-        let (judged, runs) = (
-            judge(precision, &variant.runs, seed),
-            variant.runs.len() as u32,
-        );
-        let open: Vec<&MeasurePrecision> =
-            judged.iter().filter(|judged| !judged.is_precise).collect();
+        let judged = judge(precision, &variant.runs, seed);
+        let runs = variant.runs.len() as u32;
+        let mut half_widths = BTreeMap::new();
+        let mut open = Vec::new();
+        for judged in &judged {
+            half_widths.insert(judged.measure.to_string(), judged.half_width);
+            if !judged.is_precise {
+                open.push(in_words(judged, runs));
+            }
+        }
         if !open.is_empty() {
-            let open = open.iter().map(|judged| in_words(judged, runs)).join(", ");
             rest.push_str(&format!(
-                "  not reached by {} in {runs} runs: {open}\n",
-                variant.variant
+                "  not reached by {} in {runs} runs: {}\n",
+                variant.variant,
+                open.join(", ")
             ));
         }
-        let half_widths = judged
-            .iter()
-            .map(|judged| (judged.measure.to_string(), judged.half_width))
-            .collect();
         found.push(PrecisionFound {
             runs,
             reached: open.is_empty(),
@@ -55,12 +59,11 @@ pub(super) fn measures(precision: &Precision) -> String {
 }
 
 fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
-    let runs = || found.iter().map(|found| found.runs);
-    let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
-    let each = if least == most {
-        least.to_string()
-    } else {
-        format!("{least}–{most}")
+    let runs = found.iter().map(|found| found.runs);
+    let each = match runs.minmax().into_option() {
+        None => "0".to_owned(),
+        Some((least, most)) if least == most => least.to_string(),
+        Some((least, most)) => format!("{least}–{most}"),
     };
     format!(
         "precision: {} of {} variants reached ±{} in {} with {each} runs each\n",

@@ -53,6 +53,21 @@ struct VariantTimings {
     events: u64,
 }
 
+impl VariantTimings {
+    /// Runs that are still to be simulated, with the detailed one.
+    fn runs_left(&self) -> u32 {
+        let needs_details = !self.detailed && !self.has_details;
+        self.wanted.saturating_sub(self.at_hand) + u32::from(needs_details)
+    }
+}
+
+/// Runs of all variants.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct RunCounts {
+    at_hand: u64,
+    wanted: u64,
+}
+
 /// The bar on stderr, if there is one.
 static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
@@ -77,6 +92,17 @@ pub(super) fn clear() {
     }
 }
 
+/// A part of the bar that `write` writes from the timings.
+fn shown_timings(
+    state: &Arc<Mutex<StudyTimings>>,
+    write: fn(&StudyTimings, &mut dyn fmt::Write) -> fmt::Result,
+) -> impl Fn(&ProgressState, &mut dyn fmt::Write) + Clone + Send + Sync + use<> {
+    let state = Arc::clone(state);
+    move |_, out| {
+        let _ = write(&state.lock().expect("no holder panics"), out);
+    }
+}
+
 impl StudyProgress {
     /// For a study of `variants` on `threads` threads; `most` is the upper bound of runs where it may need more.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
@@ -86,22 +112,11 @@ impl StudyProgress {
             variants,
             ..StudyTimings::default()
         }));
-        let (of_runs, of_left) = (Arc::clone(&state), Arc::clone(&state));
-        let runs = move |_: &ProgressState, out: &mut dyn fmt::Write| {
-            let state = of_runs.lock().expect("no holder panics");
-            let (at_hand, wanted) = state.runs();
-            let _ = write!(out, "{}/{} runs", grouped(at_hand), grouped(wanted));
-        };
-        let left = move |_: &ProgressState, out: &mut dyn fmt::Write| {
-            if let Some(left) = of_left.lock().expect("no holder panics").left() {
-                let _ = write!(out, ", {} left", in_words(left));
-            }
-        };
         let bar = ProgressBar::new(1).with_style(
             ProgressStyle::with_template("simulating {wide_bar} {runs}{left}")
                 .expect("the template is well-formed")
-                .with_key("runs", runs)
-                .with_key("left", left),
+                .with_key("runs", shown_timings(&state, StudyTimings::write_runs))
+                .with_key("left", shown_timings(&state, StudyTimings::write_left)),
         );
         show(&bar);
         Self { bar, state, most }
@@ -116,10 +131,10 @@ impl StudyProgress {
     fn update<T>(&self, change: impl FnOnce(&mut StudyTimings) -> T) -> T {
         let mut state = self.state.lock().expect("no holder panics");
         let result = change(&mut state);
-        let (done, left) = (state.done(), state.work_left());
+        let done = state.done();
+        let all = done + state.work_left();
         drop(state);
-        self.bar
-            .set_length(((done + left).as_millis() as u64).max(1));
+        self.bar.set_length((all.as_millis() as u64).max(1));
         self.bar.set_position(done.as_millis() as u64);
         result
     }
@@ -131,24 +146,14 @@ impl StudyObserver for StudyProgress {
             for (variant, (&at_hand, &wanted, again)) in
                 state.variants.iter_mut().zip(izip!(at_hand, wanted, again))
             {
-                (variant.at_hand, variant.wanted, variant.has_details) = (at_hand, wanted, !again);
+                variant.at_hand = at_hand;
+                variant.wanted = wanted;
+                variant.has_details = !again;
             }
             for (variant, first) in state.variants.iter_mut().zip(firsts) {
                 variant.events = first.run.events;
             }
-            if firsts.is_empty() || std::mem::replace(&mut state.is_estimated, true) {
-                return None;
-            }
-            let left = state
-                .left()
-                .map(|left| left + statistics(wanted))
-                .filter(|left| *left > LONG)?;
-            Some(estimate(
-                state,
-                left,
-                results_bytes(firsts, wanted),
-                self.most,
-            ))
+            state.first_estimate(firsts, wanted, self.most)
         });
         if let Some(line) = line {
             self.bar.suspend(|| output::err(&line));
@@ -161,10 +166,8 @@ impl StudyObserver for StudyProgress {
 
     fn ended(&self, job: Job) {
         self.update(|state| {
-            let took = state
-                .running
-                .remove(&job)
-                .map_or(Duration::ZERO, |began| began.elapsed());
+            let began = state.running.remove(&job);
+            let took = began.map_or(Duration::ZERO, |began| began.elapsed());
             state.ended(job, took);
         });
     }
@@ -181,18 +184,40 @@ impl StudyTimings {
         }
     }
 
-    /// Finished runs, and all runs.
-    fn runs(&self) -> (u64, u64) {
-        let sum = |of: fn(&VariantTimings) -> u32| {
-            self.variants
-                .iter()
-                .map(|variant| u64::from(of(variant)))
-                .sum()
-        };
-        (
-            sum(|variant| variant.at_hand),
-            sum(|variant| variant.wanted),
-        )
+    fn runs(&self) -> RunCounts {
+        let mut counts = RunCounts::default();
+        for variant in &self.variants {
+            counts.at_hand += u64::from(variant.at_hand);
+            counts.wanted += u64::from(variant.wanted);
+        }
+        counts
+    }
+
+    fn write_runs(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let RunCounts { at_hand, wanted } = self.runs();
+        write!(out, "{}/{} runs", grouped(at_hand), grouped(wanted))
+    }
+
+    fn write_left(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        match self.left() {
+            Some(left) => write!(out, ", {} left", in_words(left)),
+            None => Ok(()),
+        }
+    }
+
+    /// The estimate of a long study, once its first runs are known. `None`: it is short, or was estimated before.
+    fn first_estimate(
+        &mut self,
+        firsts: &[&RunRecord],
+        wanted: &[u32],
+        most: Option<u64>,
+    ) -> Option<String> {
+        if firsts.is_empty() || self.is_estimated {
+            return None;
+        }
+        self.is_estimated = true;
+        let left = self.left()? + statistics(wanted);
+        (left > LONG).then(|| estimate(self, left, results_bytes(firsts, wanted), most))
     }
 
     /// Expected time of a run of this variant.
@@ -200,16 +225,14 @@ impl StudyTimings {
         if variant.timed > 0 {
             return variant.took / variant.timed;
         }
-        let timed = self
-            .variants
-            .iter()
-            .filter(|other| other.timed > 0 && other.events > 0);
-        let (took, events) = timed.fold((Duration::ZERO, 0), |(took, events), other| {
-            (
-                took + other.took,
-                events + u64::from(other.timed) * other.events,
-            )
-        });
+        let mut took = Duration::ZERO;
+        let mut events = 0;
+        for other in &self.variants {
+            if other.timed > 0 && other.events > 0 {
+                took += other.took;
+                events += u64::from(other.timed) * other.events;
+            }
+        }
         if events == 0 {
             Duration::ZERO
         } else {
@@ -218,23 +241,20 @@ impl StudyTimings {
     }
 
     fn done(&self) -> Duration {
-        self.variants
-            .iter()
-            .map(|variant| self.each(variant) * (variant.at_hand + u32::from(variant.detailed)))
-            .sum()
+        let mut done = Duration::ZERO;
+        for variant in &self.variants {
+            done += self.each(variant) * (variant.at_hand + u32::from(variant.detailed));
+        }
+        done
     }
 
     /// Remaining time on one thread.
     fn work_left(&self) -> Duration {
-        let detail =
-            |variant: &VariantTimings| u32::from(!variant.detailed && !variant.has_details);
-        let runs = |variant: &VariantTimings| {
-            variant.wanted.saturating_sub(variant.at_hand) + detail(variant)
-        };
-        self.variants
-            .iter()
-            .map(|variant| self.each(variant) * runs(variant))
-            .sum()
+        let mut left = Duration::ZERO;
+        for variant in &self.variants {
+            left += self.each(variant) * variant.runs_left();
+        }
+        left
     }
 
     /// Remaining time on all threads. `None` before a run has finished.
@@ -242,16 +262,16 @@ impl StudyTimings {
         if self.variants.iter().all(|variant| variant.timed == 0) {
             return None;
         }
-        let running = self.running.iter().map(|(job, began)| {
+        let mut spent = Duration::ZERO;
+        let mut longest = Duration::ZERO;
+        for (job, began) in &self.running {
             let each = self.each(&self.variants[job.variant()]);
-            (each, began.elapsed().min(each))
-        });
-        let (mut spent, mut longest) = (Duration::ZERO, Duration::ZERO);
-        for (each, elapsed) in running {
+            let elapsed = began.elapsed().min(each);
             spent += elapsed;
             longest = longest.max(each - elapsed);
         }
-        Some((self.work_left().saturating_sub(spent) / self.threads.max(1) as u32).max(longest))
+        let shared = self.work_left().saturating_sub(spent) / self.threads.max(1) as u32;
+        Some(shared.max(longest))
     }
 }
 
@@ -265,46 +285,48 @@ fn statistics(wanted: &[u32]) -> Duration {
     let _ = std::hint::black_box(interval_of_mean(&values, 1));
     let each = began.elapsed() / SAMPLE;
     let times = 2 * Measure::ALL.len() + COMPARED * wanted.len().saturating_sub(1) / 2;
-    wanted
-        .iter()
-        .map(|&runs| each * runs.min(MOST_RESAMPLED as u32))
-        .sum::<Duration>()
-        * times as u32
+    let mut once = Duration::ZERO;
+    for &runs in wanted {
+        once += each * runs.min(MOST_RESAMPLED as u32);
+    }
+    once * times as u32
 }
 
 /// The estimate in one line.
 fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u64>) -> String {
-    let (at_hand, wanted) = state.runs();
-    let kept = if at_hand > state.variants.len() as u64 {
+    let RunCounts { at_hand, wanted } = state.runs();
+    let saved = if at_hand > state.variants.len() as u64 {
         format!(" ({} saved)", grouped(at_hand))
     } else {
         String::new()
     };
-    let s = |count: usize| if count == 1 { "" } else { "s" };
     let more = match most {
         Some(most) if most > wanted => {
-            let all = left.mul_f64(
-                most.saturating_sub(at_hand) as f64 / wanted.saturating_sub(at_hand).max(1) as f64,
-            );
+            let runs_left = wanted.saturating_sub(at_hand).max(1);
+            let ratio = most.saturating_sub(at_hand) as f64 / runs_left as f64;
             format!(
                 "; up to {} runs and {} to reach the precision",
                 grouped(most),
-                in_words(all)
+                in_words(left.mul_f64(ratio))
             )
         }
         _ => String::new(),
     };
     format!(
-        "{} runs{kept} of {} variant{}: about {} on {} thread{}, {} MB of results{more}\n",
+        "{} runs{saved} of {} variant{}: about {} on {} thread{}, {} MB of results{more}\n",
         grouped(wanted),
         state.variants.len(),
-        s(state.variants.len()),
+        plural_ending(state.variants.len()),
         in_words(left),
         state.threads,
-        s(state.threads),
+        plural_ending(state.threads),
         // In whole megabytes.
         (results.get() as f64 / 1e6).round().max(1.0),
     )
+}
+
+const fn plural_ending(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// Expected size of the results folder, from the first run of every variant.
@@ -319,16 +341,17 @@ fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
     // Six charts as SVG and PNG: 0.2 MB each, and a part for each variant.
     const CHARTS: u64 = 1_200_000;
     const CHARTS_OF_VARIANT: u64 = 150_000;
-    let tables = firsts.iter().zip(wanted).map(|(first, &wanted)| {
+    let mut bytes = CHARTS;
+    for (first, &wanted) in firsts.iter().zip(wanted) {
         let bins = first.series.len().min(BINS_MAX) as u64;
-        RUN * u64::from(wanted)
+        bytes += RUN * u64::from(wanted)
             + SUMMARY * Measure::ALL.len() as u64
             + BIN * bins
             + CLUSTER * first.run.targets
             + PASS * first.run.passes
-            + CHARTS_OF_VARIANT
-    });
-    Bytes::new(CHARTS + tables.sum::<u64>())
+            + CHARTS_OF_VARIANT;
+    }
+    Bytes::new(bytes)
 }
 
 /// A duration as people say it: `40 s`, `2 min`, `1.5 h`.
@@ -380,7 +403,11 @@ mod tests {
             (left.as_secs_f64() - (11.0 + 60.0 + 21.0 * 0.13) / 2.0).abs() < 1e-6,
             "{left:?}"
         );
-        assert_eq!(state.runs(), (30, 60));
+        let runs = RunCounts {
+            at_hand: 30,
+            wanted: 60,
+        };
+        assert_eq!(state.runs(), runs);
         state.ended(Job::Run((0, 10)), Duration::from_secs(7));
         state.ended(Job::Detail(1), Duration::from_secs(60));
         // Six runs took 12 s; nine and the detail are left.

@@ -7,7 +7,6 @@ use std::ffi::OsString;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Error, FromArgMatches};
-use itertools::Itertools;
 
 use super::{Cli, Command, Failure, shell};
 
@@ -25,13 +24,12 @@ pub(super) fn parsed(
 ) -> Result<Command, Error> {
     let (mut command, options) = read(words)?;
     if let Some(recorded) = command.recorded() {
-        let is_recorded = |long: &&str| !OWN.contains(long) && *long != ALLOW_COMMANDS;
-        let kept = options
-            .into_iter()
-            .filter(|(long, _)| is_recorded(&long.as_str()));
-        *recorded = kept
-            .flat_map(|(long, value)| std::iter::once(format!("--{long}")).chain(value))
-            .collect();
+        for GivenOption { long, value } in options {
+            if !OWN.contains(&long.as_str()) && long != ALLOW_COMMANDS {
+                recorded.push(format!("--{long}"));
+                recorded.extend(value);
+            }
+        }
     }
     Ok(command)
 }
@@ -42,25 +40,33 @@ pub(super) fn parsed(
 /// When it is not one that fleetsim records.
 pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     let words = shell::words(recorded);
-    let refused =
-        |why: &str| Failure::Usage(format!("the recorded command `{recorded}` must {why}"));
-    let (_, options) = read(&words).map_err(|_| refused("be one that this program can run"))?;
-    if let Some((long, _)) = options
-        .iter()
-        .find(|(long, _)| OWN.contains(&long.as_str()))
+    let Ok((_, options)) = read(&words) else {
+        return Err(refused(recorded, "be one that this program can run"));
+    };
+    for GivenOption { long, .. } in options {
+        if OWN.contains(&long.as_str()) {
+            let why = format!("not have `--{long}`; run what you need of it yourself");
+            return Err(refused(recorded, &why));
+        }
+    }
+    if let Ok(mut command) = parsed(words)
+        && command.recorded().is_some()
     {
-        return Err(refused(&format!(
-            "not have `--{long}`; run what you need of it yourself"
-        )));
+        return Ok(command);
     }
-    match parsed(words).map(|mut command| command.recorded().is_some().then_some(command)) {
-        Ok(Some(command)) => Ok(command),
-        _ => Err(refused("be one that this program can run")),
-    }
+    Err(refused(recorded, "be one that this program can run"))
 }
 
-/// The name of an option that was given, with one of its values.
-type GivenOption = (String, Option<String>);
+/// The refusal of a recorded command, which it `must` be otherwise.
+fn refused(recorded: &str, must: &str) -> Failure {
+    Failure::Usage(format!("the recorded command `{recorded}` must {must}"))
+}
+
+/// An option that was given, with one of its values.
+struct GivenOption {
+    long: String,
+    value: Option<String>,
+}
 
 /// A command, and the options that were given, in their order.
 fn read(
@@ -70,48 +76,42 @@ fn read(
     let matches = program.try_get_matches_from_mut(words)?;
     let command = Cli::from_arg_matches(&matches)?.command;
     let (name, own) = matches.subcommand().expect("a command is required");
-    let known = program
-        .find_subcommand(name)
-        .expect("it was parsed")
-        .get_arguments();
-    let options = known
-        .flat_map(|arg| given(arg, own))
-        .sorted_by_key(|(index, _)| *index);
-    Ok((command, options.map(|(_, option)| option).collect()))
+    let known = program.find_subcommand(name).expect("it was parsed");
+    let mut options = Vec::new();
+    for arg in known.get_arguments() {
+        options.extend(given(arg, own));
+    }
+    options.sort_by_key(|(index, _)| *index);
+    let options = options.into_iter().map(|(_, option)| option);
+    Ok((command, options.collect()))
 }
 
 /// The values of an option, each with its index on the command line.
 fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, GivenOption)> {
     let id = arg.get_id().as_str();
-    let Some(long) = arg
-        .get_long()
-        .filter(|_| matches.value_source(id) == Some(ValueSource::CommandLine))
-    else {
+    let Some(long) = arg.get_long() else {
         return Vec::new();
     };
-    let values = matches
-        .get_raw(id)
-        .filter(|_| arg.get_action().takes_values());
-    let values: Vec<_> = values
-        .into_iter()
-        .flatten()
-        .map(|value| Some(value.to_string_lossy().into_owned()))
-        .collect();
-    let values = if values.is_empty() {
-        vec![None]
-    } else {
-        values
-    };
+    if matches.value_source(id) != Some(ValueSource::CommandLine) {
+        return Vec::new();
+    }
+    let mut values = Vec::new();
+    if arg.get_action().takes_values() {
+        for value in matches.get_raw(id).into_iter().flatten() {
+            values.push(Some(value.to_string_lossy().into_owned()));
+        }
+    }
+    if values.is_empty() {
+        values.push(None);
+    }
     // An option without its optional value has no index, and comes last.
-    let indices = matches
-        .indices_of(id)
-        .into_iter()
-        .flatten()
-        .chain([usize::MAX]);
-    indices
-        .zip(values)
-        .map(|(index, value)| (index, (long.to_owned(), value)))
-        .collect()
+    let indices = matches.indices_of(id).into_iter().flatten();
+    let mut given = Vec::new();
+    for (index, value) in indices.chain([usize::MAX]).zip(values) {
+        let long = long.to_owned();
+        given.push((index, GivenOption { long, value }));
+    }
+    given
 }
 
 #[cfg(test)]

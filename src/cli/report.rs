@@ -2,7 +2,7 @@
 //!
 //! Nothing is simulated: charts and comparison come from the tables, which stay unchanged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fleetsim::report::{self, ChartWidth};
@@ -39,42 +39,75 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         )));
     }
     let publication = Publication::renew(&args.results)?;
-    let has = |file: &str| args.results.join(file).exists();
-    if args.junit.is_some()
-        && [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE]
-            .into_iter()
-            .any(has)
-    {
+    let kind = ResultsKind::of(&args.results);
+    if args.junit.is_some() && kind != ResultsKind::Study {
         let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let (folder, format, width) = (publication.folder(), args.format, args.width);
-    let original = |error: ResultsError| error.of_original(folder, &args.results);
-    let text = if has(PLAN_FILE) {
-        format.record(
-            &report::draw_plan(folder, width).map_err(original)?,
-            report::plan_text,
-        )
-    } else if has(SENSITIVITY_FILE) {
-        format.record(
-            &report::draw_sensitivity(folder, width).map_err(original)?,
-            report::sensitivity_text,
-        )
-    } else if has(CALIBRATION_FILE) {
-        format.record(
-            &report::draw_calibration(folder, width).map_err(original)?,
-            report::calibration_text,
-        )
-    } else {
-        let results = report::draw_folder(folder, width).map_err(original)?;
-        output::junit(
-            args.junit.as_deref(),
-            &results,
-            std::slice::from_ref(&args.results),
-        )?;
-        format.comparison(&results)
+    let drawn = args.draw(kind, publication.folder());
+    let drawn = drawn.map_err(|error| error.of_original(publication.folder(), &args.results))?;
+    let text = match drawn {
+        DrawnResults::Text(text) => text,
+        DrawnResults::Study(results) => {
+            let inputs = std::slice::from_ref(&args.results);
+            output::junit(args.junit.as_deref(), &results, inputs)?;
+            args.format.comparison(&results)
+        }
     };
     let published = publication.publish()?;
     output::err(&place_of(&args.results, &published));
     output::out(&text)
+}
+
+/// The command that wrote a results folder.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ResultsKind {
+    Study,
+    Plan,
+    Sensitivity,
+    Calibration,
+}
+
+impl ResultsKind {
+    fn of(results: &Path) -> Self {
+        if results.join(PLAN_FILE).exists() {
+            Self::Plan
+        } else if results.join(SENSITIVITY_FILE).exists() {
+            Self::Sensitivity
+        } else if results.join(CALIBRATION_FILE).exists() {
+            Self::Calibration
+        } else {
+            Self::Study
+        }
+    }
+}
+
+/// Results whose charts are drawn.
+enum DrawnResults {
+    Study(Box<report::Results>),
+    /// Other results, as they are printed.
+    Text(String),
+}
+
+impl ReportArgs {
+    fn draw(&self, kind: ResultsKind, folder: &Path) -> Result<DrawnResults, ResultsError> {
+        let width = self.width;
+        Ok(match kind {
+            ResultsKind::Plan => {
+                let plan = report::draw_plan(folder, width)?;
+                DrawnResults::Text(self.format.record(&plan, report::plan_text))
+            }
+            ResultsKind::Sensitivity => {
+                let record = report::draw_sensitivity(folder, width)?;
+                DrawnResults::Text(self.format.record(&record, report::sensitivity_text))
+            }
+            ResultsKind::Calibration => {
+                let record = report::draw_calibration(folder, width)?;
+                DrawnResults::Text(self.format.record(&record, report::calibration_text))
+            }
+            ResultsKind::Study => {
+                DrawnResults::Study(Box::new(report::draw_folder(folder, width)?))
+            }
+        })
+    }
 }

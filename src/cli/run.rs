@@ -81,27 +81,47 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         let drawn = draw(args, &experiment, &recording.journal, threads);
         return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
     }
-    let simulated = simulated.and_then(|variants| {
-        let drawn = draw(args, &experiment, &recording.journal, threads)?;
-        let links = deciding_links(args, &experiment, &recording.journal, threads)?;
-        Ok((variants, drawn, links))
-    });
-    let ((variants, drawn, defaults), recording) = recording.or_saved(simulated)?;
-    let ((results, precision), recording) = recording.write(|publication, begins| {
-        publication.provenance_mut().defaults = defaults;
-        write(
-            &experiment,
-            args,
-            (&variants, drawn.as_ref()),
-            publication,
-            begins,
-        )
-    })?;
-    output::junit(args.junit.as_deref(), &results, &inputs)?;
-    if !recording.finish(&precision)? {
+    let simulated = simulated
+        .and_then(|variants| complete(variants, args, &experiment, &recording.journal, threads));
+    let (simulated, recording) = recording.or_saved(simulated)?;
+    let (written, recording) = recording
+        .write(|publication, begins| write(&experiment, args, simulated, publication, begins))?;
+    output::junit(args.junit.as_deref(), &written.results, &inputs)?;
+    if !recording.finish(&written.precision)? {
         return Ok(());
     }
-    print(args.simulate.format, &results)
+    print(args.simulate.format, &written.results)
+}
+
+/// All runs of a study.
+struct SimulatedStudy {
+    variants: Vec<VariantRecord>,
+    /// The runs with drawn constants, if the experiment draws them.
+    drawn: Option<DrawnRuns>,
+    /// Whether links that nobody stated decide the answer, in sentences.
+    deciding_links: Vec<String>,
+}
+
+/// The results of a study as they were written.
+struct WrittenResults {
+    results: report::Results,
+    /// The precision that was reached, in words.
+    precision: String,
+}
+
+/// Simulates whatever a study needs beside the runs of its variants.
+fn complete(
+    variants: Vec<VariantRecord>,
+    args: &RunArgs,
+    experiment: &Experiment,
+    journal: &Journal,
+    threads: Option<u16>,
+) -> Result<SimulatedStudy, Failure> {
+    Ok(SimulatedStudy {
+        variants,
+        drawn: draw(args, experiment, journal, threads)?,
+        deciding_links: deciding_links(args, experiment, journal, threads)?,
+    })
 }
 
 /// The number of all runs.
@@ -130,32 +150,26 @@ fn print(format: OutputFormat, results: &report::Results) -> Result<(), Failure>
     }
 }
 
-/// Writes tables, charts and page. Returns the results as they were written, and the precision in words.
+/// Writes tables, charts and page.
 fn write(
     experiment: &Experiment,
     args: &RunArgs,
-    (variants, drawn): (&[VariantRecord], Option<&DrawnRuns>),
+    study: SimulatedStudy,
     publication: &mut Publication,
     begins: &mut dyn FnMut(&str),
-) -> Result<(report::Results, String), Failure> {
+) -> Result<WrittenResults, Failure> {
+    let variants = &study.variants;
+    publication.provenance_mut().defaults = study.deciding_links;
     begins("tables");
-    let precision = experiment.precision.as_ref().map(|precision| {
-        let (found, text) = precision::found(precision, variants, experiment.seed);
-        for (variant, found) in publication.provenance_mut().variants.iter_mut().zip(found) {
-            variant.precision = Some(found);
-        }
-        text
-    });
+    let precision = record_precision(experiment, variants, publication);
     let tables = Tables::of(variants, experiment.seed);
     for (name, write) in Tables::FILES {
         publication.write_with(name, |out| write(&tables, out))?;
     }
-    for (name, bytes) in drawn
-        .map(|drawn| uncertainty_tables(variants, &drawn.runs, &drawn.constants))
-        .into_iter()
-        .flatten()
-    {
-        publication.write(name, &bytes)?;
+    if let Some(drawn) = study.drawn {
+        for (name, bytes) in uncertainty_tables(variants, &drawn.runs, &drawn.constants) {
+            publication.write(name, &bytes)?;
+        }
     }
     if args.series {
         begins("series");
@@ -167,7 +181,23 @@ fn write(
     }
     let results = report::Results::of(publication.folder(), tables)?;
     report::draw_all(publication.folder(), &results, begins)?;
-    Ok((results, precision.unwrap_or_default()))
+    Ok(WrittenResults { results, precision })
+}
+
+/// Adds the precision of each variant to the provenance, and returns it in words; empty if none was asked for.
+fn record_precision(
+    experiment: &Experiment,
+    variants: &[VariantRecord],
+    publication: &mut Publication,
+) -> String {
+    let Some(asked) = &experiment.precision else {
+        return String::new();
+    };
+    let (found, text) = precision::found(asked, variants, experiment.seed);
+    for (variant, found) in publication.provenance_mut().variants.iter_mut().zip(found) {
+        variant.precision = Some(found);
+    }
+    text
 }
 
 /// The runs with drawn constants. `None`: the experiment's constants are not drawn.
@@ -187,8 +217,10 @@ fn draw(
         ProgressBar::new(runs),
         "drawing constants {wide_bar} {pos}/{len} runs, {eta} left",
     );
-    let draw = || study::drawn_runs(&varied, journal, || bar.inc(1));
-    Simulation::behind(&bar, threads, draw).map(Some)
+    let drawn = Simulation::behind(&bar, threads, || {
+        study::drawn_runs(&varied, journal, || bar.inc(1))
+    })?;
+    Ok(Some(drawn))
 }
 
 /// Runs of a variant that make a few more of them cheap.
@@ -211,11 +243,8 @@ fn deciding_links(
         ..asked.overrides()
     };
     let varied = VariedExperiment::load(&asked.experiment, &overrides)?;
-    let links = experiment
-        .guesses
-        .iter()
-        .map(|guess| guess.constant.to_owned())
-        .collect();
+    let guesses = experiment.guesses.iter();
+    let links = guesses.map(|guess| guess.constant.to_owned()).collect();
     let simulation = Simulation::begin(threads)?;
     let record = simulation.work(|| study::sensitivity::deciding(&varied, links, journal))?;
     Ok(report::deciding_links(&record))
@@ -240,10 +269,8 @@ fn simulate(
     threads: Option<u16>,
 ) -> Result<Vec<VariantRecord>, Failure> {
     let simulation = Simulation::begin(threads)?;
-    let most = experiment
-        .precision
-        .as_ref()
-        .map(|_| study::run_counts(experiment).1);
+    let (_, most) = study::run_counts(experiment);
+    let most = experiment.precision.is_some().then_some(most);
     let progress = StudyProgress::new(experiment.variants.len(), simulation.threads(), most);
     let variants = simulation.work(|| study::simulate(experiment, journal, &progress));
     progress.finish();

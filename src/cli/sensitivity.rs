@@ -11,6 +11,7 @@ use fleetsim::study::MemoryEstimate;
 use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse};
 use fleetsim::units::counted;
 use indicatif::ProgressBar;
+use itertools::Itertools;
 
 use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress};
@@ -87,40 +88,29 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
 
 /// Refuses constants and variants that are not there.
 fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failure> {
-    let is_known = |name: &str| {
-        varied
-            .constants()
-            .iter()
-            .any(|constant| constant.is_named(name))
-    };
-    if let Some(unknown) = args.constants.iter().find(|name| !is_known(name)) {
-        let known: Vec<&str> = varied
-            .constants()
-            .iter()
-            .map(|constant| constant.own_name.as_str())
-            .collect();
-        return Err(Failure::Usage(format!(
-            "the constant `{unknown}` takes no part in this experiment; those that do are {}",
-            known.join(", ")
-        )));
+    let constants = varied.constants();
+    for name in &args.constants {
+        if !constants.iter().any(|constant| constant.is_named(name)) {
+            let known = constants.iter().map(|constant| &constant.own_name);
+            return Err(Failure::Usage(format!(
+                "the constant `{name}` takes no part in this experiment; those that do are {}",
+                known.format(", ")
+            )));
+        }
     }
-    let labels = || {
-        varied
-            .base()
-            .variants
-            .iter()
-            .map(|variant| variant.label.as_str())
-    };
-    if let Some(text) = args
+    let labels: Vec<&str> = varied
+        .base()
         .variants
         .iter()
-        .find(|text| !labels().any(|label| label.contains(text.as_str())))
-    {
-        let labels: Vec<&str> = labels().collect();
-        return Err(Failure::Usage(format!(
-            "no variant's name contains `{text}`; they are {}",
-            labels.join(", ")
-        )));
+        .map(|variant| variant.label.as_str())
+        .collect();
+    for text in &args.variants {
+        if !labels.iter().any(|label| label.contains(text.as_str())) {
+            return Err(Failure::Usage(format!(
+                "no variant's name contains `{text}`; they are {}",
+                labels.join(", ")
+            )));
+        }
     }
     Ok(())
 }
@@ -141,7 +131,9 @@ fn simulate(
         halvings: HALVINGS,
     };
     let least = rules.least_runs(varied);
-    if let Some(most) = rules.most.filter(|most| *most < least) {
+    if let Some(most) = rules.most
+        && most < least
+    {
         return Err(Failure::Usage(format!(
             "one constant at a time takes {} runs, and `--budget` allows {}; raise it, or take fewer with --replicates, \
              --constant or --variant",
@@ -162,6 +154,7 @@ fn simulate(
         ProgressBar::new(runs),
         "analysing {wide_bar} {pos} of about {len} runs, {eta} left",
     );
-    let analyse = || analyse(varied, &rules, journal, || bar.inc(1));
-    Simulation::behind(&bar, threads, analyse)
+    Simulation::behind(&bar, threads, || {
+        analyse(varied, &rules, journal, || bar.inc(1))
+    })
 }

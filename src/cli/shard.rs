@@ -50,8 +50,10 @@ impl ShardArgs {
         let Some(shard) = self.shard else {
             return Ok(None);
         };
-        let home = || Path::new("results").join(format!("{experiment}.shards"));
-        let home = out.map_or_else(home, Path::to_owned);
+        let home = match out {
+            Some(out) => out.to_owned(),
+            None => Path::new("results").join(format!("{experiment}.shards")),
+        };
         if home.join(PROVENANCE_FILE).exists() {
             let fix = "name another folder with --out; shards are written into it";
             return Err(Failure::Usage(format!(
@@ -76,12 +78,11 @@ impl ShardPlace {
     pub(super) fn described(&self, mut whole: Provenance) -> Result<Provenance, Failure> {
         let whole_command = whole.command.clone();
         whole.command = format!("{whole_command} {}", self.shard.flags(self.round));
-        let (shard, round, program_sha256) = (self.shard, self.round, program_sha256()?);
         whole.shard = Some(ShardInfo {
-            shard,
-            round,
+            shard: self.shard,
+            round: self.round,
             whole_command,
-            program_sha256,
+            program_sha256: program_sha256()?,
             runs: 0,
         });
         Ok(whole)
@@ -102,11 +103,10 @@ impl ShardPlace {
 
 /// SHA-256 of this program's file. Two builds of one version may simulate differently.
 pub(super) fn program_sha256() -> Result<String, Failure> {
-    let bytes = std::env::current_exe().and_then(std::fs::read);
-    let failed = |error| {
-        Failure::Machine(format!(
+    match std::env::current_exe().and_then(std::fs::read) {
+        Ok(bytes) => Ok(sha256(&bytes)),
+        Err(error) => Err(Failure::Machine(format!(
             "cannot read the program's own file, which identifies it: {error}"
-        ))
-    };
-    bytes.map(|bytes| sha256(&bytes)).map_err(failed)
+        ))),
+    }
 }

@@ -4,14 +4,15 @@
 
 /// The words as one command. A word with a NUL byte, which no shell can pass on, stays as it is.
 pub(super) fn quoted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
-    let quote = |word: S| {
-        shlex::try_quote(word.as_ref()).map_or_else(|_| word.as_ref().to_owned(), Into::into)
-    };
-    words
-        .into_iter()
-        .map(quote)
-        .collect::<Vec<String>>()
-        .join(" ")
+    let mut quoted = Vec::new();
+    for word in words {
+        let word = word.as_ref();
+        quoted.push(match shlex::try_quote(word) {
+            Ok(word) => word.into_owned(),
+            Err(_) => word.to_owned(),
+        });
+    }
+    quoted.join(" ")
 }
 
 /// The words of a recorded command. Without a valid one: none, which no command line accepts.

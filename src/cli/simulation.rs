@@ -104,16 +104,18 @@ impl Recording {
         let place = args
             .shard
             .place(args.out.as_deref(), &provenance.experiment)?;
-        let (mut target, mut known) = (args.target(&provenance), None);
+        let mut target = args.target(&provenance);
+        let mut earlier = None;
         if let Some(place) = &place {
-            (target, provenance) = (place.folder(), place.described(provenance)?);
+            target = place.folder();
+            provenance = place.described(provenance)?;
             if is_shard_complete(&target, &provenance) {
                 output::err(&format!("shard: {} (complete already)\n", target.display()));
                 return Ok(None);
             }
-            known = place.earlier()?;
+            earlier = place.earlier()?;
         }
-        let known = known_runs(known.as_ref().or(args.merged.as_ref()), &provenance)?;
+        let known = known_runs(earlier.as_ref().or(args.merged.as_ref()), &provenance)?;
         let mut publication = Publication::begin(&target, provenance)?;
         if !args.replace && !args.reproduce {
             keep_finished(publication.target(), &args.experiment)?;
@@ -153,13 +155,11 @@ impl Recording {
         mut self,
         simulated: [Result<(), Failure>; N],
     ) -> Result<(), Failure> {
-        let is_failure = |failure: &Failure| !matches!(failure, Failure::OtherShards);
-        if let Some(failure) = simulated
-            .into_iter()
-            .filter_map(Result::err)
-            .find(is_failure)
-        {
-            return Err(self.give_up(failure)?);
+        for part in simulated {
+            match part {
+                Ok(()) | Err(Failure::OtherShards) => {}
+                Err(failure) => return Err(self.give_up(failure)?),
+            }
         }
         let info = self
             .publication
@@ -206,8 +206,9 @@ impl Recording {
         write: impl FnOnce(&mut Publication, &mut dyn FnMut(&str)) -> Result<T, Failure>,
     ) -> Result<(T, Self), Failure> {
         let bar = progress::bar(ProgressBar::new_spinner(), "writing results: {msg}");
-        let mut begins = |step: &str| bar.set_message(printable(step).into_owned());
-        let written = write(&mut self.publication, &mut begins);
+        let written = write(&mut self.publication, &mut |step| {
+            bar.set_message(printable(step).into_owned());
+        });
         bar.finish_and_clear();
         self.or_saved(written)
     }
@@ -318,10 +319,9 @@ fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsErro
     let Some(found) = Provenance::read(target)? else {
         return Ok(());
     };
-    let is_smaller = args
-        .replicates
-        .is_some_and(|replicates| replicates < found.replicates);
-    if is_smaller || found.set != args.set || args.seed.is_some_and(|seed| seed != found.seed) {
+    let replicates = args.replicates.unwrap_or(found.replicates);
+    let seed = args.seed.unwrap_or(found.seed);
+    if replicates < found.replicates || seed != found.seed || args.set != found.set {
         return Err(ResultsError::Finished {
             path: target.to_owned(),
             found: found.command,
@@ -362,13 +362,13 @@ pub(super) fn described(
     args: &ExperimentArgs,
     recorded: &[String],
 ) -> Provenance {
-    let horizons = experiment
-        .variants
-        .iter()
-        .map(|variant| variant.scenario.horizon.as_secs_f64());
+    let mut horizon_s = 0.0_f64;
+    for variant in &experiment.variants {
+        horizon_s = horizon_s.max(variant.scenario.horizon.as_secs_f64());
+    }
     Provenance {
         set: args.set.clone(),
-        horizon_s: horizons.fold(0.0, f64::max),
+        horizon_s,
         command: reproduce(command, args, recorded, starts_commands(experiment)),
         inputs: experiment.inputs.iter().map(digest).collect(),
         ..experiment.provenance()
@@ -399,22 +399,19 @@ fn reproduce(
     } else {
         &path
     };
-    let name = |path: &Path| {
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default()
+    let folder = match path.parent() {
+        Some(parent) if name_of(parent) == "experiments" => "experiments/",
+        _ => "",
     };
-    let is_below = path
-        .parent()
-        .is_some_and(|parent| name(parent) == "experiments");
-    let place = format!(
-        "{}{}",
-        if is_below { "experiments/" } else { "" },
-        name(path)
-    );
+    let place = format!("{folder}{}", name_of(path));
     let permission = starts_commands.then(|| format!("--{ALLOW_COMMANDS}"));
     let options = recorded.iter().chain(&permission).map(String::as_str);
     quoted(["fleetsim", command, &place].into_iter().chain(options))
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Returns true if a strategy of the experiment starts a command for each run.
@@ -430,16 +427,14 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
 fn run_key(experiment: &Experiment) -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
-    let variants: Vec<&str> = experiment
-        .variants
-        .iter()
-        .map(|variant| variant.label.as_str())
-        .collect();
-    let inputs: Vec<(&str, String)> = experiment
-        .inputs
-        .iter()
-        .map(|input| (input.path.as_str(), input.values_sha256()))
-        .collect();
+    let mut variants: Vec<&str> = Vec::new();
+    for variant in &experiment.variants {
+        variants.push(&variant.label);
+    }
+    let mut inputs: Vec<(&str, String)> = Vec::new();
+    for input in &experiment.inputs {
+        inputs.push((&input.path, input.values_sha256()));
+    }
     format!(
         "{} {built:?} {} {inputs:?} {variants:?}",
         env!("CARGO_PKG_VERSION"),

@@ -6,11 +6,9 @@
 //! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
 //! about the world, and starts that nothing waits for. A text that several variants share is printed once.
 
-use fleetsim::process::ProcessCommand;
 use fleetsim::report::wrapped;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Variant};
-use fleetsim::world::WorkloadSpec;
 use fleetsim::world::calibration::START;
 use itertools::Itertools;
 
@@ -26,27 +24,25 @@ const INDENT: &str = "  ";
 
 /// All warnings and notes, in lines of at most `width`; the first [`SHOWN`] of them unless `all`.
 pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
-    let of = |variant| {
-        warnings(variant)
-            .into_iter()
-            .map(move |warning| (warning, variant))
-    };
-    let warnings = grouped(experiment.variants.iter().flat_map(of))
-        .into_iter()
-        .map(|(warning, variants)| {
-            let place = named(&labels(&variants, &experiment.variants));
-            wrapped(&format!("warning: {place}: {warning}"), width, INDENT)
-        });
-    let notes = experiment
-        .guesses
-        .iter()
-        .map(|guess| guess.text.clone())
-        .chain(idle_starts(experiment));
-    let notes = notes.map(|note| wrapped(&format!("note: {note}"), width, INDENT));
-    let texts: Vec<String> = warnings
-        .chain(differences(experiment, width))
-        .chain(notes)
-        .collect();
+    let mut texts = Vec::new();
+    let mut of_variants = Vec::new();
+    for variant in &experiment.variants {
+        for warning in warnings(variant) {
+            of_variants.push((warning, variant));
+        }
+    }
+    for (warning, variants) in grouped(of_variants) {
+        let place = named(&labels(&variants, &experiment.variants));
+        let warning = format!("warning: {place}: {warning}");
+        texts.push(wrapped(&warning, width, INDENT));
+    }
+    texts.extend(differences(experiment, width));
+    for guess in &experiment.guesses {
+        texts.push(wrapped(&format!("note: {}", guess.text), width, INDENT));
+    }
+    for note in idle_starts(experiment) {
+        texts.push(wrapped(&format!("note: {note}"), width, INDENT));
+    }
     let shown = if all { texts.len() } else { SHOWN };
     let mut text = texts[..texts.len().min(shown)].concat();
     if texts.len() > shown {
@@ -60,44 +56,35 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
 
 /// Workloads whose experiment states a start that no probe waits for.
 fn idle_starts(experiment: &Experiment) -> Vec<String> {
-    let workloads = experiment
-        .variants
-        .iter()
-        .flat_map(|variant| &variant.scenario.world.workloads);
-    let is_idle = |workload: &&WorkloadSpec| {
-        workload.readiness.is_none() && workload.start != START && workload.start.mean() > 0.0
-    };
-    let text = |workload: &WorkloadSpec| {
-        let name = &workload.name;
-        format!(
-            "`start` of the workload `{name}` has no effect without `readiness`: its pods are ready once started"
-        )
-    };
-    workloads.filter(is_idle).map(text).unique().collect()
+    let mut texts = Vec::new();
+    for variant in &experiment.variants {
+        for workload in &variant.scenario.world.workloads {
+            let has_start = workload.start != START && workload.start.mean() > 0.0;
+            if workload.readiness.is_none() && has_start {
+                texts.push(format!(
+                    "`start` of the workload `{}` has no effect without `readiness`: its pods are ready once started",
+                    workload.name
+                ));
+            }
+        }
+    }
+    texts.into_iter().unique().collect()
 }
 
 /// The strategies of these variants where they are all of their strategies' variants; otherwise the variants.
 fn labels<'v>(variants: &[&'v Variant], all: &[Variant]) -> Vec<&'v str> {
-    let of = |strategy: &str| {
-        all.iter()
-            .filter(|variant| variant.strategy == strategy)
-            .count()
-    };
-    let here = |strategy: &str| {
-        variants
-            .iter()
-            .filter(|variant| variant.strategy == strategy)
-            .count()
-    };
-    let label = |variant: &&'v Variant| {
-        let is_whole = here(&variant.strategy) == of(&variant.strategy);
-        if is_whole {
-            variant.strategy.as_str()
+    let mut labels: Vec<&str> = Vec::new();
+    for variant in variants {
+        let strategy = &variant.strategy;
+        let here = variants.iter().filter(|other| other.strategy == *strategy);
+        let everywhere = all.iter().filter(|other| other.strategy == *strategy);
+        labels.push(if here.count() == everywhere.count() {
+            strategy
         } else {
-            variant.label.as_str()
-        }
-    };
-    variants.iter().map(label).unique().collect()
+            &variant.label
+        });
+    }
+    labels.into_iter().unique().collect()
 }
 
 /// `careful, bold and 4 more variants`.
@@ -113,19 +100,16 @@ fn named(labels: &[&str]) -> String {
 }
 
 fn warnings(variant: &Variant) -> Vec<String> {
-    let (strategy, fleet) = (&variant.scenario.strategy, variant.scenario.fleet());
-    let link = "(docs/schedulers.md#sizes)";
-    let limit = strategy
-        .object_limit(fleet)
-        .map(|warning| format!("{warning} {link}"));
-    let missing = strategy.command().and_then(ProcessCommand::missing);
-    strategy
-        .explain(fleet)
-        .warnings
-        .into_iter()
-        .chain(limit)
-        .chain(missing)
-        .collect()
+    let strategy = &variant.scenario.strategy;
+    let fleet = variant.scenario.fleet();
+    let mut warnings = strategy.explain(fleet).warnings;
+    if let Some(warning) = strategy.object_limit(fleet) {
+        warnings.push(format!("{warning} (docs/schedulers.md#sizes)"));
+    }
+    if let Some(command) = strategy.command() {
+        warnings.extend(command.missing());
+    }
+    warnings
 }
 
 /// For each strategy, the first of its variants for which code and documentation differ.
@@ -133,17 +117,16 @@ fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
     let mut seen: Vec<&str> = Vec::new();
     let mut texts = Vec::new();
     for variant in &experiment.variants {
-        let (strategy, fleet) = (&variant.scenario.strategy, variant.scenario.fleet());
+        let strategy = &variant.scenario.strategy;
+        let fleet = variant.scenario.fleet();
         if seen.contains(&variant.strategy.as_str()) {
             continue;
         }
         let Some(documented) = strategy.as_documented(fleet) else {
             continue;
         };
-        let (shipped, promised) = (
-            strategy.explain(fleet).lines,
-            documented.strategy.explain(fleet).lines,
-        );
+        let shipped = strategy.explain(fleet).lines;
+        let promised = documented.strategy.explain(fleet).lines;
         let Some(lines) = difference(&shipped, &promised, width) else {
             continue;
         };
@@ -171,20 +154,25 @@ fn indented(text: &str, width: usize, below: &str) -> String {
 
 /// The first lines that only one of two explanations has. `None` where they are alike.
 fn difference(shipped: &[String], documented: &[String], width: usize) -> Option<String> {
-    let only = |name: &str, lines: &[String], others: &[String]| {
-        let lines: Vec<&String> = lines.iter().filter(|line| !others.contains(line)).collect();
-        // The later lines of a long one begin below its text.
-        let below = " ".repeat(INDENT.len() + name.len());
-        let line = |line: &&String| indented(&format!("{name}{line}"), width, &below);
-        let mut text: String = lines.iter().take(LINES).map(line).collect();
-        if lines.len() > LINES {
-            text.push_str(&format!("  {name}({} more lines)\n", lines.len() - LINES));
-        }
-        text
-    };
-    let text = only("code:           ", shipped, documented)
-        + &only("documentation:  ", documented, shipped);
+    let text = lines_of_one("code:           ", shipped, documented, width)
+        + &lines_of_one("documentation:  ", documented, shipped, width);
     (!text.is_empty()).then_some(text)
+}
+
+/// The first lines that only this explanation has, each after its name.
+fn lines_of_one(name: &str, lines: &[String], others: &[String], width: usize) -> String {
+    let own = lines.iter().filter(|line| !others.contains(line));
+    let own: Vec<&String> = own.collect();
+    // The later lines of a long one begin below its text.
+    let below = " ".repeat(INDENT.len() + name.len());
+    let mut text = String::new();
+    for line in own.iter().take(LINES) {
+        text.push_str(&indented(&format!("{name}{line}"), width, &below));
+    }
+    if own.len() > LINES {
+        text.push_str(&format!("  {name}({} more lines)\n", own.len() - LINES));
+    }
+    text
 }
 
 #[cfg(test)]

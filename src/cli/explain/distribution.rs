@@ -1,87 +1,33 @@
 //! Effect of a way of distribution on this fleet, before any simulation.
 
 use fleetsim::units::Bytes;
-use fleetsim::world::{CachePlace, Coalesce, DistributionKind, WorldSpec};
+use fleetsim::world::{CachePlace, CacheSpec, Coalesce, DistributionKind, WorldSpec};
 
 /// A few lines; none when every node pulls from the registry at the release.
 pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     let images = world.images.len();
-    let registries = (1..).zip(&world.registries).map(|(at, registry)| {
-        let own = world
-            .images
-            .iter()
-            .filter(|image| image.registry == at)
-            .count();
-        format!(
-            "registry {}: egress {}, {own} of {images} images",
-            registry.name, registry.spec.egress
-        )
-    });
-    let mut lines: Vec<String> = registries.collect();
-    let distribution = &world.distribution;
-    let copy: Bytes = world
-        .images
-        .iter()
-        .flat_map(|image| &image.layers)
-        .map(|layer| layer.compressed.typical())
-        .sum();
-    // A cache or a swarm fetches the layers that nodes lack, each once.
-    let new: Bytes = world
-        .images
-        .iter()
-        .map(|image| super::new_to_node(world, image))
-        .sum();
-    let clusters = world.clusters.len() as u64;
-    match &distribution.kind {
-        DistributionKind::Direct => {}
-        DistributionKind::Cache(cache) => {
-            let (places, of) = match cache.per {
-                CachePlace::Cluster => (clusters, "cluster"),
-                CachePlace::Region => (world.regions.len() as u64, "region"),
-            };
-            let once = Bytes::new(new.get() * places);
-            let while_cold = match cache.coalesce {
-                Coalesce::None => "every request before a first copy is complete fetches another",
-                Coalesce::OwnCopy => {
-                    "every request before the cache's own copy is complete fetches another, and the cache its own"
-                }
-                Coalesce::Wait => "requests wait for the first copy",
-                Coalesce::Stream => "requests share the first copy as it comes",
-            };
-            lines.push(format!(
-                "distribution: a cache per {of}, {places} in all: {once} from the registry if each fetches all images \
-                 once; {while_cold}"
-            ));
-        }
-        DistributionKind::Cells(cells) => {
-            let places = u64::from(cells.count).min(clusters);
-            let shared = clusters.div_ceil(places.max(1));
-            let (copies, of) = if copy > cells.cache { (clusters, "an instance") } else { (places, "a cell") };
-            let once = Bytes::new(new.get() * copies);
-            lines.push(format!(
-                "distribution: {places} cells with up to {shared} instances: {once} from the registry, one copy {of}"
-            ));
-        }
-        DistributionKind::Spegel(_) => lines.push(match world.node.keep_blobs {
-            true => {
-                "distribution: Spegel: nodes that pull while no node of their cluster is complete go to the registry, \
-                     later ones to a peer"
-                    .to_owned()
-            }
-            false => {
-                "distribution: Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)"
-                    .to_owned()
-            }
-        }),
-        DistributionKind::Pieces(pieces) => {
-            let once = Bytes::new(new.get() * clusters);
-            lines.push(format!(
-                "distribution: a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a cluster; \
-                 a node receives {} at most",
-                pieces.seeds, pieces.peer_in
-            ));
-        }
+    let mut lines = Vec::new();
+    for (at, registry) in (1..).zip(&world.registries) {
+        let own = world.images.iter().filter(|image| image.registry == at);
+        lines.push(format!(
+            "registry {}: egress {}, {} of {images} images",
+            registry.name,
+            registry.spec.egress,
+            own.count()
+        ));
     }
+    let distribution = &world.distribution;
+    let mut copy = Bytes::ZERO;
+    // A cache or a swarm fetches the layers that nodes lack, each once.
+    let mut new = Bytes::ZERO;
+    for image in &world.images {
+        for layer in &image.layers {
+            copy += layer.compressed.typical();
+        }
+        new += super::new_to_node(world, image);
+    }
+    let clusters = world.clusters.len() as u64;
+    lines.extend(way(world, new, copy));
     if let Some(lazy) = &distribution.lazy {
         let needed = copy.mul_f64(lazy.start_fraction.get());
         let read = needed.mul_f64(1.0 - lazy.prefetch.get()).get();
@@ -96,21 +42,79 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
         let group = pre_pull.group(world.clusters.len());
         let groups = clusters.div_ceil(group as u64);
         let last = pre_pull.every * (groups - 1);
-        let release = pre_pull.release_after.map_or_else(
-            || "the release when all online clusters have the images".to_owned(),
-            |after| format!("the release at {after}, ready or not"),
-        );
+        let release = match pre_pull.release_after {
+            Some(after) => format!("the release at {after}, ready or not"),
+            None => "the release when all online clusters have the images".to_owned(),
+        };
         lines.push(format!(
             "pre-pull: {groups} groups of {group} clusters, the last begins after {last}; {release}"
         ));
     }
-    lines.extend(distribution.mirrors.iter().map(|mirror| {
+    for mirror in &distribution.mirrors {
         let region = &world.regions[mirror.region].name;
-        format!(
+        lines.push(format!(
             "mirror {}: region {region}, holds {} of {images} images",
             mirror.name,
             mirror.holds.len()
-        )
-    }));
+        ));
+    }
     lines
+}
+
+/// The way of distribution, with the bytes that it takes from the registry. A node lacks `new` of `all` bytes.
+/// `None`: every node pulls from the registry.
+fn way(world: &WorldSpec, new: Bytes, all: Bytes) -> Option<String> {
+    let clusters = world.clusters.len() as u64;
+    let text = match &world.distribution.kind {
+        DistributionKind::Direct => return None,
+        DistributionKind::Cache(cache) => caches(world, cache, new),
+        DistributionKind::Cells(cells) => {
+            let places = u64::from(cells.count).min(clusters);
+            let shared = clusters.div_ceil(places.max(1));
+            let (copies, of) = if all > cells.cache {
+                (clusters, "an instance")
+            } else {
+                (places, "a cell")
+            };
+            let once = Bytes::new(new.get() * copies);
+            format!(
+                "{places} cells with up to {shared} instances: {once} from the registry, one copy {of}"
+            )
+        }
+        DistributionKind::Spegel(_) if world.node.keep_blobs => {
+            "Spegel: nodes that pull while no node of their cluster is complete go to the registry, later ones to a peer"
+                .to_owned()
+        }
+        DistributionKind::Spegel(_) => {
+            "Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)".to_owned()
+        }
+        DistributionKind::Pieces(pieces) => {
+            let once = Bytes::new(new.get() * clusters);
+            format!(
+                "a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a cluster; a node \
+                 receives {} at most",
+                pieces.seeds, pieces.peer_in
+            )
+        }
+    };
+    Some(format!("distribution: {text}"))
+}
+
+fn caches(world: &WorldSpec, cache: &CacheSpec, new: Bytes) -> String {
+    let (places, of) = match cache.per {
+        CachePlace::Cluster => (world.clusters.len() as u64, "cluster"),
+        CachePlace::Region => (world.regions.len() as u64, "region"),
+    };
+    let once = Bytes::new(new.get() * places);
+    let while_cold = match cache.coalesce {
+        Coalesce::None => "every request before a first copy is complete fetches another",
+        Coalesce::OwnCopy => {
+            "every request before the cache's own copy is complete fetches another, and the cache its own"
+        }
+        Coalesce::Wait => "requests wait for the first copy",
+        Coalesce::Stream => "requests share the first copy as it comes",
+    };
+    format!(
+        "a cache per {of}, {places} in all: {once} from the registry if each fetches all images once; {while_cold}"
+    )
 }

@@ -4,7 +4,7 @@ use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
 
 use super::product::ProductChoice;
 
-/// The canary group is one in so many clusters, and at least one.
+/// The canary group is one in 20 clusters, and at least one.
 const CANARY_SHARE: u64 = 20;
 
 /// The answers of a person. Rates and durations are kept as they were written; they have been read once.
@@ -25,9 +25,11 @@ impl InitAnswers {
     /// The text of `experiment.yaml`.
     pub(super) fn text(&self) -> String {
         let (setting, _) = self.product.setting();
-        let (name, egress) = (&self.name, &self.egress);
+        let name = &self.name;
+        let egress = &self.egress;
         let fleet = self.fleet();
-        let (manifest, previous) = (self.manifest("new"), self.manifest("old"));
+        let manifest = self.manifest("new");
+        let previous = self.manifest("old");
         let (strategy, path) = self.strategy();
         let settings = self.settings.join(", ");
         let replicas = if self.product == ProductChoice::CloudFoundry {
@@ -83,25 +85,29 @@ plan:
     fn fleet(&self) -> String {
         let canary = (self.clusters / CANARY_SHARE).max(1);
         let rest = self.clusters - canary;
-        let group = |name: &str, ring: &str, count: u64| {
-            let digits = count.to_string().len();
-            let (first, nodes, link) = (1, self.nodes, &self.link);
-            format!(
-                "  - {{name: \"{name}-{{{first:0digits$}..{count}}}\", labels: {{ring: {ring}}}, nodes: {nodes}, \
-                 {link}}}\n"
-            )
-        };
         let mut text = "\
 # The clusters of the first group go first where the product has an order; labels say which they are.
 # `fleetsim import` writes this list from what `kubectl get` prints.
 fleet:
 "
         .to_owned();
-        text.push_str(&group("a-canary", "canary", canary));
+        text.push_str(&self.group("a-canary", "canary", canary));
         if rest > 0 {
-            text.push_str(&group("b-rest", "rest", rest));
+            text.push_str(&self.group("b-rest", "rest", rest));
         }
         text
+    }
+
+    /// A group of clusters whose names are numbered.
+    fn group(&self, name: &str, ring: &str, count: u64) -> String {
+        let digits = count.to_string().len();
+        let first = 1;
+        let nodes = self.nodes;
+        let link = &self.link;
+        format!(
+            "  - {{name: \"{name}-{{{first:0digits$}..{count}}}\", labels: {{ring: {ring}}}, nodes: {nodes}, \
+             {link}}}\n"
+        )
     }
 
     fn manifest(&self, changed: &str) -> String {
