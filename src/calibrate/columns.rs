@@ -34,21 +34,11 @@ pub(super) fn read(
 
 /// A name of letters, digits and `_`, without the unit at its end.
 fn name_of(column: &str) -> String {
-    let clean: String = column
-        .chars()
-        .map(|letter| {
-            if letter.is_ascii_alphanumeric() {
-                letter
-            } else {
-                '_'
-            }
-        })
-        .collect();
+    let clean = column.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
     let clean = clean.trim_matches('_').to_lowercase();
-    let short = ["_s", "_ms", "_seconds"]
-        .iter()
-        .find_map(|end| clean.strip_suffix(end))
-        .unwrap_or(&clean);
+    let mut units = ["_s", "_ms", "_seconds"].into_iter();
+    let short = units.find_map(|unit| clean.strip_suffix(unit));
+    let short = short.unwrap_or(&clean);
     if short.is_empty() {
         "durations".to_owned()
     } else {

@@ -6,7 +6,7 @@
 use super::input::Input;
 use crate::document::csv::{broken, byte_of, reader};
 use crate::document::problem::OrProblem;
-use crate::scenario::import::manifest::{self, ManifestLayer};
+use crate::scenario::import::manifest;
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +18,53 @@ pub(super) struct KnownLayer {
     pub(super) uncompressed: Option<f64>,
 }
 
-/// Totals of an image that are known without its manifest, in the order of [`FIELDS`].
-type ImageTotals = [Option<u64>; FIELDS.len()];
+/// Totals of an image that are known without its manifest.
+#[derive(Clone, Copy, Debug, Default)]
+struct ImageTotals {
+    layers: Option<u64>,
+    compressed: Option<u64>,
+    uncompressed: Option<u64>,
+}
+
+/// A total that a table or a name states.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ImageTotal {
+    Layers,
+    Compressed,
+    Uncompressed,
+}
+
+impl ImageTotal {
+    const ALL: [Self; 3] = [Self::Layers, Self::Compressed, Self::Uncompressed];
+
+    /// Its name in a pattern of names.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Layers => "layers",
+            Self::Compressed => "compressed",
+            Self::Uncompressed => "uncompressed",
+        }
+    }
+
+    /// Its column in a table.
+    const fn column(self) -> &'static str {
+        match self {
+            Self::Layers => "layers",
+            Self::Compressed => "compressed_bytes",
+            Self::Uncompressed => "uncompressed_bytes",
+        }
+    }
+}
+
+impl ImageTotals {
+    const fn set(&mut self, total: ImageTotal, number: u64) {
+        match total {
+            ImageTotal::Layers => self.layers = Some(number),
+            ImageTotal::Compressed => self.compressed = Some(number),
+            ImageTotal::Uncompressed => self.uncompressed = Some(number),
+        }
+    }
+}
 
 /// Everything that is known about images.
 #[derive(Clone, Debug, Default)]
@@ -29,27 +74,41 @@ pub(super) struct KnownImages {
     patterns: Vec<NamePattern>,
 }
 
-/// The texts of a name before its fields, each with the place of the field in [`FIELDS`], and the text behind them.
-type NamePattern = (Vec<(String, usize)>, String);
+/// A form of names that state totals.
+#[derive(Clone, Debug)]
+struct NamePattern {
+    fields: Vec<PatternField>,
+    /// The text after the last field.
+    end: String,
+}
 
-/// The fields of a pattern.
-const FIELDS: [&str; 3] = ["layers", "compressed", "uncompressed"];
+/// A number in a name.
+#[derive(Clone, Debug)]
+struct PatternField {
+    /// The text before it.
+    text: String,
+    total: ImageTotal,
+}
 
 impl KnownImages {
     /// Adds the manifest of an image.
     pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> OrProblem<()> {
-        let manifest = manifest::read(&input.source);
-        let manifest = manifest
-            .map_err(|problems| Box::new(problems.into_iter().next().expect("a problem")))?;
-        let layer = |layer: ManifestLayer| KnownLayer {
-            digest: Some(layer.digest),
-            compressed: layer.size.get() as f64,
-            uncompressed: layer.uncompressed.map(|bytes| bytes as f64),
+        let manifest = match manifest::read(&input.source) {
+            Ok(manifest) => manifest,
+            Err(problems) => {
+                let first = problems.into_iter().next().expect("a problem");
+                return Err(Box::new(first));
+            }
         };
-        self.manifests.push((
-            image.to_owned(),
-            manifest.layers.into_iter().map(layer).collect(),
-        ));
+        let mut layers = Vec::with_capacity(manifest.layers.len());
+        for layer in manifest.layers {
+            layers.push(KnownLayer {
+                digest: Some(layer.digest),
+                compressed: layer.size.get() as f64,
+                uncompressed: layer.uncompressed.map(|bytes| bytes as f64),
+            });
+        }
+        self.manifests.push((image.to_owned(), layers));
         Ok(())
     }
 
@@ -59,39 +118,34 @@ impl KnownImages {
         let broken = broken(&input.source, help);
         let mut reader = reader(&input.source)?;
         let header = reader.headers().map_err(&broken)?.clone();
-        let column = |name: &str| header.iter().position(|found| found == name);
-        let Some(image) = column("image") else {
+        let Some(image) = column(&header, "image") else {
             return Err(input.at(0, "image", "the table has no column `image`", help));
         };
-        let columns = [
-            column("layers"),
-            column("compressed_bytes"),
-            column("uncompressed_bytes"),
-        ];
-        if columns[0].is_none() {
+        if column(&header, "layers").is_none() {
             return Err(input.at(0, "layers", "the table has no column `layers`", help));
         }
         for record in reader.records() {
             let record = record.map_err(&broken)?;
-            let mut numbers = ImageTotals::default();
-            for ((number, at), name) in numbers.iter_mut().zip(columns).zip(FIELDS) {
-                let text = at.and_then(|at| record.get(at)).unwrap_or_default();
+            let mut totals = ImageTotals::default();
+            for total in ImageTotal::ALL {
+                let column = column(&header, total.column());
+                let text = column.and_then(|column| record.get(column));
+                let text = text.unwrap_or_default();
                 if text.is_empty() {
                     continue;
                 }
-                let parsed = text.parse::<u64>().ok().filter(|number| *number > 0);
-                *number = Some(parsed.ok_or_else(|| {
-                    let message = format!("`{text}` is not a whole number above 0");
-                    input.at(
-                        byte_of(record.position()),
-                        name,
-                        message,
-                        "write bytes without a unit",
-                    )
-                })?);
+                match text.parse() {
+                    Ok(number @ 1..) => totals.set(total, number),
+                    _ => {
+                        let message = format!("`{text}` is not a whole number above 0");
+                        let byte = byte_of(record.position());
+                        let help = "write bytes without a unit";
+                        return Err(input.at(byte, total.name(), message, help));
+                    }
+                }
             }
-            self.table
-                .push((record.get(image).unwrap_or_default().to_owned(), numbers));
+            let name = record.get(image).unwrap_or_default();
+            self.table.push((name.to_owned(), totals));
         }
         Ok(())
     }
@@ -101,80 +155,101 @@ impl KnownImages {
     /// # Errors
     /// When it has no field or an unknown one; in words.
     pub(super) fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
-        let (mut fields, mut rest) = (Vec::new(), pattern);
+        let mut fields = Vec::new();
+        let mut rest = pattern;
         while let Some((text, after)) = rest.split_once('{') {
             let (field, after) = after.split_once('}').ok_or("a `{` has no `}`")?;
-            let known = FIELDS.iter().position(|known| *known == field);
-            let known = known.ok_or_else(|| {
-                format!("unknown field `{{{field}}}`; use {{layers}}, {{compressed}} or {{uncompressed}}")
-            })?;
-            fields.push((text.to_owned(), known));
+            let mut totals = ImageTotal::ALL.into_iter();
+            let Some(total) = totals.find(|total| total.name() == field) else {
+                return Err(format!(
+                    "unknown field `{{{field}}}`; use {{layers}}, {{compressed}} or {{uncompressed}}"
+                ));
+            };
+            fields.push(PatternField {
+                text: text.to_owned(),
+                total,
+            });
             rest = after;
         }
-        if fields.iter().all(|(_, field)| FIELDS[*field] != "layers") {
+        if fields.iter().all(|field| field.total != ImageTotal::Layers) {
             return Err(
                 "a pattern needs `{layers}`, such as `shop:{layers}-layers-{uncompressed}-bytes`"
                     .to_owned(),
             );
         }
-        self.patterns.push((fields, rest.to_owned()));
+        self.patterns.push(NamePattern {
+            fields,
+            end: rest.to_owned(),
+        });
         Ok(())
     }
 
     /// The layers of an image, bottom first. `size`: its compressed bytes as the kubelet prints them.
     pub(super) fn layers(&self, image: &str, size: Option<u64>) -> Option<Vec<KnownLayer>> {
-        let is_same = |name: &str| is_image(image, name);
-        if let Some((_, layers)) = self.manifests.iter().find(|(name, _)| is_same(name)) {
-            return Some(layers.clone());
+        for (name, layers) in &self.manifests {
+            if is_image(image, name) {
+                return Some(layers.clone());
+            }
         }
-        let of_table = self
-            .table
-            .iter()
-            .find(|(name, _)| is_same(name))
-            .map(|(_, totals)| *totals);
-        let totals = of_table.or_else(|| {
-            self.patterns
-                .iter()
-                .find_map(|pattern| matched(pattern, image))
-        });
-        let [layers, compressed, uncompressed] = totals?;
-        let count = layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
-        let each = |bytes: u64| bytes as f64 / count as f64;
+        let ImageTotals {
+            layers,
+            compressed,
+            uncompressed,
+        } = self.totals(image)?;
+        let count = layers.filter(|layers| (1..10_000).contains(layers))?;
+        let all_compressed = compressed.or(size).or(uncompressed)?;
         let layer = KnownLayer {
             digest: None,
-            compressed: each(compressed.or(size).or(uncompressed)?),
-            uncompressed: uncompressed.map(each),
+            compressed: all_compressed as f64 / count as f64,
+            uncompressed: uncompressed.map(|bytes| bytes as f64 / count as f64),
         };
         Some(vec![layer; count as usize])
     }
+
+    /// The totals of an image by the tables, or else by its name.
+    fn totals(&self, image: &str) -> Option<ImageTotals> {
+        for (name, totals) in &self.table {
+            if is_image(image, name) {
+                return Some(*totals);
+            }
+        }
+        let mut patterns = self.patterns.iter();
+        patterns.find_map(|pattern| pattern.matched(image))
+    }
+}
+
+/// The number of a table's column with this name.
+fn column(header: &csv::StringRecord, name: &str) -> Option<usize> {
+    header.iter().position(|found| found == name)
 }
 
 /// Whether an image of the events is the named one, which may lack the registry.
 pub(super) fn is_image(image: &str, name: &str) -> bool {
-    image == name
-        || image
-            .strip_suffix(name)
-            .is_some_and(|rest| rest.ends_with('/'))
-}
-
-/// The numbers that a name has where the pattern has fields.
-fn matched(pattern: &NamePattern, name: &str) -> Option<ImageTotals> {
-    name.char_indices()
-        .find_map(|(start, _)| matched_from(pattern, &name[start..]))
-}
-
-fn matched_from((fields, end): &NamePattern, name: &str) -> Option<ImageTotals> {
-    let mut rest = name;
-    let mut totals = ImageTotals::default();
-    for (text, field) in fields {
-        rest = rest.strip_prefix(text.as_str())?;
-        let digits = rest
-            .find(|letter: char| !letter.is_ascii_digit())
-            .unwrap_or(rest.len());
-        totals[*field] = Some(rest[..digits].parse().ok()?);
-        rest = &rest[digits..];
+    match image.strip_suffix(name) {
+        Some(registry) => registry.is_empty() || registry.ends_with('/'),
+        None => false,
     }
-    rest.starts_with(end.as_str()).then_some(totals)
+}
+
+impl NamePattern {
+    /// The numbers that a name has where the pattern has fields.
+    fn matched(&self, name: &str) -> Option<ImageTotals> {
+        let mut starts = name.char_indices();
+        starts.find_map(|(start, _)| self.matched_at_start(&name[start..]))
+    }
+
+    fn matched_at_start(&self, name: &str) -> Option<ImageTotals> {
+        let mut rest = name;
+        let mut totals = ImageTotals::default();
+        for PatternField { text, total } in &self.fields {
+            rest = rest.strip_prefix(text.as_str())?;
+            let after = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            let digits = &rest[..rest.len() - after.len()];
+            totals.set(*total, digits.parse().ok()?);
+            rest = after;
+        }
+        rest.starts_with(self.end.as_str()).then_some(totals)
+    }
 }
 
 #[cfg(test)]

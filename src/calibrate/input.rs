@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use sha2::{Digest, Sha256};
 
 use crate::document::files::hex;
@@ -25,12 +26,15 @@ pub(super) struct OpenInput {
 }
 
 /// Counts what is read into a hash.
-struct Hashed<R>(R, Rc<RefCell<Sha256>>);
+struct HashedBytes<R> {
+    bytes: R,
+    hash: Rc<RefCell<Sha256>>,
+}
 
-impl<R: Read> Read for Hashed<R> {
+impl<R: Read> Read for HashedBytes<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.0.read(buffer)?;
-        self.1.borrow_mut().update(&buffer[..count]);
+        let count = self.bytes.read(buffer)?;
+        self.hash.borrow_mut().update(&buffer[..count]);
         Ok(count)
     }
 }
@@ -51,7 +55,11 @@ impl OpenInput {
     /// When the first of them cannot be read.
     pub(super) fn of_bytes(name: &str, bytes: impl Read + 'static) -> io::Result<Self> {
         let hash = Rc::new(RefCell::new(Sha256::new()));
-        let bytes = unpacked(Hashed(bytes, Rc::clone(&hash)))?;
+        let hashed = HashedBytes {
+            bytes,
+            hash: Rc::clone(&hash),
+        };
+        let bytes = unpacked(hashed)?;
         Ok(Self {
             name: name.to_owned(),
             bytes,
@@ -116,11 +124,8 @@ impl Input {
     pub(super) fn read(path: &Path) -> OrProblem<Self> {
         let mut open = OpenInput::open(path)?;
         let mut bytes = Vec::new();
-        let read = open
-            .bytes
-            .by_ref()
-            .take(MOST_BYTES + 1)
-            .read_to_end(&mut bytes);
+        let mut limited = open.bytes.by_ref().take(MOST_BYTES + 1);
+        let read = limited.read_to_end(&mut bytes);
         read.map_err(|error| open.unreadable(&error))?;
         if bytes.len() as u64 > MOST_BYTES {
             return Err(open.whole(
@@ -128,13 +133,12 @@ impl Input {
                 "name a part of it",
             ));
         }
-        let text = text_of(bytes);
-        let text = text.ok_or_else(|| {
-            open.whole(
+        let Some(text) = text_of(bytes) else {
+            return Err(open.whole(
                 "it is not UTF-8 text",
                 "name a JSON or CSV file, plain or gzip",
-            )
-        })?;
+            ));
+        };
         if text.trim().is_empty() {
             return Err(open.whole("the file is empty", "run the command that writes it again"));
         }
@@ -169,11 +173,8 @@ fn name_of(path: &Path) -> String {
 
 /// The names of files, in one text.
 pub(super) fn names(paths: &[PathBuf]) -> String {
-    paths
-        .iter()
-        .map(|path| short(&name_of(path)))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let names = paths.iter().map(|path| short(&name_of(path)));
+    names.format(", ").to_string()
 }
 
 /// The last part of a path: where a file lies does not belong into results.

@@ -89,40 +89,40 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 
 fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
     let fix = "write egress=FILE or requests=FILE";
-    let (kind, file) = text
-        .split_once('=')
-        .filter(|(_, file)| !file.is_empty())
-        .ok_or(fix)?;
-    let known =
-        MetricKind::from_str(kind, false).map_err(|_| format!("unknown kind `{kind}`; {fix}"))?;
-    Ok((known, PathBuf::from(file)))
+    match text.split_once('=') {
+        Some((kind, file)) if !file.is_empty() => match MetricKind::from_str(kind, false) {
+            Ok(kind) => Ok((kind, PathBuf::from(file))),
+            Err(_) => Err(format!("unknown kind `{kind}`; {fix}")),
+        },
+        _ => Err(fix.to_owned()),
+    }
 }
 
 fn column(text: &str) -> Result<DurationColumn, String> {
-    let (path, setting) = text
-        .split_once('=')
-        .map_or((text, None), |(path, setting)| {
-            (path, Some(setting.to_owned()))
-        });
-    if let Some(unknown) = setting.as_deref().filter(|setting| !is_setting(setting)) {
+    let (path, setting) = match text.split_once('=') {
+        Some((path, setting)) => (path, Some(setting)),
+        None => (text, None),
+    };
+    if let Some(setting) = setting
+        && !is_setting(setting)
+    {
         return Err(format!(
-            "unknown setting `{unknown}`; write one of an experiment, such as `node.startOverhead`"
+            "unknown setting `{setting}`; write one of an experiment, such as `node.startOverhead`"
         ));
     }
     match path.rsplit_once(':') {
         Some((file, column)) if !file.is_empty() && !column.is_empty() => Ok(DurationColumn {
             file: PathBuf::from(file),
             column: column.to_owned(),
-            setting,
+            setting: setting.map(str::to_owned),
         }),
         _ => Err("write FILE:COLUMN, such as `starts.csv:start_s=node.startOverhead`".to_owned()),
     }
 }
 
 fn ratio(text: &str) -> Result<f64, String> {
-    let ratio = text
-        .parse::<f64>()
-        .ok()
-        .filter(|ratio| (0.1..=1000.0).contains(ratio));
-    ratio.ok_or_else(|| "must be a number between 0.1 and 1000".to_owned())
+    match text.parse() {
+        Ok(ratio) if (0.1..=1000.0).contains(&ratio) => Ok(ratio),
+        _ => Err("must be a number between 0.1 and 1000".to_owned()),
+    }
 }

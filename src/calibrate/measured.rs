@@ -1,8 +1,8 @@
 //! The quantities that container starts measure, and the table of containers.
 
-use super::events::{ContainerStart, Stamp, Tally};
+use super::events::{ContainerStart, Tally};
 use super::fit::Measurements;
-use super::time::{Nanos, seconds_between};
+use super::time::{Nanos, Stamp, seconds_between};
 use crate::results::ContainerRow;
 
 /// The longest believed latency: beyond a day, two events do not belong together.
@@ -18,92 +18,99 @@ pub(super) fn of_starts(
     source: &str,
     tally: &mut Tally,
 ) -> Vec<Measurements> {
-    let firsts = starts.iter().filter(|start| start.is_first);
-    let scheduled = latencies(firsts.map(|start| (start.scheduled, start.pulling)), tally);
-    let started = latencies(
-        starts.iter().map(|start| (start.pulled, start.started)),
-        tally,
-    );
-    let overhead = starts
-        .iter()
-        .filter(|start| start.is_first)
-        .filter_map(|start| {
-            let before = ContainerStart::between(start.scheduled, start.pulling)?;
-            let after = ContainerStart::between(start.pulled, start.started)?;
-            (is_believable(before) && is_believable(after)).then_some(before + after)
-        });
-    let pulls = starts
-        .iter()
-        .filter(|start| start.unused.is_none())
-        .filter_map(|start| start.pull_s);
-    let waits = starts.iter().filter_map(|start| {
-        // Printed with milliseconds: a difference of one is none.
-        let wait = start.with_waiting_s? - start.pull_s?;
-        start
-            .prints_wait
-            .then_some(if wait < 0.001_5 { 0.0 } else { wait })
-    });
-    let quantity =
-        |name: &str, title: &str, values: Vec<f64>, setting: Option<&str>| Measurements {
-            name: name.to_owned(),
-            title: title.to_owned(),
-            source: source.to_owned(),
-            values,
-            setting: setting.map(str::to_owned),
-        };
-    let quantities = vec![
-        quantity(
-            "scheduled_to_pulling",
-            "from a pod's schedule to its first pull",
-            scheduled,
-            None,
-        ),
-        quantity(
-            "pulled_to_started",
-            "from a present image to a started container",
-            started,
-            None,
-        ),
-        quantity(
-            "start_overhead",
-            "start of a container without its pull: both of the above",
-            overhead.collect(),
-            Some("node.startOverhead"),
-        ),
-        quantity(
-            "pull",
-            "duration of a pull, of all images together",
-            pulls.collect(),
-            None,
-        ),
-        quantity(
-            "pull_wait",
-            "wait of a pull for other pulls of its node",
-            waits.collect(),
-            None,
-        ),
+    let mut scheduled = Latencies::default();
+    let mut started = Latencies::default();
+    let mut overheads = Vec::new();
+    let mut pulls = Vec::new();
+    let mut waits = Vec::new();
+    for start in starts.iter().filter(|start| start.is_first) {
+        scheduled.add(start.scheduled, start.pulling, tally);
+    }
+    for start in starts {
+        started.add(start.pulled, start.started, tally);
+        overheads.extend(overhead(start));
+        if start.unused.is_none() {
+            pulls.extend(start.pull_s);
+        }
+        waits.extend(wait(start));
+    }
+    let mut quantities = vec![
+        Measurements {
+            name: "scheduled_to_pulling".to_owned(),
+            title: "from a pod's schedule to its first pull".to_owned(),
+            values: scheduled.values,
+            ..Measurements::default()
+        },
+        Measurements {
+            name: "pulled_to_started".to_owned(),
+            title: "from a present image to a started container".to_owned(),
+            values: started.values,
+            ..Measurements::default()
+        },
+        Measurements {
+            name: "start_overhead".to_owned(),
+            title: "start of a container without its pull: both of the above".to_owned(),
+            values: overheads,
+            setting: Some("node.startOverhead".to_owned()),
+            ..Measurements::default()
+        },
+        Measurements {
+            name: "pull".to_owned(),
+            title: "duration of a pull, of all images together".to_owned(),
+            values: pulls,
+            ..Measurements::default()
+        },
+        Measurements {
+            name: "pull_wait".to_owned(),
+            title: "wait of a pull for other pulls of its node".to_owned(),
+            values: waits,
+            ..Measurements::default()
+        },
     ];
+    for quantity in &mut quantities {
+        source.clone_into(&mut quantity.source);
+    }
     // Without any wait there is nothing to fit.
+    quantities.retain(|quantity| quantity.values.iter().any(|value| *value > 0.0));
     quantities
-        .into_iter()
-        .filter(|quantity| quantity.values.iter().any(|value| *value > 0.0))
-        .collect()
+}
+
+/// The time of a pod's first start without its pull.
+fn overhead(start: &ContainerStart) -> Option<f64> {
+    if !start.is_first {
+        return None;
+    }
+    let before = ContainerStart::between(start.scheduled, start.pulling)?;
+    let after = ContainerStart::between(start.pulled, start.started)?;
+    (is_believable(before) && is_believable(after)).then_some(before + after)
+}
+
+/// The wait of a pull for others. It is printed with milliseconds: a difference of one is none.
+fn wait(start: &ContainerStart) -> Option<f64> {
+    if !start.prints_wait {
+        return None;
+    }
+    let wait = start.with_waiting_s? - start.pull_s?;
+    Some(if wait < 0.001_5 { 0.0 } else { wait })
 }
 
 /// Times between two events of containers that have both.
-fn latencies(
-    events: impl Iterator<Item = (Option<Stamp>, Option<Stamp>)>,
-    tally: &mut Tally,
-) -> Vec<f64> {
-    let mut values = Vec::new();
-    for (from, to) in events.filter(|(from, to)| from.is_some() && to.is_some()) {
+#[derive(Default)]
+struct Latencies {
+    values: Vec<f64>,
+}
+
+impl Latencies {
+    fn add(&mut self, from: Option<Stamp>, to: Option<Stamp>, tally: &mut Tally) {
+        if from.is_none() || to.is_none() {
+            return;
+        }
         match ContainerStart::between(from, to) {
-            Some(seconds) if is_believable(seconds) => values.push(seconds),
+            Some(seconds) if is_believable(seconds) => self.values.push(seconds),
             Some(_) => tally.add(BACKWARDS),
             None => tally.add(COARSE),
         }
     }
-    values
 }
 
 fn is_believable(seconds: f64) -> bool {
@@ -112,16 +119,20 @@ fn is_believable(seconds: f64) -> bool {
 
 /// The rows of `containers.csv`, with times from the first event.
 pub(super) fn rows(starts: &[ContainerStart]) -> Vec<ContainerRow> {
-    let first = starts
-        .iter()
-        .flat_map(|start| [start.scheduled, start.pulling, start.pulled])
-        .flatten();
-    let first = first.map(|stamp| stamp.at).min().unwrap_or(0);
+    let mut first: Option<Nanos> = None;
+    for start in starts {
+        for stamp in [start.scheduled, start.pulling, start.pulled]
+            .into_iter()
+            .flatten()
+        {
+            first = Some(first.map_or(stamp.at, |first| first.min(stamp.at)));
+        }
+    }
+    let first = first.unwrap_or(0);
     starts.iter().map(|start| row(start, first)).collect()
 }
 
 fn row(start: &ContainerStart, first: Nanos) -> ContainerRow {
-    let since = |stamp: Option<Stamp>| stamp.map(|stamp| seconds_between(first, stamp.at));
     let left_out = if start.was_present {
         Some("the image was already present")
     } else {
@@ -132,14 +143,18 @@ fn row(start: &ContainerStart, first: Nanos) -> ContainerRow {
         container: start.container.clone(),
         node: start.node.clone(),
         image: start.image.clone(),
-        scheduled_s: since(start.scheduled),
-        pulling_s: since(start.pulling),
-        pulled_s: since(start.pulled),
-        started_s: since(start.started),
+        scheduled_s: seconds_since(first, start.scheduled),
+        pulling_s: seconds_since(first, start.pulling),
+        pulled_s: seconds_since(first, start.pulled),
+        started_s: seconds_since(first, start.started),
         pull_s: start.pull_s,
         with_waiting_s: start.with_waiting_s,
         size_bytes: start.size,
         failed_attempts: start.failures,
         left_out: left_out.unwrap_or_default().to_owned(),
     }
+}
+
+fn seconds_since(first: Nanos, stamp: Option<Stamp>) -> Option<f64> {
+    Some(seconds_between(first, stamp?.at))
 }

@@ -1,6 +1,6 @@
 //! Loads of a registry that a monitoring system has recorded, as values of settings.
 
-use super::prometheus::{MeasuredLoad, MetricKind};
+use super::prometheus::{MeasuredLoad, MetricKind, Plateau};
 use crate::results::CalibratedValue;
 use crate::units::display::significant;
 
@@ -10,44 +10,45 @@ pub(super) fn value_of(kind: MetricKind, load: &MeasuredLoad, source: String) ->
         MetricKind::Egress => ("egress of the registry", "registry.egress"),
         MetricKind::Requests => ("requests to the registry", "registry.requests"),
     };
-    let written = |value: f64| match kind {
-        MetricKind::Egress => format!("{} MB/s", significant(value / 1e6, 4)),
-        MetricKind::Requests => format!("{}/s", significant(value, 4)),
-    };
-    let (of, value, note) = match load.plateau {
-        Some((level, share)) => {
-            let note = format!(
-                "the load stayed within 5% of its peak for {:.0}% of the time",
-                share * 100.0
-            );
-            ("limit", level, note)
-        }
-        None => {
-            let note =
-                "the load does not stay at its peak, so the limit is not known but not below this";
-            ("peak", load.peak, note.to_owned())
-        }
-    };
-    let value = written(value);
-    CalibratedValue {
-        setting: if of == "limit" {
-            setting.to_owned()
-        } else {
-            String::new()
-        },
-        quantity: format!("{of} of the {name}"),
-        value: if of == "limit" && kind == MetricKind::Requests {
-            format!("{{rate: {value}}}")
-        } else {
-            value
-        },
+    let range = format!(
+        "mean {}, 95% {}",
+        written(kind, load.mean),
+        written(kind, load.p95)
+    );
+    let value = CalibratedValue {
         count: load.values.len() as u64,
         source,
-        note: format!(
-            "{note}; mean {}, 95% {}",
-            written(load.mean),
-            written(load.p95)
-        ),
         ..CalibratedValue::default()
+    };
+    let Some(Plateau { level, share }) = load.plateau else {
+        return CalibratedValue {
+            quantity: format!("peak of the {name}"),
+            value: written(kind, load.peak),
+            note: format!(
+                "the load does not stay at its peak, so the limit is not known but not below this; {range}"
+            ),
+            ..value
+        };
+    };
+    let limit = written(kind, level);
+    CalibratedValue {
+        setting: setting.to_owned(),
+        quantity: format!("limit of the {name}"),
+        value: match kind {
+            MetricKind::Egress => limit,
+            MetricKind::Requests => format!("{{rate: {limit}}}"),
+        },
+        note: format!(
+            "the load stayed within 5% of its peak for {:.0}% of the time; {range}",
+            share * 100.0
+        ),
+        ..value
+    }
+}
+
+fn written(kind: MetricKind, value: f64) -> String {
+    match kind {
+        MetricKind::Egress => format!("{} MB/s", significant(value / 1e6, 4)),
+        MetricKind::Requests => format!("{}/s", significant(value, 4)),
     }
 }

@@ -8,10 +8,11 @@
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
+use itertools::Itertools;
 use serde::Deserialize;
 
 use super::events::Tally;
-use super::json_stream::JsonStream;
+use super::json_stream::{JsonStream, Piece};
 use crate::document::problem::OrProblem;
 use crate::stats;
 
@@ -54,15 +55,36 @@ pub(super) struct MeasuredLoad {
     pub(super) peak: f64,
     pub(super) p95: f64,
     pub(super) mean: f64,
-    /// Where the load stayed at its peak: its level, and the share of the time.
-    pub(super) plateau: Option<(f64, f64)>,
+    /// `None`: the load did not stay at its peak.
+    pub(super) plateau: Option<Plateau>,
 }
 
-/// A time series: seconds and values.
-type Points = Vec<(f64, f64)>;
+/// A load that stayed at its peak.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Plateau {
+    pub(super) level: f64,
+    /// The share of the time.
+    pub(super) share: f64,
+}
 
-/// A time series with its labels.
-type LabelledPoints = (BTreeMap<String, String>, Points);
+/// A value of a time series.
+#[derive(Clone, Copy, Debug)]
+struct MetricSample {
+    /// In seconds.
+    time: f64,
+    value: f64,
+}
+
+/// A time series of at least two samples.
+#[derive(Debug)]
+struct MetricSeries {
+    labels: BTreeMap<String, String>,
+    samples: Vec<MetricSample>,
+}
+
+/// The command that writes a response.
+const QUERY: &str =
+    "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
 
 /// Where a response has its series.
 pub(super) const SERIES: &[&str] = &["data", "result"];
@@ -71,79 +93,28 @@ pub(super) const SERIES: &[&str] = &["data", "result"];
 fn series(
     stream: &mut JsonStream,
     tally: &mut Tally,
-    mut each: impl FnMut(&LabelledPoints),
+    mut each: impl FnMut(&MetricSeries),
 ) -> OrProblem<()> {
-    let help = "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
-    let (mut found, mut refused) = (0, None);
+    let mut found = 0;
+    let mut refused = None;
     stream.each(|piece| {
-        if piece.is_element() {
-            let series: SeriesDocument = match piece.read() {
-                Ok(series) => series,
-                // The response itself, which follows, may say why.
-                Err(error) => {
-                    refused.get_or_insert_with(|| piece.refused(&error));
-                    return Ok(());
-                }
-            };
-            let mut points = Vec::new();
-            for (time, text) in series.values {
-                match text.parse::<f64>() {
-                    Ok(value) if value.is_finite() => points.push((time, value)),
-                    Ok(_) => tally.add("sample without a finite value (NaN or Inf)"),
-                    Err(_) => {
-                        return Err(piece.at(
-                            "data.result.values",
-                            format!("`{text}` is not a number"),
-                            help,
-                        ));
-                    }
-                }
-            }
-            if series.metric.contains_key("le") || series.metric.contains_key("quantile") {
-                let message = "this is a histogram or a summary, not a load";
-                return Err(piece.at(
-                    "data.result.metric",
-                    message,
-                    "query bytes or requests per second",
-                ));
-            }
-            match points.len() {
-                0 | 1 => tally.add("series with fewer than two samples"),
-                _ => {
-                    each(&(series.metric, points));
-                    found += 1;
-                }
-            }
-            return Ok(());
+        if !piece.is_element() {
+            return check_response(piece);
         }
-        let response: ResponseJson = piece.read().map_err(|error| piece.refused(&error))?;
-        if response.status.as_deref() == Some("error") {
-            let message = format!(
-                "Prometheus refused the query: {}",
-                response.error.unwrap_or_default()
-            );
-            return Err(piece.at(
-                "error",
-                message,
-                "correct the query, and write the file again",
-            ));
-        }
-        let Some(data) = response.data else {
-            let kind = response
-                .kind
-                .map_or("a JSON object without `data`".to_owned(), |kind| {
-                    format!("a {kind} of Kubernetes")
-                });
-            return Err(piece.at(
-                "data",
-                format!("this is {kind}, not a response of Prometheus"),
-                help,
-            ));
+        let document: SeriesDocument = match piece.read() {
+            Ok(document) => document,
+            // The response itself, which follows, may say why.
+            Err(error) => {
+                refused.get_or_insert_with(|| piece.refused(&error));
+                return Ok(());
+            }
         };
-        if data.result_type.as_deref() != Some("matrix") {
-            let kind = data.result_type.unwrap_or_else(|| "nothing".to_owned());
-            let message = format!("the response has a {kind}, but a range query gives a matrix");
-            return Err(piece.at("data.resultType", message, help));
+        let series = document.series(piece, tally)?;
+        if series.samples.len() < 2 {
+            tally.add("series with fewer than two samples");
+        } else {
+            each(&series);
+            found += 1;
         }
         Ok(())
     })?;
@@ -159,69 +130,141 @@ fn series(
     Ok(())
 }
 
-/// Whether a series is a raw counter.
-fn is_counter(metric: &BTreeMap<String, String>, points: &Points) -> bool {
-    if let Some(name) = metric.get("__name__") {
-        return ["_total", "_count", "_sum"]
-            .iter()
-            .any(|end| name.ends_with(end));
+impl SeriesDocument {
+    fn series(self, piece: &Piece<'_>, tally: &mut Tally) -> OrProblem<MetricSeries> {
+        let mut samples = Vec::new();
+        for (time, text) in self.values {
+            match text.parse::<f64>() {
+                Ok(value) if value.is_finite() => samples.push(MetricSample { time, value }),
+                Ok(_) => tally.add("sample without a finite value (NaN or Inf)"),
+                Err(_) => {
+                    let message = format!("`{text}` is not a number");
+                    return Err(piece.at("data.result.values", message, QUERY));
+                }
+            }
+        }
+        if self.metric.contains_key("le") || self.metric.contains_key("quantile") {
+            return Err(piece.at(
+                "data.result.metric",
+                "this is a histogram or a summary, not a load",
+                "query bytes or requests per second",
+            ));
+        }
+        Ok(MetricSeries {
+            labels: self.metric,
+            samples,
+        })
     }
-    let never_falls = points
-        .windows(2)
-        .all(|pair| pair[1].1 >= pair[0].1 || pair[1].1 < 0.1 * pair[0].1);
-    let is_whole = points.iter().all(|(_, value)| value.fract() == 0.0);
-    never_falls && is_whole && points[points.len() - 1].1 > points[0].1
 }
 
-/// The increase between neighbouring samples; after a restart, a counter begins again at 0.
-fn increases(points: &Points) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-    points.windows(2).map(|pair| {
-        let ((from, before), (to, after)) = (pair[0], pair[1]);
-        (
-            from,
-            to,
-            if after >= before {
-                after - before
+/// Refuses what is not a response to a range query.
+fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
+    let response: ResponseJson = piece.read().map_err(|error| piece.refused(&error))?;
+    if response.status.as_deref() == Some("error") {
+        let message = format!(
+            "Prometheus refused the query: {}",
+            response.error.unwrap_or_default()
+        );
+        return Err(piece.at(
+            "error",
+            message,
+            "correct the query, and write the file again",
+        ));
+    }
+    let Some(data) = response.data else {
+        let kind = match response.kind {
+            Some(kind) => format!("a {kind} of Kubernetes"),
+            None => "a JSON object without `data`".to_owned(),
+        };
+        let message = format!("this is {kind}, not a response of Prometheus");
+        return Err(piece.at("data", message, QUERY));
+    };
+    if data.result_type.as_deref() != Some("matrix") {
+        let kind = data.result_type.unwrap_or_else(|| "nothing".to_owned());
+        let message = format!("the response has a {kind}, but a range query gives a matrix");
+        return Err(piece.at("data.resultType", message, QUERY));
+    }
+    Ok(())
+}
+
+impl MetricSeries {
+    /// Whether it is a raw counter.
+    fn is_counter(&self) -> bool {
+        if let Some(name) = self.labels.get("__name__") {
+            let mut ends = ["_total", "_count", "_sum"].into_iter();
+            return ends.any(|end| name.ends_with(end));
+        }
+        for (before, after) in self.samples.iter().tuple_windows() {
+            let is_restart = after.value < 0.1 * before.value;
+            if after.value < before.value && !is_restart {
+                return false;
+            }
+        }
+        if self
+            .samples
+            .iter()
+            .any(|sample| sample.value.fract() != 0.0)
+        {
+            return false;
+        }
+        self.samples[self.samples.len() - 1].value > self.samples[0].value
+    }
+
+    /// Its rate at each time, per second.
+    fn rates(&self) -> Vec<MetricSample> {
+        if !self.is_counter() {
+            return self.samples.clone();
+        }
+        let mut rates = Vec::new();
+        for (before, after) in self.samples.iter().tuple_windows() {
+            // After a restart, a counter begins again at 0.
+            let increase = if after.value >= before.value {
+                after.value - before.value
             } else {
-                after
-            },
-        )
-    })
+                after.value
+            };
+            if after.time > before.time {
+                rates.push(MetricSample {
+                    time: after.time,
+                    value: increase / (after.time - before.time),
+                });
+            }
+        }
+        rates
+    }
 }
 
 /// The load of a registry: all series together, per second.
 pub(super) fn load(stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<MeasuredLoad> {
     // Times are multiples of the query's step, so they agree between series.
     let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
-    let key = |time: f64| (time * 1e3).round().max(0.0) as u64;
-    series(stream, tally, |(metric, points)| {
-        if is_counter(metric, points) {
-            for (from, to, increase) in increases(points).filter(|(from, to, _)| to > from) {
-                *sums.entry(key(to)).or_default() += increase / (to - from);
-            }
-        } else {
-            for (time, value) in points {
-                *sums.entry(key(*time)).or_default() += value;
-            }
+    series(stream, tally, |series| {
+        for MetricSample { time, value } in series.rates() {
+            let milliseconds = (time * 1e3).round().max(0.0) as u64;
+            *sums.entry(milliseconds).or_default() += value;
         }
     })?;
     let values: Vec<f64> = sums.into_values().collect();
     let sorted = stats::sorted(&values);
     let peak = sorted.last().copied().unwrap_or_default();
-    let near: Vec<f64> = values
-        .iter()
-        .copied()
-        .filter(|value| *value >= 0.95 * peak)
-        .collect();
-    let share = near.len() as f64 / values.len() as f64;
-    // A short peak is no limit: the load has to stay there.
-    let stays = near.len() >= 5 && (0.1..0.95).contains(&share) && peak > 0.0;
     Ok(MeasuredLoad {
         peak,
         p95: stats::quantile_of_sorted(&sorted, 0.95).unwrap_or_default(),
         mean: stats::mean(&values).unwrap_or_default(),
-        plateau: stays.then(|| (stats::median(&near).unwrap_or(peak), share)),
+        plateau: plateau(&values, peak),
         values,
+    })
+}
+
+/// Where a load stayed at its peak. A short peak is no limit.
+fn plateau(values: &[f64], peak: f64) -> Option<Plateau> {
+    let mut near = values.to_vec();
+    near.retain(|value| *value >= 0.95 * peak);
+    let share = near.len() as f64 / values.len() as f64;
+    let stays = near.len() >= 5 && (0.1..0.95).contains(&share) && peak > 0.0;
+    stays.then(|| Plateau {
+        level: stats::median(&near).unwrap_or(peak),
+        share,
     })
 }
 
@@ -289,7 +332,7 @@ mod tests {
         values.extend([30.0, 5.5, 0.0, 1.0]);
         let saturated =
             load(&mut response(&[("", &values)]), &mut Tally::default()).expect("a load");
-        let (level, share) = saturated.plateau.expect("a plateau");
+        let Plateau { level, share } = saturated.plateau.expect("a plateau");
         assert!(
             (level - 99.35).abs() < 0.2 && (share - 6.0 / 13.0).abs() < 1e-9,
             "{level} {share}"

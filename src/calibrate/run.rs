@@ -8,15 +8,15 @@ use super::images::{KnownImages, is_image};
 use super::input::{Input, OpenInput, names, short};
 use super::inputs::CalibrationInputs;
 use super::json_stream::JsonStream;
-use super::predict::{self, CalibratedNode, Latencies};
+use super::predict::{self, CalibratedNode, ReplaySettings};
 use super::prometheus::{self, SERIES};
 use super::rates::{self, LayerBytes, PullModel, RateSettings};
 use super::{Calibrated, columns, measured, metrics, snippet};
 use crate::document::LoadError;
 use crate::document::problem::{OrProblem, Problem};
 use crate::results::{
-    CalibratedValue, CalibrationRecord, FileDigest, ImageRow, LeftOutRow, SAMPLES_FOLDER,
-    SampleRecord, SourceRow,
+    CalibratedValue, CalibrationRecord, FileDigest, ImageRow, LeftOutRow, PredictionRecord,
+    SAMPLES_FOLDER, SampleRecord, SourceRow,
 };
 use crate::scenario::{Overrides, load};
 use crate::stats;
@@ -54,27 +54,13 @@ impl Calibration {
 
     pub(super) fn run(mut self, inputs: &CalibrationInputs) -> Result<Calibrated, LoadError> {
         self.record.schema_version = CalibrationRecord::SCHEMA_VERSION;
-        (self.record.seed, self.record.resamples) = (inputs.seed, inputs.resamples);
+        self.record.seed = inputs.seed;
+        self.record.resamples = inputs.resamples;
         self.events(inputs).map_err(refused)?;
         self.rates(inputs).map_err(refused)?;
         self.prediction(inputs)?;
         self.other_inputs(inputs).map_err(refused)?;
-        for quantity in std::mem::take(&mut self.quantities) {
-            let Some(record) = quantity.fitted(inputs.resamples, inputs.seed) else {
-                continue;
-            };
-            if let Some(warning) = &record.warning {
-                self.record
-                    .warnings
-                    .push(format!("{}: {warning}", record.name));
-            }
-            self.record.values.push(value_of(&record));
-            self.samples.push((
-                format!("{SAMPLES_FOLDER}/{}.csv", quantity.name),
-                column(&quantity),
-            ));
-            self.record.samples.push(record);
-        }
+        self.fit_quantities(inputs);
         self.record.values.append(&mut self.loads);
         self.record.values.append(&mut self.of_rates);
         self.record.snippet = snippet::of_values(&self.record.values);
@@ -84,6 +70,26 @@ impl Calibration {
             samples: self.samples,
             inputs: self.digests,
         })
+    }
+
+    /// Fits distributions to the measured quantities.
+    fn fit_quantities(&mut self, inputs: &CalibrationInputs) {
+        for quantity in std::mem::take(&mut self.quantities) {
+            let Some(record) = quantity.fitted(inputs.resamples, inputs.seed) else {
+                continue;
+            };
+            if let Some(warning) = &record.warning {
+                self.warn(format!("{}: {warning}", record.name));
+            }
+            self.record.values.push(value_of(&record));
+            let file = format!("{SAMPLES_FOLDER}/{}.csv", quantity.name);
+            self.samples.push((file, column(&quantity)));
+            self.record.samples.push(record);
+        }
+    }
+
+    fn warn(&mut self, warning: impl Into<String>) {
+        self.record.warnings.push(warning.into());
     }
 
     fn read(&mut self, path: &Path) -> OrProblem<Input> {
@@ -117,15 +123,15 @@ impl Calibration {
         let source = names(&inputs.events);
         let quantities = measured::of_starts(&starts, &source, &mut tally);
         let pulls = starts.iter().filter(|start| start.is_pull()).count();
-        let (events, containers) = (
-            counted(tally.events, "event"),
-            counted(starts.len(), "container"),
-        );
-        let has = format!("{events}, {containers}, {}", counted(pulls, "pull"));
         self.record.sources.push(SourceRow {
             file: source,
             kind: "events".to_owned(),
-            has,
+            has: format!(
+                "{}, {}, {}",
+                counted(tally.events, "event"),
+                counted(starts.len(), "container"),
+                counted(pulls, "pull")
+            ),
         });
         for start in &starts {
             if let Some(reason) = start.unused {
@@ -134,9 +140,7 @@ impl Calibration {
         }
         self.left_out("events", &tally);
         if quantities.is_empty() {
-            self.record
-                .warnings
-                .push("events: no container has a pull or a start that can be used".to_owned());
+            self.warn("events: no container has a pull or a start that can be used");
         }
         self.record.containers = measured::rows(&starts);
         self.quantities.extend(quantities);
@@ -144,8 +148,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// The rates of pulls, where something is known about the images.
-    fn rates(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
+    /// The layers of images, from manifests, tables and names.
+    fn known_images(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         for (image, path) in &inputs.manifests {
             let input = self.read(path)?;
             self.images.add_manifest(image, &input)?;
@@ -155,194 +159,209 @@ impl Calibration {
             self.images.add_table(&input)?;
         }
         for pattern in &inputs.image_names {
-            self.images.add_pattern(pattern).map_err(|message| {
-                Box::new(
-                    Problem::of_file("--image-name", message)
-                        .with_help("see docs/calibrate.md#pull-rates"),
-                )
-            })?;
+            if let Err(message) = self.images.add_pattern(pattern) {
+                let problem = Problem::of_file("--image-name", message);
+                return Err(Box::new(
+                    problem.with_help("see docs/calibrate.md#pull-rates"),
+                ));
+            }
         }
         for (image, _) in &inputs.manifests {
-            if !self
-                .starts
-                .iter()
-                .any(|start| is_image(&start.image, image))
-            {
-                self.record.warnings.push(format!(
+            let mut starts = self.starts.iter();
+            if !starts.any(|start| is_image(&start.image, image)) {
+                self.warn(format!(
                     "rates: no container in the events has the image `{image}`"
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// The files with the events that are fitted.
+    fn source_of_events(&self) -> String {
+        match self.record.sources.first() {
+            Some(source) => source.file.clone(),
+            None => String::new(),
+        }
+    }
+
+    /// The rates of pulls, where something is known about the images.
+    fn rates(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
+        self.known_images(inputs)?;
         let settings = RateSettings {
             images: &self.images,
             compression_ratio: inputs.compression_ratio,
             rtt: inputs.rtt.as_secs_f64(),
             service: inputs.service_time.as_secs_f64(),
         };
-        let source = self
-            .record
-            .sources
-            .first()
-            .map(|source| source.file.clone())
-            .unwrap_or_default();
+        let source = self.source_of_events();
         let Some(fitted) = rates::fit(&self.starts, &settings, &source) else {
             if self.starts.iter().any(ContainerStart::is_pull) {
-                self.record.warnings.push(
+                self.warn(
                     "rates: there is no rate, because no pulled image has known layers, and the events state no image \
-                     sizes (kubelets before 1.30 do not); add `--image IMAGE=manifest.json`"
-                        .to_owned(),
+                     sizes (kubelets before 1.30 do not); add `--image IMAGE=manifest.json`",
                 );
             }
             return Ok(());
         };
         self.layers = fitted.layers;
         self.record.warnings.extend(fitted.warnings);
-        self.record.rates = Some(fitted.record);
         self.of_rates = fitted.values;
         if predict::is_parallel(&self.starts) {
-            let note = "a node had two pulls in progress at the same time; set `maxParallelImagePulls` if it is limited";
-            let of = (
-                self.record.rates.as_ref().map_or(0, |rates| rates.pulls),
-                source.as_str(),
-            );
-            let (setting, value) = ("node.serializeImagePulls", "false".to_owned());
-            self.of_rates
-                .push(rates::of_pulls(setting, "parallel pulls", value, note, of));
+            let pulls = fitted.record.pulls;
+            self.of_rates.push(CalibratedValue {
+                value: "false".to_owned(),
+                note: "a node had two pulls in progress at the same time; set `maxParallelImagePulls` if it is limited"
+                    .to_owned(),
+                ..rates::of_pulls("node.serializeImagePulls", "parallel pulls", pulls, &source)
+            });
         }
+        self.record.rates = Some(fitted.record);
         self.model = Some(fitted.model);
         Ok(())
     }
 
     /// Simulates the pulls with what is pasted, and compares them with the data.
     fn check_pasted(&mut self, inputs: &CalibrationInputs) {
-        let is_pasted = self
-            .record
-            .values
-            .iter()
-            .any(|value| value.setting == "node.unpackRate");
-        let Some(rates) = self.record.rates.as_mut().filter(|_| is_pasted) else {
+        let Some(rates) = &mut self.record.rates else {
             return;
         };
-        let of_requests = (inputs.rtt, inputs.service_time);
-        let Some(simulated) =
-            predict::pasted::seconds(&self.record.snippet, &self.layers, of_requests)
-        else {
-            self.record
-                .warnings
-                .push("rates: the settings to paste could not be simulated".to_owned());
+        let mut values = self.record.values.iter();
+        if !values.any(|value| value.setting == "node.unpackRate") {
+            return;
+        }
+        let requests = predict::pasted::RegistryLatency {
+            rtt: inputs.rtt,
+            service: inputs.service_time,
+        };
+        let snippet = &self.record.snippet;
+        let Some(simulated) = predict::pasted::seconds(snippet, &self.layers, requests) else {
+            self.warn("rates: the settings to paste could not be simulated");
             return;
         };
-        let error = |(row, seconds): (&ImageRow, &f64)| {
-            (seconds / row.pull_s_median - 1.0, row.image.clone())
-        };
-        let errors: Vec<(f64, String)> = rates.images.iter().zip(&simulated).map(error).collect();
-        rates.simulated_error = stats::median(
-            &errors
-                .iter()
-                .map(|(error, _)| error.abs())
-                .collect::<Vec<f64>>(),
-        );
-        rates.simulated_worst = errors
-            .into_iter()
-            .max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
-        if rates
-            .simulated_error
-            .is_some_and(|error| error > rates::MOST_ERROR)
-        {
-            self.record.warnings.push(
-                "rates: pulls that are simulated with the pasted settings differ from the data by more than 25%"
-                    .to_owned(),
+        let mut absolute = Vec::with_capacity(simulated.len());
+        let mut worst: Option<(f64, &ImageRow)> = None;
+        for (row, seconds) in rates.images.iter().zip(simulated) {
+            let error = seconds / row.pull_s_median - 1.0;
+            absolute.push(error.abs());
+            // Of equal errors, the last.
+            if worst.is_none_or(|(most, _)| error.abs().total_cmp(&most.abs()).is_ge()) {
+                worst = Some((error, row));
+            }
+        }
+        rates.simulated_worst = worst.map(|(error, row)| (error, row.image.clone()));
+        let median = stats::median(&absolute);
+        rates.simulated_error = median;
+        if median.is_some_and(|error| error > rates::MOST_ERROR) {
+            self.warn(
+                "rates: pulls that are simulated with the pasted settings differ from the data by more than 25%",
             );
         }
     }
 
     /// The values of a quantity, in ascending order.
     fn sorted(&self, name: &str) -> Vec<f64> {
-        let found = self
-            .quantities
-            .iter()
-            .find(|quantity| quantity.name == name);
-        found
-            .map(|quantity| stats::sorted(&quantity.values))
-            .unwrap_or_default()
+        let mut quantities = self.quantities.iter();
+        match quantities.find(|quantity| quantity.name == name) {
+            Some(quantity) => stats::sorted(&quantity.values),
+            None => Vec::new(),
+        }
     }
 
     /// A past rollout, simulated with the fitted model.
     fn prediction(&mut self, inputs: &CalibrationInputs) -> Result<(), LoadError> {
-        let others = &inputs.predict_events;
-        if inputs.predict.is_none() && others.is_empty() {
+        if inputs.predict.is_none() && inputs.predict_events.is_empty() {
             return Ok(());
         }
-        let without = |message: &str| {
-            let help = "see docs/calibrate.md#prediction-against-reality";
-            refused(Box::new(
-                Problem::of_file("--predict", message).with_help(help),
-            ))
-        };
         let Some(model) = self.model else {
-            return Err(without(
+            return Err(not_predicted(
                 "a prediction needs the pull model, so pulls of images whose sizes are known",
             ));
         };
-        let (before, after) = (
-            self.sorted("scheduled_to_pulling"),
-            self.sorted("pulled_to_started"),
-        );
-        let source = self
-            .record
-            .sources
-            .first()
-            .map(|source| source.file.clone())
-            .unwrap_or_default();
-        let predicted = if let Some(Some(path)) = &inputs.predict {
-            let experiment = load(path, &Overrides::default())?;
-            let first = &experiment.variants[..experiment.variants.len().min(1)];
-            MemoryEstimate::of_runs(&experiment, first, 1)
-                .runs_within(self.memory, 1)
-                .map_err(|refused| without(&refused.to_string()))?;
-            let settings = CalibratedNode {
-                model,
-                start_overhead: self.sorted("start_overhead"),
-            };
-            predict::of_experiment(&self.starts, &experiment, &settings, inputs.seed)
-                .map_err(|message| without(&message))?
-                .map(|record| (record, source, true))
-        } else {
-            let (starts, source, is_in_sample) = if others.is_empty() {
-                (self.starts.clone(), source, true)
-            } else {
+        let predicted = match &inputs.predict {
+            Some(Some(experiment)) => {
+                self.predicted_by_experiment(experiment, model, inputs.seed)?
+            }
+            _ if inputs.predict_events.is_empty() => {
+                let record = self.predicted_by_replay(&self.starts, &model, inputs)?;
+                record.map(|record| PredictionRecord {
+                    source: self.source_of_events(),
+                    is_in_sample: true,
+                    ..record
+                })
+            }
+            _ => {
                 let mut tally = events::Tally::default();
-                let starts = self
-                    .containers(others, inputs.only.as_deref(), &mut tally)
-                    .map_err(refused)?;
-                (starts, names(others), false)
-            };
-            let latencies = Latencies {
-                before: &before,
-                after: &after,
-            };
-            let ratio = inputs.compression_ratio;
-            predict::of_events(&starts, &self.images, ratio, &model, latencies, inputs.seed)
-                .map_err(|message| without(&message))?
-                .map(|record| (record, source, is_in_sample))
+                let others = &inputs.predict_events;
+                let starts = self.containers(others, inputs.only.as_deref(), &mut tally);
+                let starts = starts.map_err(refused)?;
+                let record = self.predicted_by_replay(&starts, &model, inputs)?;
+                record.map(|record| PredictionRecord {
+                    source: names(others),
+                    is_in_sample: false,
+                    ..record
+                })
+            }
         };
-        let Some((mut record, source, is_in_sample)) = predicted else {
-            return Err(without(
+        let Some(record) = predicted else {
+            return Err(not_predicted(
                 "the events have no pod whose schedule, image and start are known",
             ));
         };
-        (record.source, record.is_in_sample) = (source, is_in_sample);
         let last = record.predicted.last().map_or(0.0, |(pods, ..)| *pods);
         if (last - record.pods as f64).abs() > 0.5 {
-            let warning = format!(
+            self.warn(format!(
                 "prediction: the simulation starts {}, but the events have {}",
                 counted(last.round() as u64, "container"),
                 counted(record.pods, "pod")
-            );
-            self.record.warnings.push(warning);
+            ));
         }
         self.record.prediction = Some(record);
         Ok(())
+    }
+
+    /// The rollout of the events, by an experiment with the calibrated settings in place of its own.
+    fn predicted_by_experiment(
+        &self,
+        experiment: &Path,
+        model: PullModel,
+        seed: u64,
+    ) -> Result<Option<PredictionRecord>, LoadError> {
+        let experiment = load(experiment, &Overrides::default())?;
+        let first = &experiment.variants[..experiment.variants.len().min(1)];
+        MemoryEstimate::of_runs(&experiment, first, 1)
+            .runs_within(self.memory, 1)
+            .map_err(|refused| not_predicted(&refused.to_string()))?;
+        let settings = CalibratedNode {
+            model,
+            start_overhead: self.sorted("start_overhead"),
+        };
+        let record = predict::of_experiment(&self.starts, &experiment, &settings, seed);
+        let record = record.map_err(|message| not_predicted(&message))?;
+        Ok(record.map(|record| PredictionRecord {
+            source: self.source_of_events(),
+            is_in_sample: true,
+            ..record
+        }))
+    }
+
+    /// The rollout of these events, from the events alone.
+    fn predicted_by_replay(
+        &self,
+        starts: &[ContainerStart],
+        model: &PullModel,
+        inputs: &CalibrationInputs,
+    ) -> Result<Option<PredictionRecord>, LoadError> {
+        let before = self.sorted("scheduled_to_pulling");
+        let after = self.sorted("pulled_to_started");
+        let settings = ReplaySettings {
+            images: &self.images,
+            compression_ratio: inputs.compression_ratio,
+            model,
+            before: &before,
+            after: &after,
+        };
+        predict::of_events(starts, settings, inputs.seed).map_err(|message| not_predicted(&message))
     }
 
     /// Metrics and columns of durations.
@@ -393,9 +412,8 @@ impl Calibration {
 
     /// Adds a quantity to the same one of another file, or by a name of its own.
     fn merge(&mut self, mut quantity: Measurements) {
-        let key = |of: &Measurements| (of.name.clone(), of.title.clone(), of.setting.clone());
-        let same = |known: &&mut Measurements| key(known) == key(&quantity);
-        if let Some(known) = self.quantities.iter_mut().find(same) {
+        let mut known = self.quantities.iter_mut();
+        if let Some(known) = known.find(|known| known.is_same_quantity(&quantity)) {
             known.values.append(&mut quantity.values);
             if known.source != quantity.source {
                 known.source = format!("{}, {}", known.source, quantity.source);
@@ -404,24 +422,25 @@ impl Calibration {
         }
         let name = quantity.name.clone();
         let mut nth = 2;
-        while self
-            .quantities
-            .iter()
-            .any(|known| known.name == quantity.name)
-        {
+        while self.has_quantity(&quantity.name) {
             quantity.name = format!("{name}_{nth}");
             nth += 1;
         }
         self.quantities.push(quantity);
     }
 
+    fn has_quantity(&self, name: &str) -> bool {
+        self.quantities.iter().any(|known| known.name == name)
+    }
+
     fn left_out(&mut self, kind: &str, tally: &events::Tally) {
-        let row = |(reason, count): (&'static str, u64)| LeftOutRow {
-            kind: kind.to_owned(),
-            reason: reason.to_owned(),
-            count,
-        };
-        self.record.left_out.extend(tally.left_out().map(row));
+        for (reason, count) in tally.left_out() {
+            self.record.left_out.push(LeftOutRow {
+                kind: kind.to_owned(),
+                reason: reason.to_owned(),
+                count,
+            });
+        }
     }
 }
 
@@ -431,6 +450,14 @@ fn refused(problem: Box<Problem>) -> LoadError {
     LoadError {
         problems: vec![*problem],
     }
+}
+
+/// Why there is no prediction.
+fn not_predicted(message: &str) -> LoadError {
+    let problem = Problem::of_file("--predict", message);
+    refused(Box::new(
+        problem.with_help("see docs/calibrate.md#prediction-against-reality"),
+    ))
 }
 
 /// The chosen distribution of a quantity as a calibrated value.
@@ -458,10 +485,9 @@ fn value_of(sample: &SampleRecord) -> CalibratedValue {
 
 /// A quantity's values as a CSV file that an experiment can read.
 fn column(quantity: &Measurements) -> Vec<u8> {
-    let values = quantity
-        .values
-        .iter()
-        .map(|value| format!("{value}\n"))
-        .collect::<String>();
-    format!("{}\n{values}", quantity.column()).into_bytes()
+    let mut text = format!("{}\n", quantity.column());
+    for value in &quantity.values {
+        text.push_str(&format!("{value}\n"));
+    }
+    text.into_bytes()
 }

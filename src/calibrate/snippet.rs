@@ -10,20 +10,12 @@ use crate::results::CalibratedValue;
 /// The snippet; empty without a value that has a setting.
 pub(super) fn of_values(values: &[CalibratedValue]) -> String {
     let mut text = String::new();
-    let pasted =
-        |value: &&CalibratedValue| !value.setting.is_empty() && !value.setting.contains('[');
-    let sections = values
-        .iter()
-        .filter(pasted)
-        .map(|value| value.setting.split('.').next().unwrap_or_default());
-    for section in sections.unique() {
+    let pasted: Vec<&CalibratedValue> = values.iter().filter(|value| is_pasted(value)).collect();
+    for section in pasted.iter().map(|value| section(value)).unique() {
         let _ = writeln!(text, "{section}:");
-        for value in values.iter().filter(pasted) {
-            let Some((_, key)) = value
-                .setting
-                .split_once('.')
-                .filter(|(of, _)| *of == section)
-            else {
+        for value in &pasted {
+            let rest = value.setting.strip_prefix(section);
+            let Some(key) = rest.and_then(|rest| rest.strip_prefix('.')) else {
                 continue;
             };
             for line in comment(value) {
@@ -43,6 +35,16 @@ pub(super) fn of_values(values: &[CalibratedValue]) -> String {
         return text;
     }
     format!("# Settings calibrated by fleetsim. Paste them into experiment.yaml.\n{text}")
+}
+
+/// Whether a value has a setting that can be pasted as it is.
+fn is_pasted(value: &CalibratedValue) -> bool {
+    !value.setting.is_empty() && !value.setting.contains('[')
+}
+
+/// The section of an experiment that a value's setting is in.
+fn section(value: &CalibratedValue) -> &str {
+    value.setting.split('.').next().unwrap_or_default()
 }
 
 /// The source of a value, in lines of at most 110 letters.

@@ -15,14 +15,25 @@ pub(crate) fn seconds_between(from: Nanos, to: Nanos) -> f64 {
 /// From 1970 to 2250.
 const YEARS: std::ops::Range<i64> = 0..8_835_955_200 * SECOND;
 
-/// A point in time as RFC 3339 writes it: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. The second
-/// value: whether it has a fraction of a second. `None` from 2250 on, and before 1970: Go's zero time is of the year 1.
-pub(crate) fn rfc3339(text: &str) -> Option<(Nanos, bool)> {
+/// A point in time, and whether it has a fraction of a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stamp {
+    pub(crate) at: Nanos,
+    pub(crate) is_exact: bool,
+}
+
+/// A point in time as RFC 3339 writes it: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. `None` from 2250
+/// on, and before 1970: Go's zero time is of the year 1.
+pub(crate) fn rfc3339(text: &str) -> Option<Stamp> {
     let time: jiff::Timestamp = text.trim().parse().ok()?;
-    let nanos = i64::try_from(time.as_nanosecond())
-        .ok()
-        .filter(|nanos| YEARS.contains(nanos))?;
-    Some((nanos, text.contains('.')))
+    let at = i64::try_from(time.as_nanosecond()).ok()?;
+    if !YEARS.contains(&at) {
+        return None;
+    }
+    Some(Stamp {
+        at,
+        is_exact: text.contains('.'),
+    })
 }
 
 /// The time in the name of an event: client-go names events `<object>.<hexadecimal nanoseconds>`
@@ -32,10 +43,10 @@ pub(super) fn of_event_name(name: &str) -> Option<Nanos> {
     if !(14..=16).contains(&digits.len()) {
         return None;
     }
+    let nanos = i64::from_str_radix(digits, 16).ok()?;
     // From 1990 to 2200.
-    i64::from_str_radix(digits, 16)
-        .ok()
-        .filter(|nanos| (631_152_000..7_258_118_400).contains(&(nanos / SECOND)))
+    let is_plausible = (631_152_000..7_258_118_400).contains(&(nanos / SECOND));
+    is_plausible.then_some(nanos)
 }
 
 #[cfg(test)]
@@ -72,6 +83,7 @@ mod tests {
             ("", None),
             ("2024-10-02T17:19:33.é", None),
         ] {
+            let expected = expected.map(|(at, is_exact)| Stamp { at, is_exact });
             assert_eq!(rfc3339(text), expected, "{text}");
         }
     }

@@ -465,7 +465,7 @@ struct RolloutTimes {
 impl RolloutTimes {
     /// The times that the inputs give, or else those that the exports show.
     fn of(inputs: &ForecastInputs, shown: &ShownRollout, first: &str) -> OrProblems<Self> {
-        let clock = rfc3339(&inputs.clock).map(|(at, _)| at);
+        let clock = rfc3339(&inputs.clock).map(|stamp| stamp.at);
         // Instances have uptimes, which count back from now.
         let newest = shown.newest.filter(|_| !shown.is_numbered);
         let now = given_time(inputs.now.as_deref(), "--now", first)?
@@ -499,7 +499,7 @@ fn given_time(text: Option<&str>, option: &str, first: &str) -> OrProblems<Optio
         return Ok(None);
     };
     match rfc3339(text) {
-        Some((at, _)) => Ok(Some(at)),
+        Some(stamp) => Ok(Some(stamp.at)),
         None => Err(refusal(
             first,
             &format!("{option}: `{text}` is not a time"),

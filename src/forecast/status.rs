@@ -33,7 +33,7 @@ use super::fields::{
     DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCondition, ShownDeployment,
     ShownObject, ShownSpec, StageCluster,
 };
-use crate::calibrate::time::{Nanos, rfc3339};
+use crate::calibrate::time::{Nanos, Stamp, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
@@ -225,7 +225,7 @@ impl ShownRollout {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
-        let Some((at, is_exact)) = rfc3339(text) else {
+        let Some(Stamp { at, is_exact }) = rfc3339(text) else {
             let message = format!("`{text}` is not a time");
             return Err(refused(
                 object,

@@ -68,35 +68,35 @@ fn pulled(rest: &str) -> Option<PulledMessage> {
         image: image.to_owned(),
         ..PulledMessage::default()
     };
-    let (times, size) = rest
-        .split_once("Image size:")
-        .map_or((rest, None), |(times, size)| (times, Some(size)));
-    read.size = size
-        .and_then(|size| size.split_whitespace().next()?.parse().ok())
-        .filter(|size| *size > 0);
+    let mut times = rest;
+    if let Some((before, size)) = rest.split_once("Image size:") {
+        times = before;
+        let size = size.split_whitespace().next();
+        let size = size.and_then(|size| size.parse::<u64>().ok());
+        read.size = size.filter(|size| *size > 0);
+    }
     let Some(times) = times.trim().strip_prefix("in ") else {
         return Some(read);
     };
-    let (took, waiting) = times
-        .split_once('(')
-        .map_or((times, None), |(took, rest)| (took, Some(rest)));
+    let mut took = times;
+    if let Some((before, waiting)) = times.split_once('(') {
+        took = before;
+        if let Some((with_waiting, _)) = waiting.split_once("including waiting") {
+            read.with_waiting_s = seconds(with_waiting);
+        }
+    }
     read.took_s = seconds(took.trim().trim_end_matches('.'));
-    read.with_waiting_s = waiting.and_then(|rest| {
-        seconds(
-            rest.split_once("including waiting")
-                .map_or("", |(time, _)| time),
-        )
-    });
     Some(read)
 }
 
 /// A duration as Go prints it: `1m6.852s`, `874ms`.
 fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
-    (!text.is_empty())
-        .then(|| SimDuration::parse(text).ok())
-        .flatten()
-        .map(SimDuration::as_secs_f64)
+    if text.is_empty() {
+        return None;
+    }
+    let duration = SimDuration::parse(text).ok()?;
+    Some(duration.as_secs_f64())
 }
 
 fn strip_any<'t>(text: &'t str, starts: &[&str]) -> Option<&'t str> {
@@ -105,9 +105,8 @@ fn strip_any<'t>(text: &'t str, starts: &[&str]) -> Option<&'t str> {
 
 /// The text in quotes at the start, and what follows.
 fn quoted(text: &str) -> Option<(&str, &str)> {
-    text.strip_prefix('"')?
-        .split_once('"')
-        .filter(|(inner, _)| !inner.is_empty())
+    let (inner, rest) = text.strip_prefix('"')?.split_once('"')?;
+    (!inner.is_empty()).then_some((inner, rest))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub(super) use pulls::{ContainerStart, Stamp};
+pub(super) use pulls::ContainerStart;
 pub(super) use read::{ITEMS, PodEvents, read};
 pub(super) use tally::Tally;
 

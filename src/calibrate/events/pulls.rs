@@ -8,14 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::message::{ImageMessage, PulledMessage};
 use super::read::{Happening, PodEvent};
 use super::tally::Tally;
-use crate::calibrate::time::{Nanos, seconds_between};
-
-/// A point in time, and whether it has a fraction of a second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::calibrate) struct Stamp {
-    pub(in crate::calibrate) at: Nanos,
-    pub(in crate::calibrate) is_exact: bool,
-}
+use crate::calibrate::time::{Nanos, Stamp, seconds_between};
 
 /// The first start of a container, with its pull if it needed one.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,9 +51,20 @@ impl ContainerStart {
         self.pull_s.is_some()
     }
 
+    fn is_init(&self) -> bool {
+        self.container.starts_with(INIT)
+    }
+
+    /// When its pull began, or else when its image was there.
+    fn first_seen(&self) -> Nanos {
+        let stamp = self.pulling.or(self.pulled);
+        stamp.map_or(Nanos::MAX, |stamp| stamp.at)
+    }
+
     /// Seconds from one stamp to another. `None` when one is missing or has no fraction.
     pub(in crate::calibrate) fn between(from: Option<Stamp>, to: Option<Stamp>) -> Option<f64> {
-        let (from, to) = (from?, to?);
+        let from = from?;
+        let to = to?;
         (from.is_exact && to.is_exact).then(|| seconds_between(from.at, to.at))
     }
 }
@@ -70,8 +74,10 @@ impl ContainerStart {
 struct Open {
     pod: String,
     node: String,
-    /// When the first attempt began, and the number of attempts.
-    pulling: Option<(Stamp, u64)>,
+    /// When the first attempt to pull began.
+    pulling: Option<Stamp>,
+    /// The number of attempts.
+    attempts: u64,
     pulled: Option<(Stamp, PulledMessage)>,
     started: Option<Stamp>,
     failures: u64,
@@ -80,52 +86,50 @@ struct Open {
 /// The containers in the order in which their images were there.
 pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<ContainerStart> {
     // Stable: events of one second without a fraction keep the order of the file.
-    events.sort_by_key(|event| event.at);
-    let mut scheduled: BTreeMap<String, (Stamp, String)> = BTreeMap::new();
+    events.sort_by_key(|event| event.stamp.at);
+    let mut schedules: BTreeMap<String, Schedule> = BTreeMap::new();
     let mut open: BTreeMap<(String, String), Open> = BTreeMap::new();
     for event in events {
-        let stamp = Stamp {
-            at: event.at,
-            is_exact: event.is_exact,
-        };
         if event.happening == Happening::Scheduled {
-            scheduled.entry(event.pod_id).or_insert((stamp, event.node));
+            schedules.entry(event.pod_id).or_insert(Schedule {
+                stamp: event.stamp,
+                node: event.node,
+            });
             continue;
         }
-        let container = open
-            .entry((event.pod_id.clone(), event.container.clone()))
-            .or_default();
-        take(container, event, stamp, tally);
+        let key = (event.pod_id.clone(), event.container.clone());
+        open.entry(key).or_default().take(event, tally);
     }
-    let with_init: BTreeSet<String> = open
-        .keys()
-        .filter(|(_, container)| container.starts_with(INIT))
-        .map(|(pod, _)| pod.clone())
-        .collect();
+    let mut with_init = BTreeSet::new();
+    for (pod_id, container) in open.keys() {
+        if container.starts_with(INIT) {
+            with_init.insert(pod_id.clone());
+        }
+    }
     let mut starts: Vec<ContainerStart> = Vec::new();
     for ((pod_id, container), found) in open {
-        let placed = scheduled.get(&pod_id);
-        starts.extend(closed(pod_id, container, found, placed, tally));
+        let schedule = schedules.get(&pod_id);
+        starts.extend(found.closed(pod_id, container, schedule, tally));
     }
     starts.sort_by(|a, b| {
-        let key = |start: &ContainerStart| {
-            start
-                .pulling
-                .or(start.pulled)
-                .map_or(Nanos::MAX, |stamp| stamp.at)
-        };
-        key(a)
-            .cmp(&key(b))
+        let by_time = a.first_seen().cmp(&b.first_seen());
+        by_time
             .then_with(|| a.pod.cmp(&b.pod))
             .then_with(|| a.container.cmp(&b.container))
     });
-    let mut pods = std::collections::BTreeSet::new();
+    let mut pods = BTreeSet::new();
     for start in &mut starts {
         start.is_first = pods.insert(start.pod_id.clone());
     }
     mark_after_lost_ones(&mut starts, &with_init, tally);
     mark_waiting(&mut starts);
     starts
+}
+
+/// When a pod was scheduled, and where.
+struct Schedule {
+    stamp: Stamp,
+    node: String,
 }
 
 /// A pod has an init container if another pod of the same image has one. Where its events are lost, the time from the
@@ -135,14 +139,14 @@ fn mark_after_lost_ones(
     with_init: &BTreeSet<String>,
     tally: &mut Tally,
 ) {
-    let is_init = |start: &ContainerStart| start.container.starts_with(INIT);
-    let after_init: BTreeSet<String> = starts
-        .iter()
-        .filter(|start| !is_init(start) && with_init.contains(&start.pod_id))
-        .map(|start| start.image.clone())
-        .collect();
+    let mut after_init = BTreeSet::new();
+    for start in starts.iter() {
+        if !start.is_init() && with_init.contains(&start.pod_id) {
+            after_init.insert(start.image.clone());
+        }
+    }
     for start in starts.iter_mut().filter(|start| start.is_first) {
-        if !is_init(start) && after_init.contains(&start.image) {
+        if !start.is_init() && after_init.contains(&start.image) {
             start.is_first = false;
             tally.add(
                 "container after an init container whose events are missing (no start overhead)",
@@ -154,101 +158,113 @@ fn mark_after_lost_ones(
 /// The start of an init container's field path.
 const INIT: &str = "spec.initContainers{";
 
-fn take(container: &mut Open, event: PodEvent, stamp: Stamp, tally: &mut Tally) {
-    if container.pod.is_empty() {
-        container.pod.clone_from(&event.pod);
-    }
-    if container.node.is_empty() {
-        container.node.clone_from(&event.node);
-    }
-    match event.happening {
-        Happening::Image(ImageMessage::Pulling) if container.pulled.is_none() => {
-            container.pulling.get_or_insert((stamp, 0)).1 += event.count;
+impl Open {
+    fn take(&mut self, event: PodEvent, tally: &mut Tally) {
+        if self.pod.is_empty() {
+            self.pod.clone_from(&event.pod);
         }
-        Happening::Image(ImageMessage::Pulled(pulled)) if container.pulled.is_none() => {
-            container.pulled = Some((stamp, pulled));
+        if self.node.is_empty() {
+            self.node.clone_from(&event.node);
         }
-        Happening::Image(ImageMessage::Failed) => container.failures += event.count,
-        Happening::Started if container.started.is_none() => container.started = Some(stamp),
-        _ => tally.add("event of a container that had started before (a restart)"),
+        match event.happening {
+            Happening::Image(ImageMessage::Pulling) if self.pulled.is_none() => {
+                self.pulling.get_or_insert(event.stamp);
+                self.attempts += event.count;
+            }
+            Happening::Image(ImageMessage::Pulled(pulled)) if self.pulled.is_none() => {
+                self.pulled = Some((event.stamp, pulled));
+            }
+            Happening::Image(ImageMessage::Failed) => self.failures += event.count,
+            Happening::Started if self.started.is_none() => self.started = Some(event.stamp),
+            _ => tally.add("event of a container that had started before (a restart)"),
+        }
+    }
+
+    /// The container, once all its events are read.
+    fn closed(
+        self,
+        pod_id: String,
+        container: String,
+        schedule: Option<&Schedule>,
+        tally: &mut Tally,
+    ) -> Option<ContainerStart> {
+        let is_retried = self.failures > 0 || self.attempts > 1;
+        let Some((pulled, message)) = self.pulled else {
+            return tally.skip(match (self.pulling, self.failures) {
+                (_, 1..) => "container whose pull had not succeeded",
+                (Some(_), 0) => "container whose pull had not ended",
+                (None, 0) => {
+                    "container whose pull is not in the events (discarded, or before they begin)"
+                }
+            });
+        };
+        let node = match schedule {
+            Some(schedule) if self.node.is_empty() => schedule.node.clone(),
+            _ => self.node,
+        };
+        let mut start = ContainerStart {
+            pod: self.pod,
+            pod_id,
+            container,
+            node,
+            image: message.image.clone(),
+            scheduled: schedule.map(|schedule| schedule.stamp),
+            pulling: self.pulling,
+            pulled: Some(pulled),
+            started: self
+                .started
+                .filter(|started| started.at >= pulled.at || !started.is_exact),
+            is_first: false,
+            was_present: message.was_present,
+            failures: self.failures,
+            pull_s: None,
+            with_waiting_s: message.with_waiting_s,
+            prints_wait: message.with_waiting_s.is_some(),
+            size: message.size,
+            unused: None,
+        };
+        if message.was_present {
+            tally.add("container whose image was already present (no pull)");
+            return Some(start);
+        }
+        start.set_durations(&message, is_retried, tally);
+        if message.size.is_none() {
+            tally.add("pull without an image size in its message");
+        }
+        if message.with_waiting_s.is_none() && start.pull_s.is_some() {
+            tally.add("pull without a waiting time in its message");
+        }
+        if start.pulling.is_none() {
+            tally.add("pull whose start is not in the events (discarded, or before they begin)");
+        }
+        Some(start)
     }
 }
 
-/// The container, once all its events are read.
-fn closed(
-    pod_id: String,
-    container: String,
-    found: Open,
-    scheduled: Option<&(Stamp, String)>,
-    tally: &mut Tally,
-) -> Option<ContainerStart> {
-    let Some((pulled, message)) = found.pulled else {
-        return tally.skip(match (&found.pulling, found.failures) {
-            (_, 1..) => "container whose pull had not succeeded",
-            (Some(_), 0) => "container whose pull had not ended",
-            (None, 0) => {
-                "container whose pull is not in the events (discarded, or before they begin)"
+impl ContainerStart {
+    /// Takes the durations of the pull from its message, or else from the times of its events.
+    fn set_durations(&mut self, message: &PulledMessage, is_retried: bool, tally: &mut Tally) {
+        self.pull_s = message.took_s;
+        if let Some(took) = message.took_s {
+            // Kubelets before 1.27 include the wait in the only duration that they print.
+            self.with_waiting_s = message.with_waiting_s.or(Some(took));
+            return;
+        }
+        match Self::between(self.pulling, self.pulled) {
+            Some(observed) if !is_retried => {
+                self.pull_s = Some(observed);
+                self.with_waiting_s = Some(observed);
+                tally.add(
+                    "pull without a duration in its message: taken from the times of its events",
+                );
             }
-        });
-    };
-    let attempts = found.pulling.map_or(1, |(_, count)| count);
-    let retried = found.failures > 0 || attempts > 1;
-    let mut start = ContainerStart {
-        pod: found.pod,
-        pod_id,
-        container,
-        node: if found.node.is_empty() {
-            scheduled.map(|(_, node)| node.clone()).unwrap_or_default()
-        } else {
-            found.node
-        },
-        image: message.image.clone(),
-        scheduled: scheduled.map(|(stamp, _)| *stamp),
-        pulling: found.pulling.map(|(stamp, _)| stamp),
-        pulled: Some(pulled),
-        started: found
-            .started
-            .filter(|started| started.at >= pulled.at || !started.is_exact),
-        is_first: false,
-        was_present: message.was_present,
-        failures: found.failures,
-        pull_s: None,
-        with_waiting_s: message.with_waiting_s,
-        prints_wait: message.with_waiting_s.is_some(),
-        size: message.size,
-        unused: None,
-    };
-    if message.was_present {
-        tally.add("container whose image was already present (no pull)");
-        return Some(start);
-    }
-    start.pull_s = message.took_s;
-    let observed = ContainerStart::between(start.pulling, start.pulled).filter(|_| !retried);
-    match (message.took_s, message.with_waiting_s, observed) {
-        (Some(_), Some(_), _) => {}
-        // Kubelets before 1.27 include the wait in the only duration that they print.
-        (Some(took), None, _) => start.with_waiting_s = Some(took),
-        (None, _, Some(observed)) => {
-            start.pull_s = Some(observed);
-            start.with_waiting_s = Some(observed);
-            tally.add("pull without a duration in its message: taken from the times of its events");
-        }
-        (None, _, None) => {
-            start.unused = Some(
-                "pull without a duration in its message, and without exact times of its events",
-            );
+            _ => {
+                self.unused = Some(
+                    "pull without a duration in its message, and without exact times of its events",
+                );
+            }
         }
     }
-    if message.size.is_none() {
-        tally.add("pull without an image size in its message");
-    }
-    if message.with_waiting_s.is_none() && start.pull_s.is_some() {
-        tally.add("pull without a waiting time in its message");
-    }
-    if start.pulling.is_none() {
-        tally.add("pull whose start is not in the events (discarded, or before they begin)");
-    }
-    Some(start)
 }
 
 /// Time in which a pull was in progress.
@@ -280,7 +296,7 @@ impl Span {
 fn mark_waiting(starts: &mut [ContainerStart]) {
     let mut of_nodes: BTreeMap<&str, Vec<Span>> = BTreeMap::new();
     for (at, start) in starts.iter().enumerate() {
-        let Some((end, length)) = start.pulled.zip(start.pull_s) else {
+        let (Some(end), Some(length)) = (start.pulled, start.pull_s) else {
             continue;
         };
         let from = end.at - (length * 1e9) as Nanos;
@@ -306,7 +322,8 @@ fn mark_waiting(starts: &mut [ContainerStart]) {
                 if !other.shares_time_with(span) {
                     continue;
                 }
-                let (earlier, later) = (&starts[other.start], &starts[span.start]);
+                let earlier = &starts[other.start];
+                let later = &starts[span.start];
                 if earlier.image != later.image {
                     reasons[other.start].get_or_insert(SHARED);
                     reasons[span.start].get_or_insert(SHARED);

@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use super::message::{self, ImageMessage};
 use super::tally::Tally;
 use crate::calibrate::json_stream::{JsonStream, Piece};
-use crate::calibrate::time::{Nanos, of_event_name, rfc3339};
+use crate::calibrate::time::{Nanos, Stamp, of_event_name, rfc3339};
 use crate::document::problem::{OrProblem, Problem};
 use crate::scenario::import::object::OrDefault;
 
@@ -100,9 +100,7 @@ pub(super) struct PodEvent {
     /// The chosen node, or the kubelet's.
     pub(super) node: String,
     /// The first occurrence.
-    pub(super) at: Nanos,
-    /// Whether the time has a fraction of a second.
-    pub(super) is_exact: bool,
+    pub(super) stamp: Stamp,
     pub(super) count: u64,
     pub(super) happening: Happening,
 }
@@ -175,13 +173,13 @@ const OF_EVENTS: [&str; 5] = ["involvedObject", "regarding", "items", "object", 
 
 impl PodEvents {
     fn add(&mut self, id: String, event: PodEvent, tally: &mut Tally) {
-        match self.known.get(&id).filter(|_| !id.is_empty()) {
-            Some(&earlier) => {
+        match self.known.get(&id) {
+            Some(&number) if !id.is_empty() => {
                 tally.add("repetition of an event that was read before");
-                let kept = &mut self.events[earlier];
-                kept.count = kept.count.max(event.count);
+                let earlier = &mut self.events[number];
+                earlier.count = earlier.count.max(event.count);
             }
-            None => {
+            _ => {
                 self.known.insert(id, self.events.len());
                 self.events.push(event);
             }
@@ -248,69 +246,93 @@ fn identity(object: &ObjectJson) -> String {
 
 /// The event, if it is one of a pod that matters here.
 fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
-    let reason = object.reason.clone().unwrap_or_default();
     let involved = object.involved_object.as_ref()?;
     if involved.kind.as_deref().is_some_and(|kind| kind != "Pod") {
         return tally.skip("event of an object other than a pod");
     }
-    let message = object.message.as_deref().unwrap_or_default();
-    let host = object.source.host.clone().filter(|host| !host.is_empty());
-    let mut node = host
-        .or_else(|| object.reporting_instance.clone())
-        .unwrap_or_default();
-    let happening = match reason.as_str() {
-        "Scheduled" => {
-            node = message
-                .rsplit_once(" to ")
-                .map(|(_, node)| node.trim().to_owned())
-                .unwrap_or_default();
-            Happening::Scheduled
-        }
-        "Started" => Happening::Started,
-        "Pulling" | "Pulled" | "Failed" | "BackOff" => match message::read(message) {
-            Some(message) => Happening::Image(message),
-            None if reason == "Failed" || reason == "BackOff" => return tally.skip(UNUSED),
-            None => return tally.skip("event about an image whose message has an unknown form"),
-        },
-        _ => return tally.skip(UNUSED),
+    let happening = match happening(object) {
+        Ok(happening) => happening,
+        Err(why) => return tally.skip(why),
     };
-    let Some((at, is_exact)) = time_of(object) else {
+    let Some(stamp) = time_of(object) else {
         return tally.skip("event without a time");
     };
     let space = involved.namespace.as_deref().unwrap_or("default");
     let pod = format!("{space}/{}", involved.name.as_deref().unwrap_or_default());
+    let pod_id = match &involved.uid {
+        Some(uid) if !uid.is_empty() => uid.clone(),
+        _ => pod.clone(),
+    };
+    let node = match happening {
+        Happening::Scheduled => chosen_node(object),
+        Happening::Image(_) | Happening::Started => kubelet(object),
+    };
     Some(PodEvent {
-        pod_id: involved
-            .uid
-            .clone()
-            .filter(|uid| !uid.is_empty())
-            .unwrap_or_else(|| pod.clone()),
+        pod_id,
         pod,
         container: involved.field_path.clone().unwrap_or_default(),
         node,
-        at,
-        is_exact,
+        stamp,
         count: object.count.or(object.series.count).unwrap_or(1).max(1),
         happening,
     })
 }
 
-/// The time of the first occurrence: from the event's name if it agrees with the timestamps, which have no fraction.
-fn time_of(object: &ObjectJson) -> Option<(Nanos, bool)> {
-    let read = |text: &Option<String>| text.as_deref().and_then(rfc3339);
-    let first = read(&object.first_timestamp);
-    let event_time = read(&object.event_time);
-    let created = read(&object.metadata.creation_timestamp);
-    let stamped = first
-        .or(event_time)
-        .or(created)
-        .or_else(|| read(&object.last_timestamp));
-    let named = object.metadata.name.as_deref().and_then(of_event_name);
-    match (named, stamped) {
-        (Some(named), Some((stamped, _))) if (named - stamped).abs() <= NAME_TOLERANCE => {
-            Some((named, true))
-        }
-        (Some(named), None) => Some((named, true)),
-        _ => event_time.filter(|(_, is_exact)| *is_exact).or(stamped),
+/// What an event of a pod tells. The error: why it is left out.
+fn happening(object: &ObjectJson) -> Result<Happening, &'static str> {
+    let reason = object.reason.as_deref().unwrap_or_default();
+    let message = object.message.as_deref().unwrap_or_default();
+    match reason {
+        "Scheduled" => Ok(Happening::Scheduled),
+        "Started" => Ok(Happening::Started),
+        "Pulling" | "Pulled" | "Failed" | "BackOff" => match message::read(message) {
+            Some(message) => Ok(Happening::Image(message)),
+            None if reason == "Failed" || reason == "BackOff" => Err(UNUSED),
+            None => Err("event about an image whose message has an unknown form"),
+        },
+        _ => Err(UNUSED),
     }
+}
+
+/// The node that the scheduler has chosen, by its message.
+fn chosen_node(object: &ObjectJson) -> String {
+    let message = object.message.as_deref().unwrap_or_default();
+    match message.rsplit_once(" to ") {
+        Some((_, node)) => node.trim().to_owned(),
+        None => String::new(),
+    }
+}
+
+/// The node of the kubelet that reports an event.
+fn kubelet(object: &ObjectJson) -> String {
+    match &object.source.host {
+        Some(host) if !host.is_empty() => host.clone(),
+        _ => object.reporting_instance.clone().unwrap_or_default(),
+    }
+}
+
+/// The time of the first occurrence: from the event's name if it agrees with the timestamps, which have no fraction.
+fn time_of(object: &ObjectJson) -> Option<Stamp> {
+    let event_time = read_time(object.event_time.as_ref());
+    let stamped = read_time(object.first_timestamp.as_ref())
+        .or(event_time)
+        .or_else(|| read_time(object.metadata.creation_timestamp.as_ref()))
+        .or_else(|| read_time(object.last_timestamp.as_ref()));
+    let named = object.metadata.name.as_deref().and_then(of_event_name);
+    if let Some(named) = named
+        && stamped.is_none_or(|stamped| (named - stamped.at).abs() <= NAME_TOLERANCE)
+    {
+        return Some(Stamp {
+            at: named,
+            is_exact: true,
+        });
+    }
+    match event_time {
+        Some(event_time) if event_time.is_exact => Some(event_time),
+        _ => stamped,
+    }
+}
+
+fn read_time(text: Option<&String>) -> Option<Stamp> {
+    rfc3339(text?)
 }

@@ -9,6 +9,7 @@
 //! distribution, each fitted again (Stute, Manteiga, Quindimil, Metrika 40, 1993).
 
 use super::family::FittedLaw;
+use super::special::Tails;
 use crate::engine::{EntityKey, Streams};
 
 /// Most values of a resample. A p-value of more would cost minutes and be 0 for any real sample.
@@ -24,13 +25,14 @@ pub(super) struct Distances {
 /// The distances of values in ascending order.
 pub(super) fn distances(law: &FittedLaw, sorted: &[f64]) -> Distances {
     let n = sorted.len() as f64;
-    let tails: Vec<(f64, f64)> = sorted.iter().map(|value| law.tails(*value)).collect();
+    let tails: Vec<Tails> = sorted.iter().map(|value| law.tails(*value)).collect();
     let mut ks: f64 = 0.0;
     let mut sum = 0.0;
-    for (at, (below, _)) in tails.iter().enumerate() {
-        let (before, after) = (at as f64 / n, (at + 1) as f64 / n);
+    for (at, Tails { below, .. }) in tails.iter().enumerate() {
+        let before = at as f64 / n;
+        let after = (at + 1) as f64 / n;
         ks = ks.max((below - before).abs()).max((after - below).abs());
-        let above = tails[tails.len() - 1 - at].1;
+        let above = tails[tails.len() - 1 - at].above;
         sum += (2 * at + 1) as f64 * (libm::log(below.max(1e-300)) + libm::log(above.max(1e-300)));
     }
     Distances {
@@ -63,8 +65,10 @@ pub(super) fn resample(
         *law
     };
     let found = distances(&law, &tested);
-    let (mut ks, mut ad) = (0_u32, 0_u32);
-    let (mut sizes, mut shapes) = (Vec::new(), Vec::new());
+    let mut larger_ks = 0;
+    let mut larger_ad = 0;
+    let mut sizes = Vec::new();
+    let mut shapes = Vec::new();
     for nth in 0..resamples {
         let mut rng = streams.stream_nth(key, "calibration resample", u64::from(nth));
         let mut values: Vec<f64> = (0..tested.len()).map(|_| law.draw(&mut rng)).collect();
@@ -73,19 +77,25 @@ pub(super) fn resample(
             continue;
         };
         let drawn = distances(&refitted, &values);
-        ks += u32::from(drawn.ks >= found.ks);
-        ad += u32::from(drawn.ad >= found.ad);
+        larger_ks += u32::from(drawn.ks >= found.ks);
+        larger_ad += u32::from(drawn.ad >= found.ad);
         sizes.push(refitted.size);
         shapes.push(refitted.shape);
     }
-    let share = |count: u32| f64::from(count + 1) / (sizes.len() + 1) as f64;
-    let (ks_p, ad_p) = (share(ks), share(ad));
-    (!sizes.is_empty()).then_some(Resampled {
-        ks_p,
-        ad_p,
+    if sizes.is_empty() {
+        return None;
+    }
+    Some(Resampled {
+        ks_p: p_value(larger_ks, sizes.len()),
+        ad_p: p_value(larger_ad, sizes.len()),
         sizes,
         shapes,
     })
+}
+
+/// The p-value of a distance that is not above that of this number of resamples.
+fn p_value(larger: u32, resamples: usize) -> f64 {
+    f64::from(larger + 1) / (resamples + 1) as f64
 }
 
 /// At most [`MOST_RESAMPLED`] of the values, drawn without replacement.
@@ -95,16 +105,16 @@ fn thinned(sorted: &[f64], streams: &Streams, key: EntityKey) -> Vec<f64> {
     }
     let mut rng = streams.stream(key, "calibration part");
     let mut wanted = MOST_RESAMPLED;
-    let mut kept = Vec::with_capacity(wanted);
+    let mut part = Vec::with_capacity(wanted);
     for (at, value) in sorted.iter().enumerate() {
         let left = sorted.len() - at;
         if crate::engine::dist::unit(&mut rng) * (left as f64) < wanted as f64 {
-            kept.push(*value);
+            part.push(*value);
             wanted -= 1;
         }
         if wanted == 0 {
             break;
         }
     }
-    kept
+    part
 }

@@ -3,7 +3,7 @@
 //! The parameters are those of the experiment file: lognormal by median and sigma, Weibull by scale and shape, gamma by
 //! mean and shape, exponential by mean.
 
-use super::special::{digamma, incomplete_gamma, normal, trigamma};
+use super::special::{Tails, digamma, incomplete_gamma, normal, trigamma};
 use crate::engine::{Stream, dist};
 
 /// A family of distributions.
@@ -72,11 +72,8 @@ impl Family {
         }
         let logs: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
         let mean_log = logs.iter().sum::<f64>() / n;
-        let variance = logs
-            .iter()
-            .map(|log| (log - mean_log) * (log - mean_log))
-            .sum::<f64>()
-            / n;
+        let squares = logs.iter().map(|log| (log - mean_log) * (log - mean_log));
+        let variance = squares.sum::<f64>() / n;
         // Equal values have no spread to fit.
         if variance < 1e-16 {
             return None;
@@ -117,32 +114,49 @@ fn gamma_shape(s: f64) -> Option<f64> {
     Some(k)
 }
 
+/// Sums over the logarithms of values, each weighted by the k-th power of its value.
+struct PowerMeans {
+    /// The sum of the weights.
+    sum: f64,
+    /// The weighted means of the logarithms and of their squares.
+    first: f64,
+    second: f64,
+}
+
+/// The weights are relative to the greatest value, whose logarithm is `most`, so that none overflows.
+fn power_means(logs: &[f64], most: f64, k: f64) -> PowerMeans {
+    let mut sum = 0.0;
+    let mut first = 0.0;
+    let mut second = 0.0;
+    for log in logs {
+        let power = libm::exp(k * (log - most));
+        sum += power;
+        first += power * log;
+        second += power * log * log;
+    }
+    PowerMeans {
+        sum,
+        first: first / sum,
+        second: second / sum,
+    }
+}
+
 /// Scale and shape from the logarithms: the shape solves Σ x^k ln x / Σ x^k - 1/k - mean(ln x) = 0, whose left side
 /// rises with k, by Newton's method with halving as the safeguard.
 fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // The powers are relative to the greatest value, so that none overflows.
-    let sums = |k: f64| {
-        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
-        for log in logs {
-            let power = libm::exp(k * (log - most));
-            sum += power;
-            first += power * log;
-            second += power * log * log;
-        }
-        (sum, first / sum, second / sum)
-    };
     // The standard deviation of the logarithm of a Weibull variable is π / (√6 k).
     let mut k = 1.282_549_830_161_864 / variance.sqrt();
-    let (mut low, mut high) = (0.0, f64::INFINITY);
+    let mut low = 0.0;
+    let mut high = f64::INFINITY;
     for _ in 0..100 {
-        let (_, first, second) = sums(k);
+        let PowerMeans { first, second, .. } = power_means(logs, most, k);
         let value = first - 1.0 / k - mean_log;
         if value > 0.0 {
             high = k;
         } else {
             low = k;
-        };
+        }
         let slope = second - first * first + 1.0 / (k * k);
         let newton = k - value / slope;
         let next = match (newton > low && newton < high, high.is_finite()) {
@@ -156,25 +170,33 @@ fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
             break;
         }
     }
-    let (sum, ..) = sums(k);
+    let PowerMeans { sum, .. } = power_means(logs, most, k);
     let scale = libm::exp(most + libm::log(sum / logs.len() as f64) / k);
     Some((scale, k))
 }
 
+/// The tails of an exponential distribution with mean 1.
+fn exponential(x: f64) -> Tails {
+    Tails {
+        below: -libm::expm1(-x),
+        above: libm::exp(-x),
+    }
+}
+
 impl FittedLaw {
     /// The probabilities of at most `x` and of more than `x`, each with its own digits.
-    pub(in crate::calibrate) fn tails(&self, x: f64) -> (f64, f64) {
+    pub(in crate::calibrate) fn tails(&self, x: f64) -> Tails {
         if x <= 0.0 {
-            return (0.0, 1.0);
+            return Tails {
+                below: 0.0,
+                above: 1.0,
+            };
         }
         match self.family {
             Family::Lognormal => normal((libm::log(x) - libm::log(self.size)) / self.shape),
-            Family::Weibull => {
-                let hazard = libm::pow(x / self.size, self.shape);
-                (-libm::expm1(-hazard), libm::exp(-hazard))
-            }
+            Family::Weibull => exponential(libm::pow(x / self.size, self.shape)),
             Family::Gamma => incomplete_gamma(self.shape, x * self.shape / self.size),
-            Family::Exponential => (-libm::expm1(-x / self.size), libm::exp(-x / self.size)),
+            Family::Exponential => exponential(x / self.size),
         }
     }
 

@@ -39,6 +39,11 @@ pub(super) struct Measurements {
 }
 
 impl Measurements {
+    /// Whether these are further values of the same quantity.
+    pub(super) fn is_same_quantity(&self, other: &Self) -> bool {
+        self.name == other.name && self.title == other.title && self.setting == other.setting
+    }
+
     /// The name of the column in its file: it ends in the unit.
     pub(super) fn column(&self) -> String {
         format!("{}_s", self.name)
@@ -47,7 +52,6 @@ impl Measurements {
     /// The fits of the sample. `None` without values.
     pub(super) fn fitted(&self, resamples: u32, seed: u64) -> Option<SampleRecord> {
         let sorted = stats::sorted(&self.values);
-        let quantile = |p| stats::quantile_of_sorted(&sorted, p);
         let interval = stats::median_interval(&sorted, 0.95);
         let mut record = SampleRecord {
             name: self.name.clone(),
@@ -55,8 +59,8 @@ impl Measurements {
             source: self.source.clone(),
             count: sorted.len() as u64,
             min_s: *sorted.first()?,
-            median_s: quantile(0.5)?,
-            p95_s: quantile(0.95)?,
+            median_s: stats::quantile_of_sorted(&sorted, 0.5)?,
+            p95_s: stats::quantile_of_sorted(&sorted, 0.95)?,
             max_s: *sorted.last()?,
             mean_s: stats::mean(&sorted),
             median_low_s: interval.map(|interval| interval.low),
@@ -66,14 +70,12 @@ impl Measurements {
             ..SampleRecord::default()
         };
         if sorted.len() >= FEWEST {
-            let fits = Family::ALL
-                .into_iter()
-                .filter_map(|family| fit(family, &sorted, resamples, seed));
-            record.fits = fits.collect();
-            record.fits.sort_by(|a, b| {
-                a.ad.unwrap_or(f64::MAX)
-                    .total_cmp(&b.ad.unwrap_or(f64::MAX))
-            });
+            for family in Family::ALL {
+                record.fits.extend(fit(family, &sorted, resamples, seed));
+            }
+            record
+                .fits
+                .sort_by(|a, b| distance(a).total_cmp(&distance(b)));
         }
         self.choose(&mut record, &sorted);
         Some(record)
@@ -92,37 +94,47 @@ impl Measurements {
             self.name,
             self.column()
         );
-        let zeros = sorted.iter().filter(|value| **value <= 0.0).count();
-        let spread = sorted
-            .last()
-            .zip(sorted.first())
-            .is_some_and(|(last, first)| last > first);
-        record.warning = Some(match &record.fits[..] {
-            _ if sorted.len() == 1 => {
-                format!("1 value is too few to fit a distribution; at least {FEWEST} are needed")
-            }
-            _ if sorted.len() < FEWEST => {
-                format!(
-                    "{} values are too few to fit a distribution; at least {FEWEST} are needed",
-                    sorted.len()
-                )
-            }
-            _ if !spread => "all values are equal, so there is no distribution to fit".to_owned(),
-            _ if zeros > 0 => format!(
-                "{zeros} of {} values are 0, which no lognormal, Weibull or gamma distribution gives; the measured \
-                 values are used as they are",
-                sorted.len()
-            ),
-            [] => {
-                "no distribution can be fitted; the measured values are used as they are".to_owned()
-            }
-            [best, ..] => format!(
-                "no distribution fits: the closest, {}, differs by up to {:.0} percentage points; the measured values are \
-                 used as they are, and values beyond them do not occur",
-                best.distribution,
-                best.ks * 100.0
-            ),
-        });
+        record.warning = Some(no_fit(sorted, record.fits.first()));
+    }
+}
+
+/// The Anderson-Darling distance of a fit.
+fn distance(fit: &FitRecord) -> f64 {
+    fit.ad.unwrap_or(f64::MAX)
+}
+
+/// Why the measured values themselves are used. `closest`: the closest fit, if any distribution could be fitted.
+fn no_fit(sorted: &[f64], closest: Option<&FitRecord>) -> String {
+    let count = sorted.len();
+    let zeros = sorted.iter().filter(|value| **value <= 0.0).count();
+    let has_spread = sorted.last() > sorted.first();
+    if count == 1 {
+        return format!("1 value is too few to fit a distribution; at least {FEWEST} are needed");
+    }
+    if count < FEWEST {
+        return format!(
+            "{count} values are too few to fit a distribution; at least {FEWEST} are needed"
+        );
+    }
+    if !has_spread {
+        return "all values are equal, so there is no distribution to fit".to_owned();
+    }
+    if zeros > 0 {
+        return format!(
+            "{zeros} of {count} values are 0, which no lognormal, Weibull or gamma distribution gives; the measured \
+             values are used as they are"
+        );
+    }
+    match closest {
+        None => {
+            "no distribution can be fitted; the measured values are used as they are".to_owned()
+        }
+        Some(best) => format!(
+            "no distribution fits: the closest, {}, differs by up to {:.0} percentage points; the measured values are \
+             used as they are, and values beyond them do not occur",
+            best.distribution,
+            best.ks * 100.0
+        ),
     }
 }
 
@@ -133,24 +145,19 @@ fn fit(family: Family, sorted: &[f64], resamples: u32, seed: u64) -> Option<FitR
     let resampled = distance::resample(&law, sorted, resamples, seed);
     let ad_p = resampled.as_ref().map(|resampled| resampled.ad_p);
     let verdict = verdict(ad_p, found.ks);
-    let spread = |values: &[f64]| {
-        let sorted = stats::sorted(values);
-        Some((
-            stats::quantile_of_sorted(&sorted, 0.025)?,
-            stats::quantile_of_sorted(&sorted, 0.975)?,
-        ))
-    };
-    let sizes = resampled
-        .as_ref()
-        .and_then(|resampled| spread(&resampled.sizes));
-    let shapes = resampled
-        .as_ref()
-        .and_then(|resampled| spread(&resampled.shapes));
+    let mut sizes = None;
+    let mut shapes = None;
+    let mut ks_p = None;
+    if let Some(resampled) = resampled {
+        ks_p = Some(resampled.ks_p);
+        sizes = ParameterInterval::of(&resampled.sizes);
+        shapes = ParameterInterval::of(&resampled.shapes);
+    }
     Some(FitRecord {
         distribution: family.name().to_owned(),
         parameters: parameters(&law, sizes, shapes),
         ks: found.ks,
-        ks_p: resampled.as_ref().map(|resampled| resampled.ks_p),
+        ks_p,
         ad: Some(found.ad),
         ad_p,
         verdict: verdict.to_owned(),
@@ -168,25 +175,50 @@ pub(super) fn verdict(p: Option<f64>, ks: f64) -> &'static str {
     }
 }
 
+/// The 95% interval of a parameter over resamples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ParameterInterval {
+    low: f64,
+    high: f64,
+}
+
+impl ParameterInterval {
+    fn of(resampled: &[f64]) -> Option<Self> {
+        let sorted = stats::sorted(resampled);
+        Some(Self {
+            low: stats::quantile_of_sorted(&sorted, 0.025)?,
+            high: stats::quantile_of_sorted(&sorted, 0.975)?,
+        })
+    }
+}
+
 /// The parameters with their intervals.
 pub(super) fn parameters(
     law: &FittedLaw,
-    sizes: Option<(f64, f64)>,
-    shapes: Option<(f64, f64)>,
+    sizes: Option<ParameterInterval>,
+    shapes: Option<ParameterInterval>,
 ) -> Vec<FitParameter> {
     let (size, shape) = law.family.parameters();
-    let parameter =
-        |name: &str, unit: &str, value: f64, interval: Option<(f64, f64)>| FitParameter {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            value,
-            low: interval.map(|(low, _)| low),
-            high: interval.map(|(_, high)| high),
-        };
-    let shape = shape.map(|name| parameter(name, "", law.shape, shapes));
-    std::iter::once(parameter(size, "s", law.size, sizes))
-        .chain(shape)
-        .collect()
+    let mut parameters = vec![parameter(size, "s", law.size, sizes)];
+    if let Some(shape) = shape {
+        parameters.push(parameter(shape, "", law.shape, shapes));
+    }
+    parameters
+}
+
+fn parameter(
+    name: &str,
+    unit: &str,
+    value: f64,
+    interval: Option<ParameterInterval>,
+) -> FitParameter {
+    FitParameter {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        value,
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+    }
 }
 
 /// The law as the experiment file has it.
@@ -215,27 +247,29 @@ pub(super) fn duration(seconds: f64) -> String {
 /// Points of the empirical distribution function.
 fn curve(sorted: &[f64]) -> Vec<(f64, f64)> {
     let n = sorted.len();
-    let share = |at: usize| (at + 1) as f64 / n as f64;
-    if n <= CURVE_POINTS {
-        return sorted
-            .iter()
-            .enumerate()
-            .map(|(at, value)| (*value, share(at)))
-            .collect();
+    let points = n.min(CURVE_POINTS);
+    let mut curve = Vec::with_capacity(points);
+    for nth in 0..points {
+        let at = if n <= CURVE_POINTS {
+            nth
+        } else {
+            nth * (n - 1) / (CURVE_POINTS - 1)
+        };
+        curve.push((sorted[at], (at + 1) as f64 / n as f64));
     }
-    let at = |nth: usize| nth * (n - 1) / (CURVE_POINTS - 1);
-    (0..CURVE_POINTS)
-        .map(|nth| (sorted[at(nth)], share(at(nth))))
-        .collect()
+    curve
 }
 
 /// Points of a law's distribution function over the range of the values and a little beyond.
 pub(super) fn law_curve(law: &FittedLaw, low: f64, high: f64) -> Vec<(f64, f64)> {
     const POINTS: u32 = 120;
-    let (low, high) = (low.max(high / 1e6) * 0.8, high * 1.2);
-    let ratio = libm::log(high / low);
-    let x = |nth: u32| low * libm::exp(ratio * f64::from(nth) / f64::from(POINTS));
-    (0..=POINTS)
-        .map(|nth| (x(nth), law.tails(x(nth)).0))
-        .collect()
+    let first = low.max(high / 1e6) * 0.8;
+    let last = high * 1.2;
+    let ratio = libm::log(last / first);
+    let mut curve = Vec::new();
+    for nth in 0..=POINTS {
+        let x = first * libm::exp(ratio * f64::from(nth) / f64::from(POINTS));
+        curve.push((x, law.tails(x).below));
+    }
+    curve
 }

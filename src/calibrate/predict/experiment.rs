@@ -24,23 +24,24 @@ impl CalibratedNode {
     fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
         self.model.apply(node, registry);
         if !self.start_overhead.is_empty() {
-            let values: Vec<SimDuration> = stats::sorted(&self.start_overhead)
-                .into_iter()
-                .map(SimDuration::from_secs_f64)
-                .collect();
+            let seconds = stats::sorted(&self.start_overhead).into_iter();
+            let values: Vec<SimDuration> = seconds.map(SimDuration::from_secs_f64).collect();
             node.start_overhead = Distribution::Empirical(values.into());
         }
     }
 }
 
-/// Counts starts of containers.
+/// Records starts of containers.
 #[derive(Debug, Default)]
-struct Starts(Vec<f64>);
+struct Starts {
+    /// Their times.
+    seconds: Vec<f64>,
+}
 
 impl Observer<Event> for Starts {
     fn observe(&mut self, now: SimTime, event: &Event) {
         if matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))) {
-            self.0.push(now.as_secs_f64());
+            self.seconds.push(now.as_secs_f64());
         }
     }
 }
@@ -74,11 +75,10 @@ pub(in crate::calibrate) fn of_experiment(
         let mut started = Starts::default();
         let record = sim::run_observed(&variant, seed, replicate, &mut started)
             .map_err(|error| error.to_string())?;
-        let times = started
-            .0
-            .into_iter()
-            .map(|at| (at - record.run.release_s).max(0.0));
-        runs.push(times.collect::<Vec<f64>>());
+        for seconds in &mut started.seconds {
+            *seconds = (*seconds - record.run.release_s).max(0.0);
+        }
+        runs.push(started.seconds);
     }
     let pods = real_pods(starts);
     let Some(mut record) = record(&pods, &runs, Vec::new()) else {

@@ -12,7 +12,7 @@ mod replay;
 mod tests;
 
 pub(super) use experiment::{CalibratedNode, of_experiment};
-pub(super) use replay::{Latencies, is_parallel, of_events};
+pub(super) use replay::{ReplaySettings, is_parallel, of_events};
 
 use super::events::ContainerStart;
 use super::time::{Nanos, seconds_between};
@@ -34,37 +34,37 @@ struct RealPod<'e> {
 
 /// The first container of each pod whose schedule and start are known, in the order of their schedules.
 fn real_pods(starts: &[ContainerStart]) -> Vec<RealPod<'_>> {
-    let known = starts
-        .iter()
-        .filter(|start| start.is_first)
-        .filter_map(|start| {
-            let (scheduled, started) = (start.scheduled?, start.started?);
-            Some(RealPod {
+    let mut pods = Vec::new();
+    for start in starts.iter().filter(|start| start.is_first) {
+        if let (Some(scheduled), Some(started)) = (start.scheduled, start.started)
+            && started.at >= scheduled.at
+        {
+            pods.push(RealPod {
                 start,
                 scheduled: scheduled.at,
                 started: started.at,
-            })
-        });
-    let mut pods: Vec<RealPod<'_>> = known.filter(|pod| pod.started >= pod.scheduled).collect();
+            });
+        }
+    }
     pods.sort_by(|a, b| (a.scheduled, &a.start.pod).cmp(&(b.scheduled, &b.start.pod)));
     pods
 }
 
 /// Reality: seconds from the first schedule at which one more pod had started.
 fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
-    let Some(first) = pods.first().map(|pod| pod.scheduled) else {
+    let Some(first) = pods.first() else {
         return Vec::new();
     };
-    let mut times: Vec<f64> = pods
-        .iter()
-        .map(|pod| seconds_between(first, pod.started))
-        .collect();
+    let mut times = Vec::with_capacity(pods.len());
+    for pod in pods {
+        times.push(seconds_between(first.scheduled, pod.started));
+    }
     times.sort_by(f64::total_cmp);
-    times
-        .iter()
-        .enumerate()
-        .map(|(at, time)| (*time, (at + 1) as f64))
-        .collect()
+    let mut curve = Vec::with_capacity(times.len());
+    for (at, time) in times.into_iter().enumerate() {
+        curve.push((time, (at + 1) as f64));
+    }
+    curve
 }
 
 /// The prediction: for each number of started pods the time, as median and 5th and 95th percentile over runs. Each run
@@ -72,14 +72,17 @@ fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
 fn predicted_curve(runs: &[Vec<f64>]) -> Vec<(f64, f64, f64, f64)> {
     let most = runs.iter().map(Vec::len).min().unwrap_or(0);
     let step = most.div_ceil(POINTS).max(1);
-    let counts = (0..most).filter(|at| at % step == 0 || at + 1 == most);
-    counts
-        .filter_map(|at| {
-            let times = stats::sorted(&runs.iter().map(|run| run[at]).collect::<Vec<_>>());
-            let of = |p| stats::quantile_of_sorted(&times, p);
-            Some(((at + 1) as f64, of(0.5)?, of(0.05)?, of(0.95)?))
-        })
-        .collect()
+    let mut curve = Vec::new();
+    for at in (0..most).filter(|at| at % step == 0 || at + 1 == most) {
+        let times: Vec<f64> = runs.iter().map(|run| run[at]).collect();
+        let times = stats::sorted(&times);
+        let [median, low, high] =
+            [0.5, 0.05, 0.95].map(|share| stats::quantile_of_sorted(&times, share));
+        if let (Some(median), Some(low), Some(high)) = (median, low, high) {
+            curve.push(((at + 1) as f64, median, low, high));
+        }
+    }
+    curve
 }
 
 /// The record without its texts. `rows` may be empty where pods cannot be told apart.
@@ -92,14 +95,23 @@ fn record(
     let predicted = predicted_curve(runs);
     let (completion_s, _) = *real.last()?;
     let (_, predicted_completion_s, low, high) = *predicted.last()?;
-    let errors: Vec<f64> = rows
-        .iter()
-        .filter(|row| row.started_s > row.scheduled_s)
-        .map(|row| (row.predicted_s - row.scheduled_s) / (row.started_s - row.scheduled_s) - 1.0)
-        .collect();
-    let absolute: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    let mut errors = Vec::new();
+    let mut absolute = Vec::new();
+    for row in &rows {
+        let took = row.started_s - row.scheduled_s;
+        if row.started_s > row.scheduled_s {
+            let error = (row.predicted_s - row.scheduled_s) / took - 1.0;
+            errors.push(error);
+            absolute.push(error.abs());
+        }
+    }
     let step = real.len().div_ceil(4 * POINTS).max(1);
-    let last = real.len() - 1;
+    let mut thinned = Vec::new();
+    for (at, point) in real.iter().enumerate() {
+        if at % step == 0 || at + 1 == real.len() {
+            thinned.push(*point);
+        }
+    }
     Some(PredictionRecord {
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
         pods: pods.len() as u64,
@@ -109,12 +121,7 @@ fn record(
         predicted_completion_p95_s: high,
         median_error: stats::median(&errors),
         median_absolute_error: stats::median(&absolute),
-        real: real
-            .into_iter()
-            .enumerate()
-            .filter(|(at, _)| at % step == 0 || *at == last)
-            .map(|(_, point)| point)
-            .collect(),
+        real: thinned,
         predicted,
         rows,
         ..PredictionRecord::default()

@@ -23,38 +23,55 @@ struct PastedSettings {
     registry: RegistrySpec,
 }
 
+/// The times of requests to a registry.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::calibrate) struct RegistryLatency {
+    /// The round trip.
+    pub(in crate::calibrate) rtt: SimDuration,
+    /// The registry's time for one request.
+    pub(in crate::calibrate) service: SimDuration,
+}
+
 /// The duration of a pull of each of these images, given by the layers that a node lacks. `None`: the text is empty or
 /// cannot be read.
 pub(in crate::calibrate) fn seconds(
     snippet: &str,
     images: &[Vec<LayerBytes>],
-    (rtt, service): (SimDuration, SimDuration),
+    latency: RegistryLatency,
 ) -> Option<Vec<f64>> {
     let source = Arc::new(Source::new("snippet", snippet));
     let reading = reader::read(tree::parse(&source).ok()?);
-    let PastedSettings { node, registry } = reading.value.filter(|_| reading.errors.is_empty())?;
-    let endless = BytesPerSec::new(1e13);
-    let pulled = |layers: &Vec<LayerBytes>| {
-        let layers = layers
-            .iter()
-            .enumerate()
-            .map(|(at, layer)| (format!("layer {at}"), *layer));
-        let image = replay::image_of("image", layers.collect());
+    let settings: PastedSettings = reading.value.filter(|_| reading.errors.is_empty())?;
+    let mut seconds = Vec::with_capacity(images.len());
+    for layers in images {
+        seconds.push(settings.pull_seconds(layers, latency));
+    }
+    Some(seconds)
+}
+
+impl PastedSettings {
+    /// The duration of a pull of an image by an empty node.
+    fn pull_seconds(&self, layers: &[LayerBytes], latency: RegistryLatency) -> f64 {
+        let endless = BytesPerSec::new(1e13);
+        let mut specs = Vec::with_capacity(layers.len());
+        for (at, layer) in layers.iter().enumerate() {
+            specs.push(replay::layer_of(format!("layer {at}"), *layer));
+        }
+        let image = replay::image_of("image", specs);
         let mut world = replay::world(1, vec![image], false, &PullModel::default());
-        world.clusters[0].rtt = rtt.into();
+        world.clusters[0].rtt = latency.rtt.into();
         world.node = NodeSpec {
             nic: endless.into(),
             registry_pull_qps: 0,
             unpack_spread: 0.0,
-            ..node.clone()
+            ..self.node.clone()
         };
         world.registry = RegistrySpec {
-            per_connection: registry.per_connection,
-            ..RegistrySpec::unlimited(endless, service.into())
+            per_connection: self.registry.per_connection,
+            ..RegistrySpec::unlimited(endless, latency.service.into())
         };
         replay::lone_pull(&world)
-    };
-    Some(images.iter().map(pulled).collect())
+    }
 }
 
 #[cfg(test)]
@@ -65,8 +82,14 @@ mod tests {
     fn a_pull_takes_what_the_text_says() {
         let text = "node:\n  pullConstant: 1 s\n  unpackPerLayer: 0 s\n  unpackRate: 100 MB/s\nregistry:\n  perConnection: \
                     unlimited\n";
-        let images = [vec![(1.0, 200e6), (1.0, 100e6)]];
-        let none = (SimDuration::ZERO, SimDuration::ZERO);
+        let images = [vec![
+            LayerBytes::new(1.0, 200e6),
+            LayerBytes::new(1.0, 100e6),
+        ]];
+        let none = RegistryLatency {
+            rtt: SimDuration::ZERO,
+            service: SimDuration::ZERO,
+        };
         // 1 s, and 300 MB at 100 MB/s.
         let found = seconds(text, &images, none).expect("it can be read")[0];
         assert!((found - 4.0).abs() < 0.01, "{found}");

@@ -9,9 +9,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use itertools::Itertools;
+
 use super::{RUNS, RealPod, real_pods, record};
 use crate::calibrate::events::ContainerStart;
-use crate::calibrate::images::{KnownImages, KnownLayer};
+use crate::calibrate::images::KnownImages;
 use crate::calibrate::rates::{LayerBytes, PullModel};
 use crate::calibrate::time::seconds_between;
 use crate::engine::{self, EntityKey, EventQueue, Model, Streams, dist};
@@ -21,15 +23,19 @@ use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime, counted};
 use crate::world::{
     ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, MOST_IMAGES,
     MOST_LAYERS, NodeSpec, PlatformSpec, PodId, PodSpec, Queue, RegistrySpec, ReleaseKind,
-    Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    SizeModel, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 
-/// The measured times around a pull, in ascending order.
+/// Settings of a replay.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::calibrate) struct Latencies<'m> {
-    /// From a pod's schedule to its pull.
+pub(in crate::calibrate) struct ReplaySettings<'m> {
+    pub(in crate::calibrate) images: &'m KnownImages,
+    /// Uncompressed over compressed bytes where the former are not known.
+    pub(in crate::calibrate) compression_ratio: f64,
+    pub(in crate::calibrate) model: &'m PullModel,
+    /// Measured times from a pod's schedule to its pull, in ascending order.
     pub(in crate::calibrate) before: &'m [f64],
-    /// From the image to the start.
+    /// Measured times from the image to the start, in ascending order.
     pub(in crate::calibrate) after: &'m [f64],
 }
 
@@ -65,17 +71,14 @@ const MOST_PULLS_OF_NODE: usize = 10_000;
 /// When they have too many nodes and images, in words.
 pub(in crate::calibrate) fn of_events(
     starts: &[ContainerStart],
-    images: &KnownImages,
-    ratio: f64,
-    model: &PullModel,
-    latencies: Latencies<'_>,
+    settings: ReplaySettings<'_>,
     seed: u64,
 ) -> Result<Option<PredictionRecord>, String> {
-    let Some(rollout) = rollout(starts, images, ratio, model) else {
+    let Some(rollout) = RecordedRollout::of(starts, settings) else {
         return Ok(None);
     };
     rollout.check_size()?;
-    Ok(rollout.predicted(latencies, seed))
+    Ok(rollout.predicted(settings, seed))
 }
 
 impl RecordedRollout<'_> {
@@ -110,161 +113,209 @@ impl RecordedRollout<'_> {
         ))
     }
 
-    fn predicted(&self, latencies: Latencies<'_>, seed: u64) -> Option<PredictionRecord> {
-        let runs: Vec<Vec<f64>> = (0..RUNS)
-            .map(|replicate| self.run(latencies, seed, replicate))
-            .collect();
+    fn predicted(&self, settings: ReplaySettings<'_>, seed: u64) -> Option<PredictionRecord> {
+        let mut runs = Vec::new();
+        for replicate in 0..RUNS {
+            runs.push(self.run(settings, seed, replicate));
+        }
         let first = self.pods.first()?.scheduled;
-        let rows = self.pods.iter().enumerate().map(|(at, pod)| PredictedPod {
-            pod: pod.start.pod.clone(),
-            node: pod.start.node.clone(),
-            image: pod.start.image.clone(),
-            scheduled_s: seconds_between(first, pod.scheduled),
-            started_s: seconds_between(first, pod.started),
-            predicted_s: stats::median(&runs.iter().map(|run| run[at]).collect::<Vec<_>>())
-                .unwrap_or_default(),
-        });
+        let mut rows = Vec::with_capacity(self.pods.len());
+        for (at, pod) in self.pods.iter().enumerate() {
+            let times: Vec<f64> = runs.iter().map(|run| run[at]).collect();
+            rows.push(PredictedPod {
+                pod: pod.start.pod.clone(),
+                node: pod.start.node.clone(),
+                image: pod.start.image.clone(),
+                scheduled_s: seconds_between(first, pod.scheduled),
+                started_s: seconds_between(first, pod.started),
+                predicted_s: stats::median(&times).unwrap_or_default(),
+            });
+        }
         let sorted: Vec<Vec<f64>> = runs.iter().map(|run| stats::sorted(run)).collect();
-        let mut record = record(&self.pods, &sorted, rows.collect())?;
+        let mut record = record(&self.pods, &sorted, rows)?;
         record.simulated = "nodes, images and schedule times of the events".to_owned();
         Some(record)
     }
 }
 
-fn rollout<'e>(
-    starts: &'e [ContainerStart],
-    images: &KnownImages,
-    ratio: f64,
-    model: &PullModel,
-) -> Option<RecordedRollout<'e>> {
-    let mut specs: Vec<ImageSpec> = Vec::new();
-    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut nodes: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut pulled: BTreeSet<(usize, &str)> = BTreeSet::new();
-    let pods = real_pods(starts);
-    let first = pods.first()?.scheduled;
-    let mut kept: Vec<RealPod<'e>> = Vec::new();
-    let mut pulls = Vec::new();
-    let others = starts
-        .iter()
-        .filter(|start| !start.is_first && !start.was_present);
-    let of_pods = pods.iter().map(|pod| (pod.start, Some(*pod)));
-    for (start, pod) in of_pods.chain(others.map(|start| (start, None))) {
-        let next = nodes.len();
-        let node = *nodes.entry(&start.node).or_insert(next);
-        // An image that was there before anything pulled it has no pull in the replay.
-        let was_there = start.was_present && !pulled.contains(&(node, start.image.as_str()));
-        let image = if was_there {
-            None
-        } else {
-            let known = numbers.get(start.image.as_str()).copied();
-            let Some(at) = known.or_else(|| {
-                specs.push(image_spec(start, images, ratio, model)?);
-                Some(specs.len() - 1)
-            }) else {
+/// The nodes and images of a replay, which get their numbers as they come.
+struct Numbered<'e> {
+    settings: ReplaySettings<'e>,
+    nodes: BTreeMap<&'e str, usize>,
+    images: BTreeMap<&'e str, usize>,
+    specs: Vec<ImageSpec>,
+    /// Images that a node has pulled.
+    pulled: BTreeSet<(usize, &'e str)>,
+}
+
+/// The image of a replayed pull.
+enum ReplayedImage {
+    /// It was there before anything pulled it, so it has no pull in the replay.
+    Present,
+    Pulled(usize),
+    /// Its size is not known.
+    Unknown,
+}
+
+impl<'e> Numbered<'e> {
+    fn node(&mut self, start: &'e ContainerStart) -> usize {
+        let next = self.nodes.len();
+        *self.nodes.entry(&start.node).or_insert(next)
+    }
+
+    fn image(&mut self, start: &'e ContainerStart, node: usize) -> ReplayedImage {
+        let name = start.image.as_str();
+        if start.was_present && !self.pulled.contains(&(node, name)) {
+            return ReplayedImage::Present;
+        }
+        let number = match self.images.get(name) {
+            Some(known) => *known,
+            None => {
+                let Some(spec) = image_spec(start, self.settings) else {
+                    return ReplayedImage::Unknown;
+                };
+                self.specs.push(spec);
+                self.images.insert(name, self.specs.len() - 1);
+                self.specs.len() - 1
+            }
+        };
+        self.pulled.insert((node, name));
+        ReplayedImage::Pulled(number)
+    }
+}
+
+impl<'e> RecordedRollout<'e> {
+    /// The rollout of these events. `None`: no pod can be replayed.
+    fn of(starts: &'e [ContainerStart], settings: ReplaySettings<'e>) -> Option<Self> {
+        let mut numbered = Numbered {
+            settings,
+            nodes: BTreeMap::new(),
+            images: BTreeMap::new(),
+            specs: Vec::new(),
+            pulled: BTreeSet::new(),
+        };
+        let real_pods = real_pods(starts);
+        let first = real_pods.first()?.scheduled;
+        let mut pods = Vec::new();
+        let mut pulls = Vec::new();
+        for pod in real_pods {
+            let node = numbered.node(pod.start);
+            let image = match numbered.image(pod.start, node) {
+                ReplayedImage::Present => None,
+                ReplayedImage::Pulled(image) => Some(image),
+                ReplayedImage::Unknown => continue,
+            };
+            pulls.push(ReplayedPull {
+                node,
+                image,
+                pod: Some(pods.len()),
+                at: seconds_between(first, pod.scheduled),
+            });
+            pods.push(pod);
+        }
+        for start in starts
+            .iter()
+            .filter(|start| !start.is_first && !start.was_present)
+        {
+            let node = numbered.node(start);
+            let image = match numbered.image(start, node) {
+                ReplayedImage::Present => None,
+                ReplayedImage::Pulled(image) => Some(image),
+                ReplayedImage::Unknown => continue,
+            };
+            let Some(pulling) = start.pulling else {
                 continue;
             };
-            numbers.insert(&start.image, at);
-            pulled.insert((node, start.image.as_str()));
-            Some(at)
-        };
-        let at = match pod {
-            Some(pod) => seconds_between(first, pod.scheduled),
-            None => match start.pulling {
-                Some(stamp) => seconds_between(first, stamp.at).max(0.0),
-                None => continue,
-            },
-        };
-        pulls.push(ReplayedPull {
-            node,
-            image,
-            pod: pod.map(|_| kept.len()),
-            at,
-        });
-        kept.extend(pod);
+            pulls.push(ReplayedPull {
+                node,
+                image,
+                pod: None,
+                at: seconds_between(first, pulling.at).max(0.0),
+            });
+        }
+        if pods.is_empty() {
+            return None;
+        }
+        let nodes = numbered.nodes.len();
+        let is_parallel = is_parallel(starts);
+        Some(Self {
+            pods,
+            pulls,
+            nodes,
+            world: world(nodes, numbered.specs, is_parallel, settings.model),
+        })
     }
-    let world = world(nodes.len(), specs, is_parallel(starts), model);
-    (!kept.is_empty()).then_some(RecordedRollout {
-        pods: kept,
-        pulls,
-        nodes: nodes.len(),
-        world,
-    })
 }
 
 /// Whether a node had two pulls in progress at the same time.
 pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
-    let mut spans: Vec<(&str, i64, i64)> = starts
-        .iter()
-        .filter(|start| start.prints_wait)
-        .filter_map(|start| {
-            let (end, length) = (start.pulled?.at, start.pull_s?);
-            // Printed durations are shorter or longer by some milliseconds.
-            Some((
-                start.node.as_str(),
-                end - (length * 1e9) as i64 + 100_000_000,
-                end - 100_000_000,
-            ))
-        })
-        .filter(|(_, from, to)| from < to)
-        .collect();
+    let mut spans: Vec<(&str, i64, i64)> = Vec::new();
+    for start in starts.iter().filter(|start| start.prints_wait) {
+        let (Some(end), Some(length)) = (start.pulled, start.pull_s) else {
+            continue;
+        };
+        // Printed durations are shorter or longer by some milliseconds.
+        let from = end.at - (length * 1e9) as i64 + 100_000_000;
+        let to = end.at - 100_000_000;
+        if from < to {
+            spans.push((&start.node, from, to));
+        }
+    }
     spans.sort_unstable();
-    spans
-        .windows(2)
-        .any(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2)
+    for ((node, _, to), (later_node, later_from, _)) in spans.iter().tuple_windows() {
+        if node == later_node && later_from < to {
+            return true;
+        }
+    }
+    false
 }
 
 /// The layers of an image: known ones, or one of its size.
-fn image_spec(
-    start: &ContainerStart,
-    images: &KnownImages,
-    ratio: f64,
-    model: &PullModel,
-) -> Option<ImageSpec> {
-    let layers = match images.layers(&start.image, start.size) {
-        Some(layers) => {
-            let known = |(at, layer): (usize, &KnownLayer)| {
-                let digest = layer
-                    .digest
-                    .clone()
-                    .unwrap_or_else(|| format!("{}/{at}", start.image));
-                (
-                    digest,
-                    (
-                        layer.compressed,
-                        layer.uncompressed.unwrap_or(layer.compressed * ratio),
-                    ),
-                )
-            };
-            layers.iter().enumerate().map(known).collect()
-        }
-        None => {
-            let size = start.size? as f64;
-            // With one rate for download and unpacking, nothing is left to unpack.
-            let on_disk = if model.unpack_rate.is_some() {
-                size * ratio
-            } else {
-                1.0
-            };
-            vec![(start.image.clone(), (size, on_disk))]
-        }
+fn image_spec(start: &ContainerStart, settings: ReplaySettings<'_>) -> Option<ImageSpec> {
+    let ratio = settings.compression_ratio;
+    let Some(layers) = settings.images.layers(&start.image, start.size) else {
+        let size = start.size? as f64;
+        // With one rate for download and unpacking, nothing is left to unpack.
+        let on_disk = if settings.model.unpack_rate.is_some() {
+            size * ratio
+        } else {
+            1.0
+        };
+        let layer = layer_of(start.image.clone(), LayerBytes::new(size, on_disk));
+        return Some(image_of(&start.image, vec![layer]));
     };
-    Some(image_of(&start.image, layers))
+    let mut specs = Vec::with_capacity(layers.len());
+    for (at, layer) in layers.into_iter().enumerate() {
+        let on_disk = layer.uncompressed.unwrap_or(layer.compressed * ratio);
+        let digest = match layer.digest {
+            Some(digest) => digest,
+            None => format!("{}/{at}", start.image),
+        };
+        specs.push(layer_of(digest, LayerBytes::new(layer.compressed, on_disk)));
+    }
+    Some(image_of(&start.image, specs))
 }
 
-/// An image with these layers, each with its digest.
-pub(super) fn image_of(name: &str, layers: Vec<(String, LayerBytes)>) -> ImageSpec {
-    let bytes = |number: f64| Bytes::new((number.round() as u64).max(1)).into();
-    let layer = |(digest, (compressed, uncompressed))| LayerSpec {
+/// Whole bytes, at least one.
+fn whole_bytes(number: f64) -> SizeModel {
+    Bytes::new((number.round() as u64).max(1)).into()
+}
+
+pub(super) fn layer_of(digest: String, bytes: LayerBytes) -> LayerSpec {
+    LayerSpec {
         digest,
-        compressed: bytes(compressed),
-        uncompressed: Uncompressed::Size(bytes(uncompressed)),
-    };
+        compressed: whole_bytes(bytes.compressed),
+        uncompressed: Uncompressed::Size(whole_bytes(bytes.uncompressed)),
+    }
+}
+
+/// An image with these layers.
+pub(super) fn image_of(name: &str, layers: Vec<LayerSpec>) -> ImageSpec {
     ImageSpec {
         name: name.to_owned(),
-        layers: layers.into_iter().map(layer).collect(),
+        layers,
         previous: Vec::new(),
-        config: bytes(1.0),
+        config: whole_bytes(1.0),
         registry: 0,
         index: true,
     }
@@ -278,33 +329,20 @@ pub(super) fn world(
     model: &PullModel,
 ) -> WorldSpec {
     let endless = BytesPerSec::new(1e13);
-    let none = SimDuration::ZERO;
     let cluster = ClusterSpec {
         name: "replay".to_owned(),
         nodes: u32::try_from(nodes).unwrap_or(u32::MAX).into(),
         downlink: endless.into(),
-        rtt: none.into(),
+        rtt: SimDuration::ZERO.into(),
         ..ClusterSpec::default()
     };
-    let workload = |(at, image): (usize, &ImageSpec)| WorkloadSpec {
-        name: image.name.clone(),
-        image_name: image.name.clone(),
-        image: at,
-        kind: WorkloadKind::Deployment {
-            replicas: 0,
-            max_unavailable: CountOrPercent::Percent(25),
-            max_surge: CountOrPercent::Percent(25),
-            progress_deadline: SimDuration::from_secs(600),
-        },
-        pull_policy: crate::world::PullPolicy::IfNotPresent,
-        start: none.into(),
-        readiness: None,
-        min_ready: none,
-        termination: none.into(),
-    };
+    let mut workloads = Vec::with_capacity(images.len());
+    for (at, image) in images.iter().enumerate() {
+        workloads.push(workload(at, &image.name));
+    }
     let mut registry = RegistrySpec {
         per_connection: None,
-        ..RegistrySpec::unlimited(endless, none.into())
+        ..RegistrySpec::unlimited(endless, SimDuration::ZERO.into())
     };
     let mut node = NodeSpec {
         nic: endless.into(),
@@ -323,10 +361,30 @@ pub(super) fn world(
         distribution: crate::world::DistributionSpec::default(),
         node,
         pods: PodSpec::IMMEDIATE,
-        workloads: images.iter().enumerate().map(workload).collect(),
+        workloads,
         images,
         release: ReleaseKind::Initial,
         faults: crate::world::FaultSpec::default(),
+    }
+}
+
+/// A workload without pods, for an image of this number.
+fn workload(number: usize, image: &str) -> WorkloadSpec {
+    WorkloadSpec {
+        name: image.to_owned(),
+        image_name: image.to_owned(),
+        image: number,
+        kind: WorkloadKind::Deployment {
+            replicas: 0,
+            max_unavailable: CountOrPercent::Percent(25),
+            max_surge: CountOrPercent::Percent(25),
+            progress_deadline: SimDuration::from_secs(600),
+        },
+        pull_policy: crate::world::PullPolicy::IfNotPresent,
+        start: SimDuration::ZERO.into(),
+        readiness: None,
+        min_ready: SimDuration::ZERO,
+        termination: SimDuration::ZERO.into(),
     }
 }
 
@@ -366,13 +424,14 @@ impl Model for Replay<'_> {
     }
 }
 
-/// When the images of so many real pods are there: `ahead` are pulls with the seconds at which they begin, the next one
-/// last.
+/// When the images of this number of real pods are there: `ahead` are pulls with the seconds at which they begin, the
+/// next one last.
 fn pulled(
     spec: &WorldSpec,
     ahead: Vec<(f64, ReplayedPull)>,
     pods: usize,
-    (seed, replicate): (u64, u32),
+    seed: u64,
+    replicate: u32,
 ) -> Vec<f64> {
     let mut queue = EventQueue::new();
     let world = World::new(spec, &PlatformSpec::INSTANT, seed, replicate, &mut queue);
@@ -396,49 +455,41 @@ fn pulled(
 
 /// The duration of the pull of a world's only image by its only node.
 pub(super) fn lone_pull(spec: &WorldSpec) -> f64 {
-    pulled(
-        spec,
-        vec![(
-            0.0,
-            ReplayedPull {
-                node: 0,
-                image: Some(0),
-                pod: Some(0),
-                at: 0.0,
-            },
-        )],
-        1,
-        (1, 0),
-    )[0]
+    let pull = ReplayedPull {
+        node: 0,
+        image: Some(0),
+        pod: Some(0),
+        at: 0.0,
+    };
+    pulled(spec, vec![(0.0, pull)], 1, 1, 0)[0]
 }
 
 impl RecordedRollout<'_> {
     /// When the first container of each pod started, in seconds from the first schedule.
-    fn run(&self, latencies: Latencies<'_>, seed: u64, replicate: u32) -> Vec<f64> {
+    fn run(&self, settings: ReplaySettings<'_>, seed: u64, replicate: u32) -> Vec<f64> {
         let streams = Streams::new(seed, replicate);
-        let key = EntityKey::of("replay");
-        let draw = |values: &[f64], purpose: &'static str, nth: usize| {
-            let mut rng = streams.stream_nth(key, purpose, nth as u64);
-            if values.is_empty() {
-                0.0
-            } else {
-                dist::empirical(&mut rng, values.len(), |at| values[at])
+        let mut ahead = Vec::with_capacity(self.pulls.len());
+        for (nth, pull) in self.pulls.iter().enumerate() {
+            let mut at = pull.at;
+            if pull.pod.is_some() {
+                at += draw(&streams, settings.before, "before the pull", nth);
             }
-        };
-        let begins = |(nth, pull): (usize, &ReplayedPull)| {
-            let before = if pull.pod.is_some() {
-                draw(latencies.before, "before the pull", nth)
-            } else {
-                0.0
-            };
-            (pull.at + before, *pull)
-        };
-        let mut ahead: Vec<(f64, ReplayedPull)> =
-            self.pulls.iter().enumerate().map(begins).collect();
-        ahead.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let pulled = pulled(&self.world, ahead, self.pods.len(), (seed, replicate));
-        let after =
-            |(nth, pulled): (usize, &f64)| pulled + draw(latencies.after, "after the pull", nth);
-        pulled.iter().enumerate().map(after).collect()
+            ahead.push((at, *pull));
+        }
+        ahead.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let mut seconds = pulled(&self.world, ahead, self.pods.len(), seed, replicate);
+        for (nth, at) in seconds.iter_mut().enumerate() {
+            *at += draw(&streams, settings.after, "after the pull", nth);
+        }
+        seconds
     }
+}
+
+/// One of the measured values; 0 without any.
+fn draw(streams: &Streams, values: &[f64], purpose: &'static str, nth: usize) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let mut rng = streams.stream_nth(EntityKey::of("replay"), purpose, nth as u64);
+    dist::empirical(&mut rng, values.len(), |at| values[at])
 }

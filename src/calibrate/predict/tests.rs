@@ -1,9 +1,9 @@
 //! A replay takes as long as the fitted formula says, and kubelets queue.
 
 use super::*;
-use crate::calibrate::events::Stamp;
 use crate::calibrate::images::KnownImages;
-use crate::calibrate::rates::PullModel;
+use crate::calibrate::rates::{LayerBytes, PullModel};
+use crate::calibrate::time::Stamp;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -56,11 +56,14 @@ fn model() -> PullModel {
 }
 
 fn predicted(starts: &[ContainerStart]) -> Vec<f64> {
-    let none = Latencies {
+    let settings = ReplaySettings {
+        images: &images(),
+        compression_ratio: 2.6,
+        model: &model(),
         before: &[0.0],
         after: &[0.0],
     };
-    let record = of_events(starts, &images(), 2.6, &model(), none, 1);
+    let record = of_events(starts, settings, 1);
     let record = record.expect("few enough to simulate").expect("pods");
     record.rows.iter().map(|row| row.predicted_s).collect()
 }
@@ -76,7 +79,8 @@ fn a_pull_in_the_world_takes_as_long_as_the_fitted_formula_says() {
         let image = format!("{count}x{compressed}x{uncompressed}");
         let found = predicted(&[pod("a", "n", &image, 0)])[0];
         let each = f64::from(count);
-        let layers = vec![(compressed / each, uncompressed / each); count as usize];
+        let layer = LayerBytes::new(compressed / each, uncompressed / each);
+        let layers = vec![layer; count as usize];
         let expected = model().seconds(&layers);
         // Bytes are whole, and times are whole nanoseconds.
         assert!(

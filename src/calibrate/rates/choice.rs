@@ -1,9 +1,7 @@
 //! Which parameters the images determine.
 
 use super::least_squares::{PullGroup, RateProblem, RateSolution};
-use super::pipeline::{
-    BEYOND, CONSTANT, DOWNLOAD, PARAMETERS, PER_LAYER, Parameters, RequestTimes, UNPACK,
-};
+use super::pipeline::{BEYOND, CONSTANT, DOWNLOAD, PARAMETERS, PER_LAYER, RequestTimes, UNPACK};
 use crate::world::calibration as default;
 
 /// The facts that are known about the pulled images.
@@ -25,6 +23,15 @@ pub(super) struct Chosen {
     pub(super) knee: Option<f64>,
 }
 
+/// A disk that is slower than the memory in front of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::calibrate) struct FittedDisk {
+    /// Bytes per second.
+    pub(in crate::calibrate) rate: f64,
+    /// Bytes in front of it.
+    pub(in crate::calibrate) buffer: f64,
+}
+
 /// Images from which a further parameter can be told from chance.
 const FEWEST_FOR_MORE: usize = 5;
 /// Layers of images differ enough to tell a part of each layer from the constant.
@@ -35,11 +42,15 @@ const SLOWER: f64 = 0.75;
 const KNEES: u32 = 40;
 
 impl Chosen {
-    /// Rate of the disk, and bytes in front of it: these are written at the unpack rate while the disk takes them away.
-    pub(super) fn disk(&self) -> Option<(f64, f64)> {
-        let (knee, memory) = (self.knee?, self.solution.at[UNPACK]);
-        let disk = 1.0 / (memory + self.solution.at[BEYOND]);
-        Some((disk, knee * (1.0 - disk * memory)))
+    /// The disk behind the memory: bytes are written at the unpack rate while the disk takes them away.
+    pub(super) fn disk(&self) -> Option<FittedDisk> {
+        let knee = self.knee?;
+        let memory = self.solution.at[UNPACK];
+        let rate = 1.0 / (memory + self.solution.at[BEYOND]);
+        Some(FittedDisk {
+            rate,
+            buffer: knee * (1.0 - rate * memory),
+        })
     }
 
     pub(super) fn formula(&self, knowledge: Knowledge) -> &'static str {
@@ -68,121 +79,144 @@ pub(super) fn choose(
     knowledge: Knowledge,
 ) -> Option<Chosen> {
     let constant = default::PULL_CONSTANT.typical().as_secs_f64();
-    let per_layer = default::UNPACK_PER_LAYER.typical().as_secs_f64();
-    let connection = 1.0 / default::CONNECTION.get();
-    let mut start = [
-        constant,
-        per_layer,
-        1.0 / default::UNPACK_RATE.get(),
-        0.0,
-        0.0,
-    ];
-    let mut free = [false; PARAMETERS];
-    free[CONSTANT] = groups.len() >= 2;
     if knowledge == Knowledge::Sizes {
-        start = [constant, 0.0, 0.0, connection, 0.0];
-        free[DOWNLOAD] = true;
-        return solved(groups, requests, start, free, None);
+        let mut problem = RateProblem {
+            groups,
+            requests,
+            start: [constant, 0.0, 0.0, connection(), 0.0],
+            free: [false; PARAMETERS],
+            knee: None,
+        };
+        problem.free[CONSTANT] = groups.len() >= 2;
+        problem.free[DOWNLOAD] = true;
+        return solved(problem);
     }
-    free[UNPACK] = true;
-    let counts = groups.iter().map(|group| group.layers.len() as f64);
-    let (least, most) = counts.fold((f64::INFINITY, 0.0_f64), |(least, most), count| {
-        (least.min(count), most.max(count))
-    });
-    free[PER_LAYER] = groups.len() >= 3 && most >= LAYERS_VARY * least;
-    let mut best = solved(groups, requests, start, free, None);
+    let mut problem = RateProblem {
+        groups,
+        requests,
+        start: [
+            constant,
+            default::UNPACK_PER_LAYER.typical().as_secs_f64(),
+            1.0 / default::UNPACK_RATE.get(),
+            0.0,
+            0.0,
+        ],
+        free: [false; PARAMETERS],
+        knee: None,
+    };
+    problem.free[CONSTANT] = groups.len() >= 2;
+    problem.free[UNPACK] = true;
+    problem.free[PER_LAYER] = groups.len() >= 3 && layers_vary(groups);
+    let mut best = solved(problem);
     // The part of each layer cannot be told from the constant. Where its default leaves nothing for the constant, it is
     // smaller than that.
-    let is_used_up = |chosen: &Option<Chosen>| {
-        chosen
-            .as_ref()
-            .is_none_or(|chosen| chosen.solution.at[CONSTANT] <= 0.0)
-    };
-    if !free[PER_LAYER] && is_used_up(&best) {
-        start[PER_LAYER] = 0.0;
+    let has_constant = best
+        .as_ref()
+        .is_some_and(|chosen| chosen.solution.at[CONSTANT] > 0.0);
+    if !problem.free[PER_LAYER] && !has_constant {
+        problem.start[PER_LAYER] = 0.0;
         if groups.len() < 2 {
-            start[CONSTANT] = 0.0;
+            problem.start[CONSTANT] = 0.0;
         }
-        best = solved(groups, requests, start, free, None);
+        best = solved(problem);
     }
     let mut best = best?;
     if groups.len() > FEWEST_FOR_MORE {
-        for knee in knees(groups) {
-            let mut free = best.free;
-            free[BEYOND] = true;
-            let mut start = start;
-            start[BEYOND] = start[UNPACK];
-            let Some(with) = solved(groups, requests, start, free, Some(knee)) else {
-                continue;
-            };
-            let at = &with.solution.at;
-            let is_slower = at[BEYOND] > 0.0 && at[UNPACK] / (at[UNPACK] + at[BEYOND]) < SLOWER;
-            let beats = if best.knee.is_some() {
-                with.solution.bic < best.solution.bic
-            } else {
-                with.solution.beats(&best.solution)
-            };
-            if is_slower && beats {
-                best = with;
-            }
-        }
+        best = with_disk(&problem, best);
     }
     if groups.len() >= FEWEST_FOR_MORE {
-        let mut free = best.free;
-        free[DOWNLOAD] = true;
-        let mut start = best.solution.at;
-        start[DOWNLOAD] = connection;
-        if let Some(with) = solved(groups, requests, start, free, best.knee)
-            && with.solution.at[DOWNLOAD] > 0.0
-            && with.solution.beats(&best.solution)
-        {
-            best = with;
-        }
+        best = with_download(&problem, best);
     }
     Some(best)
 }
 
+/// Seconds per byte of a connection, where the fit begins.
+fn connection() -> f64 {
+    1.0 / default::CONNECTION.get()
+}
+
+/// Whether the images' numbers of layers differ enough.
+fn layers_vary(groups: &[PullGroup]) -> bool {
+    let mut least = f64::INFINITY;
+    let mut most = 0.0_f64;
+    for group in groups {
+        let count = group.layers.len() as f64;
+        least = least.min(count);
+        most = most.max(count);
+    }
+    most >= LAYERS_VARY * least
+}
+
+/// The best model with a disk that is slower than memory, if one explains the pulls better.
+fn with_disk(problem: &RateProblem<'_>, mut best: Chosen) -> Chosen {
+    for knee in knees(problem.groups) {
+        let mut slower = RateProblem {
+            free: best.free,
+            knee: Some(knee),
+            ..*problem
+        };
+        slower.free[BEYOND] = true;
+        slower.start[BEYOND] = slower.start[UNPACK];
+        let Some(with) = solved(slower) else {
+            continue;
+        };
+        let at = &with.solution.at;
+        let is_slower = at[BEYOND] > 0.0 && at[UNPACK] / (at[UNPACK] + at[BEYOND]) < SLOWER;
+        let is_better = if best.knee.is_some() {
+            with.solution.bic < best.solution.bic
+        } else {
+            with.solution.beats(&best.solution)
+        };
+        if is_slower && is_better {
+            best = with;
+        }
+    }
+    best
+}
+
+/// The model with a download rate, if it explains the pulls better.
+fn with_download(problem: &RateProblem<'_>, best: Chosen) -> Chosen {
+    let mut downloading = RateProblem {
+        free: best.free,
+        start: best.solution.at,
+        knee: best.knee,
+        ..*problem
+    };
+    downloading.free[DOWNLOAD] = true;
+    downloading.start[DOWNLOAD] = connection();
+    match solved(downloading) {
+        Some(with) if with.solution.at[DOWNLOAD] > 0.0 && with.solution.beats(&best.solution) => {
+            with
+        }
+        _ => best,
+    }
+}
+
 /// Places between the images' sizes, evenly in the logarithm, with two images on either side.
 fn knees(groups: &[PullGroup]) -> Vec<f64> {
-    let size = |group: &PullGroup| {
-        group
-            .layers
-            .iter()
-            .map(|(_, uncompressed)| uncompressed)
-            .sum::<f64>()
-    };
-    let mut sizes: Vec<f64> = groups.iter().map(size).collect();
+    let mut sizes = Vec::with_capacity(groups.len());
+    for group in groups {
+        let layers = group.layers.iter();
+        sizes.push(layers.map(|layer| layer.uncompressed).sum::<f64>());
+    }
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
     if sizes.len() < FEWEST_FOR_MORE {
         return Vec::new();
     }
-    let (low, high) = (sizes[1], sizes[sizes.len() - 2]);
+    let low = sizes[1];
+    let high = sizes[sizes.len() - 2];
     let ratio = libm::log(high / low);
     (0..=KNEES)
         .map(|nth| low * libm::exp(ratio * f64::from(nth) / f64::from(KNEES)))
         .collect()
 }
 
-fn solved(
-    groups: &[PullGroup],
-    requests: RequestTimes,
-    start: Parameters,
-    free: [bool; PARAMETERS],
-    knee: Option<f64>,
-) -> Option<Chosen> {
-    let solution = RateProblem {
-        groups,
-        requests,
-        free,
-        start,
-        knee,
-    }
-    .solve()?;
+fn solved(problem: RateProblem<'_>) -> Option<Chosen> {
     Some(Chosen {
-        solution,
-        free,
-        requests,
-        knee,
+        solution: problem.solve()?,
+        free: problem.free,
+        requests: problem.requests,
+        knee: problem.knee,
     })
 }

@@ -5,7 +5,9 @@
 //! critical paths stay the same, so each step solves a linear problem (Gauss and Newton), with halved steps as the
 //! safeguard. The intervals are Student's, of that linear problem.
 
-use super::pipeline::{LayerBytes, PARAMETERS, Parameters, RequestTimes, duration};
+use super::pipeline::{
+    CriticalPath, LayerBytes, PARAMETERS, Parameters, RequestTimes, critical_path,
+};
 use crate::stats::t_quantile;
 
 /// The pulls of one image on nodes that lacked the same layers.
@@ -41,27 +43,44 @@ pub(super) struct RateSolution {
     pub(super) bic: f64,
 }
 
+/// The normal equations of a linear problem.
+struct LinearProblem {
+    matrix: Vec<Vec<f64>>,
+    right: Vec<f64>,
+}
+
+/// The variance of a relative error.
+struct ErrorVariance {
+    variance: f64,
+    /// Degrees of freedom.
+    degrees: u32,
+}
+
 impl RateProblem<'_> {
+    fn path(&self, at: &Parameters, group: &PullGroup) -> CriticalPath {
+        critical_path(at, &group.layers, self.requests, self.knee)
+    }
+
     fn indices(&self) -> Vec<usize> {
         (0..PARAMETERS).filter(|at| self.free[*at]).collect()
     }
 
     fn squares(&self, at: &Parameters) -> f64 {
-        let error = |group: &PullGroup| {
-            duration(at, &group.layers, self.requests, self.knee).0 / group.median - 1.0
-        };
-        self.groups
-            .iter()
-            .map(|group| error(group) * error(group))
-            .sum()
+        let mut squares = 0.0;
+        for group in self.groups {
+            let error = self.path(at, group).length / group.median - 1.0;
+            squares += error * error;
+        }
+        squares
     }
 
-    /// The weighted linear problem at these parameters: the matrix of normal equations, and the right side.
-    fn linear(&self, at: &Parameters, free: &[usize]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    /// The weighted linear problem at these parameters.
+    fn linear(&self, at: &Parameters, free: &[usize]) -> LinearProblem {
         let size = free.len();
-        let (mut matrix, mut right) = (vec![vec![0.0; size]; size], vec![0.0; size]);
+        let mut matrix = vec![vec![0.0; size]; size];
+        let mut right = vec![0.0; size];
         for group in self.groups {
-            let (length, counts) = duration(at, &group.layers, self.requests, self.knee);
+            let CriticalPath { length, counts } = self.path(at, group);
             let of_free: f64 = free.iter().map(|index| at[*index] * counts[*index]).sum();
             let weight = 1.0 / group.median;
             // What is not explained by parameters that are kept, or by known requests.
@@ -73,7 +92,7 @@ impl RateProblem<'_> {
                 }
             }
         }
-        (matrix, right)
+        LinearProblem { matrix, right }
     }
 
     /// The best parameters. `None` when the data do not determine them.
@@ -82,29 +101,35 @@ impl RateProblem<'_> {
         let mut squares = self.squares(&at);
         for _ in 0..200 {
             let Some(target) = self.step(&at) else { break };
-            let mut share = 1.0;
-            let mut next = at;
-            let mut reached = f64::INFINITY;
-            while share > 1e-6 {
-                for (value, (from, to)) in next.iter_mut().zip(at.iter().zip(target)) {
-                    *value = from + share * (to - from);
-                }
-                reached = self.squares(&next);
-                if reached <= squares * (1.0 + 1e-12) {
-                    break;
-                }
-                share /= 2.0;
-            }
-            if reached > squares * (1.0 + 1e-12) {
+            let Some(next) = self.towards(&at, &target, squares) else {
                 break;
-            }
+            };
+            let reached = self.squares(&next);
             let is_done = (squares - reached) <= 1e-12 * squares;
-            (at, squares) = (next, reached);
+            at = next;
+            squares = reached;
             if is_done {
                 break;
             }
         }
         self.solution(at, squares)
+    }
+
+    /// Parameters on the way from `at` to `target` whose squares are not more than `most`: all of the way, or a half, a
+    /// fourth and so on. `None`: there are none.
+    fn towards(&self, at: &Parameters, target: &Parameters, most: f64) -> Option<Parameters> {
+        let mut share = 1.0;
+        while share > 1e-6 {
+            let mut next = *at;
+            for (value, to) in next.iter_mut().zip(target) {
+                *value += share * (to - *value);
+            }
+            if self.squares(&next) <= most * (1.0 + 1e-12) {
+                return Some(next);
+            }
+            share /= 2.0;
+        }
+        None
     }
 
     /// The solution of the linear problem at `at`, without negative parameters: the worst of these is put to 0, and the
@@ -118,35 +143,39 @@ impl RateProblem<'_> {
                     start[index] = 0.0;
                 }
             }
-            let (matrix, right) = self.linear(&start, &free);
-            let solved = solve_linear(matrix, right)?;
-            let worst = (0..free.len())
-                .filter(|at| solved[*at] < 0.0)
-                .min_by(|a, b| {
-                    let scaled = |at: usize| solved[at] * self.start[free[at]].max(1e-30).recip();
-                    scaled(*a).total_cmp(&scaled(*b))
-                });
-            match worst {
-                Some(worst) => drop(free.remove(worst)),
-                None => {
-                    for (index, value) in free.iter().zip(solved) {
-                        start[*index] = value;
-                    }
-                    return Some(start);
+            let solved = solve_linear(self.linear(&start, &free))?;
+            let Some(worst) = self.most_negative(&free, &solved) else {
+                for (index, value) in free.iter().zip(solved) {
+                    start[*index] = value;
                 }
-            }
+                return Some(start);
+            };
+            free.remove(worst);
             if free.is_empty() {
                 return None;
             }
         }
     }
 
+    /// The place in `free` of the parameter that is the most below 0, relative to its start. `None`: none is below 0.
+    fn most_negative(&self, free: &[usize], solved: &[f64]) -> Option<usize> {
+        let mut worst = None;
+        let mut least = 0.0;
+        for (place, (index, value)) in free.iter().zip(solved).enumerate() {
+            let scaled = value * self.start[*index].max(1e-30).recip();
+            if *value < 0.0 && (worst.is_none() || scaled < least) {
+                worst = Some(place);
+                least = scaled;
+            }
+        }
+        worst
+    }
+
     fn solution(&self, at: Parameters, squares: f64) -> Option<RateSolution> {
         let free = self.indices();
         let n = self.groups.len();
-        let (matrix, _) = self.linear(&at, &free);
-        let inverse = inverse(&matrix)?;
-        let (variance, degrees) = self.variance(squares, free.len())?;
+        let inverse = inverse(&self.linear(&at, &free).matrix)?;
+        let ErrorVariance { variance, degrees } = self.variance(squares, free.len())?;
         let quantile = t_quantile(0.975, degrees);
         let mut intervals = [None; PARAMETERS];
         for (row, index) in free.iter().enumerate() {
@@ -167,12 +196,17 @@ impl RateProblem<'_> {
 
     /// The variance of the relative error of a median, and its degrees of freedom: from the errors of the fit, or where
     /// there are as many parameters as images, from the pulls of each image.
-    fn variance(&self, squares: f64, parameters: usize) -> Option<(f64, u32)> {
+    fn variance(&self, squares: f64, parameters: usize) -> Option<ErrorVariance> {
         if self.groups.len() > parameters {
             let degrees = self.groups.len() - parameters;
-            return Some((squares / degrees as f64, u32::try_from(degrees).ok()?));
+            return Some(ErrorVariance {
+                variance: squares / degrees as f64,
+                degrees: u32::try_from(degrees).ok()?,
+            });
         }
-        let (mut sum, mut degrees, mut weight) = (0.0, 0_usize, 0.0);
+        let mut sum = 0.0;
+        let mut degrees = 0_usize;
+        let mut weight = 0.0;
         for group in self.groups {
             let errors = group
                 .durations
@@ -182,10 +216,15 @@ impl RateProblem<'_> {
             degrees += group.durations.len() - 1;
             weight += group.durations.len() as f64;
         }
-        let degrees32 = u32::try_from(degrees).ok().filter(|degrees| *degrees > 0)?;
+        if degrees == 0 {
+            return None;
+        }
         // The variance of a median is π/2 times that of a mean.
         let of_median = std::f64::consts::FRAC_PI_2 * self.groups.len() as f64 / weight;
-        Some((sum / degrees as f64 * of_median, degrees32))
+        Some(ErrorVariance {
+            variance: sum / degrees as f64 * of_median,
+            degrees: u32::try_from(degrees).ok()?,
+        })
     }
 }
 
@@ -199,14 +238,17 @@ impl RateSolution {
 
 /// Solves a linear system by elimination with pivots; columns are scaled first, because the parameters' units differ by
 /// ten powers of ten. `None` when it is singular.
-fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
+fn solve_linear(problem: LinearProblem) -> Option<Vec<f64>> {
+    let LinearProblem {
+        mut matrix,
+        mut right,
+    } = problem;
     let size = right.len();
     let scale: Vec<f64> = (0..size).map(|at| matrix[at][at].sqrt()).collect();
-    if scale
-        .iter()
-        .any(|scale| !(scale.is_finite() && *scale > 0.0))
-    {
-        return None;
+    for scale in &scale {
+        if !(scale.is_finite() && *scale > 0.0) {
+            return None;
+        }
     }
     for row in 0..size {
         for column in 0..size {
@@ -238,22 +280,23 @@ fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f6
             .sum();
         right[at] = (right[at] - known) / matrix[at][at];
     }
-    Some(
-        right
-            .iter()
-            .zip(scale)
-            .map(|(value, scale)| value / scale)
-            .collect(),
-    )
+    for (value, scale) in right.iter_mut().zip(scale) {
+        *value /= scale;
+    }
+    Some(right)
 }
 
+/// The columns of the inverse of a symmetric matrix, which are its rows, too.
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
-    let column = |at: usize| {
-        let unit = (0..size)
-            .map(|row| if row == at { 1.0 } else { 0.0 })
-            .collect();
-        solve_linear(matrix.to_vec(), unit)
-    };
-    (0..size).map(column).collect()
+    let mut columns = Vec::with_capacity(size);
+    for at in 0..size {
+        let mut unit = vec![0.0; size];
+        unit[at] = 1.0;
+        columns.push(solve_linear(LinearProblem {
+            matrix: matrix.to_vec(),
+            right: unit,
+        })?);
+    }
+    Some(columns)
 }

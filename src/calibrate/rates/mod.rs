@@ -25,10 +25,10 @@ use crate::stats;
 use crate::units::display::significant;
 use crate::units::{Bytes, BytesPerSec, SimDuration, counted};
 use crate::world::{DiskSpec, NodeSpec, RegistrySpec};
-use choice::{Chosen, Knowledge, choose};
+use choice::{Chosen, FittedDisk, Knowledge, choose};
 use least_squares::PullGroup;
 pub(in crate::calibrate) use pipeline::LayerBytes;
-use pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, duration};
+use pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, critical_path};
 
 /// Median error from which on the model does not describe the pulls.
 pub(super) const MOST_ERROR: f64 = 0.25;
@@ -58,8 +58,7 @@ pub(super) struct PullModel {
     pub(super) per_layer_s: f64,
     pub(super) unpack_rate: Option<f64>,
     pub(super) download_rate: Option<f64>,
-    /// Rate of the disk, and bytes in front of it.
-    pub(super) disk: Option<(f64, f64)>,
+    pub(super) disk: Option<FittedDisk>,
     /// Sigma of the rate between nodes.
     pub(super) spread: Option<f64>,
 }
@@ -75,31 +74,27 @@ impl PullModel {
         if let Some(spread) = self.spread {
             node.unpack_spread = spread.min(2.0);
         }
-        node.disk = self.disk.map(|(rate, buffer)| {
-            let buffer = Bytes::new(buffer.max(0.0) as u64);
-            DiskSpec {
-                rate: BytesPerSec::new(rate).into(),
-                buffer,
-                ..DiskSpec::default()
-            }
+        node.disk = self.disk.map(|FittedDisk { rate, buffer }| DiskSpec {
+            rate: BytesPerSec::new(rate).into(),
+            buffer: Bytes::new(buffer.max(0.0) as u64),
+            ..DiskSpec::default()
         });
         if let Some(rate) = self.download_rate {
             registry.per_connection = Some(BytesPerSec::new(rate));
         }
     }
 
-    /// The duration of a pull of these layers: compressed and uncompressed bytes.
+    /// The duration of a pull of these layers.
     #[cfg(test)]
     pub(super) fn seconds(&self, layers: &[LayerBytes]) -> f64 {
-        let per_byte = |rate: Option<f64>| rate.map_or(0.0, f64::recip);
         let at = [
             self.constant_s,
             self.per_layer_s,
-            per_byte(self.unpack_rate),
-            per_byte(self.download_rate),
+            self.unpack_rate.map_or(0.0, f64::recip),
+            self.download_rate.map_or(0.0, f64::recip),
             0.0,
         ];
-        duration(&at, layers, RequestTimes::default(), None).0
+        critical_path(&at, layers, RequestTimes::default(), None).length
     }
 }
 
@@ -114,14 +109,31 @@ pub(super) struct FittedRates {
     pub(super) layers: Vec<Vec<LayerBytes>>,
 }
 
-/// An image with the compressed and uncompressed bytes of the layers that were missing.
-type PulledLayers = (String, Vec<(u64, u64)>);
+/// An image with the layers that a node lacked.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct PulledLayers {
+    image: String,
+    layers: Vec<WholeBytes>,
+}
+
+/// The bytes of a layer, rounded down.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct WholeBytes {
+    compressed: u64,
+    uncompressed: u64,
+}
+
+/// A pull that took this long.
+#[derive(Debug)]
+struct TimedPull {
+    seconds: f64,
+    node: String,
+}
 
 /// Pulls by image and missing layers.
 #[derive(Debug, Default)]
-struct Grouped {
-    /// Durations with their nodes.
-    groups: BTreeMap<PulledLayers, Vec<(f64, String)>>,
+struct GroupedPulls {
+    groups: BTreeMap<PulledLayers, Vec<TimedPull>>,
     are_sizes_assumed: bool,
 }
 
@@ -131,87 +143,133 @@ pub(super) fn fit(
     settings: &RateSettings<'_>,
     source: &str,
 ) -> Option<FittedRates> {
-    let mut grouped = grouped(starts, settings, false);
-    let knowledge = if grouped.groups.is_empty() {
-        Knowledge::Sizes
-    } else {
-        Knowledge::Layers
-    };
-    if knowledge == Knowledge::Sizes {
-        grouped = self::grouped(starts, settings, true);
+    let mut pulls = GroupedPulls::by_layers(starts, settings);
+    let mut knowledge = Knowledge::Layers;
+    if pulls.groups.is_empty() {
+        pulls = GroupedPulls::by_size(starts);
+        knowledge = Knowledge::Sizes;
     }
-    let groups: Vec<PullGroup> = grouped.groups.iter().filter_map(group).collect();
+    let groups = pulls.fitted_groups();
     if groups.is_empty() {
         return None;
     }
     // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and for each blob two
     // more round trips; the time of an answer is that of the API host.
-    let of_layer = if knowledge == Knowledge::Layers {
-        2.0 * settings.rtt + settings.service
-    } else {
-        0.0
-    };
     let requests = RequestTimes {
         of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
-        of_layer,
+        of_layer: match knowledge {
+            Knowledge::Layers => 2.0 * settings.rtt + settings.service,
+            Knowledge::Sizes => 0.0,
+        },
     };
-    let chosen = choose(&groups, requests, knowledge)?;
-    Some(report(&groups, &grouped, &chosen, knowledge, source))
+    let report = RatesReport {
+        chosen: choose(&groups, requests, knowledge)?,
+        groups: &groups,
+        pulls: &pulls,
+        knowledge,
+        source,
+    };
+    Some(report.fitted())
 }
 
-fn group((key, pulls): (&PulledLayers, &Vec<(f64, String)>)) -> Option<PullGroup> {
-    let durations: Vec<f64> = pulls.iter().map(|(duration, _)| *duration).collect();
-    let median = stats::median(&durations).filter(|median| *median > 0.0)?;
-    let layers = key
-        .1
-        .iter()
-        .map(|(compressed, uncompressed)| (*compressed as f64, *uncompressed as f64))
-        .collect();
-    Some(PullGroup {
-        image: key.0.clone(),
-        layers,
-        durations,
-        median,
-    })
-}
-
-/// The pulls that can be used, with the layers that their nodes lacked. `by_size`: the layers are not known.
-fn grouped(starts: &[ContainerStart], settings: &RateSettings<'_>, by_size: bool) -> Grouped {
-    let mut grouped = Grouped::default();
-    // Unpacked chains and blobs of each node.
-    let mut nodes: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for start in starts.iter().filter(|start| start.is_pull()) {
-        let missing: Vec<LayerBytes> = if by_size {
-            let Some(size) = start.size else { continue };
-            vec![(size as f64, 0.0)]
-        } else {
+impl GroupedPulls {
+    /// The pulls of images whose layers are known, by the layers that their nodes lacked.
+    fn by_layers(starts: &[ContainerStart], settings: &RateSettings<'_>) -> Self {
+        let mut pulls = Self::default();
+        // Unpacked chains and blobs of each node.
+        let mut nodes: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for start in starts.iter().filter(|start| start.is_pull()) {
             let Some(layers) = settings.images.layers(&start.image, start.size) else {
                 continue;
             };
-            grouped.are_sizes_assumed |= layers.iter().any(|layer| layer.uncompressed.is_none());
-            missing(
-                &layers,
-                nodes.entry(&start.node).or_default(),
-                settings.compression_ratio,
-            )
-        };
-        let Some(seconds) = start
-            .pull_s
-            .filter(|_| start.unused.is_none() && !missing.is_empty())
-        else {
-            continue;
-        };
-        let key = missing
-            .iter()
-            .map(|(compressed, uncompressed)| (*compressed as u64, *uncompressed as u64))
-            .collect();
-        grouped
-            .groups
-            .entry((start.image.clone(), key))
-            .or_default()
-            .push((seconds, start.node.clone()));
+            pulls.are_sizes_assumed |= layers.iter().any(|layer| layer.uncompressed.is_none());
+            let node = nodes.entry(&start.node).or_default();
+            pulls.add(start, &missing(&layers, node, settings.compression_ratio));
+        }
+        pulls
     }
-    grouped
+
+    /// The pulls of images whose sizes are known, each as one layer that is empty on disk.
+    fn by_size(starts: &[ContainerStart]) -> Self {
+        let mut pulls = Self::default();
+        for start in starts.iter().filter(|start| start.is_pull()) {
+            if let Some(size) = start.size {
+                pulls.add(start, &[LayerBytes::new(size as f64, 0.0)]);
+            }
+        }
+        pulls
+    }
+
+    /// Adds a pull of missing layers, if its duration can be used.
+    fn add(&mut self, start: &ContainerStart, missing: &[LayerBytes]) {
+        let Some(seconds) = start.pull_s else { return };
+        if start.unused.is_some() || missing.is_empty() {
+            return;
+        }
+        let mut layers = Vec::with_capacity(missing.len());
+        for layer in missing {
+            layers.push(WholeBytes {
+                compressed: layer.compressed as u64,
+                uncompressed: layer.uncompressed as u64,
+            });
+        }
+        let image = start.image.clone();
+        let group = self.groups.entry(PulledLayers { image, layers });
+        group.or_default().push(TimedPull {
+            seconds,
+            node: start.node.clone(),
+        });
+    }
+
+    /// The groups to fit: those whose median is above 0.
+    fn fitted_groups(&self) -> Vec<PullGroup> {
+        let mut groups = Vec::new();
+        for (key, pulls) in &self.groups {
+            let durations: Vec<f64> = pulls.iter().map(|pull| pull.seconds).collect();
+            let Some(median) = stats::median(&durations).filter(|median| *median > 0.0) else {
+                continue;
+            };
+            let mut layers = Vec::with_capacity(key.layers.len());
+            for layer in &key.layers {
+                let compressed = layer.compressed as f64;
+                layers.push(LayerBytes::new(compressed, layer.uncompressed as f64));
+            }
+            groups.push(PullGroup {
+                image: key.image.clone(),
+                layers,
+                durations,
+                median,
+            });
+        }
+        groups
+    }
+
+    fn nodes(&self) -> usize {
+        let pulls = self.groups.values().flatten();
+        pulls.map(|pull| &pull.node).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their images. `None`
+    /// with fewer than three nodes that have three such pulls each.
+    fn node_spread(&self) -> Option<f64> {
+        let mut nodes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for pulls in self.groups.values().filter(|pulls| pulls.len() >= 3) {
+            let durations: Vec<f64> = pulls.iter().map(|pull| pull.seconds).collect();
+            let median = stats::median(&durations)?;
+            for pull in pulls {
+                let log = libm::log(pull.seconds / median);
+                nodes.entry(&pull.node).or_default().push(log);
+            }
+        }
+        let mut of_nodes = Vec::new();
+        for logs in nodes.values().filter(|logs| logs.len() >= 3) {
+            of_nodes.extend(stats::median(logs));
+        }
+        if of_nodes.len() < 3 {
+            return None;
+        }
+        stats::sample_sd(&of_nodes)
+    }
 }
 
 /// The layers that a node lacks, which has them afterwards: all above the first chain that is not unpacked there. A
@@ -223,150 +281,167 @@ fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Ve
     for layer in layers {
         let on_disk = layer.uncompressed.unwrap_or(layer.compressed * ratio);
         let Some(digest) = &layer.digest else {
-            lacking.push((layer.compressed, on_disk));
+            lacking.push(LayerBytes::new(layer.compressed, on_disk));
             continue;
         };
         chain = format!("{chain} {digest}");
         let has_blob = !node.insert(format!("blob {digest}"));
         is_missing |= node.insert(format!("chain{chain}"));
         if is_missing {
-            lacking.push((if has_blob { 0.0 } else { layer.compressed }, on_disk));
+            let to_download = if has_blob { 0.0 } else { layer.compressed };
+            lacking.push(LayerBytes::new(to_download, on_disk));
         }
     }
     lacking
 }
 
-fn report(
-    groups: &[PullGroup],
-    grouped: &Grouped,
-    chosen: &Chosen,
+/// A fit, and what it rests on.
+struct RatesReport<'r> {
+    chosen: Chosen,
+    groups: &'r [PullGroup],
+    pulls: &'r GroupedPulls,
     knowledge: Knowledge,
-    source: &str,
-) -> FittedRates {
-    let pulls = groups
-        .iter()
-        .map(|group| group.durations.len() as u64)
-        .sum();
-    let nodes: BTreeSet<&str> = grouped
-        .groups
-        .values()
-        .flatten()
-        .map(|(_, node)| node.as_str())
-        .collect();
-    let mut rows: Vec<(ImageRow, Vec<LayerBytes>)> = groups
-        .iter()
-        .map(|group| (image_row(group, chosen), group.layers.clone()))
-        .collect();
-    rows.sort_by(|(a, _), (b, _)| a.pull_s_median.total_cmp(&b.pull_s_median));
-    let (images, layers): (Vec<ImageRow>, Vec<Vec<LayerBytes>>) = rows.into_iter().unzip();
-    let errors: Vec<f64> = images
-        .iter()
-        .map(|row| (row.fitted_s / row.pull_s_median - 1.0).abs())
-        .collect();
-    let spread = node_spread(grouped);
-    let parameters = parameters(chosen, knowledge, grouped.are_sizes_assumed, spread);
-    let record = RatesRecord {
-        pulls,
-        nodes: nodes.len() as u64,
-        formula: chosen.formula(knowledge).to_owned(),
-        median_error: stats::median(&errors).unwrap_or_default(),
-        parameters,
-        images,
-        ..RatesRecord::default()
-    };
-    let mut values: Vec<CalibratedValue> = record
-        .parameters
-        .iter()
-        .filter_map(|parameter| value_of(parameter, pulls, source))
-        .collect();
-    values.extend(held(chosen, knowledge, pulls, source));
-    if chosen.disk().is_none() && !values.is_empty() {
-        let value = "{class: none}".to_owned();
-        values.push(of_pulls(
-            "node.disk",
-            "disk",
-            value,
-            "the rates above include it",
-            (pulls, source),
-        ));
-    }
-    if record.median_error > MOST_ERROR || is_streamed(chosen) {
-        // Values of a model that does not describe the pulls are reported, and not pasted.
-        for value in &mut values {
-            value.setting.clear();
+    /// The files with the pulls.
+    source: &'r str,
+}
+
+impl RatesReport<'_> {
+    fn fitted(&self) -> FittedRates {
+        let at = &self.chosen.solution.at;
+        let is_streamed = is_streamed(&self.chosen);
+        let groups = self.groups_by_median();
+        let record = self.record(&groups);
+        let mut values = self.values(&record);
+        if record.median_error > MOST_ERROR || is_streamed {
+            // Values of a model that does not describe the pulls are reported, and not pasted.
+            for value in &mut values {
+                value.setting.clear();
+            }
+        }
+        let model = PullModel {
+            constant_s: at[CONSTANT],
+            per_layer_s: at[PER_LAYER],
+            unpack_rate: rate(at[UNPACK]),
+            download_rate: rate(at[DOWNLOAD]),
+            disk: self.chosen.disk(),
+            spread: self.pulls.node_spread(),
+        };
+        let mut warnings = warnings(self.groups, &record, self.knowledge);
+        if is_streamed {
+            warnings.push(
+                "rates: the pulls move bytes faster than any disk writes them, so the images are streamed (lazy pulling), \
+                 and their rates are not pasted; describe the streaming with `distribution.lazy`"
+                    .to_owned(),
+            );
+        }
+        FittedRates {
+            record,
+            values,
+            warnings,
+            model,
+            layers: groups
+                .into_iter()
+                .map(|group| group.layers.clone())
+                .collect(),
         }
     }
-    let model = PullModel {
-        constant_s: chosen.solution.at[CONSTANT],
-        per_layer_s: chosen.solution.at[PER_LAYER],
-        unpack_rate: rate(chosen.solution.at[UNPACK]),
-        download_rate: rate(chosen.solution.at[DOWNLOAD]),
-        disk: chosen.disk(),
-        spread,
-    };
-    let mut warnings = warnings(groups, &record, knowledge);
-    if is_streamed(chosen) {
-        warnings.push(
-            "rates: the pulls move bytes faster than any disk writes them, so the images are streamed (lazy pulling), and \
-             their rates are not pasted; describe the streaming with `distribution.lazy`"
-                .to_owned(),
-        );
+
+    /// The groups, those with the shortest pulls first.
+    fn groups_by_median(&self) -> Vec<&PullGroup> {
+        let mut groups: Vec<&PullGroup> = self.groups.iter().collect();
+        groups.sort_by(|a, b| a.median.total_cmp(&b.median));
+        groups
     }
-    FittedRates {
-        record,
-        values,
-        warnings,
-        model,
-        layers,
+
+    fn pull_count(&self) -> u64 {
+        let counts = self.groups.iter().map(|group| group.durations.len());
+        counts.sum::<usize>() as u64
+    }
+
+    fn record(&self, groups: &[&PullGroup]) -> RatesRecord {
+        let mut images = Vec::with_capacity(groups.len());
+        let mut errors = Vec::with_capacity(groups.len());
+        for group in groups {
+            let row = image_row(group, &self.chosen);
+            errors.push((row.fitted_s / row.pull_s_median - 1.0).abs());
+            images.push(row);
+        }
+        RatesRecord {
+            pulls: self.pull_count(),
+            nodes: self.pulls.nodes() as u64,
+            formula: self.chosen.formula(self.knowledge).to_owned(),
+            median_error: stats::median(&errors).unwrap_or_default(),
+            parameters: self.parameters(),
+            images,
+            ..RatesRecord::default()
+        }
+    }
+
+    /// The values to paste.
+    fn values(&self, record: &RatesRecord) -> Vec<CalibratedValue> {
+        let mut values = Vec::new();
+        for parameter in &record.parameters {
+            values.extend(self.value_of(parameter));
+        }
+        values.extend(self.held());
+        if self.chosen.disk().is_none() && !values.is_empty() {
+            let value = of_pulls("node.disk", "disk", self.pull_count(), self.source);
+            values.push(CalibratedValue {
+                value: "{class: none}".to_owned(),
+                note: "the rates above include it".to_owned(),
+                ..value
+            });
+        }
+        values
     }
 }
 
 /// Returns true if bytes move faster than any disk writes them. Most of them were not there when the pull ended.
 fn is_streamed(chosen: &Chosen) -> bool {
-    let rates = [UNPACK, DOWNLOAD]
-        .map(|index| rate(chosen.solution.at[index]).filter(|_| chosen.free[index]));
-    rates.into_iter().flatten().any(|rate| rate > FASTEST_DISK)
+    for index in [UNPACK, DOWNLOAD] {
+        let rate = rate(chosen.solution.at[index]);
+        if chosen.free[index] && rate.is_some_and(|rate| rate > FASTEST_DISK) {
+            return true;
+        }
+    }
+    false
 }
 
-/// Values that the pulls do not determine. They are part of the fitted model and are pasted with the rest, because the
-/// model's own defaults would come on top.
-fn held(chosen: &Chosen, knowledge: Knowledge, pulls: u64, source: &str) -> Vec<CalibratedValue> {
-    let note = "these images do not determine it; the value that the fit used";
-    let value = |setting: &str, quantity: &str, value: String| {
-        of_pulls(setting, quantity, value, note, (pulls, source))
-    };
-    let at = &chosen.solution.at;
-    let mut held = Vec::new();
-    if !chosen.free[CONSTANT] {
-        held.push(value(
-            "node.pullConstant",
-            "constant of a pull",
-            in_words(at[CONSTANT]),
-        ));
-    }
-    if !chosen.free[PER_LAYER] {
-        held.push(value(
-            "node.unpackPerLayer",
-            "part of each layer",
-            in_words(at[PER_LAYER]),
-        ));
-    }
-    match knowledge {
-        Knowledge::Layers if !chosen.free[DOWNLOAD] => {
-            held.push(value(
-                "registry.perConnection",
-                "download rate",
-                "unlimited".to_owned(),
-            ));
+impl RatesReport<'_> {
+    /// Values that the pulls do not determine. They are part of the fitted model and are pasted with the rest, because
+    /// the model's own defaults would come on top.
+    fn held(&self) -> Vec<CalibratedValue> {
+        let Chosen { solution, free, .. } = &self.chosen;
+        let mut held = Vec::new();
+        if !free[CONSTANT] {
+            let value = in_words(solution.at[CONSTANT]);
+            held.push(self.held_value("node.pullConstant", "constant of a pull", value));
         }
-        Knowledge::Layers => {}
-        Knowledge::Sizes => held.push(value(
-            "node.unpackRate",
-            "unpack rate",
-            UNPACKED_ALREADY.to_owned(),
-        )),
+        if !free[PER_LAYER] {
+            let value = in_words(solution.at[PER_LAYER]);
+            held.push(self.held_value("node.unpackPerLayer", "part of each layer", value));
+        }
+        match self.knowledge {
+            Knowledge::Layers if !free[DOWNLOAD] => {
+                let value = "unlimited".to_owned();
+                held.push(self.held_value("registry.perConnection", "download rate", value));
+            }
+            Knowledge::Layers => {}
+            Knowledge::Sizes => {
+                let value = UNPACKED_ALREADY.to_owned();
+                held.push(self.held_value("node.unpackRate", "unpack rate", value));
+            }
+        }
+        held
     }
-    held
+
+    fn held_value(&self, setting: &str, quantity: &str, value: String) -> CalibratedValue {
+        CalibratedValue {
+            value,
+            note: "these images do not determine it; the value that the fit used".to_owned(),
+            ..of_pulls(setting, quantity, self.pull_count(), self.source)
+        }
+    }
 }
 
 fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) -> Vec<String> {
@@ -395,55 +470,29 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
 
 fn image_row(group: &PullGroup, chosen: &Chosen) -> ImageRow {
     let sorted = stats::sorted(&group.durations);
-    let (fitted_s, _) = duration(
+    let path = critical_path(
         &chosen.solution.at,
         &group.layers,
         chosen.requests,
         chosen.knee,
     );
+    let mut compressed_bytes = 0;
+    let mut uncompressed_bytes = 0;
+    for layer in &group.layers {
+        compressed_bytes += layer.compressed as u64;
+        uncompressed_bytes += layer.uncompressed as u64;
+    }
     ImageRow {
         image: group.image.clone(),
         layers: group.layers.len() as u64,
-        compressed_bytes: group
-            .layers
-            .iter()
-            .map(|(compressed, _)| *compressed as u64)
-            .sum(),
-        uncompressed_bytes: group
-            .layers
-            .iter()
-            .map(|(_, uncompressed)| *uncompressed as u64)
-            .sum(),
+        compressed_bytes,
+        uncompressed_bytes,
         pulls: sorted.len() as u64,
         pull_s_min: sorted[0],
         pull_s_median: group.median,
         pull_s_max: sorted[sorted.len() - 1],
-        fitted_s,
+        fitted_s: path.length,
     }
-}
-
-/// Standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their images. `None`
-/// with fewer than three nodes that have three such pulls each.
-fn node_spread(grouped: &Grouped) -> Option<f64> {
-    let mut nodes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for pulls in grouped.groups.values().filter(|pulls| pulls.len() >= 3) {
-        let durations: Vec<f64> = pulls.iter().map(|(duration, _)| *duration).collect();
-        let median = stats::median(&durations)?;
-        for (duration, node) in pulls {
-            nodes
-                .entry(node)
-                .or_default()
-                .push(libm::log(duration / median));
-        }
-    }
-    let of_nodes: Vec<f64> = nodes
-        .values()
-        .filter(|logs| logs.len() >= 3)
-        .filter_map(|logs| stats::median(logs))
-        .collect();
-    (of_nodes.len() >= 3)
-        .then(|| stats::sample_sd(&of_nodes))
-        .flatten()
 }
 
 /// Bytes per second of seconds per byte.
@@ -451,173 +500,167 @@ fn rate(seconds_per_byte: f64) -> Option<f64> {
     (seconds_per_byte > 0.0).then(|| 1.0 / seconds_per_byte)
 }
 
-fn parameters(
-    chosen: &Chosen,
-    knowledge: Knowledge,
-    assumed: bool,
-    spread: Option<f64>,
-) -> Vec<RateParameter> {
-    let solution = &chosen.solution;
-    let parameter =
-        |name: &str, unit: &str, value: Option<f64>, setting: &str, note: &str| RateParameter {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            value,
-            setting: setting.to_owned(),
-            note: note.to_owned(),
-            ..RateParameter::default()
+impl RatesReport<'_> {
+    fn parameters(&self) -> Vec<RateParameter> {
+        match self.knowledge {
+            Knowledge::Sizes => vec![
+                self.time(CONSTANT).named(
+                    "constant of a pull",
+                    "node.pullConstant",
+                    "with its requests",
+                ),
+                self.speed(DOWNLOAD).named(
+                    "rate of a pull",
+                    "registry.perConnection",
+                    "compressed bytes, with unpacking",
+                ),
+            ],
+            Knowledge::Layers => self.parameters_of_layers(),
+        }
+    }
+
+    fn parameters_of_layers(&self) -> Vec<RateParameter> {
+        let Chosen { free, requests, .. } = &self.chosen;
+        let untold = "these images do not tell; the default is kept";
+        let constant_note = if !free[CONSTANT] {
+            untold
+        } else if *requests == RequestTimes::default() {
+            "with its requests (see `--rtt`)"
+        } else {
+            "without its requests"
         };
-    let time = |index: usize, name: &str, setting: &str, note: &str| {
-        let value = chosen.free[index].then_some(solution.at[index]);
-        let (low, high) = solution.intervals[index].unzip();
-        RateParameter {
-            low,
-            high,
-            ..parameter(name, "s", value, setting, note)
-        }
-    };
-    // Fitted as seconds per byte, so the ends change places.
-    let speed = |index: usize, name: &str, setting: &str, note: &str| {
-        let RateParameter {
-            value, low, high, ..
-        } = time(index, name, setting, note);
-        let [value, high, low] = [value, low, high].map(|seconds| seconds.and_then(rate));
-        RateParameter {
-            unit: "bytes/s".to_owned(),
-            value,
-            low,
-            high,
-            ..time(index, name, setting, note)
-        }
-    };
-    if knowledge == Knowledge::Sizes {
-        return vec![
-            time(
-                CONSTANT,
-                "constant of a pull",
-                "node.pullConstant",
-                "with its requests",
-            ),
-            speed(
-                DOWNLOAD,
-                "rate of a pull",
-                "registry.perConnection",
-                "compressed bytes, with unpacking",
-            ),
+        let layer_note = if free[PER_LAYER] { "" } else { untold };
+        let unpack_note = if self.pulls.are_sizes_assumed {
+            "of bytes on disk, which are assumed"
+        } else {
+            "of bytes on disk"
+        };
+        let download_note = if free[DOWNLOAD] {
+            "of one connection"
+        } else {
+            "these pulls do not tell"
+        };
+        let mut parameters = vec![
+            self.time(CONSTANT)
+                .named("constant of a pull", "node.pullConstant", constant_note),
+            self.time(PER_LAYER)
+                .named("part of each layer", "node.unpackPerLayer", layer_note),
+            self.speed(UNPACK)
+                .named("unpack rate", "node.unpackRate", unpack_note),
+            self.speed(DOWNLOAD)
+                .named("download rate", "registry.perConnection", download_note),
         ];
+        if let Some(FittedDisk { rate, buffer }) = self.chosen.disk() {
+            let note = format!("memory in front of it takes {:.1} GB", buffer / 1e9);
+            let disk = FittedValue::without_interval("bytes/s", rate);
+            parameters.push(disk.named("disk behind the memory", "node.disk", &note));
+        }
+        if let Some(spread) = self.pulls.node_spread() {
+            let spread = FittedValue::without_interval("", spread);
+            let note = "sigma of a lognormal factor";
+            parameters.push(spread.named("spread between nodes", "node.unpackSpread", note));
+        }
+        parameters
     }
-    let kept = "these images do not tell; the default is kept";
-    let of_requests = if chosen.requests == RequestTimes::default() {
-        "with its requests (see `--rtt`)"
-    } else {
-        "without its requests"
-    };
-    let constant_note = if chosen.free[CONSTANT] {
-        of_requests
-    } else {
-        kept
-    };
-    let layer_note = if chosen.free[PER_LAYER] { "" } else { kept };
-    let unpack_note = if assumed {
-        "of bytes on disk, which are assumed"
-    } else {
-        "of bytes on disk"
-    };
-    let download_note = if chosen.free[DOWNLOAD] {
-        "of one connection"
-    } else {
-        "these pulls do not tell"
-    };
-    let mut all = vec![
-        time(
-            CONSTANT,
-            "constant of a pull",
-            "node.pullConstant",
-            constant_note,
-        ),
-        time(
-            PER_LAYER,
-            "part of each layer",
-            "node.unpackPerLayer",
-            layer_note,
-        ),
-        speed(UNPACK, "unpack rate", "node.unpackRate", unpack_note),
-        speed(
-            DOWNLOAD,
-            "download rate",
-            "registry.perConnection",
-            download_note,
-        ),
-    ];
-    if let Some((disk, buffer)) = chosen.disk() {
-        let note = format!("memory in front of it takes {:.1} GB", buffer / 1e9);
-        all.push(parameter(
-            "disk behind the memory",
-            "bytes/s",
-            Some(disk),
-            "node.disk",
-            &note,
-        ));
+
+    /// A parameter in seconds.
+    fn time(&self, index: usize) -> FittedValue {
+        let solution = &self.chosen.solution;
+        let (low, high) = solution.intervals[index].unzip();
+        FittedValue {
+            unit: "s",
+            value: self.chosen.free[index].then_some(solution.at[index]),
+            low,
+            high,
+        }
     }
-    if spread.is_some() {
-        all.push(parameter(
-            "spread between nodes",
-            "",
-            spread,
-            "node.unpackSpread",
-            "sigma of a lognormal factor",
-        ));
+
+    /// A parameter in bytes per second. It is fitted as seconds per byte, so the ends change places.
+    fn speed(&self, index: usize) -> FittedValue {
+        let FittedValue {
+            value, low, high, ..
+        } = self.time(index);
+        FittedValue {
+            unit: "bytes/s",
+            value: value.and_then(rate),
+            low: high.and_then(rate),
+            high: low.and_then(rate),
+        }
     }
-    all
+
+    /// A value to paste. `None` for a parameter that is not determined.
+    fn value_of(&self, parameter: &RateParameter) -> Option<CalibratedValue> {
+        let written = |value| written(value, &parameter.unit);
+        let mut value = written(parameter.value?);
+        if parameter.setting == "node.disk" {
+            let letters = parameter.note.chars();
+            let buffer: String = letters
+                .filter(|c| c.is_ascii_digit() || *c == '.')
+                .collect();
+            value = format!("{{rate: {value}, buffer: {buffer} GB}}");
+        }
+        Some(CalibratedValue {
+            value,
+            low: parameter.low.map(written).unwrap_or_default(),
+            high: parameter.high.map(written).unwrap_or_default(),
+            note: parameter.note.clone(),
+            ..of_pulls(
+                &parameter.setting,
+                &parameter.name,
+                self.pull_count(),
+                self.source,
+            )
+        })
+    }
 }
 
-/// A value to paste. `None` for a parameter that is not determined.
-fn value_of(parameter: &RateParameter, pulls: u64, source: &str) -> Option<CalibratedValue> {
-    let value = parameter.value?;
-    let written = |value: f64| match parameter.unit.as_str() {
+/// A fitted parameter. `None`: it is not determined, or has no interval.
+struct FittedValue {
+    unit: &'static str,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl FittedValue {
+    const fn without_interval(unit: &'static str, value: f64) -> Self {
+        Self {
+            unit,
+            value: Some(value),
+            low: None,
+            high: None,
+        }
+    }
+
+    fn named(self, name: &str, setting: &str, note: &str) -> RateParameter {
+        RateParameter {
+            name: name.to_owned(),
+            unit: self.unit.to_owned(),
+            value: self.value,
+            low: self.low,
+            high: self.high,
+            setting: setting.to_owned(),
+            note: note.to_owned(),
+        }
+    }
+}
+
+/// A value of a parameter as the experiment file has it.
+fn written(value: f64, unit: &str) -> String {
+    match unit {
         "s" => in_words(value),
         "bytes/s" => format!("{} MB/s", significant(value / 1e6, 4)),
         _ => significant(value, 3),
-    };
-    let text = match parameter.setting.as_str() {
-        "node.disk" => {
-            let buffer: String = parameter
-                .note
-                .chars()
-                .filter(|c| c.is_ascii_digit() || *c == '.')
-                .collect();
-            format!("{{rate: {}, buffer: {buffer} GB}}", written(value))
-        }
-        _ => written(value),
-    };
-    Some(CalibratedValue {
-        low: parameter.low.map(written).unwrap_or_default(),
-        high: parameter.high.map(written).unwrap_or_default(),
-        ..of_pulls(
-            &parameter.setting,
-            &parameter.name,
-            text,
-            &parameter.note,
-            (pulls, source),
-        )
-    })
+    }
 }
 
-/// A value that so many pulls of a source give.
-pub(super) fn of_pulls(
-    setting: &str,
-    quantity: &str,
-    value: String,
-    note: &str,
-    (count, source): (u64, &str),
-) -> CalibratedValue {
+/// A value that is calibrated from this number of pulls in `source`.
+pub(super) fn of_pulls(setting: &str, quantity: &str, count: u64, source: &str) -> CalibratedValue {
     CalibratedValue {
         setting: setting.to_owned(),
         quantity: quantity.to_owned(),
-        value,
         count,
         source: format!("pulls in {source}"),
-        note: note.to_owned(),
         ..CalibratedValue::default()
     }
 }

@@ -25,8 +25,23 @@ pub(super) const BEYOND: usize = 4;
 /// knee.
 pub(super) type Parameters = [f64; PARAMETERS];
 
-/// A layer that a node lacked: compressed and uncompressed bytes.
-pub(in crate::calibrate) type LayerBytes = (f64, f64);
+/// A layer that a node lacked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::calibrate) struct LayerBytes {
+    /// Bytes to download.
+    pub(in crate::calibrate) compressed: f64,
+    /// Bytes on disk.
+    pub(in crate::calibrate) uncompressed: f64,
+}
+
+impl LayerBytes {
+    pub(in crate::calibrate) const fn new(compressed: f64, uncompressed: f64) -> Self {
+        Self {
+            compressed,
+            uncompressed,
+        }
+    }
+}
 
 /// The known times of the requests of a pull.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,25 +52,28 @@ pub(super) struct RequestTimes {
     pub(super) of_layer: f64,
 }
 
-/// A path: its length, and how often it has each parameter.
+/// A path: its length in seconds, and how often it has each parameter.
 #[derive(Clone, Copy, Debug, Default)]
-struct CriticalPath {
-    length: f64,
-    counts: Parameters,
+pub(super) struct CriticalPath {
+    pub(super) length: f64,
+    pub(super) counts: Parameters,
 }
 
-/// The duration of a pull of these layers, and how often its critical path has each parameter. `knee`: uncompressed
-/// bytes that fit into memory.
-pub(super) fn duration(
+/// The critical path of a pull of these layers. `knee`: uncompressed bytes that fit into memory.
+pub(super) fn critical_path(
     at: &Parameters,
     layers: &[LayerBytes],
     requests: RequestTimes,
     knee: Option<f64>,
-) -> (f64, Parameters) {
+) -> CriticalPath {
     let mut slots = [CriticalPath::default(); SLOTS];
     let mut unpacked = CriticalPath::default();
     let mut written = 0.0;
-    for &(compressed, uncompressed) in layers {
+    for &LayerBytes {
+        compressed,
+        uncompressed,
+    } in layers
+    {
         let slot = (0..SLOTS)
             .min_by(|a, b| slots[*a].length.total_cmp(&slots[*b].length))
             .expect("there are slots");
@@ -75,10 +93,8 @@ pub(super) fn duration(
         unpacked.counts[BEYOND] += beyond;
     }
     unpacked.counts[CONSTANT] = 1.0;
-    (
-        at[CONSTANT] + requests.of_pull + unpacked.length,
-        unpacked.counts,
-    )
+    unpacked.length = at[CONSTANT] + requests.of_pull + unpacked.length;
+    unpacked
 }
 
 #[cfg(test)]
@@ -90,23 +106,24 @@ mod tests {
         // Constant 1 s, 0.1 s a layer, 2 s/MB unpacking, 1 s/MB downloading. By hand:
         let at = [1.0, 0.1, 2e-6, 1e-6, 0.0];
         let none = RequestTimes::default();
-        let of = |layers: &[LayerBytes]| duration(&at, layers, none, None);
         // One layer of 1 MB: 1 + 1 + 0.1 + 2.
-        let (length, counts) = of(&[(1e6, 1e6)]);
+        let one = LayerBytes::new(1e6, 1e6);
+        let CriticalPath { length, counts } = critical_path(&at, &[one], none, None);
         assert!((length - 4.1).abs() < 1e-9, "{length}");
         assert_eq!(
             counts.map(|count| count as u64),
             [1, 1, 1000000, 1000000, 0]
         );
         // Four layers of 1 MB through three slots: unpacking is the bottleneck, 1 + 1 + 4 · 2.1.
-        let (length, counts) = of(&[(1e6, 1e6); 4]);
+        let CriticalPath { length, counts } = critical_path(&at, &[one; 4], none, None);
         assert!((length - 10.4).abs() < 1e-9, "{length}");
         assert_eq!(
             counts.map(|count| count as u64),
             [1, 4, 4000000, 1000000, 0]
         );
         // Four layers of 10 MB that are empty on disk: the fourth waits for a slot, 1 + 20 + 0.1.
-        let (length, counts) = of(&[(10e6, 0.0); 4]);
+        let empty = LayerBytes::new(10e6, 0.0);
+        let CriticalPath { length, counts } = critical_path(&at, &[empty; 4], none, None);
         assert!((length - 21.1).abs() < 1e-9, "{length}");
         assert_eq!(counts.map(|count| count as u64), [1, 1, 0, 20000000, 0]);
         // The parameters times their counts are the length.
@@ -120,19 +137,17 @@ mod tests {
             of_pull: 0.5,
             of_layer: 0.25,
         };
-        assert!((duration(&at, &[(1e6, 1e6)], requests, None).0 - 4.85).abs() < 1e-9);
+        let with_requests = critical_path(&at, &[one], requests, None);
+        assert!((with_requests.length - 4.85).abs() < 1e-9);
     }
 
     #[test]
     fn bytes_beyond_the_knee_take_longer() {
         let at = [0.0, 0.0, 1e-6, 0.0, 3e-6];
         // 2 MB fit; the other 4 MB take 1 + 3 s each: 6 · 1 + 4 · 3.
-        let (length, counts) = duration(
-            &at,
-            &[(0.0, 3e6), (0.0, 3e6)],
-            RequestTimes::default(),
-            Some(2e6),
-        );
+        let layer = LayerBytes::new(0.0, 3e6);
+        let CriticalPath { length, counts } =
+            critical_path(&at, &[layer; 2], RequestTimes::default(), Some(2e6));
         assert!((length - 18.0).abs() < 1e-9, "{length}");
         assert!((counts[BEYOND] - 4e6).abs() < 1e-6);
     }

@@ -1,8 +1,8 @@
 //! Fits recover the rates of generated pulls, and those that were published.
 
-use super::choice::{Chosen, Knowledge, choose};
+use super::choice::{Chosen, FittedDisk, Knowledge, choose};
 use super::least_squares::PullGroup;
-use super::pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, duration};
+use super::pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, critical_path};
 use super::*;
 use crate::engine::{EntityKey, Streams, dist};
 
@@ -15,7 +15,7 @@ fn pulls(
     sigma: f64,
 ) -> PullGroup {
     let mut rng = Streams::new(3, 0).stream(EntityKey::of(name), "pulls");
-    let (length, _) = duration(at, layers, RequestTimes::default(), knee);
+    let length = critical_path(at, layers, RequestTimes::default(), knee).length;
     let durations: Vec<f64> = (0..8)
         .map(|_| dist::lognormal(&mut rng, length, sigma))
         .collect();
@@ -48,7 +48,7 @@ fn constant_layers_and_unpack_rate_are_recovered() {
             let name = format!("{count}-{size}");
             groups.push(pulls(
                 &name,
-                &vec![(1000.0, size / count as f64); count],
+                &vec![LayerBytes::new(1000.0, size / count as f64); count],
                 &truth,
                 None,
                 0.05,
@@ -81,7 +81,7 @@ fn downloads_and_unpacking_are_told_apart_by_the_structure_of_images() {
     for size in [20e6, 100e6, 400e6, 1e9] {
         for count in [1_usize, 4, 12, 40] {
             let ratio = if count % 8 == 4 { 3.0 } else { 1.5 };
-            let layer = (size / count as f64, ratio * size / count as f64);
+            let layer = LayerBytes::new(size / count as f64, ratio * size / count as f64);
             groups.push(pulls(
                 &format!("{count}-{size}"),
                 &vec![layer; count],
@@ -117,7 +117,8 @@ fn published_pull_times_give_the_published_rates() {
         {
             let cells: Vec<&str> = line.split(',').collect();
             let number = |at: usize| cells[at].parse::<f64>().expect("a number");
-            let layers = vec![(0.0, number(3) / number(2)); number(2) as usize];
+            let layer = LayerBytes::new(0.0, number(3) / number(2));
+            let layers = vec![layer; number(2) as usize];
             groups.push(PullGroup {
                 image: line.to_owned(),
                 layers,
@@ -151,14 +152,14 @@ fn a_disk_behind_memory_is_found() {
     ];
     let group = |(gb, seconds): (f64, f64)| PullGroup {
         image: format!("{gb}"),
-        layers: vec![(0.0, gb * 1e9 / 9.0); 9],
+        layers: vec![LayerBytes::new(0.0, gb * 1e9 / 9.0); 9],
         durations: vec![seconds],
         median: seconds,
     };
     let chosen = fitted(&rows.map(group));
-    let (disk, buffer) = chosen.disk().expect("a disk");
+    let FittedDisk { rate, buffer } = chosen.disk().expect("a disk");
     assert_near(1.0 / chosen.solution.at[UNPACK], 340e6, 0.05, "memory");
-    assert_near(disk, 132e6, 0.05, "disk");
+    assert_near(rate, 132e6, 0.05, "disk");
     assert!((3e9..6e9).contains(&buffer), "{buffer}");
 }
 
@@ -167,7 +168,7 @@ fn one_image_gives_one_rate_and_the_rest_keeps_its_default() {
     let truth = [0.3, 0.025, 1.0 / 120e6, 0.0, 0.0];
     let chosen = fitted(&[pulls(
         "shop",
-        &[(1e3, 300e6), (1e3, 500e6)],
+        &[LayerBytes::new(1e3, 300e6), LayerBytes::new(1e3, 500e6)],
         &truth,
         None,
         0.05,
@@ -186,7 +187,7 @@ fn images_with_as_many_layers_do_not_tell_the_part_of_a_layer() {
         .map(|size| {
             pulls(
                 &format!("{size}"),
-                &[(0.0, size / 9.0); 9],
+                &[LayerBytes::new(0.0, size / 9.0); 9],
                 &truth,
                 None,
                 0.02,
@@ -207,10 +208,16 @@ fn layers_that_a_node_has_are_not_pulled_again() {
     };
     let mut node = BTreeSet::new();
     let first = missing(&[layer("base", 5.0), layer("app-1", 1.0)], &mut node, 2.6);
-    assert_eq!(first, [(5.0, 10.0), (1.0, 2.0)]);
+    assert_eq!(
+        first,
+        [LayerBytes::new(5.0, 10.0), LayerBytes::new(1.0, 2.0)]
+    );
     let second = missing(&[layer("base", 5.0), layer("app-2", 1.5)], &mut node, 2.6);
-    assert_eq!(second, [(1.5, 3.0)], "the base is unpacked");
+    assert_eq!(second, [LayerBytes::new(1.5, 3.0)], "the base is unpacked");
     // On another base, a known blob is unpacked again and not downloaded again.
     let third = missing(&[layer("other", 4.0), layer("app-1", 1.0)], &mut node, 2.6);
-    assert_eq!(third, [(4.0, 8.0), (0.0, 2.0)]);
+    assert_eq!(
+        third,
+        [LayerBytes::new(4.0, 8.0), LayerBytes::new(0.0, 2.0)]
+    );
 }
