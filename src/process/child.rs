@@ -49,43 +49,37 @@ impl ChildProcess {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let shown = start.shown();
-        let failed = |problem| ProcessError {
-            run: run.to_owned(),
-            command: shown.clone(),
-            problem,
-            line: String::new(),
-            last_words: Vec::new(),
-        };
         let group = ProcessGroup::start().map_err(|error| {
-            failed(format!(
+            let problem = format!(
                 "`sh`, which ends the process and its children, cannot be started: {error}"
-            ))
+            );
+            not_started(start, run, problem)
         })?;
         group.takes(&mut command);
-        let mut child = command.spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => failed(start.not_found()),
-            _ => failed(format!("the program cannot be started: {error}")),
+        let mut child = command.spawn().map_err(|error| {
+            let problem = match error.kind() {
+                io::ErrorKind::NotFound => start.not_found(),
+                _ => format!("the program cannot be started: {error}"),
+            };
+            not_started(start, run, problem)
         })?;
         let (input, written) = writer(child.stdin.take().expect("it is piped"));
         let output = lines(child.stdout.take().expect("it is piped"));
         let last_words = tail(child.stderr.take().expect("it is piped"));
-        let timeout = Duration::from_nanos(start.timeout_ns);
-        let (run, input) = (run.to_owned(), Some(input));
         Ok(Self {
             child,
             group,
-            input,
+            input: Some(input),
             written,
             output,
             last_words,
-            timeout,
-            run,
-            command: shown,
+            timeout: Duration::from_nanos(start.timeout_ns),
+            run: run.to_owned(),
+            command: start.shown(),
         })
     }
 
-    /// Sends a message and reads its answer, of which `part` is wanted; `None`: the answer as a whole.
+    /// Sends a message and returns field `part` of the answer, or the whole answer.
     pub(crate) fn ask<T: DeserializeOwned>(
         &mut self,
         question: &ProcessMessage<'_>,
@@ -150,21 +144,18 @@ impl ChildProcess {
         part: Option<&str>,
         line: &[u8],
     ) -> Result<T, ProcessError> {
-        let is_object = line.trim_ascii_start().first() == Some(&b'{');
-        let parsed = if is_object {
-            serde_json::from_slice(line)
-        } else {
-            Err(serde::de::Error::custom("no object"))
+        let answer = match parsed_answer(line) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let problem = format!("an answer must be one JSON object on one line: {error}");
+                return Err(self.error(problem, line));
+            }
         };
-        let answer: Answer<'_> = parsed.map_err(|error| {
-            self.error(
-                format!("an answer must be one JSON object on one line: {error}"),
-                line,
-            )
-        })?;
         if let Some(refusal) = answer.error {
-            let message = serde_json::from_str(refusal.get())
-                .map_or_else(|_| "no message".to_owned(), |Refusal { message }| message);
+            let message = match serde_json::from_str(refusal.get()) {
+                Ok(Refusal { message }) => message,
+                Err(_) => "no message".to_owned(),
+            };
             return Err(self.error(format!("the process reports an error: {message}"), b""));
         }
         let wanted = match part {
@@ -181,10 +172,8 @@ impl ChildProcess {
             }
         };
         wanted.map_err(|error| {
-            self.error(
-                format!("the answer to `{}` is not valid: {error}", question.name()),
-                line,
-            )
+            let problem = format!("the answer to `{}` is not valid: {error}", question.name());
+            self.error(problem, line)
         })
     }
 
@@ -214,10 +203,10 @@ impl ChildProcess {
     }
 
     fn ended(&mut self, question: &str) -> ProcessError {
-        let how = self.wait().map_or_else(
-            || "it closed its input or output".to_owned(),
-            |status| format!("it ended with {status}"),
-        );
+        let how = match self.wait() {
+            Some(status) => format!("it ended with {status}"),
+            None => "it closed its input or output".to_owned(),
+        };
         self.error(
             format!("the process must run until `bye`, but {how} before it answered `{question}`"),
             b"",
@@ -261,6 +250,24 @@ impl Drop for ChildProcess {
     }
 }
 
+/// The error about a process that cannot be started.
+fn not_started(start: &ProcessCommand, run: &str, problem: String) -> ProcessError {
+    ProcessError {
+        run: run.to_owned(),
+        command: start.shown(),
+        problem,
+        line: String::new(),
+        last_words: Vec::new(),
+    }
+}
+
+fn parsed_answer(line: &[u8]) -> Result<Answer<'_>, serde_json::Error> {
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Err(serde::de::Error::custom("no object"));
+    }
+    serde_json::from_slice(line)
+}
+
 /// The value that a thread sends `until` then.
 fn receive<T>(from: &Receiver<T>, until: Instant) -> Result<T, RecvTimeoutError> {
     from.recv_timeout(until.saturating_duration_since(Instant::now()))
@@ -268,7 +275,8 @@ fn receive<T>(from: &Receiver<T>, until: Instant) -> Result<T, RecvTimeoutError>
 
 /// Writes lines to a stream on a thread of its own, which says when each of them is written.
 fn writer(mut stream: impl Write + Send + 'static) -> (Sender<String>, Receiver<io::Result<()>>) {
-    let ((lines, queue), (done, written)) = (channel::<String>(), channel());
+    let (lines, queue) = channel::<String>();
+    let (done, written) = channel();
     thread::spawn(move || {
         for line in queue {
             if done.send(stream.write_all(line.as_bytes())).is_err() {
@@ -301,7 +309,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
 /// The last lines of a stream, read on a thread of their own.
 fn tail(stream: impl Read + Send + 'static) -> Words {
     let words = Words::default();
-    let kept = Arc::clone(&words);
+    let shared = Arc::clone(&words);
     thread::spawn(move || {
         let mut stream = BufReader::new(stream);
         let mut line = Vec::new();
@@ -309,17 +317,12 @@ fn tail(stream: impl Read + Send + 'static) -> Words {
             (&mut stream).take(1 << 16).read_until(b'\n', &mut line),
             Ok(1..)
         ) {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() == LAST_WORDS {
-                kept.pop_front();
+            let mut last = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.len() == LAST_WORDS {
+                last.pop_front();
             }
-            kept.push_back(
-                String::from_utf8_lossy(&line)
-                    .trim_end()
-                    .chars()
-                    .take(SHOWN)
-                    .collect(),
-            );
+            let text = String::from_utf8_lossy(&line);
+            last.push_back(text.trim_end().chars().take(SHOWN).collect());
             line.clear();
         }
     });

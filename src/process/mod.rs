@@ -14,7 +14,6 @@ pub(crate) mod protocol;
 use std::path::PathBuf;
 
 pub(crate) use child::ChildProcess;
-use itertools::Itertools;
 
 /// A process broke the protocol, could not be started, ended early, or did not answer in time.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -36,27 +35,21 @@ pub struct ProcessError {
 }
 
 fn evidence(line: &str, last_words: &[String]) -> String {
-    let line = if line.is_empty() {
-        String::new()
-    } else {
-        format!("\n  line: {line}")
-    };
-    let heading = if last_words.is_empty() {
-        ""
-    } else {
-        "\n  its last lines on standard error:"
-    };
-    format!(
-        "{line}{heading}{}",
-        last_words
-            .iter()
-            .map(|line| format!("\n    {line}"))
-            .format("")
-    )
+    let mut text = String::new();
+    if !line.is_empty() {
+        text.push_str(&format!("\n  line: {line}"));
+    }
+    if !last_words.is_empty() {
+        text.push_str("\n  its last lines on standard error:");
+    }
+    for line in last_words {
+        text.push_str(&format!("\n    {line}"));
+    }
+    text
 }
 
 /// A command that starts a process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProcessCommand {
     /// The program and its arguments. A program with a `/` is relative to the folder.
     pub words: Vec<String>,
@@ -72,14 +65,15 @@ impl ProcessCommand {
     /// The command as a person would type it.
     #[must_use]
     pub fn shown(&self) -> String {
-        let quoted = |word: &String| {
-            if word.contains([' ', '"', '\'']) {
+        let mut words = Vec::with_capacity(self.words.len());
+        for word in &self.words {
+            words.push(if word.contains([' ', '"', '\'']) {
                 format!("{word:?}")
             } else {
                 word.clone()
-            }
-        };
-        self.words.iter().map(quoted).join(" ")
+            });
+        }
+        words.join(" ")
     }
 
     /// The program as the machine is asked for it. Its path is absolute, because the process has another working

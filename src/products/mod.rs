@@ -34,7 +34,7 @@ pub(crate) use entry::{ANY_TARGET, Configuration, target_of};
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
 use strategy::yaml_snippet;
-pub use strategy::{Documented, Strategy, StrategyExplanation};
+pub use strategy::{Documented, Strategy, StrategyEq, StrategyExplanation};
 
 pub(crate) use load::{AT_ONCE, FieldPlaces, Product, ProductFile, TunedSetting};
 pub(crate) use upstream::{ControllerChoice, Program, UpstreamProgram};

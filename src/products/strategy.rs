@@ -14,7 +14,7 @@ use crate::units::SimDuration;
 use crate::world::AgentSpec;
 
 /// A rollout strategy of a product, checked against the fleet that it is for.
-pub trait Strategy: Any + Debug + Send + Sync {
+pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
     /// The effects that the strategy would have on this fleet, before any simulation.
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation;
 
@@ -81,6 +81,25 @@ pub trait Strategy: Any + Debug + Send + Sync {
 
     /// The product's controller for one run.
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
+}
+
+/// Equality of strategies whose products may differ. Every strategy with [`PartialEq`] has it.
+pub trait StrategyEq {
+    /// Whether the other strategy is of the same product and has the same settings.
+    fn is_same(&self, other: &dyn Strategy) -> bool;
+}
+
+impl<S: Strategy + PartialEq> StrategyEq for S {
+    fn is_same(&self, other: &dyn Strategy) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref::<S>() == Some(self)
+    }
+}
+
+impl PartialEq for dyn Strategy {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same(other)
+    }
 }
 
 /// A strategy by the rules that its product's documentation describes.

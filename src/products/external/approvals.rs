@@ -14,7 +14,7 @@ use crate::units::{SimDuration, SimTime};
 use crate::world::DurationModel;
 
 /// The requests for a strategy's approvals, and the time until they are given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ApprovalModel {
     /// From the request of an approval to the approval. `None`: never.
     pub(crate) delay: Option<DurationModel>,

@@ -28,7 +28,7 @@ use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, ReadinessSpec};
 
 /// A checked external strategy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExternalStrategy {
     /// The command that starts a run's process.
     pub command: ProcessCommand,

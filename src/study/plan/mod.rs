@@ -188,20 +188,11 @@ impl<'s> PlannedExperiment<'s> {
         is_present.then_some(first)
     }
 
-    /// The first of these variants whose strategy is the same as that of another variant.
+    /// The first of these variants that has the same strategy with the same settings as another one.
     fn duplicate_of(self, variant: usize, others: &[usize]) -> Option<usize> {
-        others
-            .iter()
-            .copied()
-            .find(|&other| self.is_same_strategy(variant, other))
-    }
-
-    /// Whether two variants have the same strategy with the same settings. Strategies of different products have no
-    /// common type to compare, but each shows all of its settings.
-    fn is_same_strategy(self, one: usize, other: usize) -> bool {
-        let one = &self.variant(one).scenario.strategy;
-        let other = &self.variant(other).scenario.strategy;
-        format!("{one:?}") == format!("{other:?}")
+        let strategy = &*self.variant(variant).scenario.strategy;
+        let mut others = others.iter().copied();
+        others.find(|&other| *self.variant(other).scenario.strategy == *strategy)
     }
 }
 
