@@ -40,7 +40,6 @@ struct StreamPosition {
 
 impl StreamPosition {
     fn after(self, bytes: &[u8]) -> Self {
-        let characters = |bytes: &[u8]| bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         match bytes.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => Self {
                 lines: self.lines + bytes.iter().filter(|byte| **byte == b'\n').count(),
@@ -52,6 +51,23 @@ impl StreamPosition {
             },
         }
     }
+}
+
+/// The number of characters: of bytes that do not continue one in UTF-8.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+}
+
+/// The start of a value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ValueStart {
+    Object,
+    /// An array whose first element is an object. A log line may begin with a bracket, too.
+    ArrayOfObjects,
+    /// Not JSON, or a value without objects.
+    Other,
+    /// The stream has ended.
+    End,
 }
 
 /// The bytes that were read since the last value or element. They are read one by one, as the JSON reader asks for
@@ -78,6 +94,24 @@ impl Tape {
             self.take()?;
         }
         Ok(None)
+    }
+
+    /// Goes to the next byte that is no space, and looks at what begins there.
+    fn value_start(&mut self) -> io::Result<ValueStart> {
+        let first = self.next_visible()?;
+        self.forget();
+        match first {
+            None => Ok(ValueStart::End),
+            Some(b'{') => Ok(ValueStart::Object),
+            Some(b'[') => {
+                self.take()?;
+                match self.next_visible()? {
+                    Some(b'{') => Ok(ValueStart::ArrayOfObjects),
+                    _ => Ok(ValueStart::Other),
+                }
+            }
+            Some(_) => Ok(ValueStart::Other),
+        }
     }
 
     /// Takes the next byte.
@@ -110,17 +144,20 @@ impl Tape {
 }
 
 /// The tape as the JSON reader reads it, which holds it only while it reads.
-struct TapeReader<'t>(&'t RefCell<Tape>);
+struct TapeReader<'t> {
+    tape: &'t RefCell<Tape>,
+}
 
 impl Read for TapeReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(first) = buffer.first_mut() else {
             return Ok(0);
         };
-        Ok(self.0.borrow_mut().take()?.map_or(0, |byte| {
-            *first = byte;
-            1
-        }))
+        let Some(byte) = self.tape.borrow_mut().take()? else {
+            return Ok(0);
+        };
+        *first = byte;
+        Ok(1)
     }
 }
 
@@ -320,7 +357,8 @@ impl JsonStream {
         let mut is_empty = true;
         while let Some(path) = self.begin()? {
             is_empty = false;
-            let (name, tape) = (&*self.input.name, &self.tape);
+            let name = &*self.input.name;
+            let tape = &self.tape;
             let start = tape.borrow().begins;
             let mut hand_over = |content| {
                 let given = each(&Piece {
@@ -343,7 +381,7 @@ impl JsonStream {
             // What was taken of an array to look at its first element.
             let taken = Cursor::new(tape.borrow().seen.clone());
             let read = within.deserialize(&mut serde_json::Deserializer::from_reader(
-                taken.chain(TapeReader(tape)),
+                taken.chain(TapeReader { tape }),
             ));
             match (read, refused) {
                 (Ok(Value::Array(_)), _) => tape.borrow_mut().forget(),
@@ -364,22 +402,12 @@ impl JsonStream {
     fn begin(&mut self) -> OrProblem<Option<&'static [&'static str]>> {
         loop {
             let mut tape = self.tape.borrow_mut();
-            let mut first = || {
-                let first = tape.next_visible()?;
-                tape.forget();
-                // A log line may begin with a bracket, too.
-                let second = if first == Some(b'[') {
-                    tape.take().and_then(|_| tape.next_visible())?
-                } else {
-                    None
-                };
-                Ok((first, second))
-            };
-            match first().map_err(|error| self.unread(&tape, &error))? {
-                (None, _) => return Ok(None),
-                (Some(b'{'), _) => return Ok(Some(self.path)),
-                (Some(b'['), Some(b'{')) => return Ok(Some(&[])),
-                _ => {}
+            let start = tape.value_start();
+            match start.map_err(|error| self.unread(&tape, &error))? {
+                ValueStart::End => return Ok(None),
+                ValueStart::Object => return Ok(Some(self.path)),
+                ValueStart::ArrayOfObjects => return Ok(Some(&[])),
+                ValueStart::Other => {}
             }
             drop(tape);
             self.skip_line()?;

@@ -31,23 +31,46 @@ pub(super) struct HttpHead {
     body: Vec<u8>,
 }
 
-/// Why there is no answer: the number of HTTP and its words.
-pub(super) type HttpRefusal = (u16, &'static str);
+/// A status of HTTP. Those of refusals say why there is no answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct HttpStatus {
+    code: u16,
+    words: &'static str,
+}
+
+impl HttpStatus {
+    pub(super) const OK: Self = Self::new(200, "OK");
+    pub(super) const BAD_REQUEST: Self = Self::new(400, "Bad Request");
+    pub(super) const FORBIDDEN: Self = Self::new(403, "Forbidden");
+    pub(super) const NOT_FOUND: Self = Self::new(404, "Not Found");
+    pub(super) const METHOD_NOT_ALLOWED: Self = Self::new(405, "Method Not Allowed");
+    const TIMEOUT: Self = Self::new(408, "Request Timeout");
+    const LENGTH_REQUIRED: Self = Self::new(411, "Length Required");
+    const CONTENT_TOO_LARGE: Self = Self::new(413, "Content Too Large");
+    const HEAD_TOO_LARGE: Self = Self::new(431, "Request Header Fields Too Large");
+    pub(super) const UNAVAILABLE: Self = Self::new(503, "Service Unavailable");
+
+    const fn new(code: u16, words: &'static str) -> Self {
+        Self { code, words }
+    }
+}
 
 impl HttpHead {
     /// The value of a line of the head; empty without one. Names are in lowercase.
     pub(super) fn line(&self, name: &str) -> &str {
-        self.lines
-            .iter()
-            .find(|(known, _)| known == name)
-            .map_or("", |(_, value)| value)
+        for (known, value) in &self.lines {
+            if known == name {
+                return value;
+            }
+        }
+        ""
     }
 
     /// Reads a head, which must arrive within [`PATIENCE`] as a whole.
     ///
     /// # Errors
     /// When it is not one, is too large, or takes too long. `None`: the client has gone.
-    pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<HttpRefusal>> {
+    pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<HttpStatus>> {
         let end = Instant::now() + PATIENCE;
         let _ = stream.set_write_timeout(Some(PATIENCE));
         let mut bytes = Vec::new();
@@ -58,7 +81,7 @@ impl HttpHead {
                 return Ok(head);
             }
             if bytes.len() > MOST_HEAD {
-                return Err(Some((431, "Request Header Fields Too Large")));
+                return Err(Some(HttpStatus::HEAD_TOO_LARGE));
             }
         }
     }
@@ -70,7 +93,7 @@ impl HttpHead {
     pub(super) fn read_body(
         mut self,
         stream: &mut TcpStream,
-    ) -> Result<Vec<u8>, Option<HttpRefusal>> {
+    ) -> Result<Vec<u8>, Option<HttpStatus>> {
         let end = Instant::now() + PATIENCE;
         while self.body.len() < self.length {
             more(stream, &mut self.body, end)?;
@@ -82,10 +105,10 @@ impl HttpHead {
 
 /// Refuses a request, and takes the rest of it: a connection that is closed with bytes left unread is reset, and the
 /// client may not see the answer.
-pub(super) fn refuse(stream: &mut TcpStream, status: HttpRefusal) {
+pub(super) fn refuse(stream: &mut TcpStream, status: HttpStatus) {
     let end = Instant::now() + LAST_PATIENCE;
     let _ = write_head(stream, status, "text/plain");
-    let _ = stream.write_all(status.1.as_bytes());
+    let _ = stream.write_all(status.words.as_bytes());
     let _ = stream.shutdown(Shutdown::Write);
     let mut taken = 0;
     let mut rest = Vec::new();
@@ -100,10 +123,10 @@ fn more(
     stream: &mut TcpStream,
     bytes: &mut Vec<u8>,
     end: Instant,
-) -> Result<(), Option<HttpRefusal>> {
+) -> Result<(), Option<HttpStatus>> {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
-        return Err(Some((408, "Request Timeout")));
+        return Err(Some(HttpStatus::TIMEOUT));
     }
     let mut part = [0; 4096];
     match stream.read(&mut part) {
@@ -114,29 +137,28 @@ fn more(
         }
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
         Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
-            Err(Some((408, "Request Timeout")))
+            Err(Some(HttpStatus::TIMEOUT))
         }
         Err(_) => Err(None),
     }
 }
 
 /// A head, whose body is still to come, and its size. `None`: it has not ended yet.
-fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpRefusal> {
-    const BAD: HttpRefusal = (400, "Bad Request");
+fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
     let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
     let mut head = httparse::Request::new(&mut lines);
     let size = match head.parse(bytes) {
         Ok(httparse::Status::Complete(size)) if size <= MOST_HEAD => size,
         Ok(httparse::Status::Partial) => return Ok(None),
         Ok(_) | Err(httparse::Error::TooManyHeaders) => {
-            return Err((431, "Request Header Fields Too Large"));
+            return Err(HttpStatus::HEAD_TOO_LARGE);
         }
-        Err(_) => return Err(BAD),
+        Err(_) => return Err(HttpStatus::BAD_REQUEST),
     };
     let mut lines: Vec<(String, String)> = Vec::new();
     for line in head.headers.iter() {
         let value = str::from_utf8(line.value)
-            .map_err(|_| BAD)?
+            .map_err(|_| HttpStatus::BAD_REQUEST)?
             .trim()
             .to_owned();
         let name = line.name.to_ascii_lowercase();
@@ -144,41 +166,42 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpRefusal> {
         let is_twice = lines.iter().any(|(known, _)| *known == name);
         if is_twice && ["host", "origin", "content-length", "content-type"].contains(&name.as_str())
         {
-            return Err(BAD);
+            return Err(HttpStatus::BAD_REQUEST);
         }
         lines.push((name, value));
     }
-    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     let mut request = HttpHead {
-        method: text(head.method),
-        path: text(head.path),
+        method: head.method.unwrap_or_default().to_owned(),
+        path: head.path.unwrap_or_default().to_owned(),
         lines,
         length: 0,
         body: Vec::new(),
     };
     if !request.line("transfer-encoding").is_empty() {
-        return Err((411, "Length Required"));
+        return Err(HttpStatus::LENGTH_REQUIRED);
     }
-    request.length = match request.line("content-length") {
-        "" => 0,
-        digits if digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            digits.parse().map_err(|_| BAD)?
-        }
-        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            return Err((413, "Content Too Large"));
-        }
-        _ => return Err(BAD),
-    };
-    if request.length > MOST_BODY {
-        return Err((413, "Content Too Large"));
-    }
+    request.length = body_length(request.line("content-length"))?;
     Ok(Some((request, size)))
+}
+
+/// The length of a body, as its head states it.
+fn body_length(text: &str) -> Result<usize, HttpStatus> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(HttpStatus::BAD_REQUEST);
+    }
+    match text.parse() {
+        Ok(length) if text.len() < 10 && length <= MOST_BODY => Ok(length),
+        _ => Err(HttpStatus::CONTENT_TOO_LARGE),
+    }
 }
 
 /// Writes the head of an answer of this type, whose body ends with the connection.
 pub(super) fn write_head(
     stream: &mut TcpStream,
-    (code, words): HttpRefusal,
+    HttpStatus { code, words }: HttpStatus,
     kind: &str,
 ) -> std::io::Result<()> {
     let head = format!(

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::entrance::{Entrance, StrangerPlace};
-use super::http::{HttpHead, HttpRefusal, closes_within, refuse, write_head};
+use super::http::{HttpHead, HttpStatus, closes_within, refuse, write_head};
 use super::{Explorer, PageQuestion, refusal};
 use crate::engine::Stop;
 use crate::results::RunRecord;
@@ -23,8 +23,6 @@ const MOST_READERS: usize = 32;
 
 /// Longest time until it is noticed that a page is closed.
 const GLANCE: Duration = Duration::from_millis(100);
-
-const FORBIDDEN: HttpRefusal = (403, "Forbidden");
 
 /// A page that waits for readers.
 #[derive(Debug)]
@@ -99,41 +97,44 @@ impl Server {
                 continue;
             };
             let server = Arc::clone(self);
-            let answer = move || {
+            // Without a thread, the connection is closed.
+            let _ = std::thread::Builder::new().spawn(move || {
                 server.answer(&mut stream, stranger);
                 let _ = stream.shutdown(Shutdown::Both);
-            };
-            // Without a thread, the connection is closed.
-            let _ = std::thread::Builder::new().spawn(answer);
+            });
         }
     }
 
     /// Answers one connection. A refusal needs the place of a stranger, and all else that of a reader.
     fn answer(&self, stream: &mut TcpStream, stranger: StrangerPlace) {
-        let known = match HttpHead::read(stream) {
-            Ok(head) => self.route(&head).map(|route| (head, route)),
+        let head = match HttpHead::read(stream) {
+            Ok(head) => head,
             Err(None) => return,
-            Err(Some(status)) => Err(status),
+            Err(Some(status)) => return refuse(stream, status),
         };
-        let (head, route) = match known {
-            Ok(known) => known,
+        let route = match self.route(&head) {
+            Ok(route) => route,
             Err(status) => return refuse(stream, status),
         };
         let reader = self.reader();
         drop(stranger);
         if reader.is_none() {
-            return refuse(stream, (503, "Service Unavailable"));
+            return refuse(stream, HttpStatus::UNAVAILABLE);
         }
         // Whoever has closed the connection misses the answer.
         let _ = match route {
-            Route::Page => write_head(stream, (200, "OK"), "text/html")
-                .and_then(|()| stream.write_all(self.page.as_bytes())),
+            Route::Page => self.write_page(stream),
             Route::Question => match question(head, stream) {
                 Ok(question) => self.stream(stream, &question),
                 Err(None) => return,
                 Err(Some(status)) => return refuse(stream, status),
             },
         };
+    }
+
+    fn write_page(&self, stream: &mut TcpStream) -> io::Result<()> {
+        write_head(stream, HttpStatus::OK, "text/html")?;
+        stream.write_all(self.page.as_bytes())
     }
 
     /// A place for a connection that has shown the token. `None`: all are taken.
@@ -144,15 +145,15 @@ impl Server {
     }
 
     /// What a request asks for, if it shows the token and comes from the page.
-    fn route(&self, request: &HttpHead) -> Result<Route, HttpRefusal> {
+    fn route(&self, request: &HttpHead) -> Result<Route, HttpStatus> {
         let host = request.line("host");
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
         if !["127.0.0.1", "localhost", "[::1]"].contains(&name) {
-            return Err(FORBIDDEN);
+            return Err(HttpStatus::FORBIDDEN);
         }
         let origin = request.line("origin");
         if !origin.is_empty() && origin != format!("http://{host}") {
-            return Err(FORBIDDEN);
+            return Err(HttpStatus::FORBIDDEN);
         }
         let below = request
             .path
@@ -166,9 +167,9 @@ impl Server {
             {
                 Ok(Route::Question)
             }
-            ("POST", Some("/ask")) => Err(FORBIDDEN),
-            (_, Some("/" | "/ask")) => Err((405, "Method Not Allowed")),
-            _ => Err((404, "Not Found")),
+            ("POST", Some("/ask")) => Err(HttpStatus::FORBIDDEN),
+            (_, Some("/" | "/ask")) => Err(HttpStatus::METHOD_NOT_ALLOWED),
+            _ => Err(HttpStatus::NOT_FOUND),
         }
     }
 
@@ -182,19 +183,27 @@ impl Server {
                 older.set();
             }
         }
-        let answered = write_head(stream, (200, "OK"), "application/x-ndjson")
-            .and_then(|()| watch(stream, &stop))
-            .and_then(|()| self.explore(stream, question, &stop));
+        let answered = self.answer_question(stream, question, &stop);
         // Ends the watch too.
         stop.set();
         let mut questions = self.questions();
-        if questions
-            .get(&question.page)
-            .is_some_and(|newest| newest.is(&stop))
+        if let Some(newest) = questions.get(&question.page)
+            && newest.is(&stop)
         {
             questions.remove(&question.page);
         }
         answered
+    }
+
+    fn answer_question(
+        &self,
+        stream: &mut TcpStream,
+        question: &PageQuestion,
+        stop: &Stop,
+    ) -> io::Result<()> {
+        write_head(stream, HttpStatus::OK, "application/x-ndjson")?;
+        watch(stream, stop)?;
+        self.explore(stream, question, stop)
     }
 
     fn questions(&self) -> MutexGuard<'_, BTreeMap<String, Stop>> {
@@ -217,8 +226,11 @@ impl Server {
         let part = 2 * self.pool.current_num_threads();
         while !exploration.is_done() {
             for runs in exploration.missing().chunks(part) {
-                let simulate = |at: usize| Ok(exploration.simulate_until(runs[at], stop)?);
-                let simulated = self.pool.install(|| in_order(runs.len(), simulate));
+                let simulated = self.pool.install(|| {
+                    in_order(runs.len(), |at| {
+                        Ok(exploration.simulate_until(runs[at], stop)?)
+                    })
+                });
                 let records: Option<Vec<RunRecord>> = match simulated {
                     Ok(records) => records.into_iter().collect(),
                     Err(StudyError::Runs(errors)) => {
@@ -243,21 +255,22 @@ impl Server {
 
 /// Sets `stop` when the client closes the connection. Ends when it is set.
 fn watch(stream: &TcpStream, stop: &Stop) -> io::Result<()> {
-    let (connection, stop) = (stream.try_clone()?, stop.clone());
-    let watch = move || {
+    let connection = stream.try_clone()?;
+    let stop = stop.clone();
+    std::thread::Builder::new().spawn(move || {
         while !stop.is_set() {
             if closes_within(&connection, GLANCE) {
                 stop.set();
             }
         }
-    };
-    std::thread::Builder::new().spawn(watch).map(drop)
+    })?;
+    Ok(())
 }
 
 /// Reads the question of a request.
-fn question(head: HttpHead, stream: &mut TcpStream) -> Result<PageQuestion, Option<HttpRefusal>> {
+fn question(head: HttpHead, stream: &mut TcpStream) -> Result<PageQuestion, Option<HttpStatus>> {
     let body = head.read_body(stream)?;
-    serde_json::from_slice(&body).map_err(|_| Some((400, "Bad Request")))
+    serde_json::from_slice(&body).map_err(|_| Some(HttpStatus::BAD_REQUEST))
 }
 
 enum Route {

@@ -93,7 +93,7 @@ pub(super) fn critical_path(
         unpacked.counts[BEYOND] += beyond;
     }
     unpacked.counts[CONSTANT] = 1.0;
-    unpacked.length = at[CONSTANT] + requests.of_pull + unpacked.length;
+    unpacked.length += at[CONSTANT] + requests.of_pull;
     unpacked
 }
 
