@@ -58,7 +58,7 @@ fn too_much(refused: &TooMuchMemory) -> Failure {
     ))
 }
 
-/// The option that allows so many bytes.
+/// The option that allows this memory.
 pub(super) fn option(needed: Bytes) -> String {
     let gigabytes = needed.get().div_ceil(1_000_000_000);
     format!("--memory {gigabytes}GB")

@@ -109,7 +109,7 @@ struct WrittenResults {
     precision: String,
 }
 
-/// Simulates whatever a study needs beside the runs of its variants.
+/// Simulates the other runs that a study needs: with drawn constants, and with links that nobody stated.
 fn complete(
     variants: Vec<VariantRecord>,
     args: &RunArgs,

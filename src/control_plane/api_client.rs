@@ -216,7 +216,7 @@ impl ApiClient {
         Err(read)
     }
 
-    /// Draws the wait after a conflict, which so many waits went before.
+    /// Draws the n-th back-off after a conflict; `waits` back-offs came before.
     pub fn wait(&mut self, retry: RetryPolicy, waits: u32) -> SimDuration {
         (retry.first * retry.factor.pow(waits))
             .mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))

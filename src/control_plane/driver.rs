@@ -35,7 +35,7 @@ impl std::fmt::Debug for ControlPlane<'_> {
 }
 
 impl<'s> ControlPlane<'s> {
-    /// A control plane of so many `clusters`, all of which answer at first.
+    /// A control plane of this number of `clusters`. All of them answer at first.
     pub fn new(
         controller: Box<dyn Controller + 's>,
         clusters: usize,
@@ -93,7 +93,7 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.pauses)
     }
 
-    /// When timed waits of the strategy went on beside such waits, in any order.
+    /// When timed waits of the strategy went on at the same time as such waits, in any order.
     pub fn take_timed_waits(&mut self) -> Vec<(SimTime, SimTime)> {
         std::mem::take(&mut self.record.timed_waits)
     }

@@ -1,4 +1,4 @@
-//! A management cluster's control plane, as far as rollouts feel it: the same for all products.
+//! A management cluster's control plane, with the parts that affect rollouts: the same for all products.
 //!
 //! A product's controller is one state machine ([`Controller`]): it takes one [`ControllerInput`] at a time, and acts
 //! through the [`Plane`]. It is built from the parts that Kubernetes controllers are built from:

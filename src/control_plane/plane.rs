@@ -10,7 +10,7 @@ use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, Queue};
 
 /// The control plane as a controller acts on it, at one instant.
 pub struct Plane<'a> {
-    /// The clusters, as far as the management cluster can ask about them.
+    /// The clusters, with what the management cluster can ask about them.
     pub clusters: &'a mut dyn Clusters,
     pub(super) queue: &'a mut Queue,
     pub(super) record: &'a mut Record,
@@ -34,7 +34,7 @@ pub(super) struct Record {
     pub(super) changed: Vec<ClusterId>,
     /// When it waited for a person, in any order.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// When a timed wait of the strategy went on beside it, in any order.
+    /// When a timed wait of the strategy went on at the same time, in any order.
     pub(super) timed_waits: Vec<(SimTime, SimTime)>,
     /// When it first reported completion.
     pub(super) reported: Option<SimTime>,
@@ -58,7 +58,7 @@ impl Record {
     }
 }
 
-/// The acts of people in a rollout in progress, as far as its export shows them.
+/// The acts of people that the export of a rollout in progress shows.
 #[derive(Clone, Debug)]
 pub struct SeenActs {
     /// The time at which the rollout was seen.

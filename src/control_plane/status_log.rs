@@ -106,11 +106,10 @@ impl StatusLog {
                 message,
             } in history.all(most)
             {
-                let (object, condition) = (object.clone(), condition.clone());
                 let row = StatusRow {
                     t_s: at.as_secs_f64(),
-                    object,
-                    condition,
+                    object: object.clone(),
+                    condition: condition.clone(),
                     status,
                     reason,
                     message,

@@ -46,7 +46,7 @@ enum Due<K, S> {
 }
 
 impl<K: Copy + Ord, S> Runtime<K, S> {
-    /// The queue of a product's only controller, with so many workers.
+    /// The queue of a product's only controller, with this number of workers.
     pub fn new(workers: usize) -> Self {
         Self::of_controller(0, workers)
     }
@@ -264,7 +264,7 @@ pub struct WorkerPool {
 }
 
 impl WorkerPool {
-    /// A pool of so many workers.
+    /// A pool of this number of workers.
     pub fn new(size: usize) -> Self {
         Self {
             size,

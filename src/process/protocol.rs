@@ -303,7 +303,7 @@ pub(crate) struct Held {
     pub(crate) explanation: String,
 }
 
-/// An answer of which one part is wanted.
+/// An answer, with its parts unread.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Answer<'a> {
     #[serde(borrow)]

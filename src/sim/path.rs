@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
-        // Released at 10; the first is told at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A
+        // Released at 10; the first is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A
         // person approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
         let all = [
             facts(12, 13, 20, 5, 50),
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_target_that_one_pass_tells_late_waits_for_the_rule_and_not_for_others() {
-        // One pass at 0 writes for 100 s; the first target is ready long before the last is told.
+        // One pass at 0 writes for 100 s; the first target is ready long before the last is instructed.
         let all = [facts(1, 2, 3, 1, 10), facts(100, 101, 3, 1, 110)];
         let mut progress = Progress::new(2);
         progress.set(ClusterId(0), true, at(11));

@@ -9,7 +9,7 @@
 //! events as one round of all its targets could need, within a second of virtual time and without any progress. The
 //! kinds of the events that follow are counted for the message.
 //!
-//! Left out: loops within one event, of which there are none, and runs that are slow but go on.
+//! Left out: loops within one event, which do not exist, and runs that are slow but go on.
 
 use std::collections::BTreeMap;
 
@@ -163,7 +163,7 @@ impl ProgressGuard {
 
 /// The events that a world may have without progress: many times those of one round of all its pods and pulls.
 fn most_world_events(world: &WorldSpec, nodes: u64) -> u64 {
-    /// Requests of a pull beside those for its layers.
+    /// Requests of a pull other than those for its layers.
     const OTHER_REQUESTS: usize = 6;
     let clusters = world.clusters.len() as u64;
     let mut pods = clusters;

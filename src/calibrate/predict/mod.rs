@@ -1,4 +1,4 @@
-//! A past rollout, simulated with the fitted pull model, beside reality.
+//! A past rollout, simulated with the fitted pull model and compared with reality.
 //!
 //! Two ways: from the events alone (`replay`: the pods, nodes, images and times of schedule are those of the events),
 //! or an experiment with the calibrated settings in place of its own (`experiment`). Both use the simulator's world.

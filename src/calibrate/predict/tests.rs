@@ -7,7 +7,7 @@ use crate::calibrate::time::Stamp;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// The first container of a pod that was scheduled after so many seconds.
+/// The first container of a pod that was scheduled after `scheduled` seconds.
 fn pod(name: &str, node: &str, image: &str, scheduled: i64) -> ContainerStart {
     let stamp = |seconds: i64| {
         Some(Stamp {

@@ -164,7 +164,8 @@ mod tests {
             let mut wrong = 0;
             for _ in 0..ROUNDS {
                 let values: Vec<f64> = (0..137).map(|_| draw(&mut draws)).collect();
-                let (mut below, mut above) = (0.0, f64::INFINITY);
+                let mut below = 0.0;
+                let mut above = f64::INFINITY;
                 for runs in [10, 22, 44, 87, 137] {
                     below = lower(&values[..runs], 0.05).max(below);
                     above = upper(&values[..runs], 0.05).min(above);

@@ -265,7 +265,8 @@ mod tests {
             Some(0),
             tries,
         );
-        let (mut order, mut leading) = (Vec::new(), Vec::new());
+        let mut order = Vec::new();
+        let mut leading = Vec::new();
         loop {
             let new = tuner.next(&leading);
             if new.is_empty() {
