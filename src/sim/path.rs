@@ -170,8 +170,9 @@ mod tests {
 
     #[test]
     fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
-        // Released at 10; the first is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A
-        // person approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
+        // Released at 10; the first is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at
+        // 52. A person approves from 52 to 1052. The pass at 1060 instructs the second, which is ready at 1100 and seen
+        // at 1103.
         let all = [
             facts(12, 13, 20, 5, 50),
             facts(1062, 1064, 10, 4, 1100),

@@ -1,4 +1,5 @@
-//! An experiment with the calibrated settings in place of its own, compared with the events of the rollout that it describes.
+//! An experiment with the calibrated settings in place of its own, compared with the events of the rollout that it
+//! describes.
 
 use super::{RUNS, real_pods, record};
 use crate::calibrate::events::ContainerStart;

@@ -62,14 +62,14 @@ struct Known {
     /// It runs that revision, and is ready.
     ready: bool,
     /// The state in the last news that the process got.
-    reported: ReportedState,
+    reported: StateReport,
     /// A person has taken it out of the rollout.
     deselected: bool,
 }
 
 /// A target's state as its agent reports it.
 #[derive(Clone, Copy, Debug)]
-struct ReportedState {
+struct StateReport {
     /// The number of the revision; 0 without any.
     applied: u32,
     ready: bool,
@@ -153,7 +153,7 @@ impl Known {
         Self {
             assigned,
             ready: is_ready,
-            reported: ReportedState {
+            reported: StateReport {
                 applied: assigned.map_or(0, |revision| revision.0),
                 ready: is_ready,
                 failing: false,
@@ -387,7 +387,7 @@ impl<'r> Session<'r> {
     pub(super) fn tell(&mut self, report: Report, now: SimTime) {
         let reported = &mut self.known[report.cluster.index()].reported;
         let was_failing = reported.failing;
-        *reported = ReportedState {
+        *reported = StateReport {
             applied: report.applied.0,
             ready: report.ready,
             failing: report.degraded,
