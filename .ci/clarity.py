@@ -2,7 +2,7 @@
 """Holds the source code to rules of thumb for clear code, as ceilings that only fall.
 
 usage: .ci/clarity.py            all rooms with their measures, beside the goals
-       .ci/clarity.py --check    exit code 1 if a room is above a ceiling of .ci/clarity.json
+       .ci/clarity.py --check    exit code 1 if a room is above a goal and its ceiling in .ci/clarity.json
        .ci/clarity.py --lower    lowers the ceilings to what the rooms have now
        .ci/clarity.py --worst N  the N files with the most closures, indices and bound closures together
 
@@ -160,7 +160,8 @@ def above_ceilings(found):
     for room, measures in found.items():
         for name, value in measures.items():
             ceiling = ceilings.get(room, GOALS)[name]
-            if value > ceiling:
+            # A room that meets the goal may move below it.
+            if value > max(ceiling, GOALS[name]):
                 yield f"{room}: {name} {value}, at most {ceiling}"
 
 

@@ -126,6 +126,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             },
             changes: Vec::new(),
             horizon: SimDuration::from_hours(48),
+            file_notes: Vec::new(),
         },
     }
 }

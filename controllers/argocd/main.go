@@ -20,9 +20,25 @@
 // folder gitops-engine names what the ApplicationSet controller takes from the engine's own last publication.
 package main
 
-import "fleetsim/controllers/cosim"
+import (
+	"fleetsim/controllers/cosim"
+	"fleetsim/controllers/types"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
 
 // version of the module in go.mod.
 const version = "v3.5.7"
 
-func main() { cosim.Main(func() cosim.Product { return &product{} }) }
+// kinds of objects that Argo CD reads.
+var kinds = []types.Kind{
+	{Name: "ApplicationSet", Type: argo.ApplicationSet{}},
+	{Name: "Application", Type: argo.Application{}},
+	{Name: "AppProject", Type: argo.AppProject{}},
+}
+
+func main() {
+	if !types.Main(kinds) {
+		cosim.Main(func() cosim.Product { return &product{} })
+	}
+}

@@ -63,6 +63,8 @@ type options struct {
 	limit       virtualapi.Limit // of the ApplicationSet controller's client
 	updates     int
 	connections time.Duration
+	// templateLabels says that applications have the labels of the template alone.
+	templateLabels bool
 	// Of the application controller, which is a model.
 	comparers, syncers   int
 	comparison, idleSync time.Duration
@@ -85,6 +87,8 @@ func (o *options) read(settings map[string]string, limit func(virtualapi.Limit) 
 			burst, err = strconv.Atoi(value)
 		case "ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES":
 			o.updates, err = strconv.Atoi(value)
+		case "applicationSet.templateLabels":
+			o.templateLabels, err = strconv.ParseBool(value)
 		case "ARGOCD_K8S_TCP_TIMEOUT":
 			o.connections, err = time.ParseDuration(value)
 		case "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS":

@@ -98,7 +98,11 @@ func (p *product) completeTemplate() error {
 	if template.Labels == nil {
 		template.Labels = map[string]string{}
 	}
-	for _, target := range p.s.Hello.Targets {
+	targets := p.s.Hello.Targets
+	if p.options.templateLabels {
+		targets = nil
+	}
+	for _, target := range targets {
 		for _, label := range slices.Sorted(maps.Keys(target.Labels)) {
 			// A cluster without the label keeps the text, or gets "": In fails and NotIn passes as without the label.
 			value := "{{metadata.labels." + label + "}}"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fleetsim/controllers/cosim"
+	"fleetsim/controllers/types"
 	"fleetsim/controllers/virtualapi"
 
 	"github.com/rancher/fleet/internal/manifest"
@@ -29,7 +30,21 @@ const (
 	workspace = "fleet-default"
 )
 
-func main() { cosim.Main(func() cosim.Product { return &product{} }) }
+// kinds of files and objects that Fleet reads.
+var kinds = []types.Kind{
+	{Name: "FleetYAML", Type: fleet.FleetYAML{}},
+	{Name: "Bundle", Type: fleet.Bundle{}},
+	{Name: "HelmOp", Type: fleet.HelmOp{}},
+	{Name: "GitRepo", Type: fleet.GitRepo{}},
+	{Name: "Cluster", Type: fleet.Cluster{}},
+	{Name: "ClusterGroup", Type: fleet.ClusterGroup{}},
+}
+
+func main() {
+	if !types.Main(kinds) {
+		cosim.Main(func() cosim.Product { return &product{} })
+	}
+}
 
 // product is one bundle with its clusters.
 type product struct {

@@ -139,6 +139,7 @@ fn layer_of(layer: &LayerSpec) -> Result<(Vec<u8>, Vec<u8>), LabError> {
     let on_disk = match &layer.uncompressed {
         Uncompressed::Ratio(ratio) => (compressed as f64 * ratio) as u64,
         Uncompressed::Size(size) => constant(size),
+        Uncompressed::AsSent => compressed,
     };
     let zeros = on_disk.saturating_sub(compressed);
     let mut random = compressed - FRAME;

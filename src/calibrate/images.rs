@@ -7,6 +7,7 @@ use super::input::Input;
 use crate::document::csv::{broken, byte_of, reader};
 use crate::document::problem::OrProblem;
 use crate::scenario::import::manifest;
+use crate::scenario::import::media_type::LayerPacking;
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,10 +103,14 @@ impl KnownImages {
         };
         let mut layers = Vec::with_capacity(manifest.layers.len());
         for layer in manifest.layers {
+            let on_disk = match layer.packing {
+                LayerPacking::Plain => Some(layer.size.get()),
+                LayerPacking::Gzip | LayerPacking::Zstd => layer.uncompressed,
+            };
             layers.push(KnownLayer {
                 digest: Some(layer.digest),
                 compressed: layer.size.get() as f64,
-                uncompressed: layer.uncompressed.map(|bytes| bytes as f64),
+                uncompressed: on_disk.map(|bytes| bytes as f64),
             });
         }
         self.manifests.push((image.to_owned(), layers));
@@ -308,7 +313,10 @@ mod tests {
         let mut images = KnownImages::default();
         for (text, message) in [
             ("{}", "no image manifest: it has no `layers`"),
-            (r#"{"manifests": []}"#, "an index of several platforms"),
+            (
+                r#"{"manifests": []}"#,
+                "an index without the manifest of a platform",
+            ),
             (
                 r#"{"layers": [{"digest": "a", "size": "large"}]}"#,
                 "which is no number of bytes",

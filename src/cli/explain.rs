@@ -135,7 +135,7 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
 fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     let mut is_drawn = false;
     let mut total = Bytes::ZERO;
-    for layer in &image.layers {
+    for layer in image.distinct_layers() {
         total += layer.compressed.typical();
         is_drawn |= !matches!(layer.compressed, SizeModel::Constant(_));
     }
@@ -169,7 +169,7 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
 /// The bytes of an image that a node must fetch which runs the previous revision, if there is one.
 fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
     let mut new = Bytes::ZERO;
-    for layer in &image.layers {
+    for layer in image.distinct_layers() {
         let is_held = world.release == ReleaseKind::Update
             && image.previous.iter().any(|old| old.digest == layer.digest);
         if !is_held {
@@ -248,6 +248,9 @@ fn strategy(variant: &Variant) -> String {
     }
     for warning in &explained.warnings {
         let _ = writeln!(text, "  note: {warning}");
+    }
+    for note in &variant.scenario.file_notes {
+        let _ = writeln!(text, "  {}", lines(&format!("note: {note}"), 4));
     }
     text
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::import::{ImportError, ImportSources, import};
+use fleetsim::scenario::LoadError;
 
 use super::{Failure, output};
 
@@ -34,7 +35,13 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
         ..args.sources.clone()
     };
     let imported = import(&sources, &args.out, args.replace)?;
-    output::out(&imported.to_string())
+    output::out(&imported.to_string())?;
+    if imported.undecided.is_empty() {
+        Ok(())
+    } else {
+        let file = args.out.display().to_string();
+        Err(Failure::Input(LoadError::new(imported.undecided, &file)))
+    }
 }
 
 impl From<ImportError> for Failure {

@@ -34,7 +34,7 @@ pub(super) struct RunArgs {
 fn notes(experiment: &Experiment) -> String {
     let mut by_text: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for variant in &experiment.variants {
-        for note in variant.scenario.strategy.notes(variant.scenario.fleet()) {
+        for note in variant.scenario.notes() {
             by_text.entry(note).or_default().insert(&variant.strategy);
         }
     }

@@ -1,24 +1,25 @@
 //! An ApplicationSet: its name, and the applications that its cluster generators make.
 //!
-//! Only what the cluster generator does is computed here: its selector, and the template's labels with the parameters
-//! `name`, `server`, `metadata.labels` and `values`, in both template languages. Other generators, and functions of
-//! templates, need `--applications`.
+//! The rules are those of `products::argo_cd::generate`: what it cannot compute of clusters needs `--applications`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use itertools::Itertools;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::argo_clusters::ArgoCluster;
 use super::draft::StrategyFile;
 use super::kinds::{ClientObject, ExportShape};
 use super::strategy::FoundStrategy;
 use super::target::FleetTarget;
-use crate::document::problem::{OrProblems, Source};
+use crate::document::problem::{OrProblems, Source, some_of};
 use crate::document::tree;
 use crate::document::yaml::to_yaml;
-use crate::rollout::label_selector::LabelSelector;
+use crate::products::argo_cd::generate::{
+    KnownCluster, LOCAL_NAME, NotRendered, TemplateParameters, generate, rendered,
+};
 use crate::scenario::import::object::{IgnoredPart, KubeObject, OrDefault};
 
 const NEEDS_APPLICATIONS: &str =
@@ -60,7 +61,11 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
         .as_object_mut()?;
     let labels = metadata.remove("labels");
     let name = metadata.remove("name");
-    if labels.is_none() && name.is_none() {
+    // TemplateParameters of the template, which may be secrets.
+    let has_values = set
+        .pointer_mut("/spec/generators")
+        .is_some_and(remove_values);
+    if labels.is_none() && name.is_none() && !has_values {
         return None;
     }
     let is_json = text.trim_start().starts_with('{');
@@ -71,24 +76,36 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
     })
 }
 
+/// Removes the values and elements of generators. Returns whether there were any.
+fn remove_values(generators: &mut Value) -> bool {
+    let mut found = false;
+    match generators {
+        Value::Array(items) => {
+            for item in items {
+                found |= remove_values(item);
+            }
+        }
+        Value::Object(fields) => {
+            for name in ["values", "elements", "elementsYaml"] {
+                found |= fields.remove(name).is_some();
+            }
+            for field in fields.values_mut() {
+                found |= remove_values(field);
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
 /// The parts of an ApplicationSet that describe its applications.
 pub(super) type ApplicationSetFacts = KubeObject<SetSpec, IgnoredPart>;
 
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct SetSpec {
-    generators: OrDefault<Vec<SetGenerator>>,
+    go_template: OrDefault<bool>,
     template: OrDefault<SetTemplate>,
-}
-
-#[derive(Default, Deserialize)]
-struct SetGenerator {
-    clusters: Option<ClusterGenerator>,
-}
-
-#[derive(Default, Deserialize)]
-struct ClusterGenerator {
-    selector: Option<LabelSelector>,
-    values: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -104,13 +121,14 @@ struct SetMetadata {
 
 /// A cluster that a generator selects, and the target that its application is.
 pub(super) struct GeneratedTarget<'c> {
-    pub(super) cluster: &'c ArgoCluster,
+    /// `None`: the cluster that Argo CD runs in, which no Secret declares.
+    pub(super) cluster: Option<&'c ArgoCluster>,
     pub(super) target: FleetTarget,
 }
 
 /// The application of a cluster, from the template.
 struct RenderedApplication<'c> {
-    cluster: &'c ArgoCluster,
+    cluster: Option<&'c ArgoCluster>,
     labels: BTreeMap<String, String>,
     /// `None`: it cannot be computed, or the template has none.
     name: Option<String>,
@@ -129,7 +147,7 @@ impl ApplicationSetFacts {
         clusters: &'c [ArgoCluster],
         notes: &mut Vec<String>,
     ) -> OrProblems<Vec<GeneratedTarget<'c>>> {
-        let applications = self.applications(found, clusters)?;
+        let applications = self.applications(found, clusters, notes)?;
         if applications.is_empty() {
             let problem = found.problem("spec.generators", "the generators select no cluster");
             return Err(vec![problem.with_help(
@@ -155,7 +173,7 @@ impl ApplicationSetFacts {
             } = application;
             let name = name.filter(|_| has_names);
             let target = FleetTarget {
-                name: name.unwrap_or_else(|| cluster.name.clone()),
+                name: name.unwrap_or_else(|| name_of(cluster).to_owned()),
                 labels,
                 ..FleetTarget::default()
             };
@@ -164,68 +182,143 @@ impl ApplicationSetFacts {
         Ok(targets)
     }
 
-    /// The applications of the clusters that the generators select, each cluster once.
+    /// The applications that the set makes.
     fn applications<'c>(
         &self,
         found: &FoundStrategy,
         clusters: &'c [ArgoCluster],
+        notes: &mut Vec<String>,
     ) -> OrProblems<Vec<RenderedApplication<'c>>> {
+        let mut known = Vec::with_capacity(clusters.len());
+        for cluster in clusters {
+            known.push(KnownCluster {
+                name: &cluster.name,
+                server: Some(&cluster.server),
+                labels: &cluster.labels,
+            });
+        }
+        let set: Value = found.read()?;
+        let spec = set.get("spec").cloned().unwrap_or_default();
+        let set = generate(&spec, &known).map_err(|error| {
+            let problem = found.problem(&error.field, error.message);
+            vec![problem.with_help(NEEDS_APPLICATIONS)]
+        })?;
+        let mut applications = Vec::new();
+        let mut lacking = LackedLabels::default();
+        for application in set.applications {
+            let cluster = Some(&clusters[application.cluster]);
+            let rendered = self.rendered(cluster, &application.parameters, &mut lacking);
+            applications.extend(rendered);
+        }
+        if let Some(parameters) = &set.local {
+            applications.extend(self.rendered(None, parameters, &mut lacking));
+        }
+        lacking.report(found, notes)?;
+        Ok(applications)
+    }
+
+    /// The application of a set of parameters. `None`: one of its labels has no value.
+    fn rendered<'c>(
+        &self,
+        cluster: Option<&'c ArgoCluster>,
+        parameters: &TemplateParameters,
+        lacking: &mut LackedLabels,
+    ) -> Option<RenderedApplication<'c>> {
         let template = &self.spec.template.metadata;
-        let mut applications: Vec<RenderedApplication<'_>> = Vec::new();
-        for (at, generator) in self.spec.generators.iter().enumerate() {
-            let field = format!("spec.generators[{at}]");
-            let Some(generator) = &generator.clusters else {
-                let message = "only the generator `clusters` can be computed from clusters";
-                let problem = found.problem(&field, message);
-                return Err(vec![problem.with_help(NEEDS_APPLICATIONS)]);
-            };
-            let selector = generator.selector.clone().unwrap_or_default();
-            let selector = selector.check().map_err(|error| {
-                let field = format!("{field}.clusters.selector");
-                let problem = found.problem(&field, error.to_string());
-                vec![problem.with_help("Kubernetes would refuse this too")]
-            })?;
-            for cluster in clusters {
-                if !selector.matches(&cluster.labels) {
-                    continue;
+        let is_go = *self.spec.go_template;
+        let mut labels = BTreeMap::new();
+        let mut is_whole = true;
+        for (key, text) in template.labels.iter() {
+            match rendered(text, parameters, is_go) {
+                Ok(value) => _ = labels.insert(key.clone(), value),
+                Err(why) => {
+                    is_whole = false;
+                    lacking.add(key, text, why, cluster);
                 }
-                let labels = template.labels_of(cluster, generator, found)?;
-                if applications
-                    .iter()
-                    .any(|known| known.cluster.name == cluster.name)
-                {
-                    continue;
-                }
-                let name = rendered(&template.name, cluster, generator);
-                applications.push(RenderedApplication {
-                    cluster,
-                    labels,
-                    name: name.filter(|name| !name.is_empty()),
-                });
             }
         }
-        Ok(applications)
+        let name = rendered(&template.name, parameters, is_go).ok();
+        is_whole.then(|| RenderedApplication {
+            cluster,
+            labels,
+            name: name.filter(|name| !name.is_empty()),
+        })
     }
 }
 
-impl SetMetadata {
-    /// The labels of the application of a cluster.
-    fn labels_of(
-        &self,
-        cluster: &ArgoCluster,
-        generator: &ClusterGenerator,
-        found: &FoundStrategy,
-    ) -> OrProblems<BTreeMap<String, String>> {
-        let mut labels = BTreeMap::new();
-        for (key, text) in self.labels.iter() {
-            let Some(value) = rendered(text, cluster, generator) else {
-                let message = format!("the label `{key}: {text}` cannot be computed from clusters");
-                let problem = found.problem("spec.template.metadata.labels", message);
-                return Err(vec![problem.with_help(NEEDS_APPLICATIONS)]);
-            };
-            labels.insert(key.clone(), value);
+/// The name of a cluster, in messages and of its application.
+fn name_of(cluster: Option<&ArgoCluster>) -> &str {
+    cluster.map_or(LOCAL_NAME, |cluster| &cluster.name)
+}
+
+/// Labels of the template that cannot be computed, with the clusters that lack what they ask for.
+#[derive(Default)]
+struct LackedLabels {
+    found: BTreeMap<LackedLabel, LackingClusters>,
+}
+
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+struct LackedLabel {
+    key: String,
+    text: String,
+    why: NotRendered,
+}
+
+#[derive(Default)]
+struct LackingClusters {
+    names: Vec<String>,
+    /// The cluster that Argo CD runs in.
+    has_local: bool,
+}
+
+/// The cluster that Argo CD runs in, in words.
+const LOCAL_CLUSTER: &str =
+    "the cluster that Argo CD runs in (a `clusters` generator without a selector adds it)";
+
+impl LackedLabels {
+    fn add(&mut self, key: &str, text: &str, why: NotRendered, cluster: Option<&ArgoCluster>) {
+        let label = LackedLabel {
+            key: key.to_owned(),
+            text: text.to_owned(),
+            why,
+        };
+        let lacking = self.found.entry(label).or_default();
+        match cluster {
+            Some(cluster) => lacking.names.push(cluster.name.clone()),
+            None => lacking.has_local = true,
         }
-        Ok(labels)
+    }
+
+    /// The problem with the first of them. If the local cluster alone lacks it, Kubernetes refuses its application,
+    /// which is then left out with a note.
+    fn report(self, found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<()> {
+        for (LackedLabel { key, text, why }, lacking) in self.found {
+            if lacking.names.is_empty() {
+                notes.push(format!(
+                    "left out: {LOCAL_CLUSTER}: the label `{key}: {text}` of its application has no value, and Kubernetes \
+                     refuses it"
+                ));
+                continue;
+            }
+            let mut names = some_of(&lacking.names);
+            if lacking.has_local {
+                names = format!("{names} and {LOCAL_CLUSTER}");
+            }
+            let field = format!("spec.template.metadata.labels.{key}");
+            let (message, help) = match why {
+                NotRendered::Missing => (
+                    format!("the label `{key}: {text}` has no value for {names}"),
+                    "give the clusters the label, or let the generator select by it; Kubernetes refuses such an \
+                     application",
+                ),
+                NotRendered::Unknown => (
+                    format!("the label `{key}: {text}` cannot be computed from clusters"),
+                    NEEDS_APPLICATIONS,
+                ),
+            };
+            return Err(vec![found.problem(&field, message).with_help(help)]);
+        }
+        Ok(())
     }
 }
 
@@ -240,96 +333,4 @@ fn check_names(found: &FoundStrategy, applications: &[RenderedApplication<'_>]) 
     Err(vec![problem.with_help(
         "Argo CD refuses them too; a name must be unique, e.g. by the name of the cluster",
     )])
-}
-
-/// A text with its parameters replaced. `None`: it has one that is no plain parameter.
-fn rendered(text: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> Option<String> {
-    let mut result = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (inside, after) = after.split_once("}}")?;
-        result.push_str(before);
-        result.push_str(&parameter(
-            inside.trim_matches('-').trim(),
-            cluster,
-            generator,
-        )?);
-        rest = after;
-    }
-    result.push_str(rest);
-    Some(result)
-}
-
-fn parameter(inside: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> Option<String> {
-    if let Some(rest) = inside.strip_prefix("index ") {
-        let (path, key) = rest.trim().split_once(' ')?;
-        let key = key
-            .trim()
-            .strip_prefix(['"', '`'])?
-            .strip_suffix(['"', '`'])?;
-        return (path == ".metadata.labels")
-            .then(|| cluster.labels.get(key).cloned().unwrap_or_default());
-    }
-    let name = inside.strip_prefix('.').unwrap_or(inside);
-    match name {
-        "name" | "nameNormalized" => Some(cluster.name.clone()),
-        "server" => Some(cluster.server.clone()),
-        _ => {
-            if let Some(key) = name.strip_prefix("metadata.labels.") {
-                // Go's templates, whose parameters begin with a point, give an empty text for a missing label.
-                let is_go_template = inside != name;
-                let missing = is_go_template.then(String::new);
-                return cluster.labels.get(key).cloned().or(missing);
-            }
-            let key = name.strip_prefix("values.")?;
-            let value = generator.values.as_ref()?.get(key)?;
-            // A value may itself be a parameter, but not one of itself.
-            if value.contains("values.") {
-                None
-            } else {
-                rendered(value, cluster, generator)
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_of_both_template_languages_are_replaced() {
-        let cluster = ArgoCluster {
-            name: "eu-1".into(),
-            server: "https://x".into(),
-            labels: [
-                ("ring".to_owned(), "1".to_owned()),
-                ("a/b".to_owned(), "c".to_owned()),
-            ]
-            .into(),
-            ..ArgoCluster::default()
-        };
-        let generator = ClusterGenerator {
-            selector: None,
-            values: Some([("env".to_owned(), "prod-{{name}}".to_owned())].into()),
-        };
-        for (text, value) in [
-            ("fixed", Some("fixed")),
-            ("{{metadata.labels.ring}}", Some("1")),
-            ("r-{{ .metadata.labels.ring }}-{{.name}}", Some("r-1-eu-1")),
-            (r#"{{ index .metadata.labels "a/b" }}"#, Some("c")),
-            ("{{ index .metadata.labels `a/b` }}", Some("c")),
-            ("{{metadata.labels.none}}", None),
-            ("{{.metadata.labels.none}}", Some("")),
-            ("{{values.env}}", Some("prod-eu-1")),
-            ("{{ .name | upper }}", None),
-            ("{{ name", None),
-        ] {
-            assert_eq!(
-                rendered(text, &cluster, &generator).as_deref(),
-                value,
-                "{text}"
-            );
-        }
-    }
 }

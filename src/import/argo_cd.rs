@@ -172,7 +172,8 @@ impl GeneratedFleet {
         let mut failing = 0;
         let mut targets = Vec::new();
         for generated in generated(known, set, notes)? {
-            failing += usize::from(generated.cluster.has_failed);
+            let has_failed = generated.cluster.is_some_and(|cluster| cluster.has_failed);
+            failing += usize::from(has_failed);
             targets.push(generated.target);
         }
         Ok(Self {
@@ -397,16 +398,32 @@ fn generated<'k>(
                 labels: cluster.labels.clone(),
                 ..FleetTarget::default()
             };
-            targets.push(GeneratedTarget { cluster, target });
+            targets.push(GeneratedTarget {
+                cluster: Some(cluster),
+                target,
+            });
         }
         return Ok(targets);
     };
     let targets = set.facts.generate(&set.found, &known.clusters, notes)?;
-    let unselected = known.clusters.len() - targets.len();
+    let selected = targets.iter().filter(|target| target.cluster.is_some());
+    let unselected = known.clusters.len() - selected.count();
+    if selected_local(&targets) {
+        notes.push(
+            "a `clusters` generator without a selector also makes an application for the cluster that Argo CD runs in: \
+             `in-cluster` is added, with the links of the others"
+                .to_owned(),
+        );
+    }
     notes.extend(left_out(
         unselected,
         "cluster",
         "not selected by the generators",
     ));
     Ok(targets)
+}
+
+/// Whether the cluster that Argo CD runs in gets an application, although no Secret declares it.
+fn selected_local(targets: &[GeneratedTarget<'_>]) -> bool {
+    targets.iter().any(|target| target.cluster.is_none())
 }

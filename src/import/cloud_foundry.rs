@@ -3,18 +3,23 @@
 //! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or what a GET returns; of
 //! the latter the fields of a request are kept. Left out: memory, disk and quotas, and cells that instances share.
 
+mod manifest;
+
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, WorkloadDraft};
 use super::guess::Guess;
-use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, MANIFEST, PROCESS};
+use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, PROCESS};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
-use crate::document::problem::{OrProblems, Problem, some_of};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
+use crate::document::tree::{self, MOST_YAML_VALUES};
+use crate::products::fields;
 use crate::rollout::cloud_foundry::DeploymentRequest;
 use crate::scenario::import::object::OrDefault;
 use crate::scenario::import::objects::ReadObject;
@@ -46,24 +51,6 @@ struct HealthCheckData {
     interval: Option<u64>,
 }
 
-#[derive(Deserialize)]
-struct AppManifest {
-    applications: OrDefault<Vec<ManifestApp>>,
-}
-
-/// An app of a manifest, or one of its processes.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct ManifestApp {
-    name: Option<String>,
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    instances: Option<Value>,
-    processes: OrDefault<Vec<ManifestApp>>,
-    readiness_health_check_type: Option<String>,
-    readiness_health_check_interval: Option<u64>,
-}
-
 /// An app as far as a rollout is concerned.
 struct AppFacts {
     name: String,
@@ -81,9 +68,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
                 cells";
     let mut notes = vec![note.to_owned()];
-    let mut manifest = None;
+    let mut of_manifest = None;
     if let Some(path) = &sources.manifest {
-        manifest = Some(of_manifest(path, sources.app.as_deref(), texts, &mut read)?);
+        let app = sources.app.as_deref();
+        of_manifest = Some(manifest::read(path, app, texts, &mut read, &mut notes)?);
     }
     let mut process = None;
     if let Some(path) = &sources.process {
@@ -94,11 +82,11 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         .as_deref()
         .or(sources.strategy.as_deref());
     let deployment = deployment(deployment_file, texts, &mut read, &mut notes)?;
-    let name = match &manifest {
+    let name = match &of_manifest {
         Some(app) => app.name.clone(),
         None => "app".to_owned(),
     };
-    let Some(app) = process.or(manifest) else {
+    let Some(app) = process.or(of_manifest) else {
         return Err(vec![without_instances(deployment_file)]);
     };
     let instances = deployment.instances.unwrap_or(app.instances);
@@ -153,7 +141,7 @@ fn targets(app: &str, count: usize) -> Vec<FleetTarget> {
     targets
 }
 
-/// The web processes of an app, the largest first. A process is one, too, if it is the only one.
+/// The web processes of an app, the largest first.
 fn web_processes<'p, 'o>(
     found: &'p [ReadObject<'o, ProcessObject>],
 ) -> Vec<&'p ReadObject<'o, ProcessObject>> {
@@ -161,11 +149,6 @@ fn web_processes<'p, 'o>(
         .iter()
         .filter(|process| process.value.kind == "web")
         .collect();
-    if web.is_empty()
-        && let [only] = found
-    {
-        web.push(only);
-    }
     web.sort_by_key(|process| std::cmp::Reverse(process.value.instances));
     web
 }
@@ -203,6 +186,7 @@ fn of_process(
             found.len() - web.len()
         ));
     }
+    refuse_deciding(process)?;
     let instances = process.value.instances.unwrap_or(0);
     read.push(format!(
         "{}: a web process with {}",
@@ -218,6 +202,31 @@ fn of_process(
     })
 }
 
+/// Refuses fields of a process that decide and are not simulated.
+fn refuse_deciding(process: &ReadObject<'_, ProcessObject>) -> OrProblems<()> {
+    let text = process.object.to_json().to_string();
+    let source = Arc::new(Source::new("process", text.as_str()));
+    let Ok((mut root, replaced)) = tree::parse_as_product(MOST_YAML_VALUES, &source) else {
+        return Ok(());
+    };
+    let found = fields::checked(&mut root, &replaced, &source, &fields::PROCESS);
+    let mut problems = Vec::new();
+    for field in found.deciding {
+        let message = format!(
+            "is not simulated and can change the answer ({})",
+            field.effect
+        );
+        let problem = process.object.problem(&field.path.to_string(), message);
+        let help = "take it out of a copy of the file to go on without it";
+        problems.push(problem.with_help(help));
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
+}
+
 /// The check that decides whether an instance is routable. Diego's own check of starting instances is part of the
 /// product's agent.
 fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
@@ -228,100 +237,6 @@ fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
         )),
         _ => ReadinessFacts::None,
     }
-}
-
-fn of_manifest(
-    path: &Path,
-    wanted: Option<&str>,
-    texts: &mut Texts,
-    read: &mut Vec<String>,
-) -> OrProblems<AppFacts> {
-    let source = texts.read(path, MANIFEST.command)?;
-    let found = MANIFEST.read::<AppManifest>(&source)?.found;
-    let Some(manifest) = found.first() else {
-        return Err(Vec::new());
-    };
-    let at = app_index(manifest, wanted)?;
-    let app = &manifest.value.applications[at];
-    let web = app
-        .processes
-        .iter()
-        .find(|process| process.kind.as_deref() == Some("web"));
-    let written = web
-        .and_then(|web| web.instances.as_ref())
-        .or(app.instances.as_ref());
-    let instances = match written {
-        None => 1,
-        Some(value) => value
-            .as_u64()
-            .ok_or_else(|| vec![no_number_of_instances(manifest, at, value)])?,
-    };
-    let name = app.name.clone().unwrap_or_else(|| "app".to_owned());
-    read.push(format!(
-        "{}: the app `{name}` with {}",
-        source.name,
-        counted(instances, "instance")
-    ));
-    let kind = web
-        .and_then(|web| web.readiness_health_check_type.as_deref())
-        .or(app.readiness_health_check_type.as_deref());
-    let interval = web
-        .and_then(|web| web.readiness_health_check_interval)
-        .or(app.readiness_health_check_interval);
-    Ok(AppFacts {
-        name,
-        origin: source.name.clone(),
-        instances,
-        readiness: readiness(kind, interval),
-    })
-}
-
-/// The index of the app that is wanted, or of the only one.
-///
-/// # Errors
-/// When the manifest has no such app, or several and none is wanted.
-fn app_index(manifest: &ReadObject<'_, AppManifest>, wanted: Option<&str>) -> OrProblems<usize> {
-    let apps = &manifest.value.applications;
-    let names: Vec<String> = apps.iter().filter_map(|app| app.name.clone()).collect();
-    let (message, help) = match (wanted, apps.len()) {
-        (Some(name), _) => {
-            let found = apps
-                .iter()
-                .position(|app| app.name.as_deref() == Some(name));
-            if let Some(index) = found {
-                return Ok(index);
-            }
-            (
-                format!("the manifest has no app `{name}`"),
-                format!("it has {}", some_of(&names)),
-            )
-        }
-        (None, 1) => return Ok(0),
-        (None, 0) => (
-            "the manifest has no apps".to_owned(),
-            "write one".to_owned(),
-        ),
-        (None, count) => (
-            format!("the manifest has {count} apps"),
-            format!("choose one with --app: {}", some_of(&names)),
-        ),
-    };
-    let problem = manifest.object.problem("applications", message);
-    Err(vec![problem.with_help(help)])
-}
-
-/// The problem of an app whose `instances` is no number.
-fn no_number_of_instances(
-    manifest: &ReadObject<'_, AppManifest>,
-    app: usize,
-    value: &Value,
-) -> Problem {
-    let field = format!("applications[{app}].instances");
-    let message = format!("`instances` is {value}, which is no number of instances");
-    manifest
-        .object
-        .problem(&field, message)
-        .with_help("write the number in place of a variable".to_owned())
 }
 
 /// A deployment as far as an import is concerned.
@@ -377,6 +292,12 @@ fn is_deployment(shape: &ExportShape) -> bool {
 /// The draft of a deployment that was found.
 fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<DeploymentFacts> {
     let body = found.read::<Map<String, Value>>()?;
+    let is_answer = ["guid", "state", "status", "links"]
+        .iter()
+        .any(|key| body.contains_key(*key));
+    if !is_answer {
+        refuse_request(&found)?;
+    }
     let RequestFields { fields, instances } = request_of(&body);
     let mut draft = StrategyDraft::of("cloudFoundry");
     if fields.get("strategy").and_then(Value::as_str) == Some("canary") {
@@ -411,6 +332,23 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Deployment
         strategy: draft,
         instances,
     })
+}
+
+/// Refuses a request that Cloud Foundry refuses.
+fn refuse_request(found: &FoundStrategy) -> OrProblems<()> {
+    let Err(errors) = found.read::<DeploymentRequest>()?.check() else {
+        return Ok(());
+    };
+    let mut problems = Vec::new();
+    for error in errors {
+        let help = match error.exception {
+            Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+            None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
+        };
+        let problem = found.problem(&error.field, error.to_string());
+        problems.push(problem.with_help(help));
+    }
+    Err(problems)
 }
 
 /// The parts of a deployment that a request for it has.

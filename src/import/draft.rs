@@ -3,6 +3,7 @@
 use super::guess::Guess;
 use super::images::ImportedImage;
 use super::target::FleetTarget;
+use crate::products::fields::DecidingField;
 use crate::world::SiteKind;
 
 /// The key of the product in `strategies`.
@@ -46,6 +47,8 @@ pub(super) struct StrategyDraft {
     pub(super) file: Option<StrategyFile>,
     /// Settings that the run needs and no export contains, as part of the settings.
     pub(super) guesses: Vec<Guess>,
+    /// Fields of the file that decide and are not simulated, by name. The user has to accept them.
+    pub(super) undecided: Vec<DecidingField>,
     /// Time after which a run is given up, where the strategy itself needs more than the default.
     pub(super) horizon: Option<String>,
 }
@@ -86,6 +89,7 @@ impl StrategyDraft {
             product,
             file: None,
             guesses: Vec::new(),
+            undecided: Vec::new(),
             horizon: None,
         }
     }

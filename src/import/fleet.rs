@@ -77,7 +77,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         origin: source.name.clone(),
         targets: chosen.fleet_targets(),
         regions: Vec::new(),
-        cluster_groups: (!chosen.groups.is_empty()).then(|| groups_json(&chosen.groups)),
+        cluster_groups: sources
+            .cluster_groups
+            .is_some()
+            .then(|| groups_json(&chosen.groups)),
         strategy,
         workload: WorkloadDraft::default(),
         read,
@@ -170,7 +173,9 @@ fn or_collect<T>(result: OrProblems<T>, problems: &mut Vec<Problem>) -> Option<T
 }
 
 fn is_fleet_yaml(shape: &ExportShape) -> bool {
-    shape.is_client(ClientObject::FleetYaml) || matches!(shape, ExportShape::Unknown)
+    shape.is_client(ClientObject::FleetYaml)
+        || matches!(shape, ExportShape::Unknown)
+        || matches!(shape, ExportShape::Kubernetes(kind, _) if kind == "Bundle" || kind == "HelmOp")
 }
 
 fn read_clusters(path: &Path, texts: &mut Texts) -> OrProblems<FoundClusters> {
@@ -287,6 +292,7 @@ fn choose<'c>(
         tree: &root,
         struck: &[],
         problems: Vec::new(),
+        notes: Vec::new(),
     };
     let document = Document::of(Arc::clone(repo), root.clone());
     let Some(read) = GitRepo::of(document, &mut context) else {

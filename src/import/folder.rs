@@ -33,6 +33,15 @@ pub enum ImportError {
     Folder(String),
 }
 
+/// What a check says of the exported strategy.
+#[derive(Default)]
+pub(super) struct ExportedStrategy {
+    /// What the product accepts of its settings but a reader may not expect.
+    pub(super) warnings: Vec<String>,
+    /// How the words of its file were read.
+    pub(super) notes: Vec<String>,
+}
+
 /// The folder of an experiment that is being written.
 pub(super) struct ExperimentFolder(StagedFolder);
 
@@ -70,7 +79,7 @@ impl ExperimentFolder {
     pub(super) fn check(
         &self,
         origin: impl Fn(&str) -> Option<String>,
-    ) -> Result<Vec<String>, ImportError> {
+    ) -> Result<ExportedStrategy, ImportError> {
         let folder = self.0.folder();
         let experiment = match load_with(read_written, folder, &Overrides::default()) {
             Ok(experiment) => experiment,
@@ -79,14 +88,16 @@ impl ExperimentFolder {
                 return Err(ImportError::Input(error));
             }
         };
-        let mut warnings = Vec::new();
+        let mut exported = ExportedStrategy::default();
         for variant in &experiment.variants {
             if variant.strategy == EXPORTED {
                 let scenario = &variant.scenario;
-                warnings.extend(scenario.strategy.explain(scenario.fleet()).warnings);
+                let explained = scenario.strategy.explain(scenario.fleet());
+                exported.warnings.extend(explained.warnings);
+                exported.notes.extend(scenario.file_notes.clone());
             }
         }
-        Ok(warnings)
+        Ok(exported)
     }
 
     /// Gives problems the names of the user's files, or of those in the folder to be. An error of the user's strategy

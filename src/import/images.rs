@@ -15,7 +15,9 @@ use super::kinds::{ClientObject, ExportShape, IMAGE};
 use super::sources::Texts;
 use crate::document::files::sha256;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
-use crate::scenario::import::manifest::{self, ImagePlatform, Manifest, ManifestLayer};
+use crate::scenario::import::manifest::{
+    self, ImagePlatform, Manifest, ManifestLayer, PlatformEntry,
+};
 use crate::scenario::import::objects::{ExportObject, objects, unpacked_name};
 use crate::units::Bytes;
 
@@ -182,10 +184,10 @@ fn chosen(
     if let Some(at) = place_of(&shapes, ClientObject::ImageIndex) {
         return of_index(&objects[at], objects, platform);
     }
-    let mut manifests = objects
-        .iter()
-        .zip(&shapes)
-        .filter(|(_, shape)| shape.is_client(ClientObject::ImageManifest));
+    // The attestations of an image may be in the same file.
+    let mut manifests = objects.iter().zip(&shapes).filter(|(object, shape)| {
+        shape.is_client(ClientObject::ImageManifest) && !manifest::is_attestation(&object.to_json())
+    });
     match (manifests.next(), manifests.next()) {
         (Some((one, _)), None) => Ok(text_of(one)),
         (Some(_), Some((second, _))) => {
@@ -225,7 +227,8 @@ struct IndexJson {
 #[derive(Deserialize)]
 struct IndexEntry {
     digest: String,
-    platform: Option<ImagePlatform>,
+    #[serde(flatten)]
+    of: PlatformEntry,
 }
 
 /// The manifest of an index's platform among the other documents, by its digest.
@@ -235,11 +238,8 @@ fn of_index(
     platform: &str,
 ) -> OrProblems<String> {
     let entries = index.read::<IndexJson>()?.manifests;
-    let names = ImagePlatform::names(entries.iter().filter_map(|entry| entry.platform.as_ref()));
-    let Some(entry) = entries
-        .iter()
-        .find(|entry| entry.platform.as_ref().is_some_and(|of| of.is(platform)))
-    else {
+    let names = ImagePlatform::names(entries.iter().map(|entry| &entry.of));
+    let Some(entry) = entries.iter().find(|entry| entry.of.is_for(platform)) else {
         let message = format!("the index has no manifest for {platform}");
         let help = match names.first() {
             Some(_) => format!("choose one of {} with --platform", some_of(&names)),
@@ -275,7 +275,7 @@ fn digest(text: &str) -> String {
 #[derive(Deserialize)]
 struct Inspection {
     #[serde(rename = "Descriptor")]
-    descriptor: Option<InspectedDescriptor>,
+    descriptor: Option<PlatformEntry>,
     #[serde(rename = "OCIManifest")]
     oci: Option<Value>,
     #[serde(rename = "SchemaV2Manifest")]
@@ -285,15 +285,12 @@ struct Inspection {
 }
 
 #[derive(Deserialize)]
-struct InspectedDescriptor {
-    platform: Option<ImagePlatform>,
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct InspectedLayer {
     digest: String,
     size: u64,
+    #[serde(rename = "MIMEType")]
+    media_type: Option<String>,
 }
 
 /// The manifest of a platform that a client has printed with those of others, or as its layers.
@@ -301,18 +298,23 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
     let mut names = Vec::new();
     for object in all {
         let inspection = object.read::<Inspection>()?;
-        let of = inspection
-            .descriptor
-            .and_then(|descriptor| descriptor.platform);
-        let is_it = of.as_ref().is_none_or(|of| of.is(platform));
-        names.extend(of.as_ref().map(ImagePlatform::name));
+        let entry = inspection.descriptor;
+        let is_it = match &entry {
+            Some(entry) => entry.platform.is_none() || entry.is_for(platform),
+            None => true,
+        };
+        names.extend(ImagePlatform::names(entry.iter()));
         if let Some(manifest) = inspection.oci.or(inspection.schema2).filter(|_| is_it) {
             return Ok(pretty(&manifest));
         }
         if let Some(layers) = inspection.layers {
             let mut blobs = Vec::new();
             for layer in layers {
-                blobs.push(json!({ "digest": layer.digest, "size": layer.size }));
+                let mut blob = json!({ "digest": layer.digest, "size": layer.size });
+                if let Some(media_type) = layer.media_type {
+                    blob["mediaType"] = json!(media_type);
+                }
+                blobs.push(blob);
             }
             return Ok(pretty(&json!({ "schemaVersion": 2, "layers": blobs })));
         }

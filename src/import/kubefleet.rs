@@ -12,12 +12,15 @@ use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
 use super::fleet::{check_objects, offline};
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
-use super::placement::{ClusterTaint, MemberView, NotPicked, Picked, PickingSpec, PickingStatus};
+use super::placement::{self, AwayMember, Unpickable};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem};
-use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
+use crate::rollout::kubefleet::{
+    ClusterStagedUpdateStrategy, ClusterTaint, PickedMembers, PickingSpec, PickingStatus,
+    SchedulableMember, StageTask, parse_duration,
+};
 use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
 use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
@@ -75,7 +78,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
             "a joined member has the condition `Joined` with the status `True`",
         )]);
     }
-    let members: Vec<MemberView> = sorted.joined.iter().map(|member| view(member)).collect();
+    let mut members = Vec::new();
+    for member in &sorted.joined {
+        members.push(schedulable(member));
+    }
     let mut read_lines = vec![format!(
         "{}: {}",
         source.name,
@@ -85,8 +91,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let mut picked: Vec<usize> = (0..members.len()).collect();
     if let Some(placement) = &placement {
         let found = pick(placement, &members, &sorted.away())?;
+        notes.extend(placement::notes_on(&found, members.len()));
         picked = found.members;
-        notes.extend(found.notes);
         read_lines.push(format!("{}: a placement", placement.file.origin));
     }
     if let Some(staged) = &staged {
@@ -96,7 +102,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let mut targets = Vec::new();
     let mut heartbeats = Vec::new();
     for at in picked {
-        targets.push(target(&members[at]));
+        targets.push(target(sorted.joined[at]));
         heartbeats.extend(last_heartbeat(sorted.joined[at]));
     }
     let strategy = strategy_of(placement, staged, &mut notes)?;
@@ -159,13 +165,19 @@ impl<'m> SortedMembers<'m> {
     }
 
     /// The names of members that cannot be picked, each with the reason.
-    fn away(&self) -> Vec<(&'m str, &'static str)> {
+    fn away(&self) -> Vec<AwayMember<'m>> {
         let mut away = Vec::new();
         for member in &self.leaving {
-            away.push((member.name(), "is leaving the fleet"));
+            away.push(AwayMember {
+                name: member.name(),
+                reason: "is leaving the fleet",
+            });
         }
         for member in &self.waiting {
-            away.push((member.name(), "has not joined the fleet"));
+            away.push(AwayMember {
+                name: member.name(),
+                reason: "has not joined the fleet",
+            });
         }
         away
     }
@@ -183,11 +195,11 @@ fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
 }
 
 /// The target that a member is.
-fn target(member: &MemberView) -> FleetTarget {
+fn target(member: &MemberObject) -> FleetTarget {
     FleetTarget {
-        name: member.name.clone(),
-        labels: member.labels.clone(),
-        nodes: member.nodes,
+        name: member.name().to_owned(),
+        labels: member.labels(),
+        nodes: nodes_of(member),
         ..FleetTarget::default()
     }
 }
@@ -210,15 +222,18 @@ fn has_joined(member: &MemberObject) -> bool {
 }
 
 /// A member as the scheduler sees it.
-fn view(member: &MemberObject) -> MemberView {
-    let count = member.status.properties.get(NODE_COUNT);
-    let nodes: Option<u32> = count.and_then(|count| count.value.parse().ok());
-    MemberView {
+fn schedulable(member: &MemberObject) -> SchedulableMember {
+    SchedulableMember {
         name: member.name().to_owned(),
         labels: member.labels(),
         taints: (*member.spec.taints).clone(),
-        nodes: nodes.filter(|nodes| *nodes > 0),
     }
+}
+
+/// The number of nodes of a member, as a property provider reports it.
+fn nodes_of(member: &MemberObject) -> Option<u32> {
+    let count = member.status.properties.get(NODE_COUNT)?;
+    count.value.parse().ok().filter(|nodes| *nodes > 0)
 }
 
 /// The files that say how a fleet rolls out.
@@ -276,22 +291,22 @@ fn is_kind(shape: &ExportShape, expected: &ExpectedKind) -> bool {
 
 /// The members that a placement picks. `away`: those that are no targets, each with the reason.
 fn pick(
-    placement: &FoundStrategy,
-    members: &[MemberView],
-    away: &[(&str, &str)],
-) -> OrProblems<Picked> {
-    let read = placement.read::<PlacementObject>()?;
-    let picked = read.spec.pick(&read.status, members, away);
+    found: &FoundStrategy,
+    members: &[SchedulableMember],
+    away: &[AwayMember<'_>],
+) -> OrProblems<PickedMembers> {
+    let read = found.read::<PlacementObject>()?;
+    let picked = placement::pick(&read.spec, &read.status, members, away);
     picked.map_err(|reasons| {
         reasons
             .into_iter()
-            .map(|reason| refused(placement, reason))
+            .map(|reason| refused(found, reason))
             .collect()
     })
 }
 
 /// The problem of a placement that picks no members.
-fn refused(placement: &FoundStrategy, why: NotPicked) -> Problem {
+fn refused(placement: &FoundStrategy, why: Unpickable) -> Problem {
     placement
         .problem(&why.field, why.reason)
         .with_help(why.help)

@@ -48,11 +48,12 @@ mod target;
 use std::path::Path as FsPath;
 use std::sync::Arc;
 
-use crate::document::kept::kept;
+use crate::document::kept::{kept, kept_as};
 use crate::document::path::Path;
-use crate::document::problem::{OrProblems, Source, some_of};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::document::tree;
 use crate::products;
+use crate::products::fields::{DecidingField, read_file};
 use crate::scenario::LoadError;
 use crate::units::counted;
 
@@ -79,8 +80,9 @@ pub fn import(
 ) -> Result<Imported, ImportError> {
     check_options(sources)?;
     let staged = ExperimentFolder::begin(folder, replace)?;
-    let draft =
+    let mut draft =
         draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
+    draft.fleet.strategy.undecided = undecided(&draft.fleet.strategy);
     let names = file_names(&draft);
     let fields = in_place(&draft.fleet.strategy).unwrap_or_default();
     let sweep = pace::sweep(
@@ -100,8 +102,15 @@ pub fn import(
         staged.write(GROUPS, groups)?;
     }
     write_images(&staged, &draft.images, &names.images)?;
-    let CheckedStrategy { warnings, note } =
-        write_strategy(&staged, &draft.fleet.strategy, names.strategy.as_deref())?;
+    let CheckedStrategy {
+        warnings,
+        note,
+        undecided,
+    } = write_strategy(&staged, &draft.fleet.strategy, names.strategy.as_deref())?;
+    if !undecided.is_empty() {
+        let text = page::without_acceptance(&text);
+        staged.write("experiment.yaml", text.as_bytes())?;
+    }
     let replaced = staged.publish()?;
     let mut files = vec!["experiment.yaml".to_owned()];
     files.extend(names.all(&draft).into_iter().map(str::to_owned));
@@ -121,7 +130,20 @@ pub fn import(
         notes,
         warnings,
         guesses,
+        undecided,
     })
+}
+
+/// The fields of the strategy's file that decide and are not simulated.
+fn undecided(strategy: &StrategyDraft) -> Vec<DecidingField> {
+    let Some(file) = &strategy.file else {
+        return Vec::new();
+    };
+    let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
+    match read_file(strategy.product, &source) {
+        Some(read) => read.deciding,
+        None => Vec::new(),
+    }
 }
 
 /// Writes the manifests of images under their names.
@@ -147,6 +169,8 @@ struct CheckedStrategy {
     warnings: Vec<String>,
     /// The note on what its file does not have any more.
     note: Option<String>,
+    /// Fields that decide and are not simulated.
+    undecided: Vec<Problem>,
 }
 
 /// Writes the strategy's file, if there is one, and checks the experiment.
@@ -160,36 +184,73 @@ fn write_strategy(
 ) -> Result<CheckedStrategy, ImportError> {
     let (Some(file), Some(name)) = (strategy.file.as_ref(), name) else {
         return Ok(CheckedStrategy {
-            warnings: staged.check(|_| None)?,
+            warnings: staged.check(|_| None)?.warnings,
             note: None,
+            undecided: Vec::new(),
         });
     };
     let origin = |written: &str| (written == name).then(|| file.origin.clone());
     staged.write(name, file.text.as_bytes())?;
-    staged.check(origin)?;
+    // How the words of the user's file were read is not to be seen in its copy.
+    let mut warnings = staged.check(origin)?.notes;
     let mut published = None;
     if strategy.product == ARGO_CD {
         published = application_set::without_template_names(&file.text);
     }
     let published = published.as_ref().unwrap_or(&file.text);
-    let left_out = write_kept(staged, name, published.as_bytes())?;
-    let warnings = staged.check(origin)?;
+    let source = Arc::new(Source::new(file.origin.clone(), published.clone()));
+    let read = read_file(strategy.product, &source);
+    let read_as = read.as_ref().map(|read| read.yaml.as_str());
+    let mut left_out = Vec::new();
+    if let Some((text, names)) = kept_as(name, published, read_as) {
+        staged.write(name, text.as_bytes())?;
+        left_out = names;
+    } else {
+        staged.write(name, published.as_bytes())?;
+    }
+    warnings.extend(staged.check(origin)?.warnings);
     let mut note = None;
-    if !left_out.is_empty() {
+    if read.is_some() && !left_out.is_empty() {
         let fields = some_of(&left_out);
         note = Some(format!(
             "{}: left out what is not simulated: {fields}",
             file.origin
         ));
     }
-    Ok(CheckedStrategy { warnings, note })
+    Ok(CheckedStrategy {
+        warnings,
+        note,
+        undecided: undecided_problems(strategy),
+    })
+}
+
+/// The fields of the strategy's file that decide and are not simulated, at their places in it.
+fn undecided_problems(strategy: &StrategyDraft) -> Vec<Problem> {
+    let Some(file) = &strategy.file else {
+        return Vec::new();
+    };
+    let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
+    let mut problems = Vec::new();
+    for field in &strategy.undecided {
+        let message = format!(
+            "`{}` is not simulated and can change the answer ({})",
+            field.path, field.effect
+        );
+        let problem = source.at(field.at.clone(), field.path.to_string(), message);
+        let help =
+            "remove it from the file, or the `#` of `accept` in the experiment that was written";
+        problems.push(problem.with_help(help));
+    }
+    problems
 }
 
 /// The fields of the strategy's file that may stand in the experiment.
 fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_json::Value>> {
     let file = strategy.file.as_ref()?;
     let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
-    let tree = tree::parse(&source).ok()?;
+    let read = read_file(strategy.product, &source)?;
+    let read = Arc::new(Source::new(file.origin.clone(), read.yaml));
+    let tree = tree::parse(&read).ok()?;
     let product = products::find(strategy.product)?;
     let mut fields = serde_json::Map::new();
     for (in_place, in_file) in product.in_file {

@@ -8,12 +8,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft, WorkloadDraft};
+use super::draft::{ARGO_CD, ExperimentDraft, ReadinessFacts, StrategyDraft, WorkloadDraft};
 use super::guess::Guess;
 use super::images::{ImportedImage, sizes};
 use super::pace::PaceSweep;
 use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
+use crate::products::fields::names_to_accept;
 
 /// The name of the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
@@ -27,6 +28,12 @@ pub(super) const EXPORTED: &str = "as-exported";
 
 /// The name of the same strategy with other limits.
 pub(super) const OTHER_PACE: &str = "other-pace";
+
+/// Begins the line that accepts fields which are not simulated.
+const ACCEPT: &str = "accept: ";
+
+const ACCEPT_WHY: &str = "The file has fields that can change the answer and are not simulated. To go on without them, remove the `#` \
+                          of the next line.";
 
 /// Columns of a comment without its mark.
 const WIDTH: usize = 113;
@@ -127,6 +134,21 @@ pub(super) fn write(
     faults(&mut page, draft);
     strategies(&mut page, &draft.fleet.strategy, files, in_place, sweep);
     (page.text, page.guesses)
+}
+
+/// The text with the lines that accept fields behind a `#`: to accept them is the user's decision.
+pub(super) fn without_acceptance(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let plain = line.trim_start();
+        let indent = &line[..line.len() - plain.len()];
+        if plain.starts_with(ACCEPT) {
+            lines.push(format!("{indent}# {plain}\n"));
+        } else {
+            lines.push(format!("{line}\n"));
+        }
+    }
+    lines.concat()
 }
 
 fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames) {
@@ -367,6 +389,14 @@ fn own_strategy(
     );
     if let Some(file) = &files.strategy {
         page.line(6, &format!("file: {}", quoted(file)));
+        if strategy.product == ARGO_CD {
+            page.line(6, "generate: false  # the table has the applications");
+        }
+    }
+    if !strategy.undecided.is_empty() {
+        let names = names_to_accept(&strategy.undecided);
+        page.comment(6, ACCEPT_WHY);
+        page.line(6, &format!("{ACCEPT}[{}]", names.join(", ")));
     }
     let key = also.and_then(|line| line.split(':').next());
     let mut replaced = in_place.clone();

@@ -12,7 +12,7 @@ use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::wording::Wording;
 use crate::document::yaml::to_yaml;
 use crate::io::is_stdin;
-use crate::scenario::import::objects::{ExportObject, objects, unpacked_name};
+use crate::scenario::import::objects::{ExportObject, objects_of_product, unpacked_name};
 
 /// A strategy of some product.
 pub(super) struct FoundStrategy {
@@ -39,7 +39,8 @@ impl FoundStrategy {
     }
 
     fn objects(&self) -> Vec<ExportObject<'_>> {
-        objects(&self.source).unwrap_or_else(|_| unreachable!("the text was read before"))
+        objects_of_product(&self.source)
+            .unwrap_or_else(|_| unreachable!("the text was read before"))
     }
 }
 
@@ -56,7 +57,7 @@ pub(super) fn read(
 ) -> OrProblems<Option<FoundStrategy>> {
     let Some(path) = path else { return Ok(None) };
     let source = texts.read(path, expected.command)?;
-    let all = objects(&source)?;
+    let all = objects_of_product(&source)?;
     let shapes: Vec<ExportShape> = all.iter().map(ExportShape::of).collect();
     let mut found = all
         .iter()
@@ -64,6 +65,9 @@ pub(super) fn read(
         .enumerate()
         .filter(|(_, (_, shape))| is_it(shape));
     let Some((number, (object, _))) = found.next() else {
+        if all.is_empty() && expected.may_be_empty() {
+            return Ok(Some(empty(path, default_name, &source)));
+        }
         let help = written(expected.command);
         return Err(match (all.first(), shapes.first()) {
             (Some(object), Some(shape)) => vec![expected.wrong_kind(object, shape)],
@@ -92,6 +96,21 @@ pub(super) fn read(
         number,
         others,
     }))
+}
+
+/// A file of comments alone, which has all defaults.
+fn empty(path: &Path, default_name: &str, source: &Arc<Source>) -> FoundStrategy {
+    let own = path.file_name().map(|name| name.to_string_lossy());
+    FoundStrategy {
+        file: StrategyFile {
+            name: plain_name(own.as_deref().unwrap_or(default_name), default_name),
+            origin: source.name.clone(),
+            text: source.text.clone(),
+        },
+        source: Arc::clone(source),
+        number: 0,
+        others: Vec::new(),
+    }
 }
 
 /// The whole text where it is the object alone, else the object as YAML.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::guess::Guess;
+use crate::document::Problem;
 use crate::units::counted;
 
 /// An experiment that was written.
@@ -21,6 +22,9 @@ pub struct Imported {
     pub warnings: Vec<String>,
     /// Values that no export contains.
     pub guesses: Vec<Guess>,
+    /// Fields of the strategy's file that decide and are not simulated. The experiment is not valid before the user
+    /// accepts them.
+    pub undecided: Vec<Problem>,
 }
 
 impl fmt::Display for Imported {
@@ -51,6 +55,13 @@ impl fmt::Display for Imported {
                 guess.setting, guess.value, guess.range
             )?;
             writeln!(f, "      replace it with {}", guess.replace_with)?;
+        }
+        if !self.undecided.is_empty() {
+            return writeln!(
+                f,
+                "\nnext: decide on what is not simulated: remove it from the file, or the `#` of `accept` in \
+                 {folder}/experiment.yaml"
+            );
         }
         writeln!(f, "\nnext: fleetsim run {folder}")
     }

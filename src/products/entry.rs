@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, VariantAccess, Visitor};
 
-use super::{Fleet, PRODUCTS, Product, Strategy, TunedSetting};
+use super::{Fleet, PRODUCTS, Product, Strategy, Targets, TunedSetting};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -58,11 +58,7 @@ impl ProductEntry {
             control_loop: P::CONTROL_LOOP,
             agent: P::AGENT,
             restarts: P::RESTARTS,
-            read: |node| {
-                reader::read(node).map(|config: P| -> Configuration {
-                    Box::new(move |path, fleet, context| config.check(path, fleet, context))
-                })
-            },
+            read: |node| reader::read(node).map(|config: P| -> Configuration { Box::new(config) }),
             #[cfg(test)]
             schema: |generator| generator.subschema_for::<P>(),
         }
@@ -86,9 +82,37 @@ pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -
         .unwrap_or(&ANY_TARGET)
 }
 
-/// A strategy's configuration, of whichever product, as its [`Product::check`].
-pub(crate) type Configuration =
-    Box<dyn Fn(&Path, Fleet<'_>, &mut Context<'_>) -> Option<Arc<dyn Strategy>>>;
+/// A strategy's configuration, of whichever product.
+pub(crate) type Configuration = Box<dyn ProductConfiguration>;
+
+/// The checks of a [`Product`], whose type is not known.
+pub(crate) trait ProductConfiguration {
+    /// As [`Product::targets`].
+    fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets>;
+
+    /// As [`Product::check`].
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>>;
+}
+
+impl<P: Product> ProductConfiguration for P {
+    fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        Product::targets(self, path, fleet, context)
+    }
+
+    fn check(
+        &self,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Arc<dyn Strategy>> {
+        Product::check(self, path, fleet, context)
+    }
+}
 
 /// `rancherFleet: {…}` in an experiment file: which product it is. Its configuration is read by the product.
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::described::Described;
-use super::{Fleet, Strategy};
+use super::fields::{self, FileChoice, ObjectKind};
+use super::{Fleet, Strategy, Targets};
 use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
-use crate::document::problem::{Problem, any_of};
 use crate::document::reader::{Kind, ReadError};
 use crate::document::wording::Wording;
 use crate::world::{AgentSpec, Restarts};
@@ -42,7 +42,18 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     /// The platform's restarts of containers that crash, where the experiment does not say.
     const RESTARTS: Restarts = Restarts::KUBELET;
 
-    /// Checks the configuration, and the files that it names, against the fleet. `path` is its place in the
+    /// The entries of the fleet that the files select. `path` is the place of the configuration in the experiment.
+    /// `None` when they cannot be told; then a problem was reported.
+    fn targets(
+        &self,
+        _path: &Path,
+        _fleet: Fleet<'_>,
+        _context: &mut Context<'_>,
+    ) -> Option<Targets> {
+        Some(Targets::All)
+    }
+
+    /// Checks the configuration, and the files that it names, against its targets. `path` is its place in the
     /// experiment. `None` when no strategy can be made of it; then a problem was reported.
     fn check(
         &self,
@@ -85,84 +96,75 @@ pub(crate) struct ProductFile<T> {
 }
 
 impl<T: Default + DeserializeOwned> ProductFile<T> {
-    /// Reads an object of Kubernetes from the file `name`, of one of these kinds if it says its kind and any are given.
-    /// Unknown fields are refused below `strict` alone, because real objects hold many fields that decide nothing here.
-    /// `None`: a problem was reported.
+    /// Reads an object of Kubernetes of one of these kinds. Unknown fields are refused below `strict` alone, because
+    /// real objects hold many fields that decide nothing here. `None`: a problem was reported.
     pub(crate) fn object(
-        name: Option<&str>,
-        path: &Path,
-        kinds: &[&str],
+        choice: FileChoice<'_>,
+        kinds: &[ObjectKind],
         strict: &[&str],
         context: &mut Context<'_>,
     ) -> Option<Self> {
-        let Some(name) = name else {
-            return Some(Self::unnamed());
+        let Some(name) = choice.name else {
+            return Some(Self::absent());
         };
-        let document = context.document(name, &path.key("file"))?;
-        if let Some(problem) = wrong_kind(&document, kinds) {
-            context.problems.push(problem);
-            return None;
-        }
+        let document = fields::object(name, kinds, choice, context)?;
         let strict: Vec<Path> = strict
             .iter()
             .filter_map(|base| Path::parse(base).ok())
             .collect();
-        Self::read_value(document, &Path::default(), context, |error| {
+        Self::of(document, &Path::default(), context, |error| {
             is_reported(error, &strict)
         })
     }
 
-    /// Reads the value at `base` of the file `name`; its default where there is none. `None`: a problem was reported.
-    pub(crate) fn read(
-        name: Option<&str>,
-        path: &Path,
-        base: &Path,
+    /// Reads the rollout strategy of a fleet.yaml, a Bundle or a HelmOp. `None`: a problem was reported.
+    pub(crate) fn fleet_yaml(choice: FileChoice<'_>, context: &mut Context<'_>) -> Option<Self> {
+        let Some(name) = choice.name else {
+            return Some(Self::absent());
+        };
+        let document = fields::bundle(name, choice, context)?.document;
+        Self::of(document, &Path::of("rolloutStrategy"), context, |error| {
+            is_reported(error, &[])
+        })
+    }
+
+    /// Reads a file that is the value. `None`: a problem was reported.
+    pub(crate) fn whole(
+        choice: FileChoice<'_>,
+        kind: ObjectKind,
         context: &mut Context<'_>,
     ) -> Option<Self> {
-        let Some(name) = name else {
-            return Some(Self::unnamed());
+        let Some(name) = choice.name else {
+            return Some(Self::absent());
         };
-        let document = context.document(name, &path.key("file"))?;
-        Self::read_value(document, base, context, |_| true)
+        let document = fields::object(name, &[kind], choice, context)?;
+        Self::of(document, &Path::default(), context, |_| true)
     }
 
-    /// The default of a configuration that names no file.
-    fn unnamed() -> Self {
-        Self {
-            document: None,
-            value: T::default(),
-        }
-    }
-
-    /// Reads the value at `base` of a document. Errors that `counts` selects are reported at their places in it, and
-    /// the others ignored.
-    fn read_value(
+    /// The value at `base` of a document; its default where there is none. Errors that `counts` selects are reported
+    /// at their places in it, and the others ignored.
+    fn of(
         document: Document,
         base: &Path,
         context: &mut Context<'_>,
         counts: impl Fn(&ReadError) -> bool,
     ) -> Option<Self> {
         let value = match document.tree.get(base) {
-            Some(_) => context.read_from(&document, base, counts)?,
-            None => T::default(),
+            Some(node) if !node.is_empty() => context.read_from(&document, base, counts)?,
+            _ => T::default(),
         };
         Some(Self {
             document: Some(document),
             value,
         })
     }
-}
 
-/// The problem with an object that says a kind other than these. Without any, every kind is accepted.
-fn wrong_kind(document: &Document, kinds: &[&str]) -> Option<Problem> {
-    let at = Path::of("kind");
-    let kind = document.text(&at)?;
-    if kinds.is_empty() || kinds.contains(&kind) {
-        return None;
+    fn absent() -> Self {
+        Self {
+            document: None,
+            value: T::default(),
+        }
     }
-    let message = format!("an object of kind `{kind}` cannot be used here");
-    let help = format!("give a file with a {}", any_of(kinds));
-    Some(document.at(&at, message).with_help(help))
 }
 
 /// Whether an error in an object of Kubernetes is reported: unknown fields only below the `strict` paths.

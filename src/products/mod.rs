@@ -20,12 +20,14 @@ mod delay;
 mod described;
 mod entry;
 pub mod external;
+pub(crate) mod fields;
 mod fleet;
 pub mod kubefleet;
 mod load;
 pub mod rancher_fleet;
 pub(crate) mod selection;
 mod strategy;
+mod targets;
 mod upstream;
 pub(crate) mod version;
 pub(crate) mod words;
@@ -37,6 +39,7 @@ use strategy::yaml_snippet;
 pub use strategy::{Documented, Strategy, StrategyEq, StrategyExplanation};
 
 pub(crate) use load::{AT_ONCE, FieldPlaces, Product, ProductFile, TunedSetting};
+pub(crate) use targets::{ChosenTarget, Targets};
 pub(crate) use upstream::{ControllerChoice, Program, UpstreamProgram};
 
 /// All products, in the order in which the schema and the documentation list them.

@@ -153,7 +153,8 @@ impl<'f> Program<'f> {
     /// Reports the keys of a strategy that the program does not read. `file`: the only file that it reads.
     fn report_unread_keys(&self, file: &str, path: &Path, context: &mut Context<'_>) {
         for key in self.keys(path, context) {
-            if key == "file" || key == "controller" || self.other_keys.contains(&key.as_str()) {
+            let is_read_here = ["file", "controller", "accept"].contains(&key.as_str());
+            if is_read_here || self.other_keys.contains(&key.as_str()) {
                 continue;
             }
             let message = format!(

@@ -18,6 +18,7 @@ use super::header::Overrides;
 use super::import::inventory::InventoryCluster;
 use super::set::{self, SetValue};
 use super::sweep::{self, Axis, LeadsNowhere, Point};
+use super::targeted::TargetedWorlds;
 use super::worded::PathProblem;
 use super::{Experiment, Plan, Scenario, Variant};
 use crate::document::context::Context;
@@ -28,6 +29,7 @@ use crate::document::problem::{LoadError, OrProblem, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node};
 use crate::document::wording::Wording;
+use crate::products::fields::read_file;
 use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
 use crate::results::Setting;
 use crate::world::{AgentSpec, PlatformSpec};
@@ -61,6 +63,10 @@ pub(super) struct Loader {
     /// Labels in the changes of all variants so far.
     changed_labels: usize,
     pub(super) problems: Vec<Problem>,
+    /// Of the strategy that is being checked.
+    notes: Vec<String>,
+    /// Worlds whose fleets are the targets of strategies.
+    targeted: TargetedWorlds,
     /// Constants that have other values than in the file: numbers of factors.
     pub(super) levels: Vec<(usize, Level)>,
     /// Ranges of constants that the user states.
@@ -195,6 +201,8 @@ impl Loader {
             inventories: BTreeMap::new(),
             changed_labels: 0,
             problems: Vec::new(),
+            notes: Vec::new(),
+            targeted: TargetedWorlds::default(),
             levels: Vec::new(),
             ranges: StatedRanges::new(),
         };
@@ -307,14 +315,15 @@ impl Loader {
         field: &str,
         file: &str,
     ) -> Option<(Arc<Source>, Node)> {
-        let product = products::find(product)?;
-        let (_, in_file) = product
+        let entry = products::find(product)?;
+        let (_, in_file) = entry
             .in_file
             .iter()
             .find(|(in_place, _)| *in_place == field)?;
         let in_file = Path::parse(in_file).ok()?;
         let source = self.files.read(file).ok()?;
-        let document = tree::parse(&source).ok()?;
+        let read = read_file(product, &source)?;
+        let document = tree::parse(&Arc::new(source.with_text(read.yaml))).ok()?;
         let part = document.get(&in_file)?.clone();
         Some((source, part))
     }
@@ -535,6 +544,7 @@ impl Loader {
             tree: &reading.tree,
             struck: &reading.struck,
             problems: Vec::new(),
+            notes: Vec::new(),
         };
         let mut checker = Checker {
             context,
@@ -543,22 +553,33 @@ impl Loader {
         };
         let result = checks(&mut checker);
         let found = checker.context.problems;
+        self.notes.append(&mut checker.context.notes);
         self.problems.extend(found);
         result
     }
 
-    /// One strategy, checked for this world. `None` when it cannot be made; then there are problems.
+    /// One strategy, checked for its targets in this world, and the world of these. `None` when it cannot be made; then
+    /// there are problems.
     fn strategy(
         &mut self,
         reading: &ReadExperiment,
         name: &str,
         world: &CheckedWorld,
-    ) -> Option<Arc<dyn Strategy>> {
-        let strategy = reading.strategies.get(name)?;
-        let configuration = strategy.configuration.as_ref()?;
-        self.check(reading, |checker| {
-            configuration(&strategy.path, world.fleet(), &mut checker.context)
-        })
+    ) -> Option<(Arc<dyn Strategy>, CheckedWorld)> {
+        let ReadStrategy {
+            path,
+            configuration,
+            ..
+        } = reading.strategies.get(name)?;
+        let configuration = configuration.as_ref()?;
+        let targets = self.check(reading, |checker| {
+            configuration.targets(path, world.fleet(), &mut checker.context)
+        })?;
+        let world = self.targeted.of_targets(world, targets);
+        let strategy = self.check(reading, |checker| {
+            configuration.check(path, world.fleet(), &mut checker.context)
+        })?;
+        Some((strategy, world))
     }
 
     /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
@@ -583,13 +604,15 @@ impl Loader {
             .clone();
         let is_bound = reading.strategies.get(name)?.product.is_bound;
         let product = product_of(&reading.tree, name)?;
+        self.notes.clear();
         let strategy = self.strategy(&reading, name, &world);
+        let file_notes = std::mem::take(&mut self.notes);
         let described = self.check(&reading, |checker| checker.agent(product.agent));
         let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
         let control_loop = self.check(&reading, |checker| {
             checker.control_loop(product.control_loop.clone())
         });
-        let strategy = strategy?;
+        let (strategy, world) = strategy?;
         let platform = PlatformSpec {
             agent: strategy.agent(described),
             restarts,
@@ -608,6 +631,7 @@ impl Loader {
             is_bound,
             changes,
             horizon: reading.file.horizon,
+            file_notes,
         })
     }
 }

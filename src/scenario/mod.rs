@@ -30,6 +30,7 @@ mod release;
 mod schema;
 mod set;
 mod sweep;
+mod targeted;
 #[cfg(test)]
 mod tests;
 mod uncertainty;
@@ -191,6 +192,8 @@ pub struct Scenario {
     pub changes: Vec<(SimDuration, Change)>,
     /// When a run is given up.
     pub horizon: SimDuration,
+    /// What a reader of results must know of the product's files, one sentence each.
+    pub file_notes: Vec<String>,
 }
 
 impl Scenario {
@@ -201,5 +204,13 @@ impl Scenario {
             world: &self.world,
             groups: &self.groups,
         }
+    }
+
+    /// What a reader of results must know of the strategy and its files, one sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.file_notes.clone();
+        notes.extend(self.strategy.notes(self.fleet()));
+        notes
     }
 }

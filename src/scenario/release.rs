@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::import::manifest::{self, MOST_LAYER_BYTES};
+use super::import::media_type::LayerPacking;
 use crate::document::path::Path;
 use crate::document::text_or::{FromText, TextOr};
 use crate::units::SimDuration;
@@ -229,10 +230,14 @@ impl Checker<'_> {
             match self.file(name, path).map(|source| manifest::read(&source)) {
                 Some(Ok(read)) => {
                     for layer in read.layers {
+                        let uncompressed = match layer.packing {
+                            LayerPacking::Plain => Uncompressed::AsSent,
+                            LayerPacking::Gzip | LayerPacking::Zstd => Uncompressed::Ratio(ratio),
+                        };
                         layers.push(LayerSpec {
                             digest: layer.digest,
                             compressed: layer.size.into(),
-                            uncompressed: Uncompressed::Ratio(ratio),
+                            uncompressed,
                         });
                     }
                     return (read.config.into(), layers);

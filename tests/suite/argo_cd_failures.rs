@@ -1,8 +1,8 @@
 //! What goes wrong under Argo CD, told as whole simulations of small fleets whose times can be computed by hand.
 //!
 //! In all of them a sync takes 1 s in a cluster that answers, and news take 1 s, so that no operation begins in the
-//! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds. Neither
-//! the client nor the CPU of the application controller limits syncs.
+//! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
+//! Neither the client nor the CPU of the application controller limits syncs.
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 
@@ -250,7 +250,7 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
         // All canaries are away when the release comes, and for twenty minutes.
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
         let story = Story {
-            strategy: "file: applicationset.yaml".to_owned(),
+            strategy: "generate: false\n      file: applicationset.yaml".to_owned(),
             set,
             ..Story::new(regional)
         };
@@ -265,8 +265,9 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
         for canary in record.clusters.iter().filter(|row| row.offline) {
             let span =
                 canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
-            // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the cluster,
-            // and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync too.
+            // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
+            // cluster, and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync
+            // too.
             let alone = 270.0 + 1030.0 + 1.0;
             let wait = if set == ENDLESS { 30.0 } else { 0.01 };
             assert!(
@@ -280,8 +281,8 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
 
 #[test]
 fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
-    // All canaries are away for five minutes from the release on. One connection times out after 30 s; two attempts are
-    // repeated. Where an attempt begins that finds the cluster, and for how long the operation runs if none does:
+    // All canaries are away for five minutes from the release on. One connection times out after 30 s; two attempts
+    // are repeated. Where an attempt begins that finds the cluster, and for how long the operation runs if none does:
     let cases = [
         // template's backoff, seconds to the attempt that works, or to the end
         ("", Err(3 * 30 + 10 + 20)),
@@ -311,7 +312,9 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
     for (backoff, expected) in cases {
         let set = ENDLESS_STEPS.replace("limit: -1", &format!("limit: 2, {backoff}"));
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 5m}]}]}";
-        let strategy = "file: applicationset.yaml\n      options: {triggerOnce: true}".to_owned();
+        let strategy =
+            "generate: false\n      file: applicationset.yaml\n      options: {triggerOnce: true}"
+                .to_owned();
         let record = Story {
             strategy,
             set: &set,
@@ -358,7 +361,7 @@ fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
         fleet: "
   - {name: 'canary-{01..15}', labels: {env: canary}}
   - {name: 'prod-{01..20}', labels: {env: prod}}",
-        strategy: "file: applicationset.yaml".to_owned(),
+        strategy: "generate: false\n      file: applicationset.yaml".to_owned(),
         set: ENDLESS_STEPS,
         ..Story::new("{offline: {share: 100%}}")
     };
@@ -382,7 +385,7 @@ fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
 #[test]
 fn a_sync_with_unlimited_retries_waits_for_a_cluster_but_the_run_ends() {
     let endless = |faults| Story {
-        strategy: "file: applicationset.yaml".to_owned(),
+        strategy: "generate: false\n      file: applicationset.yaml".to_owned(),
         set: ENDLESS,
         ..Story::new(faults)
     };

@@ -145,7 +145,7 @@ fn assert_budgets_and_order(record: &RunRecord, what: &str) {
 }
 
 /// Neither the client nor the CPU of the application controller limits a step.
-const SHIPPED: &str = "argoCd: {file: applicationset.yaml, applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
+const SHIPPED: &str = "argoCd: {generate: false, file: applicationset.yaml, applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
 const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
 
 #[test]
@@ -246,7 +246,7 @@ fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
     let lost = run(
         "update",
         RELIABLE,
-        "argoCd: {file: applicationset.yaml, release: parameters}",
+        "argoCd: {generate: false, file: applicationset.yaml, release: parameters}",
         &rolling_sync(),
     );
     assert_eq!(
@@ -261,7 +261,7 @@ fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
         "{}",
         lost.run.held()
     );
-    let mended = "argoCd: {file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}, \
+    let mended = "argoCd: {generate: false, file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}, \
                   applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
     let mended = run("update", RELIABLE, mended, &rolling_sync());
     assert_eq!(
@@ -277,7 +277,7 @@ fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
 fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes() {
     for options in ["{}", "{keepSpecChanges: true}"] {
         let strategy = format!(
-            "argoCd: {{file: applicationset.yaml, applicationsSync: create-only, options: {options}}}"
+            "argoCd: {{generate: false, file: applicationset.yaml, applicationsSync: create-only, options: {options}}}"
         );
         let record = run("update", RELIABLE, &strategy, &rolling_sync());
         assert_eq!(
@@ -333,7 +333,7 @@ fn without_steps_applications_sync_by_themselves_or_not_at_all() {
         let nobody = run(
             release,
             RELIABLE,
-            "argoCd: {file: applicationset.yaml, autoSync: false}",
+            "argoCd: {generate: false, file: applicationset.yaml, autoSync: false}",
             &application_set(""),
         );
         assert_eq!(
@@ -384,7 +384,7 @@ fn files_that_argo_cd_rejects_are_refused_with_line_and_reason() {
         (
             SHIPPED,
             rolling_sync().replace("kind: ApplicationSet", "kind: Application"),
-            "applicationset.yaml:2:7: kind: kind is `Application`, not ApplicationSet",
+            "applicationset.yaml:2:1: kind: an object of kind `Application` cannot be used here",
         ),
         (
             SHIPPED,
@@ -392,9 +392,9 @@ fn files_that_argo_cd_rejects_are_refused_with_line_and_reason() {
             "applicationset.yaml:14:11: spec.strategy.rollingSync.steps[1].maxUpdates: unknown field `maxUpdates`",
         ),
         (
-            "argoCd: {file: applicationset.yaml, strategy: {type: RollingSync, rollingSync: {steps: []}}}",
+            "argoCd: {generate: false, file: applicationset.yaml, strategy: {type: RollingSync, rollingSync: {steps: []}}}",
             rolling_sync(),
-            "experiment.yaml:17:92: strategies.tested.argoCd.strategy.rollingSync.steps: strategy.rollingSync.steps",
+            "experiment.yaml:17:109: strategies.tested.argoCd.strategy.rollingSync.steps: strategy.rollingSync.steps",
         ),
         (
             "argoCd: {options: {triggerTwice: true}}",

@@ -1,5 +1,5 @@
-//! Errors in files that an experiment of a stranger names: the place and the reason are printed, and nothing that is in
-//! a file which is not the experiment's own, because errors end in a log that others read.
+//! Errors in files that an experiment of a stranger names: the place and the reason are printed, and nothing that is
+//! in a file which is not the experiment's own, because errors end in a log that others read.
 #![cfg(unix)]
 
 use std::fs;
@@ -48,8 +48,8 @@ const OTHERS: [(&str, &str); 3] = [
     ("strategies", "strategies: {b: {allAtOnce: {}}}"),
 ];
 
-/// Files of which a pipeline or a user has some: with a secret as a value, a key, a number, and where only the syntax is
-/// wrong.
+/// Files of which a pipeline or a user has some: with a secret as a value, a key, a number, and where only the syntax
+/// is wrong.
 const CREDENTIALS: [&str; 18] = [
     "{\"auths\": {\"registry.example\": {\"auth\": \"s3cr3t\"}}}\n",
     "{\"type\": \"service_account\", \"s3cr3t\": \"s3cr3t\"}\n",
@@ -138,8 +138,8 @@ fn place_and_reason_remain() {
         (USES[7], "a: 1\ns3cr3t: [\n", "not YAML", 2),
         (
             USES[7],
-            "rolloutStrategy:\n  s3cr3t: s3cr3t\n",
-            "unknown field",
+            "rolloutStrategy:\n  maxNew: s3cr3t\n",
+            "the value has a type that the product refuses",
             2,
         ),
         (

@@ -9,7 +9,7 @@ use fleetsim::sim;
 use super::common::{folder_with, loaded};
 
 /// Neither the client nor the CPU of the application controller limits syncs.
-const ARGO_CD: &str = "argoCd: {file: rolling-sync.yaml, applicationController: \
+const ARGO_CD: &str = "argoCd: {generate: false, file: rolling-sync.yaml, applicationController: \
                        {clientQps: 0, syncsPerSecond: 1000000000000}}";
 
 const ARGO: &str = "apiVersion: argoproj.io/v1alpha1

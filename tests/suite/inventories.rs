@@ -216,16 +216,6 @@ fn a_file_that_is_no_fleet_yaml_is_refused() {
     let one = [("fleet-default", "a")];
     for (fleet_yaml, message, help) in [
         (
-            "rolloutStrateggy: {maxUnavailable: 1}",
-            "a fleet.yaml has no field `rolloutStrateggy`",
-            "did you mean `rolloutStrategy`?",
-        ),
-        (
-            "defaultNamespace: x\nowner: me",
-            "a fleet.yaml has no field `owner`",
-            "remove it",
-        ),
-        (
             "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nspec: {}",
             "this is a GitRepo",
             "name the fleet.yaml in the repository",
@@ -233,7 +223,7 @@ fn a_file_that_is_no_fleet_yaml_is_refused() {
         (
             "kind: Bundle\nspec: {rolloutStrategy: {}}",
             "this is a Bundle",
-            "write its `rolloutStrategy` in place",
+            "name the fleet.yaml of the bundle",
         ),
     ] {
         let messages = refused("clusters.json", &one, fleet_yaml);

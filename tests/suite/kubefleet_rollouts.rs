@@ -625,7 +625,7 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
         (
             "{kubeFleetStaged: {file: typed.yaml}}",
             "typed.yaml:4:",
-            "spec.stages[0].labelSelector: expected a map of fields, found a list",
+            "spec.stages[0].labelSelector: must be a map, and this is a list",
         ),
         (
             "{kubeFleetStaged: {file: other.yaml}}",

@@ -1,5 +1,5 @@
-//! Secrets in exports and in the files of products: none of them is in any file of an imported experiment or of a results
-//! folder, and what decides a rollout is.
+//! Secrets in exports and in the files of products: none of them is in any file of an imported experiment or of a
+//! results folder, and what decides a rollout is.
 
 use std::fs;
 use std::path::Path;
@@ -81,7 +81,7 @@ release:
   workloads: [{kind: Deployment, image: shop}]
 strategies:
   fleet: {rancherFleet: {file: fleet.yaml}}
-  argo: {argoCd: {file: set.yaml}}
+  argo: {argoCd: {file: set.yaml, generate: false}}
   rolling: {kubeFleetRolling: {file: placement.yaml}}
   staged: {kubeFleetStaged: {file: staged.yaml}}
   cf: {cloudFoundry: {file: deployment.json}}
@@ -191,6 +191,10 @@ fn no_secret_is_in_an_imported_experiment() {
     let with_clusters = APPLICATION_SET.replace(
         "{git: {repoURL: 'https://user:s3cr3t@git.example.com/x.git', requeueAfterSeconds: 60, values: {t: s3cr3t}}}",
         "{clusters: {values: {t: s3cr3t}}}",
+    );
+    let with_clusters = with_clusters.replace(
+        "server: 'https://user:s3cr3t@10.0.0.1'",
+        "server: '{{server}}'",
     );
     let process = "{\"pagination\": {}, \"resources\": [{\"guid\": \"g\", \"type\": \"web\", \"instances\": 3, \"command\": \"s3cr3t\"}]}";
     let deployed = DEPLOYMENT.replace(

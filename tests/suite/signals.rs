@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM in the middle of a run, for every command that simulates: it ends within a second, keeps finished
-//! runs, and says how to go on.
+//! Ctrl-C and SIGTERM in the middle of a run, for every command that simulates: it ends within a second, keeps
+//! finished runs, and says how to go on.
 #![cfg(unix)]
 
 use std::fs;
@@ -55,7 +55,8 @@ fn start(at: &Path, args: &[&str]) -> Child {
 /// The processor time that a program has used. `None`: there is no `/proc`.
 fn processor_time(child: &Child) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-    // The name of the program, in brackets, may have spaces. Behind it, the 12th and 13th fields are user and system time.
+    // The name of the program, in brackets, may have spaces. Behind it, the 12th and 13th fields are user and system
+    // time.
     let (_, fields) = stat.rsplit_once(')')?;
     let times = fields.split_whitespace().skip(11).take(2);
     let ticks: u32 = times.filter_map(|ticks| ticks.parse::<u32>().ok()).sum();

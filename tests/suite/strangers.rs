@@ -1,5 +1,5 @@
-//! Results, shards, experiments and exports of strangers: whatever is in them, nothing but the user's output is written,
-//! no link is followed, no pipe is waited for, and no terminal obeys them.
+//! Results, shards, experiments and exports of strangers: whatever is in them, nothing but the user's output is
+//! written, no link is followed, no pipe is waited for, and no terminal obeys them.
 #![cfg(unix)]
 
 use std::fs::{self, File};

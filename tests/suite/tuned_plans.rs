@@ -218,7 +218,13 @@ fn what_is_proposed_is_the_strategy_that_was_tried() {
             "kind: ApplicationSet\n"
         };
         let own = format!("{kind}{}{around}", snippet.text);
-        let from_file = written.replace(strategy, &format!("{product}: {{file: own.yaml}}"));
+        let entries = if product == "argoCd" {
+            "generate: false, "
+        } else {
+            ""
+        };
+        let from_file =
+            written.replace(strategy, &format!("{product}: {{{entries}file: own.yaml}}"));
         let folder = folder_with(&[
             ("set.yaml", &written),
             ("file.yaml", &from_file),

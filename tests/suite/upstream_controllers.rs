@@ -21,10 +21,10 @@ spec:
         - matchExpressions: [{key: ring, operator: In, values: [rest]}]
           maxUpdate: 25%
   template:
-    metadata: {name: '{{name}}'}
+    metadata: {name: '{{name}}', labels: {ring: '{{metadata.labels.ring}}'}}
     spec:
       project: default
-      source: {repoURL: https://git.example.com/app.git, path: deploy}
+      source: {repoURL: https://git.example.com/app.git, path: deploy, targetRevision: v1}
       destination: {server: '{{server}}', namespace: default}
 ";
 
@@ -360,21 +360,17 @@ fn generators_that_argo_cds_own_controller_cannot_use_on_the_fleet_are_refused()
         super::common::text(&check.get_output().stderr)
     };
     let set = |generators: &str| SET.replace("[{clusters: {}}]", generators);
-    let selected = set("[{clusters: {selector: {matchLabels: {ring: rest}}}}]");
-    let messages = refused(&selected, &rings(2));
-    assert!(
-        messages.contains("do not select 2 of 4 clusters (a-01, a-02)"),
-        "{messages}"
-    );
     let messages = refused(&set("[{git: {repoURL: x}}]"), &rings(2));
     assert!(
-        messages.contains("the generator `git` cannot be used with `controller: upstream`"),
+        messages.contains("what the generator `git` finds is not in the fleet"),
         "{messages}"
     );
-    let behind = set("[{clusters: {}, selector: {matchLabels: {ring: rest}}}]");
+    let behind = set("[{clusters: {}, selector: {matchLabels: {metadata.labels.ring: rest}}}]");
     let messages = refused(&behind, &rings(2));
     assert!(
-        messages.contains("a `selector` behind a generator"),
+        messages.contains(
+            "the generator `clusters`, `selector` cannot be used with `controller: upstream`"
+        ),
         "{messages}"
     );
     let agentless = rings(2) + "  - {name: new, registered: false}\n";

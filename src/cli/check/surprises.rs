@@ -103,6 +103,7 @@ fn warnings(variant: &Variant) -> Vec<String> {
     let strategy = &variant.scenario.strategy;
     let fleet = variant.scenario.fleet();
     let mut warnings = strategy.explain(fleet).warnings;
+    warnings.extend(variant.scenario.file_notes.clone());
     if let Some(warning) = strategy.object_limit(fleet) {
         warnings.push(format!("{warning} (docs/schedulers.md#sizes)"));
     }

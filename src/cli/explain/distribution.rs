@@ -21,7 +21,7 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     // A cache or a swarm fetches the layers that nodes lack, each once.
     let mut new = Bytes::ZERO;
     for image in &world.images {
-        for layer in &image.layers {
+        for layer in image.distinct_layers() {
             copy += layer.compressed.typical();
         }
         new += super::new_to_node(world, image);

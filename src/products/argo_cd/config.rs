@@ -14,14 +14,16 @@ use serde::Deserialize;
 
 use super::settings::UPSTREAM_KEYS;
 use super::{
-    ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications, generators,
+    ApplicationControllerSettings, ApplicationSource, ArgoCdRelease, ArgoCdStrategy, applications,
+    targets,
 };
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
+use crate::products::fields::{Accepted, FileChoice};
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
-    TunedSetting, UpstreamProgram, version,
+    Targets, TunedSetting, UpstreamProgram, version,
 };
 use crate::rollout::argo_cd::proposal::{ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
@@ -43,6 +45,9 @@ const CONTROL_LOOP: ControlLoop = ControlLoop::limited(50, 100);
 pub(crate) struct ArgoCdConfig {
     /// An ApplicationSet whose `spec` applies where nothing is set here.
     file: Option<String>,
+    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
+    /// carry a note.
+    accept: Accepted,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ApplicationSetStrategy>,
     /// Whether the template has an enabled `syncPolicy.automated`. Without it, only the steps sync. Default: as in
@@ -50,8 +55,12 @@ pub(crate) struct ArgoCdConfig {
     auto_sync: Option<bool>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,
-    /// The part of the template that names the new release.
-    release: ArgoCdRelease,
+    /// The part of the template that names the new release. Default: as the file's `targetRevision` says, which is a
+    /// branch (`commit`) or a tag; `targetRevision` without a file.
+    release: Option<ArgoCdRelease>,
+    /// Whether the file's generators and template make the applications of the fleet's clusters. `false`: each entry of
+    /// the fleet is an application, with the labels that it has and those of the template. Default: true with a file.
+    generate: Option<bool>,
     /// Version of Argo CD. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: ArgoCdVersion,
@@ -73,6 +82,9 @@ pub(crate) struct ArgoCdConfig {
 pub(crate) struct ProposalConfig {
     /// An ApplicationSet whose `spec.strategy` applies where nothing is set here.
     file: Option<String>,
+    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
+    /// carry a note.
+    accept: Accepted,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ProposalStrategy>,
 }
@@ -112,19 +124,38 @@ impl Product for ArgoCdConfig {
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
+    fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        if self.generates() {
+            targets::of(self.file_choice(path), fleet, context)
+        } else {
+            Some(Targets::All)
+        }
+    }
+
     fn check(
         &self,
         path: &Path,
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
+        let choice = self.file_choice(path);
         let file: ProductFile<ApplicationSetFile> =
-            ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
+            ProductFile::object(choice, &[targets::APPLICATION_SET], &STRICT, context)?;
         if let Some(document) = &file.document
             && self.controller == ControllerChoice::Upstream
         {
-            generators::check(document, fleet, context);
+            targets::check_upstream(document, fleet, context);
         }
+        let applications = match &file.document {
+            Some(document) if self.generates() => {
+                ApplicationSource::Generators(targets::parameters(document, fleet, context)?)
+            }
+            _ => ApplicationSource::Entries,
+        };
+        let release = match &file.document {
+            Some(document) => targets::release(document, self.release, path, context)?,
+            None => self.release.unwrap_or_default(),
+        };
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let spec = self.spec(file.value.spec);
         let checked = if file.document.is_some() {
@@ -153,7 +184,8 @@ impl Product for ArgoCdConfig {
                 version: self.version,
                 ..self.options
             },
-            release: self.release,
+            release,
+            applications,
             application_controller: self.application_controller,
             concurrent_updates: self.concurrent_application_updates.0.get(),
         });
@@ -185,13 +217,35 @@ fn report_refusal(
 impl ArgoCdConfig {
     /// Argo CD's own controllers, and the flags that they get.
     fn program(&self) -> Program<'_> {
+        let mut settings = self
+            .application_controller
+            .upstream_settings(self.concurrent_application_updates.0);
+        if self.generates() {
+            settings.insert(
+                "applicationSet.templateLabels".to_owned(),
+                "true".to_owned(),
+            );
+        }
         Program {
             other_keys: UPSTREAM_KEYS,
-            settings: self
-                .application_controller
-                .upstream_settings(self.concurrent_application_updates.0),
+            settings,
             ..Program::new(UpstreamProgram::ArgoCd, self.file.as_deref())
         }
+    }
+
+    fn file_choice<'c>(&'c self, path: &'c Path) -> FileChoice<'c> {
+        FileChoice {
+            name: self.file.as_deref(),
+            path,
+            accept: &self.accept,
+            // What these decide is computed, or refused where it cannot be.
+            moot: &["spec.generators"],
+        }
+    }
+
+    /// Whether the file makes the applications.
+    fn generates(&self) -> bool {
+        self.file.is_some() && self.generate != Some(false)
     }
 
     /// The spec of the file, if there is one, with what is set in place.
@@ -229,8 +283,14 @@ impl Product for ProposalConfig {
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
+        let choice = FileChoice {
+            name: self.file.as_deref(),
+            path,
+            accept: &self.accept,
+            moot: &[],
+        };
         let file: ProductFile<ProposalFile> =
-            ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
+            ProductFile::object(choice, &[targets::APPLICATION_SET], &STRICT, context)?;
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let strategy = self.strategy.clone().unwrap_or(file.value.spec.strategy);
         if let Err(error) =

@@ -1,6 +1,7 @@
 //! Argo CD: an ApplicationSet with its RollingSync, and the RollingUpdate that was proposed for it and never shipped.
 //!
-//! Every cluster of the fleet is one application, with the cluster's name and labels.
+//! Every entry of the fleet is one application. A file makes applications of the entries by its generators and its
+//! template; without one, an application has the name and the labels of its entry.
 
 mod agent;
 mod application_controller;
@@ -8,12 +9,14 @@ mod close_races;
 mod config;
 mod controller;
 mod explain;
-mod generators;
+pub(crate) mod generate;
 mod proposal_adapter;
 mod refresh;
 mod settings;
 mod shard;
+mod targets;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[cfg(test)]
@@ -26,7 +29,7 @@ use crate::products::words::object_limit;
 use crate::products::{Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
-use crate::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
+use crate::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions, TemplateCluster};
 use crate::rollout::label_selector::Labels;
 use crate::world::ClusterSpec;
 
@@ -62,16 +65,29 @@ pub struct ArgoCdStrategy {
     pub application_controller: ApplicationControllerSettings,
     /// Applications that the ApplicationSet controller writes at the same time.
     pub concurrent_updates: u32,
+    /// Where the applications come from.
+    pub applications: ApplicationSource,
+}
+
+/// Where the applications of a set come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ApplicationSource {
+    /// Each entry of the fleet is an application, with the labels that it has and those of the template.
+    #[default]
+    Entries,
+    /// The set's generators and its template make them of the fleet's clusters. For each cluster the parameters of the
+    /// generators beside its name and labels.
+    Generators(Arc<Vec<BTreeMap<String, String>>>),
 }
 
 impl ArgoCdStrategy {
     /// The applications of a fleet, one for each cluster: their names and labels. People know clusters by their names,
     /// so applications have these, too, unless the template's names are in another order.
     pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
-        let mut applications: Vec<(String, Arc<Labels>)> = clusters
-            .iter()
-            .map(|cluster| self.spec.application(&cluster.name, &cluster.labels))
-            .collect();
+        let mut applications: Vec<(String, Arc<Labels>)> = Vec::with_capacity(clusters.len());
+        for (index, cluster) in clusters.iter().enumerate() {
+            applications.push(self.application(index, &cluster.name, &cluster.labels));
+        }
         let mut order: Vec<usize> = (0..clusters.len()).collect();
         order.sort_by_key(|&index| &clusters[index].name);
         if order.is_sorted_by_key(|&index| &applications[index].0) {
@@ -80,6 +96,30 @@ impl ArgoCdStrategy {
             }
         }
         applications
+    }
+
+    /// Name and labels of the application of an entry of the fleet.
+    fn application(&self, index: usize, name: &str, labels: &Arc<Labels>) -> (String, Arc<Labels>) {
+        let no_parameters = BTreeMap::new();
+        let no_labels = Labels::new();
+        let parameters = match &self.applications {
+            ApplicationSource::Entries => &no_parameters,
+            ApplicationSource::Generators(all) => &all[index],
+        };
+        let cluster = TemplateCluster {
+            name,
+            labels,
+            parameters,
+        };
+        match &self.applications {
+            ApplicationSource::Generators(_) => self.spec.application(cluster, &no_labels),
+            ApplicationSource::Entries if self.spec.template.metadata.labels.is_empty() => {
+                let (own_name, _) = self.spec.application(cluster, &no_labels);
+                // Entries with the same labels share them.
+                (own_name, Arc::clone(labels))
+            }
+            ApplicationSource::Entries => self.spec.application(cluster, labels),
+        }
     }
 
     /// Returns true if the set has steps and its controller looks at them.

@@ -19,6 +19,7 @@ use crate::units::{Factor, SimDuration};
 /// Keys of a strategy that [`ApplicationControllerSettings::upstream_settings`] contains.
 pub(super) const UPSTREAM_KEYS: &[&str] = &[
     "concurrentApplicationUpdates",
+    "generate",
     "applicationController.statusProcessors",
     "applicationController.operationProcessors",
     "applicationController.tcpTimeout",

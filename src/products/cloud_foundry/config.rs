@@ -19,6 +19,7 @@ use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::delay::UserDelay;
+use crate::products::fields::{Accepted, FileChoice, ObjectKind};
 use crate::products::{FieldPlaces, Fleet, Product, ProductFile, Strategy, TunedSetting};
 use crate::rollout::RuleSet;
 #[cfg(test)]
@@ -49,6 +50,9 @@ const CONTROL_LOOP: ControlLoop = ControlLoop {
 pub(crate) struct CloudFoundryConfig {
     /// A body of `POST /v3/deployments`, which applies where nothing is set here.
     file: Option<String>,
+    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
+    /// carry a note.
+    accept: Accepted,
     /// `rolling`, or `canary` with pauses. Default: rolling.
     #[cfg_attr(test, schemars(with = "Option<DeploymentStrategy>"))]
     strategy: Option<Value>,
@@ -88,6 +92,11 @@ const CANARY_STEPS: &[&str] = &[
     "[{instance_weight: 1}, {instance_weight: 10}, {instance_weight: 50}]",
     "[{instance_weight: 50}]",
 ];
+
+const DEPLOYMENT: ObjectKind = ObjectKind {
+    product: "Cloud Foundry",
+    ..ObjectKind::of("deployment")
+};
 
 impl Product for CloudFoundryConfig {
     const KEY: &'static str = "cloudFoundry";
@@ -156,8 +165,17 @@ impl CloudFoundryConfig {
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<DeploymentOptions> {
-        let file: ProductFile<DeploymentRequest> =
-            ProductFile::read(self.file.as_deref(), path, &Path::default(), context)?;
+        let choice = FileChoice {
+            name: self.file.as_deref(),
+            path,
+            accept: &self.accept,
+            moot: &[],
+        };
+        let kind = ObjectKind {
+            has_quota: self.quota != AppQuota::default(),
+            ..DEPLOYMENT
+        };
+        let file: ProductFile<DeploymentRequest> = ProductFile::whole(choice, kind, context)?;
         let mut places = FieldPlaces::new(path, file.document.as_ref(), &IN_PLACE);
         places.marks_names = true;
         let options = match self.request(file.value).check() {

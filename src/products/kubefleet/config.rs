@@ -3,8 +3,8 @@
 //! Settings that the product's admission refuses are refused here with its reason, and so are those that make a staged
 //! run fail as it is initialized. Four things that the product takes are refused as well, because the simulation would
 //! answer another question than the one asked: a field that it does not know, an object of another kind, a placement
-//! that does not ask for all clusters (which ones are picked is not simulated), and approvals without a time at which
-//! they are given.
+//! whose clusters are not known (the scheduler's ranking is not simulated), and approvals without a time at which they
+//! are given.
 
 use std::sync::Arc;
 
@@ -13,22 +13,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
-use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, targets};
 use crate::control_plane::{Change, ControlLoop};
-use crate::document::context::Context;
+use crate::document::context::{Context, Document};
 use crate::document::path::Path;
+use crate::document::reader::{Kind, ReadError};
 use crate::process::protocol::Approval;
 use crate::products::delay::ApprovalDelay;
+use crate::products::fields::{Accepted, FileChoice, ObjectKind};
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
-    TunedSetting, UpstreamProgram, version,
+    Targets, TunedSetting, UpstreamProgram, version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs,
-    KubeFleetVersion, MemberCluster, PlacementSpec, RollingUpdateConfig, RunState, StageConfig,
-    StrategySpec,
+    KubeFleetVersion, MemberCluster, PickingPlacement, PlacementSpec, RollingUpdateConfig,
+    RunState, StageConfig, StrategySpec,
 };
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, ReleaseKind};
@@ -42,11 +44,9 @@ const CONTROL_LOOP: ControlLoop = ControlLoop::limited(250, 1_000);
 /// `--resource-snapshot-creation-minimum-interval` in `cmd/hubagent/options/placementmgmt.go`.
 const SNAPSHOT_DELAY: SimDuration = SimDuration::from_secs(15);
 
-/// From the creation of a placement until its bindings exist. Source: calibrated on the median of ten placements on 100
-/// clusters, 18 s (KubeFleet's report of Q1 2026), of which the rest of the path takes about half.
+/// From the creation of a placement until its bindings exist. Source: calibrated on the median of ten placements on
+/// 100 clusters, 18 s (KubeFleet's report of Q1 2026), of which the rest of the path takes about half.
 const PLACEMENT_DELAY: SimDuration = SimDuration::from_secs(9);
-
-const REFUSED: &str = "KubeFleet refuses this too";
 
 /// The settings that both strategies of KubeFleet have beside the product's own fields.
 #[derive(Clone, Debug, Deserialize)]
@@ -56,6 +56,9 @@ pub(crate) struct KubeFleetSettings {
     /// A file with the product's own object, which applies where nothing is set here. It is a
     /// ClusterStagedUpdateStrategy for stages, and a ClusterResourcePlacement for limits.
     file: Option<String>,
+    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
+    /// carry a note.
+    accept: Accepted,
     /// Version of KubeFleet. Default: the newest.
     #[serde(deserialize_with = "version::read")]
     version: KubeFleetVersion,
@@ -68,13 +71,29 @@ pub(crate) struct KubeFleetSettings {
     /// In an update, from a change of the resources until the hub has a snapshot of them.
     ///
     /// KubeFleet collects changes for 15 s, and makes a snapshot every 30 s at most
-    /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run takes
-    /// a fresh snapshot itself, and waits only where this is written.
+    /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run
+    /// takes a fresh snapshot itself, and waits only where this is written.
     snapshot_delay: DurationModel,
     /// First deployments: from the creation of the placement until it has bindings. Its snapshots, and the scheduling
     /// of clusters.
     placement_delay: DurationModel,
 }
+
+impl KubeFleetSettings {
+    fn file_choice<'c>(&'c self, path: &'c Path) -> FileChoice<'c> {
+        FileChoice {
+            name: self.file.as_deref(),
+            path,
+            accept: &self.accept,
+            moot: &[],
+        }
+    }
+}
+
+const STAGED_STRATEGIES: [ObjectKind; 2] = [
+    ObjectKind::of("ClusterStagedUpdateStrategy"),
+    ObjectKind::as_in("StagedUpdateStrategy", "ClusterStagedUpdateStrategy"),
+];
 
 impl KubeFleetSettings {
     fn upstream_bugs(&self, path: &Path, context: &Context<'_>) -> KubeFleetBugs {
@@ -112,6 +131,7 @@ impl Default for KubeFleetSettings {
     fn default() -> Self {
         Self {
             file: None,
+            accept: Accepted::default(),
             version: KubeFleetVersion::default(),
             rules: RuleSet::default(),
             controller: ControllerChoice::default(),
@@ -181,9 +201,9 @@ impl Product for StagedConfig {
             placements,
             resource_snapshots,
         } = self;
-        let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
+        let choice = settings.file_choice(path);
         let file: ProductFile<ClusterStagedUpdateStrategy> =
-            ProductFile::object(settings.file.as_deref(), path, &kinds, &["spec"], context)?;
+            ProductFile::object(choice, &STAGED_STRATEGIES, &["spec"], context)?;
         let name = Some(file.value.metadata.name.as_str()).filter(|name| !name.is_empty());
         let updates = RunsConfig {
             runs,
@@ -192,6 +212,7 @@ impl Product for StagedConfig {
             strategy: name,
             path,
             fleet,
+            accept: &settings.accept,
         };
         let updates = updates.check(context)?;
         let document = file
@@ -345,7 +366,7 @@ fn check_stages(
     let is_whole =
         context.is_untouched(&path.key("stages")) && context.is_untouched(&path.key("file"));
     if let Err(InvalidField { at: field, reason }) = strategy.validate() {
-        places.report(&field, reason, REFUSED, context);
+        places.report(&field, reason, targets::REFUSED, context);
     } else if is_whole && strategy.stages.is_empty() {
         let help = "write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`";
         places.report(
@@ -387,6 +408,10 @@ impl Product for RollingConfig {
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
+    fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        targets::of(self.settings.file_choice(path), fleet, context)
+    }
+
     fn check(
         &self,
         path: &Path,
@@ -394,14 +419,20 @@ impl Product for RollingConfig {
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place } = self;
-        let kinds = ["ClusterResourcePlacement", "ResourcePlacement"];
         let base = "spec.strategy.rollingUpdate";
-        let file: ProductFile<ClusterResourcePlacement> =
-            ProductFile::object(settings.file.as_deref(), path, &kinds, &[base], context)?;
+        let file: ProductFile<ClusterResourcePlacement> = ProductFile::object(
+            settings.file_choice(path),
+            &targets::PLACEMENTS,
+            &[base],
+            context,
+        )?;
         let mut spec = file.value.spec;
         let places = FieldPlaces::new(path, file.document.as_ref(), Self::IN_FILE);
-        if file.document.is_some() {
-            check_placement(&places, &spec, fleet, context);
+        if let Some(document) = &file.document {
+            check_placement(&places, &spec, context);
+            if !check_policy(document, &places, context) {
+                return None;
+            }
         }
         let in_place = in_place.clone();
         let in_file = spec.rolling_update();
@@ -416,7 +447,7 @@ impl Product for RollingConfig {
             spec.strategy.rolling_update = Some(config.clone());
         }
         if let Err(InvalidField { at: field, reason }) = spec.validate() {
-            places.report(&field, reason, REFUSED, context);
+            places.report(&field, reason, targets::REFUSED, context);
         }
         let native = Arc::new(KubeFleetRolling {
             rules: settings.rules,
@@ -435,12 +466,7 @@ impl Product for RollingConfig {
 }
 
 /// Rejects settings of a placement that the simulation would not follow.
-fn check_placement(
-    places: &FieldPlaces<'_>,
-    spec: &PlacementSpec,
-    fleet: Fleet<'_>,
-    context: &mut Context<'_>,
-) {
+fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut Context<'_>) {
     if spec.is_external() {
         let message = "the placement's strategy is `External`: its rolling update moves nothing";
         let help = "use `kubeFleetStaged` with the strategy of its update runs";
@@ -456,16 +482,20 @@ fn check_placement(
         let help = "write `ClientSideApply` or `ServerSideApply`";
         places.report("spec.strategy.applyStrategy.type", message, help, context);
     }
-    let clusters = fleet.len();
-    if let Some(asked) = spec
-        .requested()
-        .filter(|asked| spec.validate().is_ok() && (*asked as usize) < clusters)
-    {
-        let message = format!("the placement asks for {asked} of {clusters} clusters");
-        let help =
-            "which clusters KubeFleet picks is not simulated: reduce the fleet to those clusters";
-        places.report("spec.policy", message, help, context);
+}
+
+/// Rejects a policy that KubeFleet refuses. Returns whether it can be read; otherwise a problem was reported.
+fn check_policy(document: &Document, places: &FieldPlaces<'_>, context: &mut Context<'_>) -> bool {
+    let read = context.read_from(document, &Path::default(), |error: &ReadError| {
+        !matches!(error.kind, Kind::UnknownField { .. })
+    });
+    let Some(placement): Option<PickingPlacement> = read else {
+        return false;
+    };
+    if let Err(InvalidField { at: field, reason }) = placement.spec.validate() {
+        places.report(&field, reason, targets::REFUSED, context);
     }
+    true
 }
 
 /// The field that made a run fail as it was initialized.

@@ -8,6 +8,7 @@ mod rolling_controller;
 mod runs;
 mod staged_controller;
 mod staged_run;
+mod targets;
 mod work_generator;
 
 use serde_json::json;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::document::context::Context;
 use crate::document::path::Path;
+use crate::products::fields::{Accepted, FileChoice, ObjectKind};
 use crate::products::{FieldPlaces, Fleet, ProductFile};
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::{ClusterStagedUpdateRun, RunState};
@@ -165,7 +166,13 @@ pub(super) struct RunsConfig<'c> {
     /// The strategy's place in the experiment.
     pub(super) path: &'c Path,
     pub(super) fleet: Fleet<'c>,
+    pub(super) accept: &'c Accepted,
 }
+
+const UPDATE_RUNS: [ObjectKind; 2] = [
+    ObjectKind::of("ClusterStagedUpdateRun"),
+    ObjectKind::as_in("StagedUpdateRun", "ClusterStagedUpdateRun"),
+];
 
 impl RunsConfig<'_> {
     /// `None`: a problem was reported.
@@ -185,9 +192,14 @@ impl RunsConfig<'_> {
         }
         for (index, run) in self.runs.iter().enumerate() {
             let path = self.path.key("runs").index(index);
-            let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
+            let choice = FileChoice {
+                name: run.file.as_deref(),
+                path: &path,
+                accept: self.accept,
+                moot: &[],
+            };
             let file: ProductFile<ClusterStagedUpdateRun> =
-                ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
+                ProductFile::object(choice, &UPDATE_RUNS, &["spec"], context)?;
             let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
             if run.file.is_some() {
                 let named = &file.value.spec.staged_rollout_strategy_name;

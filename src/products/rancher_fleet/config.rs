@@ -1,9 +1,9 @@
 //! Rancher Fleet's strategy in an experiment: read, and checked against the fleet.
 //!
 //! Settings that Fleet itself would refuse are refused here before a run. Three things that Fleet accepts are refused
-//! as well: a field it does not know, which it ignores, a partition that no cluster is in, which it keeps as empty, and
-//! another object in the place of a fleet.yaml. All are slips that would make the simulation answer another question
-//! than the one asked.
+//! as well: a partition in place that no cluster is in, which it keeps as empty, a cluster group that nobody has
+//! given, and another object in the place of a bundle. All are slips that would make the simulation answer another
+//! question than the one asked.
 
 use std::sync::Arc;
 
@@ -11,14 +11,15 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{FleetVersion, RancherFleetStrategy, clusters};
+use super::{FleetVersion, RancherFleetStrategy, clusters, targets};
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
-use crate::document::problem::{Problem, nearest};
+use crate::document::problem::Problem;
 use crate::document::tree::Value;
+use crate::products::fields::{Accepted, FileChoice};
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
-    TunedSetting, UpstreamProgram, selection, version,
+    Targets, TunedSetting, UpstreamProgram, selection, version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
@@ -33,6 +34,9 @@ use crate::rollout::rancher_fleet::{
 pub(crate) struct RancherFleetConfig {
     /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
     file: Option<String>,
+    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
+    /// carry a note.
+    accept: Accepted,
     /// Version of Rancher Fleet. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: FleetVersion,
@@ -47,10 +51,6 @@ pub(crate) struct RancherFleetConfig {
     #[cfg_attr(test, schemars(flatten))]
     in_place: RolloutStrategy,
 }
-
-/// The fields of a fleet.yaml. Source: `FleetYAML` in `internal/bundlereader` and `BundleSpec` with
-/// `BundleDeploymentOptions` in `pkg/apis/fleet.cattle.io/v1alpha1` of rancher/fleet v0.16.0.
-const FLEET_YAML: &str = include_str!("fleet_yaml.txt");
 
 /// The fields in place, and where they are in a fleet.yaml.
 const IN_FILE: [(&str, &str); 6] = [
@@ -92,24 +92,32 @@ impl Product for RancherFleetConfig {
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
     const TUNED: &'static [TunedSetting] = &TUNED;
 
+    fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        targets::of(self.file_choice(path), fleet, context)
+    }
+
     fn check(
         &self,
         path: &Path,
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
-        let base = Path::of("rolloutStrategy");
         let file: ProductFile<RolloutStrategy> =
-            ProductFile::read(self.file.as_deref(), path, &base, context)?;
+            ProductFile::fleet_yaml(self.file_choice(path), context)?;
         let document = file.document.as_ref();
         if let Some(document) = document {
-            context.problems.extend(other_content(document));
+            context.problems.extend(other_object(document));
         }
         let places = FieldPlaces::new(path, document, &IN_FILE);
         let has_partitions = file.value.partitions.is_some();
         let (strategy, ignored) = self
             .version
             .read(file.value.overridden_by(self.in_place.clone()));
+        if !targets::knows_groups(fleet, context)
+            && report_unknown_groups(&strategy, &places, context)
+        {
+            return None;
+        }
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
@@ -148,6 +156,27 @@ impl Product for RancherFleetConfig {
             context,
         )
     }
+}
+
+/// Reports the first partition that names a cluster group, where none is known. Returns whether there is one.
+fn report_unknown_groups(
+    strategy: &RolloutStrategy,
+    places: &FieldPlaces<'_>,
+    context: &mut Context<'_>,
+) -> bool {
+    for (index, partition) in strategy.manual_partitions().iter().enumerate() {
+        if partition.cluster_group.is_empty() {
+            continue;
+        }
+        let message = format!(
+            "the cluster group `{}` is not known: the experiment has no cluster groups",
+            partition.cluster_group
+        );
+        let field = format!("rolloutStrategy.partitions[{index}].clusterGroup");
+        places.report(&field, message, targets::NAME_GROUPS, context);
+        return true;
+    }
+    false
 }
 
 /// Reports why Fleet makes no partitions of a strategy.
@@ -207,36 +236,27 @@ fn has_helm_values(document: &Document) -> bool {
     )
 }
 
-/// Problems with a file that is no fleet.yaml, or has fields of which Fleet knows none.
-fn other_content(document: &Document) -> Vec<Problem> {
-    let Value::Map(entries) = &document.tree.value else {
-        return Vec::new();
-    };
-    if let Some(kind) = document.text(&Path::of("kind")) {
-        let help = match kind {
-            "GitRepo" => "name the fleet.yaml in the repository that the GitRepo points to",
-            "Bundle" => {
-                "name the fleet.yaml that the Bundle was made from, or write its `rolloutStrategy` in place"
-            }
-            _ => "name the fleet.yaml of the bundle",
-        };
-        let message = format!("the file must be a fleet.yaml, and this is a {kind}");
-        return vec![document.at(&Path::of("kind"), message).with_help(help)];
-    }
-    let mut problems = Vec::new();
-    for (key, _) in entries {
-        let key = key.text.as_str();
-        if FLEET_YAML.lines().any(|known| known == key) {
-            continue;
+impl RancherFleetConfig {
+    fn file_choice<'c>(&'c self, path: &'c Path) -> FileChoice<'c> {
+        FileChoice {
+            name: self.file.as_deref(),
+            path,
+            accept: &self.accept,
+            moot: &[],
         }
-        let help = match nearest(key, FLEET_YAML.lines()) {
-            Some(near) => format!("did you mean `{near}`? Fleet ignores what it does not know"),
-            None => "remove it; Fleet ignores it".to_owned(),
-        };
-        let message = format!("a fleet.yaml has no field `{key}`");
-        problems.push(document.at_key(&Path::of(key), message).with_help(help));
     }
-    problems
+}
+
+/// The problem with an object that is no bundle.
+fn other_object(document: &Document) -> Option<Problem> {
+    let kind = document.text(&Path::of("kind"))?;
+    let help = match kind {
+        "GitRepo" => "name the fleet.yaml in the repository that the GitRepo points to",
+        _ => "name the fleet.yaml of the bundle",
+    };
+    let message =
+        format!("the file must be a fleet.yaml, a Bundle or a HelmOp, and this is a {kind}");
+    Some(document.at(&Path::of("kind"), message).with_help(help))
 }
 
 /// The criterion by which no cluster belongs to a partition, as a place in it, and why.

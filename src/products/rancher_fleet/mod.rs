@@ -4,6 +4,7 @@ mod config;
 mod controller;
 mod explain;
 mod status_writes;
+mod targets;
 mod unseen;
 mod version;
 

@@ -1,11 +1,18 @@
 //! Image manifests as `crane manifest` prints them: OCI and Docker schema 2.
 //!
-//! A layer's `size` is what goes over the wire; what it takes on disk is not in a manifest and is estimated elsewhere.
+//! A layer's `size` is what goes over the wire. What it takes on disk is the same when its media type says that it is
+//! not compressed; otherwise it is not in a manifest and is estimated elsewhere.
+//!
+//! What a container runtime would not run as an image is refused: artifacts of other kinds, layers that it does not
+//! unpack, and digests that are none. Layers with `urls` are not downloaded from the registry (containerd
+//! `core/remotes/docker/fetcher.go` asks them first), which is not simulated.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::media_type::{LayerPacking, OtherArtifact, is_image_config};
 use crate::document::files::read_json;
 use crate::document::problem::{OrProblem, Problem, Source};
 use crate::document::wording::Wording;
@@ -26,18 +33,23 @@ pub(crate) struct Manifest {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ManifestLayer {
     pub(crate) digest: String,
-    /// Compressed.
+    /// Over the wire.
     pub(crate) size: Bytes,
+    pub(crate) packing: LayerPacking,
     /// Bytes on disk, which people may write beside the size.
     pub(crate) uncompressed: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct ManifestJson {
+    #[serde(rename = "schemaVersion")]
+    schema_version: Option<serde_json::Value>,
+    #[serde(rename = "artifactType")]
+    artifact_type: Option<String>,
     config: Option<BlobJson>,
     layers: Option<Vec<BlobJson>>,
     /// An index or manifest list has these in place of layers.
-    manifests: Option<Vec<PlatformJson>>,
+    manifests: Option<Vec<PlatformEntry>>,
     /// Docker's schema 1.
     #[serde(rename = "fsLayers")]
     fs_layers: Option<Vec<serde_json::Value>>,
@@ -51,14 +63,41 @@ struct BlobJson {
     size: serde_json::Value,
     #[serde(rename = "mediaType")]
     media_type: Option<String>,
+    /// Where it is downloaded from in place of the registry.
+    urls: Option<Vec<String>>,
 }
 
-/// The type of the configuration of a Helm chart that is stored in a registry.
-const HELM_CHART: &str = "application/vnd.cncf.helm.config.v1+json";
-
+/// An entry of an index: what its manifest is for.
 #[derive(Deserialize)]
-struct PlatformJson {
-    platform: Option<ImagePlatform>,
+pub(crate) struct PlatformEntry {
+    pub(crate) platform: Option<ImagePlatform>,
+    annotations: Option<BTreeMap<String, serde_json::Value>>,
+}
+
+impl PlatformEntry {
+    /// The platform of its image. `None`: it names none, or its manifest is an attestation, which nobody runs.
+    /// BuildKit lists those as `unknown/unknown`, with an annotation.
+    pub(crate) fn runnable(&self) -> Option<&ImagePlatform> {
+        let platform = self.platform.as_ref()?;
+        let is_unknown = platform.os == "unknown" && platform.architecture == "unknown";
+        let mut annotations = self.annotations.iter().flatten();
+        let is_reference = annotations.any(|(key, _)| key == "vnd.docker.reference.type");
+        (!is_reference && !is_unknown).then_some(platform)
+    }
+
+    /// Whether its manifest is that of an image for this platform.
+    pub(crate) fn is_for(&self, platform: &str) -> bool {
+        self.runnable().is_some_and(|of| of.is(platform))
+    }
+}
+
+/// Whether a manifest is that of an attestation.
+pub(crate) fn is_attestation(manifest: &serde_json::Value) -> bool {
+    let layers = manifest["layers"].as_array();
+    layers.into_iter().flatten().any(|layer| {
+        let media_type = layer["mediaType"].as_str();
+        media_type.and_then(OtherArtifact::of) == Some(OtherArtifact::Attestation)
+    })
 }
 
 /// A platform of an index.
@@ -85,10 +124,10 @@ impl ImagePlatform {
         self.name() == wanted || format!("{}/{}", self.os, self.architecture) == wanted
     }
 
-    /// The names of platforms. Attestations are listed as `unknown/unknown`; nobody runs those.
-    pub(crate) fn names<'p>(platforms: impl Iterator<Item = &'p Self>) -> Vec<String> {
-        platforms
-            .filter(|platform| platform.os != "unknown")
+    /// The names of the platforms of an index.
+    pub(crate) fn names<'p>(entries: impl Iterator<Item = &'p PlatformEntry>) -> Vec<String> {
+        entries
+            .filter_map(PlatformEntry::runnable)
             .map(Self::name)
             .collect()
     }
@@ -106,22 +145,19 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut config = crate::world::calibration::CONFIG_SIZE;
     if let Some(blob) = &json.config {
-        match size_of(blob, "config.size", source) {
+        match size_of(blob, "config", source) {
             Ok(size) => config = size,
             Err(problem) => problems.push(*problem),
         }
     }
     let mut layers = Vec::new();
     for (at, blob) in json.layers.iter().flatten().enumerate() {
-        match size_of(blob, &format!("layers[{at}].size"), source) {
-            Ok(size) => layers.push(ManifestLayer {
-                digest: blob.digest.clone(),
-                size,
-                uncompressed: blob.uncompressed,
-            }),
+        match layer_of(blob, &format!("layers[{at}]"), source) {
+            Ok(layer) => layers.push(layer),
             Err(problem) => problems.push(*problem),
         }
     }
+    problems.extend(contradictions(&layers, source));
     if problems.is_empty() {
         Ok(Manifest { config, layers })
     } else {
@@ -134,20 +170,15 @@ fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     if let Some(platforms) = &json.manifests {
         return Some(index_of_platforms(platforms, source));
     }
-    let media_type = json
-        .config
-        .as_ref()
-        .and_then(|config| config.media_type.as_deref());
-    let (message, help) = if json.fs_layers.is_some() {
+    let version = json.schema_version.as_ref();
+    let is_first_schema = version.is_some_and(|version| *version == 1);
+    let (message, help) = if json.fs_layers.is_some() || is_first_schema {
         (
             "this is a Docker schema 1 manifest, which tells no sizes",
             "push the image again with a current client, or write its layers in place",
         )
-    } else if media_type == Some(HELM_CHART) {
-        (
-            "this is a Helm chart, not an image",
-            "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each",
-        )
+    } else if let Some(problem) = artifact(json, source) {
+        return Some(problem);
     } else if json.layers.is_none() {
         (
             "this is no image manifest: it has no `layers`",
@@ -161,9 +192,81 @@ fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     Some(source.at(0..0, "", message).with_help(help))
 }
 
+/// A media type in a manifest, with its field.
+struct TypedField<'m> {
+    field: String,
+    media_type: &'m str,
+}
+
+impl ManifestJson {
+    fn config_type(&self) -> Option<&str> {
+        self.config.as_ref()?.media_type.as_deref()
+    }
+
+    /// The media types that say what is stored, in the order in which they decide.
+    fn types(&self) -> Vec<TypedField<'_>> {
+        let mut types = Vec::new();
+        if let Some(media_type) = &self.artifact_type {
+            types.push(TypedField {
+                field: "artifactType".to_owned(),
+                media_type,
+            });
+        }
+        if let Some(media_type) = self.config_type() {
+            types.push(TypedField {
+                field: "config.mediaType".to_owned(),
+                media_type,
+            });
+        }
+        for (at, layer) in self.layers.iter().flatten().enumerate() {
+            if let Some(media_type) = &layer.media_type {
+                types.push(TypedField {
+                    field: format!("layers[{at}].mediaType"),
+                    media_type,
+                });
+            }
+        }
+        types
+    }
+}
+
+/// The problem of a manifest of something else than an image.
+fn artifact(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
+    let types = json.types();
+    for typed in &types {
+        if let Some(artifact) = OtherArtifact::of(typed.media_type) {
+            return Some(not_an_image(artifact, typed, source));
+        }
+    }
+    let is_artifact = json.artifact_type.is_some() || !is_image_config(json.config_type());
+    let deciding = types.first().filter(|_| is_artifact)?;
+    Some(not_an_image(OtherArtifact::Unknown, deciding, source))
+}
+
+fn not_an_image(artifact: OtherArtifact, typed: &TypedField<'_>, source: &Arc<Source>) -> Problem {
+    let message = Wording::quoting(
+        format!("{} (`{}`)", artifact.message(), typed.media_type),
+        artifact.message(),
+    );
+    // A type of an artifact may be that of its layers too.
+    let key = source.find_json_string(&typed.field);
+    let place = source.find_json_string_after(key.end, typed.media_type);
+    source
+        .at(place, &typed.field, message)
+        .with_help(artifact.help())
+}
+
 /// The problem of an index, which lists manifests.
-fn index_of_platforms(platforms: &[PlatformJson], source: &Arc<Source>) -> Problem {
-    let names = ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
+fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Problem {
+    let names = ImagePlatform::names(platforms.iter());
+    if names.is_empty() {
+        let problem = source.at(
+            0..0,
+            "",
+            "this is an index without the manifest of a platform",
+        );
+        return problem.with_help("write the manifest of the image itself: `crane manifest IMAGE`");
+    }
     let first = names.first().map_or("linux/amd64", String::as_str);
     let message = Wording::quoting(
         format!(
@@ -177,15 +280,131 @@ fn index_of_platforms(platforms: &[PlatformJson], source: &Arc<Source>) -> Probl
     source.at(0..0, "", message).with_help(help)
 }
 
+/// A layer that the manifest has in a field, as a runtime pulls it from the registry.
+fn layer_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<ManifestLayer> {
+    let media_type = blob.media_type.as_deref();
+    let Some(packing) = LayerPacking::of(media_type) else {
+        return Err(Box::new(not_unpacked(
+            media_type.unwrap_or_default(),
+            field,
+            source,
+        )));
+    };
+    if let Some(url) = blob.urls.iter().flatten().next() {
+        return Err(Box::new(from_elsewhere(url, field, source)));
+    }
+    Ok(ManifestLayer {
+        digest: blob.digest.clone(),
+        size: size_of(blob, field, source)?,
+        packing,
+        uncompressed: blob.uncompressed,
+    })
+}
+
+/// The problem of a layer that no container runtime unpacks.
+fn not_unpacked(media_type: &str, field: &str, source: &Arc<Source>) -> Problem {
+    let message = Wording::quoting(
+        format!("no container runtime unpacks a layer of the type `{media_type}`"),
+        "no container runtime unpacks a layer of this type",
+    );
+    let place = source.find_json_string(media_type);
+    let problem = source.at(place, format!("{field}.mediaType"), message);
+    problem.with_help(
+        "layers are tar archives, plain or with gzip or zstd; write others in place, e.g. `manifest: {layers: [{size: \
+         30 MB}]}`",
+    )
+}
+
+/// The problem of a layer that is not downloaded from the registry.
+fn from_elsewhere(url: &str, field: &str, source: &Arc<Source>) -> Problem {
+    let message = Wording::quoting(
+        format!(
+            "this layer is downloaded from `{url}`, not from the registry; that is not simulated"
+        ),
+        "this layer is not downloaded from the registry; that is not simulated",
+    );
+    let problem = source.at(
+        source.find_json_string(url),
+        format!("{field}.urls"),
+        message,
+    );
+    problem.with_help(
+        "remove `urls` if your registry has the layer too; else push it (`--allow-nondistributable-artifacts`) and \
+         write the manifest again",
+    )
+}
+
+/// Layers with the digest of an earlier one and another size: they cannot be the same bytes.
+fn contradictions(layers: &[ManifestLayer], source: &Arc<Source>) -> Vec<Problem> {
+    let mut sizes: HashMap<&str, Bytes> = HashMap::new();
+    let mut problems = Vec::new();
+    for (at, layer) in layers.iter().enumerate() {
+        let known = *sizes.entry(&layer.digest).or_insert(layer.size);
+        if known == layer.size {
+            continue;
+        }
+        let message = Wording::quoting(
+            format!(
+                "`{}` has {} bytes here and {} in an earlier layer",
+                layer.digest,
+                layer.size.get(),
+                known.get()
+            ),
+            "a layer that is listed twice has two sizes",
+        );
+        let mut place = 0..0;
+        for listed in &layers[..=at] {
+            if listed.digest == layer.digest {
+                place = source.find_json_string_after(place.end, &layer.digest);
+            }
+        }
+        let problem = source.at(place, format!("layers[{at}].size"), message);
+        problems.push(problem.with_help(REWRITE));
+    }
+    problems
+}
+
+/// The fix of a manifest with wrong sizes.
+const REWRITE: &str =
+    "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
+
 /// The size of a blob, which the manifest has in a field.
 fn size_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Bytes> {
-    checked_size(&blob.size).map_err(|message| {
-        let message = format!("{message} for `{}`", blob.digest);
+    let digest = &blob.digest;
+    let place = source.find_json_string(digest);
+    let size = checked_size(&blob.size).map_err(|message| {
+        let message = format!("{message} for `{digest}`");
         let message = Wording::quoting(message, "the size of a blob is invalid");
-        let help = "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
-        let problem = source.at(source.find_json_string(&blob.digest), field, message);
-        Box::new(problem.with_help(help))
-    })
+        let problem = source.at(place.clone(), format!("{field}.size"), message);
+        Box::new(problem.with_help(REWRITE))
+    })?;
+    if !is_digest(digest) {
+        let message = Wording::quoting(
+            format!("`{digest}` is no digest, such as `sha256:` and 64 of the digits 0-9 and a-f"),
+            "this is no digest",
+        );
+        let problem = source.at(place, format!("{field}.digest"), message);
+        return Err(Box::new(problem.with_help(
+            "container runtimes refuse it; write the manifest again with `crane manifest IMAGE`",
+        )));
+    }
+    Ok(size)
+}
+
+/// Whether a digest is an algorithm and what it encodes, as in the OCI image specification. Those of SHA-2 have no
+/// capital letters. Their length and what is beyond `f` are not checked, so that people can make up digests.
+fn is_digest(digest: &str) -> bool {
+    let Some((algorithm, encoded)) = digest.split_once(':') else {
+        return false;
+    };
+    if algorithm.is_empty() || encoded.is_empty() {
+        return false;
+    }
+    let has_capitals = encoded.bytes().any(|letter| letter.is_ascii_uppercase());
+    let is_encoded = encoded
+        .bytes()
+        .all(|letter| letter.is_ascii_alphanumeric() || b"=_-".contains(&letter));
+    is_encoded && !(algorithm.starts_with("sha") && has_capitals)
 }
 
 fn checked_size(written: &serde_json::Value) -> Result<Bytes, String> {
@@ -216,12 +435,14 @@ mod tests {
     fn an_image_manifest_is_read() {
         let manifest = read_text(
             r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",
-                "config":{"mediaType":"x","digest":"sha256:c","size":7023},
-                "layers":[{"mediaType":"x","digest":"sha256:a","size":32654},{"digest":"sha256:b","size":32}]}"#,
+                "config":{"digest":"sha256:c","size":7023},
+                "layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":"sha256:a","size":32654},
+                {"digest":"sha256:b","size":32}]}"#,
         );
         let layer = |digest: &str, size| ManifestLayer {
             digest: digest.to_owned(),
             size: Bytes::new(size),
+            packing: LayerPacking::Gzip,
             uncompressed: None,
         };
         let layers = vec![layer("sha256:a", 32_654), layer("sha256:b", 32)];

@@ -3,6 +3,7 @@
 pub(crate) mod git_repo;
 pub(crate) mod inventory;
 pub(crate) mod manifest;
+pub(crate) mod media_type;
 pub(crate) mod object;
 pub(crate) mod objects;
 pub(crate) mod table;

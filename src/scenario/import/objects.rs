@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::object::KubeObject;
+use crate::document::documents::{documents, only};
 use crate::document::files::json_problem;
 use crate::document::path::Path;
 use crate::document::problem::{OrProblems, Problem, Source};
@@ -56,12 +58,33 @@ struct ListEnvelope<'s> {
 /// # Errors
 /// When the text is neither JSON nor YAML, with the place.
 pub(crate) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
+    objects_in(source, YamlWords::Core)
+}
+
+/// The objects of a file that a product reads, in the words of the products.
+///
+/// # Errors
+/// As [`objects`].
+pub(crate) fn objects_of_product(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
+    objects_in(source, YamlWords::OfProducts)
+}
+
+/// How scalars and equal keys of YAML are taken.
+#[derive(Clone, Copy)]
+enum YamlWords {
+    /// As YAML's core schema says; equal keys are refused.
+    Core,
+    /// As the products' readers take them.
+    OfProducts,
+}
+
+fn objects_in(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<ExportObject<'_>>> {
     let is_json = source.text.trim_start().starts_with(['{', '[']);
     let is_yaml = [".yaml", ".yml"]
         .iter()
         .any(|ending| unpacked_name(&source.name.to_lowercase()).ends_with(ending));
     if !is_json {
-        return yaml_objects(source);
+        return yaml_objects(source, words);
     }
     let error = match json_objects(&source.text) {
         Ok(texts) => {
@@ -79,7 +102,7 @@ pub(crate) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>>
         Err(error) => error,
     };
     // What begins with a brace may be YAML in flow style.
-    if is_yaml && let Ok(found) = yaml_objects(source) {
+    if is_yaml && let Ok(found) = yaml_objects(source, words) {
         return Ok(found);
     }
     Err(vec![json_problem(source, &error)])
@@ -171,7 +194,7 @@ fn is_list(text: &str) -> bool {
     text.starts_with('{') && text.contains("\"items\"") && text.contains("List\"")
 }
 
-fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
+fn yaml_objects(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<ExportObject<'_>>> {
     let documents = documents(&source.text);
     if documents.len() > MOST_DOCUMENTS {
         let message = format!("the file has more than {MOST_DOCUMENTS} YAML documents");
@@ -184,9 +207,9 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let mut found = Vec::new();
     for range in documents {
         let root = Arc::new(if is_only {
-            yaml_tree(source)?
+            yaml_tree(source, words)?
         } else {
-            yaml_document(source, &range)?
+            yaml_document(source, &range, words)?
         });
         let json = root.to_json().to_string();
         let objects = json_objects(&json).map_err(|error| vec![json_problem(source, &error)])?;
@@ -203,69 +226,38 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
 }
 
 /// A YAML document of several, with its places in the file.
-fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> OrProblems<Node> {
+fn yaml_document(source: &Arc<Source>, range: &Range<usize>, words: YamlWords) -> OrProblems<Node> {
     let part = source.with_text(&source.text[range.clone()]);
-    match yaml_tree(&Arc::new(part)) {
+    match yaml_tree(&Arc::new(part), words) {
         Ok(mut root) => {
             root.shift(range.start);
             Ok(root)
         }
         // Read again with the other documents as blank lines, so that the error has its place.
-        Err(problems) => match yaml_tree(&Arc::new(only(source, range))) {
-            Ok(_) => Err(problems),
-            Err(placed) => Err(placed),
-        },
+        Err(problems) => {
+            let alone = source.with_text(only(&source.text, range));
+            match yaml_tree(&Arc::new(alone), words) {
+                Ok(_) => Err(problems),
+                Err(placed) => Err(placed),
+            }
+        }
     }
 }
 
-fn yaml_tree(source: &Arc<Source>) -> OrProblems<Node> {
-    tree::parse_up_to(MOST_YAML_VALUES, source).map_err(|problem| {
+fn yaml_tree(source: &Arc<Source>, words: YamlWords) -> OrProblems<Node> {
+    let read = match words {
+        YamlWords::Core => tree::parse_up_to(MOST_YAML_VALUES, source),
+        YamlWords::OfProducts => {
+            tree::parse_as_product(MOST_YAML_VALUES, source).map(|(root, _)| root)
+        }
+    };
+    read.map_err(|problem| {
         if problem.message.contains("sensible size") {
             return vec![problem.with_help("export it as JSON: `-o json`")];
         }
         let help = problem.help.clone();
         vec![problem.with_optional_help(help)]
     })
-}
-
-/// The byte ranges of the documents of a YAML stream that hold more than comments.
-fn documents(text: &str) -> Vec<std::ops::Range<usize>> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let is_mark =
-            line.trim_end() == "---" || line.trim_end() == "..." || line.starts_with("--- ");
-        if is_mark {
-            found.push(start..at);
-            // Content may follow the mark on its line.
-            start = if line.starts_with("--- ") {
-                at + 3
-            } else {
-                at + line.len()
-            };
-        }
-        at += line.len();
-    }
-    found.push(start..text.len());
-    found.retain(|range| has_content(&text[range.clone()]));
-    found
-}
-
-/// Whether a document holds more than comments.
-fn has_content(document: &str) -> bool {
-    let mut lines = document.lines().map(str::trim);
-    lines.any(|line| !line.is_empty() && !line.starts_with('#'))
-}
-
-/// The text up to the end of a range, with everything before the range replaced by blanks.
-fn only(source: &Source, range: &std::ops::Range<usize>) -> Source {
-    let mut text = String::new();
-    for byte in source.text[..range.start].bytes() {
-        text.push(if byte == b'\n' { '\n' } else { ' ' });
-    }
-    text.push_str(&source.text[range.clone()]);
-    source.with_text(text)
 }
 
 /// At most 20 objects without a name or with that of another one.

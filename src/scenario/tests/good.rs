@@ -796,10 +796,12 @@ fn an_image_may_come_from_another_registry() {
 #[test]
 fn a_fleet_yaml_with_a_timeout_of_helm_lets_its_own_agents_wait() {
     let folder = folder();
+    let accepted = "{file: fleet.yaml, accept: [helm.timeoutSeconds, helm.waitForJobs]}";
+    let text = SKETCH.replace("{file: fleet.yaml}", accepted);
     let waits = |helm: &str| {
         let file = FLEET_YAML.replace("{chart: ./chart}", helm);
         std::fs::write(folder.path().join("fleet.yaml"), file).expect("written");
-        let experiment = load_in(folder.path(), SKETCH).unwrap_or_else(|error| panic!("{error}"));
+        let experiment = load_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
         // Of the others, `from-git` alone has the file.
         [0, 6, 7].map(|at| experiment.variants[at].scenario.platform.agent.wait)
     };

@@ -41,18 +41,6 @@ fn files_that_an_experiment_names_are_refused_at_their_own_place() {
         ),
         (
             "fleet.yaml",
-            "rolloutStrategy:\n  maxUnavailble: 10\n",
-            "fleet.yaml:2:3: rolloutStrategy.maxUnavailble: unknown field `maxUnavailble` (help: did you mean \
-             `maxUnavailable`?)",
-        ),
-        (
-            "fleet.yaml",
-            "rolloutStrategy:\n  partitions:\n  - name: canary\n    clusterNam: c\n",
-            "fleet.yaml:4:5: rolloutStrategy.partitions[0].clusterNam: unknown field `clusterNam` (help: did you mean \
-             `clusterName`?)",
-        ),
-        (
-            "fleet.yaml",
             "rolloutStrategy: [\n",
             "fleet.yaml:1:18: not YAML: unclosed bracket '[' (help: quote texts that hold `: `, `#`, `{` or `[`)",
         ),
@@ -99,7 +87,7 @@ fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
     for (backoff, told) in cases {
         let folder = folder();
         let set = format!(
-            "kind: ApplicationSet\nspec:\n  generators: [{{list: {{}}}}]\n  template: {{spec: {{syncPolicy: {{retry: {{backoff: {{{backoff}}}}}}}}}}}\n"
+            "kind: ApplicationSet\nspec:\n  generators: [{{clusters: {{}}}}]\n  template: {{spec: {{syncPolicy: {{retry: {{backoff: {{{backoff}}}}}}}}}}}\n"
         );
         fs::write(folder.path().join("set.yaml"), set).expect("written");
         let found = load_in(folder.path(), &text)

@@ -32,7 +32,7 @@ type Around = fn(&str) -> String;
 /// An ApplicationSet around a snippet, which is its `spec` without what makes applications.
 fn application_set(snippet: &str) -> String {
     format!(
-        "kind: ApplicationSet\n{snippet}  generators: [{{list: {{}}}}]\n  template: {{spec: {{syncPolicy: {{automated: {{enabled: true}}}}}}}}\n"
+        "kind: ApplicationSet\n{snippet}  generators: [{{clusters: {{}}}}]\n  template: {{spec: {{syncPolicy: {{automated: {{enabled: true}}}}}}}}\n"
     )
 }
 
@@ -66,7 +66,7 @@ fn a_snippet_put_into_the_products_own_file_is_the_very_same_strategy() {
             argo,
             "set.yaml",
             application_set,
-            "{argoCd: {file: set.yaml}}",
+            "{argoCd: {file: set.yaml, generate: false}}",
         ),
         (
             proposal,

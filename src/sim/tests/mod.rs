@@ -67,6 +67,8 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     .expect("text");
     let mut groups = Vec::new();
     for (name, content) in &recording.hello.files {
+        // The program that was recorded writes the revision itself, as a tag.
+        let content = content.replace("path: deploy}", "path: deploy, targetRevision: v1}");
         let documents = content.split("---\n");
         let (given, rest): (Vec<_>, Vec<_>) =
             documents.partition(|document| document.contains("kind: ClusterGroup\n"));
@@ -365,7 +367,11 @@ fn argo_cd(recording: &Recording) -> String {
             }
         }
     }
-    keys.extend((!recording.hello.files.is_empty()).then(|| "file: rollout.yaml".to_owned()));
+    if !recording.hello.files.is_empty() {
+        keys.push("file: rollout.yaml".to_owned());
+        // The program that was recorded gives applications the labels of their clusters, too.
+        keys.push("generate: false".to_owned());
+    }
     let controller: Vec<String> = controller
         .iter()
         .map(|(key, value)| format!("{key}: {value}"))

@@ -64,6 +64,7 @@ fn variant(seed: u64, product: Product) -> Variant {
         platform,
         changes: Vec::new(),
         horizon: SimDuration::from_hours(6),
+        file_notes: Vec::new(),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);
     Variant {

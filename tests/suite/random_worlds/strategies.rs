@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fleetsim::control_plane::ControlLoop;
 use fleetsim::products::argo_cd::{
-    ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications,
+    ApplicationControllerSettings, ApplicationSource, ArgoCdRelease, ArgoCdStrategy, applications,
 };
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
@@ -173,6 +173,7 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
         release,
         application_controller,
         concurrent_updates: 1,
+        applications: ApplicationSource::Entries,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Runs in which things take no time end, or are reported: no run goes on without progress.
 //!
-//! Each product runs in random worlds in which some times, drawn at random, are zero: of the controllers, of the agents,
-//! of the kubelets and of Argo CD's application controller. With a seed, the same times are zero.
+//! Each product runs in random worlds in which some times, drawn at random, are zero: of the controllers, of the
+//! agents, of the kubelets and of Argo CD's application controller. With a seed, the same times are zero.
 
 use std::any::Any;
 use std::sync::Arc;

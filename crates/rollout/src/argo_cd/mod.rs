@@ -81,6 +81,7 @@ pub use status::{
     SetDecision,
 };
 pub use steps::{IssueKind, Issues, Steps};
+pub use template::{OpenExpression, TemplateCluster};
 pub use triggers::{ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
 pub use view::{

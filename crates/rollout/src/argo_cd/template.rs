@@ -1,76 +1,81 @@
 //! The name and the labels of the application that the template makes for a cluster.
 //!
 //! Follows `applicationset/utils/utils.go` (`Render`, in both notations) and the parameters of
-//! `applicationset/generators/cluster.go`. Steps select by the labels of applications. Here an application has the
-//! labels of its cluster, and also those of the template. Recorded rollouts of sets with templates of both
-//! notations are in `tests/closed-loop/argocd`.
+//! `applicationset/generators/cluster.go`. Steps select by the labels of applications, and an application has the
+//! labels that the template gives it, and no others. Recorded rollouts of sets with templates of both notations are
+//! in `tests/closed-loop/argocd`.
 //!
-//! Left out: all expressions but the cluster's name and its labels (functions, conditions, parameters of other
-//! generators, `values`). A label or a name with another expression is taken from the cluster.
+//! Left out: functions and conditions. A name with such an expression is taken from the cluster, and a label is left
+//! out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::label_selector::Labels;
 use super::config::ApplicationSetSpec;
 
 /// A cluster as the template's expressions see it.
-#[derive(Clone, Copy)]
-struct ClusterParameters<'c> {
-    name: &'c str,
-    labels: &'c Labels,
-    is_go: bool,
+#[derive(Clone, Copy, Debug)]
+pub struct TemplateCluster<'c> {
+    /// The name under which Argo CD knows it.
+    pub name: &'c str,
+    /// The labels of its Secret.
+    pub labels: &'c Labels,
+    /// Parameters of generators beside these, such as `values.zone`.
+    pub parameters: &'c BTreeMap<String, String>,
+}
+
+/// The value of an expression of a template.
+enum ParameterValue<'c> {
+    Known(&'c str),
+    /// A parameter that the cluster does not have.
+    Missing,
+    /// No plain parameter.
+    Unknown,
 }
 
 impl ApplicationSetSpec {
-    /// Name and labels of the application of a cluster with this name and these labels.
-    pub fn application(&self, name: &str, labels: &Arc<Labels>) -> (String, Arc<Labels>) {
+    /// Name and labels of the application of a cluster. `own`: the labels that the application has beside those of the
+    /// template.
+    pub fn application(&self, cluster: TemplateCluster<'_>, own: &Labels) -> (String, Arc<Labels>) {
         let metadata = &self.template.metadata;
-        let parameters = ClusterParameters {
-            name,
-            labels,
-            is_go: self.go_template,
+        let nameless = TemplateCluster {
+            name: "",
+            ..cluster
         };
         // Without the cluster's name, all applications would have one name.
-        let own_name = if parameters.need_name(&metadata.name) {
-            parameters.render(&metadata.name)
+        let names_the_cluster = self.render(&metadata.name, nameless).is_none();
+        let own_name = if names_the_cluster {
+            self.render(&metadata.name, cluster)
         } else {
             None
         };
-        let own_name = own_name.unwrap_or_else(|| name.to_owned());
-        if metadata.labels.is_empty() {
-            return (own_name, Arc::clone(labels));
-        }
-        let mut all = Labels::clone(labels);
+        let mut labels = own.clone();
         for (key, text) in &metadata.labels {
-            if let Some(value) = parameters.render(text) {
-                all.insert(key.clone(), value);
+            if let Some(value) = self.render(text, cluster) {
+                labels.insert(key.clone(), value);
             }
         }
-        (own_name, Arc::new(all))
-    }
-}
-
-impl ClusterParameters<'_> {
-    /// Whether a text cannot be rendered without the cluster's name.
-    fn need_name(self, text: &str) -> bool {
-        let nameless = ClusterParameters { name: "", ..self };
-        nameless.render(text).is_none()
+        let name = own_name.unwrap_or_else(|| cluster.name.to_owned());
+        (name, Arc::new(labels))
     }
 
-    /// A text with its expressions replaced. `None`: one of them is not known here.
-    fn render(&self, text: &str) -> Option<String> {
+    /// A text with its expressions replaced. `None`: one of them is not known here, or its cluster has no name.
+    fn render(&self, text: &str, cluster: TemplateCluster<'_>) -> Option<String> {
         let mut rendered = String::new();
         let mut rest = text;
         while let Some((before, expression)) = rest.split_once("{{") {
             let (expression, after) = expression.split_once("}}")?;
             rendered.push_str(before);
-            match self.value(expression.trim_matches('-').trim()) {
-                Some(value) => rendered.push_str(value),
+            match self.value(expression.trim_matches('-').trim(), cluster) {
+                ParameterValue::Known(value) => rendered.push_str(value),
                 // The simple notation keeps what it does not find.
-                None if !self.is_go && expression.trim().starts_with("metadata.labels.") => {
-                    rendered.push_str(&format!("{{{{{expression}}}}}"));
+                ParameterValue::Missing => {
+                    rendered.push_str("{{");
+                    rendered.push_str(expression);
+                    rendered.push_str("}}");
                 }
-                None => return None,
+                ParameterValue::Unknown => return None,
             }
             rest = after;
         }
@@ -78,37 +83,83 @@ impl ClusterParameters<'_> {
         Some(rendered)
     }
 
-    fn value(&self, expression: &str) -> Option<&str> {
-        let path = if self.is_go {
-            expression.strip_prefix('.').unwrap_or_default()
-        } else {
-            expression
-        };
-        if ["name", "nameNormalized"].contains(&path) {
-            return (!self.name.is_empty()).then_some(self.name);
+    /// The expressions of the template's labels that are no plain parameters, and those that this cluster lacks.
+    pub fn open_expressions(&self, cluster: TemplateCluster<'_>) -> Vec<OpenExpression> {
+        let mut open = Vec::new();
+        for (key, text) in &self.template.metadata.labels {
+            for part in text.split("{{").skip(1) {
+                let expression = part.split("}}").next().unwrap_or_default();
+                let expression = expression.trim_matches('-').trim();
+                let is_missing = match self.value(expression, cluster) {
+                    ParameterValue::Known(_) => continue,
+                    ParameterValue::Missing => true,
+                    ParameterValue::Unknown => false,
+                };
+                open.push(OpenExpression {
+                    label: key.clone(),
+                    text: text.clone(),
+                    is_missing,
+                });
+            }
         }
-        if let Some(key) = path.strip_prefix("metadata.labels.") {
-            return self.label(key);
-        }
-        if !self.is_go {
-            return None;
-        }
-        let key = expression.strip_prefix("index .metadata.labels ")?;
-        let key = key
-            .trim()
-            .strip_prefix(['"', '`'])?
-            .strip_suffix(['"', '`'])?;
-        self.label(key)
+        open
     }
 
-    /// A label's value. A missing label is empty in Go's notation.
-    fn label(&self, key: &str) -> Option<&str> {
-        match self.labels.get(key) {
-            Some(value) => Some(value),
-            None if self.is_go => Some(""),
-            None => None,
+    fn value<'c>(&self, expression: &str, cluster: TemplateCluster<'c>) -> ParameterValue<'c> {
+        let is_go = self.go_template;
+        let path = match expression.strip_prefix('.') {
+            Some(path) if is_go => path,
+            None if !is_go => expression,
+            None => return self.indexed(expression, cluster),
+            Some(_) => return ParameterValue::Unknown,
+        };
+        if ["name", "nameNormalized"].contains(&path) {
+            return if cluster.name.is_empty() {
+                ParameterValue::Unknown
+            } else {
+                ParameterValue::Known(cluster.name)
+            };
+        }
+        if let Some(key) = path.strip_prefix("metadata.labels.") {
+            return self.label(key, cluster);
+        }
+        match cluster.parameters.get(path) {
+            Some(value) => ParameterValue::Known(value),
+            None => ParameterValue::Unknown,
         }
     }
+
+    /// `index .metadata.labels "key"`, in Go's notation.
+    fn indexed<'c>(&self, expression: &str, cluster: TemplateCluster<'c>) -> ParameterValue<'c> {
+        let key = expression
+            .strip_prefix("index .metadata.labels ")
+            .and_then(|key| key.trim().strip_prefix(['"', '`']))
+            .and_then(|key| key.strip_suffix(['"', '`']));
+        match key {
+            Some(key) => self.label(key, cluster),
+            None => ParameterValue::Unknown,
+        }
+    }
+
+    /// A label of the cluster. Go's notation takes an empty text for a label that is not there.
+    fn label<'c>(&self, key: &str, cluster: TemplateCluster<'c>) -> ParameterValue<'c> {
+        match cluster.labels.get(key) {
+            Some(value) => ParameterValue::Known(value),
+            None if self.go_template => ParameterValue::Known(""),
+            None => ParameterValue::Missing,
+        }
+    }
+}
+
+/// An expression of a label that has no value.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct OpenExpression {
+    /// The label of the application.
+    pub label: String,
+    /// Its text in the template.
+    pub text: String,
+    /// The cluster lacks the parameter. Otherwise the expression is no plain parameter.
+    pub is_missing: bool,
 }
 
 #[cfg(test)]
@@ -122,20 +173,20 @@ mod tests {
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
         let spec: ApplicationSetSpec = serde_saphyr::from_str(yaml).expect(yaml);
-        let (name, labels) = spec.application("eu-1", &Arc::new(labels));
+        let cluster = TemplateCluster {
+            name: "eu-1",
+            labels: &labels,
+            parameters: &BTreeMap::new(),
+        };
+        let (name, labels) = spec.application(cluster, &Labels::new());
         (name, Labels::clone(&labels))
     }
 
     #[test]
-    fn an_application_has_the_labels_of_its_cluster_and_of_the_template() {
+    fn an_application_has_the_labels_of_the_template_and_no_others() {
         let cases = [
             // metadata, name, the label `stage`, why
-            (
-                "{name: '{{name}}-shop'}",
-                "eu-1-shop",
-                None,
-                "the cluster's labels alone",
-            ),
+            ("{name: '{{name}}-shop'}", "eu-1-shop", None, "no label"),
             (
                 "{labels: {stage: '{{metadata.labels.ring}}'}}",
                 "eu-1",
@@ -174,10 +225,7 @@ mod tests {
                 (name, stage),
                 "{metadata}: {why}"
             );
-            assert_eq!(
-                labels["ring"], "canary",
-                "{metadata}: the cluster's own stay"
-            );
+            assert_eq!(labels.get("ring"), None, "{metadata}: the cluster's own");
         }
     }
 

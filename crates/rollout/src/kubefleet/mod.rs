@@ -26,14 +26,15 @@
 //! staged run observes its clusters only on a timer that then becomes a doubling backoff; a failed apply never ends a
 //! run; and `maxUnavailable: 0` never updates anything.
 //!
-//! Left out: the scheduler that picks clusters, overrides per cluster, namespaced placements (the same code), taking
-//! a new resource snapshot when a run names none (the newest existing one is used), the deletion of a run, failing
-//! API calls, and several runs that share the single worker.
+//! Left out: the ranking of the scheduler that picks clusters, overrides per cluster, namespaced placements (the same
+//! code), taking a new resource snapshot when a run names none (the newest existing one is used), the deletion of a
+//! run, failing API calls, and several runs that share the single worker.
 
 mod binding;
 mod config;
 mod control_loop;
 mod limit;
+mod picking;
 mod placement;
 pub mod rolling;
 pub mod staged;
@@ -65,6 +66,10 @@ pub use config::{
 pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 pub use duration::{format_duration, parse_duration};
 pub use limit::{Rounding, ScaledValueError, limit};
+pub use picking::{
+    ClusterTaint, NotPicked, NotPickedReason, PickedBy, PickedMembers, PickingPlacement,
+    PickingSpec, PickingStatus, SchedulableMember,
+};
 pub use placement::placement_conditions;
 pub use validate::InvalidField;
 pub use version::KubeFleetVersion;

@@ -126,7 +126,7 @@ fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidFi
             unsupported,
         )?;
         let Some(text) = wait_time else { continue };
-        let unlike = format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'");
+        let unlike = format!(r"`{text}` must match '^(?:(?:0|[1-9][0-9]*)(\.[0-9]+)?(?:s|m|h))+$'");
         require(is_wait(text), format!("{at}[{index}].waitTime"), unlike)?;
         require(
             kind != "Approval",
@@ -156,6 +156,10 @@ fn is_wait(text: &str) -> bool {
     }
     for number in text.split(|c| !is_of_number(c)) {
         if number.starts_with('.') || number.ends_with('.') {
+            return false;
+        }
+        let whole = number.split('.').next().unwrap_or_default();
+        if whole.len() > 1 && whole.starts_with('0') {
             return false;
         }
     }
@@ -362,6 +366,21 @@ mod tests {
                 "{name: a, afterStageTasks: [{type: TimedWait, waitTime: .5s}]}",
                 "waitTime",
                 "a digit before the point",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait, waitTime: 05m}]}",
+                "waitTime",
+                "no leading zero",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait, waitTime: 1d}]}",
+                "waitTime",
+                "no days",
+            ),
+            (
+                "{name: a, afterStageTasks: [{type: TimedWait, waitTime: 0.5h}]}",
+                "",
+                "a single zero",
             ),
             (
                 "{name: a, afterStageTasks: [{type: Wait}]}",

@@ -3,7 +3,7 @@
 //! Follows `internal/cmd/controller/target/matcher/clustermatcher.go` and its use in `target/rollout.go`.
 
 use super::super::label_selector::{CheckedSelector, LabelSelector, Labels, SelectorError};
-use super::cluster::FleetCluster;
+use super::cluster::{ClusterGroup, FleetCluster};
 use super::config::ManualPartition;
 
 /// The label with the display name of a cluster.
@@ -41,10 +41,19 @@ impl<'a> Matcher<'a> {
     }
 
     pub(super) fn matches(&self, cluster: &FleetCluster) -> bool {
+        self.matches_cluster(cluster) && self.matches_a_group(cluster)
+    }
+
+    /// Whether it selects the cluster as a member of this one of its groups.
+    pub(super) fn matches_in(&self, cluster: &FleetCluster, group: &ClusterGroup) -> bool {
+        self.matches_cluster(cluster) && self.matches_group(&group.name, &group.labels)
+    }
+
+    /// Whether the cluster meets the criteria that are not about groups.
+    fn matches_cluster(&self, cluster: &FleetCluster) -> bool {
         self.has_criteria()
             && self.matches_name(cluster)
             && holds(self.labels.as_ref(), &cluster.labels)
-            && self.matches_a_group(cluster)
     }
 
     fn matches_name(&self, cluster: &FleetCluster) -> bool {
@@ -114,7 +123,6 @@ pub fn selected_by(
 mod tests {
     use std::sync::Arc;
 
-    use super::super::cluster::ClusterGroup;
     use super::*;
 
     fn labels(pairs: &[(&str, &str)]) -> Labels {

@@ -24,8 +24,8 @@
 //! counts as unavailable. Offline clusters are not detected, and nothing times out.
 //!
 //! Each rule is written once, against ordered sets that follow changes (`ledger.rs`). A pass over all clusters builds
-//! them; one over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: the selection of
-//! targets (target customization, `doNotDeploy`), Policies and sharding. Values secrets, and a cache that lags behind
+//! them; one over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: Policies and
+//! sharding. Values secrets, and a cache that lags behind
 //! the controller's own writes, are in `products/rancher_fleet`.
 
 mod cluster;
@@ -41,6 +41,7 @@ mod matcher;
 mod partition;
 mod pass;
 mod status;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -56,6 +57,7 @@ pub use limit::{FleetLimitError, limit};
 pub use matcher::selected_by;
 pub use partition::{Partition, Partitioning, StrategyError};
 pub use status::{BundleDecision, BundleState, BundleStatus, BundleSummary};
+pub use targets::{BundleTarget, BundleTargets, CustomizationMode, TargetChoice, TargetsError};
 pub use view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
 use ledger::{BundleLedger, PartitionMembers};

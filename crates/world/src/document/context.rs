@@ -26,6 +26,8 @@ pub struct Context<'a> {
     pub struck: &'a [Path],
     /// In the order in which they were found.
     pub problems: Vec<Problem>,
+    /// What is valid, and a reader of results must know; one sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Context<'_> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::kept::kept;
+use super::kept::kept_as;
 use super::named_file::NamedFile;
 use super::problem::{Problem, Source};
 use super::tree;
@@ -24,6 +24,8 @@ pub struct InputFile {
     pub bytes: Arc<Vec<u8>>,
     /// Whether all of it is copied into results: the experiment itself, tables, and what it hands to a process.
     is_whole: bool,
+    /// What a product's reader makes of it, as YAML: copied in place of a part of the text. `None`: its words say it.
+    read_as: Option<Arc<str>>,
     /// Where it is on this machine. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
 }
@@ -37,6 +39,7 @@ impl InputFile {
             sha256: sha256(&bytes),
             bytes: Arc::new(bytes),
             is_whole: false,
+            read_as: None,
             file: None,
         }
     }
@@ -54,7 +57,11 @@ impl InputFile {
         let part = if self.is_whole {
             None
         } else {
-            kept(&self.path, text_of(&self.bytes).unwrap_or_default())
+            kept_as(
+                &self.path,
+                text_of(&self.bytes).unwrap_or_default(),
+                self.read_as.as_deref(),
+            )
         };
         match part {
             Some((text, left_out)) => (Arc::new(text.into_bytes()), left_out),
@@ -175,6 +182,15 @@ impl Files {
         for input in &mut self.inputs {
             if input.path == name {
                 input.is_whole = true;
+            }
+        }
+    }
+
+    /// A product's reader makes this YAML of the file, with its own words and names of fields.
+    pub fn read_as_product(&mut self, name: &str, yaml: &str) {
+        for input in &mut self.inputs {
+            if input.path == name {
+                input.read_as = Some(yaml.into());
             }
         }
     }

@@ -73,6 +73,19 @@ pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     Some((texts.join("---\n"), left_out))
 }
 
+/// As [`kept`], of a file of which a product's reader makes the YAML `read_as`: this is copied, unless all of the text
+/// is.
+pub fn kept_as(name: &str, text: &str, read_as: Option<&str>) -> Option<(String, Vec<String>)> {
+    let part = kept(name, text)?;
+    let Some(yaml) = read_as else {
+        return Some(part);
+    };
+    match kept("read.yaml", yaml) {
+        Some(part) => Some(part),
+        None => Some((yaml.to_owned(), Vec::new())),
+    }
+}
+
 /// The documents of a YAML or JSON file. `None`: it is no such file.
 fn parsed(name: &str, text: &str) -> Option<Vec<Value>> {
     if let Ok(value) = serde_json::from_str(text) {
@@ -160,11 +173,21 @@ fn keep_field(key: &str, value: &mut Value, path: &str, left_out: &mut Vec<Strin
         format!("{path}.{key}")
     };
     let is_part = value.is_object() || value.is_array() || value.is_null();
-    if HELM_VALUES.contains(&key) && path == "helm" && is_part {
+    let is_of_helm = path == "helm" || path.ends_with(".helm");
+    if HELM_VALUES.contains(&key) && is_of_helm && is_part {
         left_out.push(own_path);
-        return fact(value);
+        return fact(key, value);
     }
-    let kept = FIELDS.get(key).copied();
+    // Values of generators are parameters of the template.
+    if key == "values" && path.ends_with("generators.clusters") {
+        return true;
+    }
+    let is_of_object = key != "annotations" || path.ends_with("metadata");
+    let kept = if is_of_object {
+        FIELDS.get(key).copied()
+    } else {
+        None
+    };
     let is_kept = match kept {
         None => false,
         Some(KeptPart::Whole) => true,
@@ -184,14 +207,29 @@ fn is_address(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains("://"))
 }
 
-/// Replaces what a map or a list holds by a mark. Returns whether it holds something.
-fn fact(value: &mut Value) -> bool {
+/// Replaces what a map or a list holds by a mark. Returns whether it holds something. That a text has a template of
+/// Fleet is kept, too: it may stop the bundle.
+fn fact(key: &str, value: &mut Value) -> bool {
+    let has_template = has_template(value);
     match value {
+        Value::Array(items) if !items.is_empty() && key == "valuesFrom" => *value = json!([{}]),
         Value::Array(items) if !items.is_empty() => *value = json!(["left out"]),
-        Value::Object(fields) if !fields.is_empty() => *value = json!({"leftOut": true}),
+        Value::Object(fields) if !fields.is_empty() && has_template => {
+            *value = json!({"leftOut": "${ }"});
+        }
+        Value::Object(fields) if !fields.is_empty() => *value = json!({"leftOut": "yes"}),
         _ => return false,
     }
     true
+}
+
+fn has_template(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("${"),
+        Value::Array(items) => items.iter().any(has_template),
+        Value::Object(fields) => fields.values().any(has_template),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -212,7 +250,7 @@ mod tests {
                 "namespaceAnnotations"
             ]
         );
-        let expected = json!({"helm": {"chart": "./chart", "values": {"leftOut": true}}, "paused": true,
+        let expected = json!({"helm": {"chart": "./chart", "values": {"leftOut": "yes"}}, "paused": true,
                               "rolloutStrategy": {"maxUnavailable": "5%"}});
         assert_eq!(
             serde_saphyr::from_str::<Value>(&copy).expect("YAML"),

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `context` | a document while it is checked: problems at its values, and the documents it names |
 //! | `csv` | reads CSV, with the places of errors, and quotes that nothing closes |
+//! | `documents` | the documents of a YAML stream |
 //! | `described` | types that the JSON Schema describes |
 //! | `files` | the files of one experiment, each read once, with their hashes |
 //! | `kept` | the part of a file that is copied |
@@ -17,11 +18,13 @@
 //! | `problem` | one error with its place and fix |
 //! | `text_or` | fields that are a text or a map |
 //! | `wording` | the words of an error, with and without a part of a file |
+//! | `words` | plain scalars as the readers of the products take them |
 //! | `yaml` | values as YAML text |
 //! | `yaml_error` | errors of the YAML reader in our words |
 
 pub mod context;
 pub mod csv;
+pub mod documents;
 pub mod files;
 pub mod kept;
 mod named_file;
@@ -34,6 +37,7 @@ pub mod testing;
 pub mod text_or;
 pub mod tree;
 pub mod wording;
+mod words;
 pub mod yaml;
 mod yaml_error;
 

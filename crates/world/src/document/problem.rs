@@ -143,10 +143,14 @@ impl Source {
 
     /// The bytes of the first JSON string with this content; the whole text's start when there is none.
     pub fn find_json_string(&self, content: &str) -> Range<usize> {
+        self.find_json_string_after(0, content)
+    }
+
+    /// As [`Self::find_json_string`], of those that begin after this many bytes.
+    pub fn find_json_string_after(&self, offset: usize, content: &str) -> Range<usize> {
         let quoted = format!("\"{content}\"");
-        self.text
-            .find(&quoted)
-            .map_or(0..0, |at| at..at + quoted.len())
+        let found = self.text[offset..].find(&quoted);
+        found.map_or(0..0, |at| offset + at..offset + at + quoted.len())
     }
 
     /// The byte range of the line that `offset` is on, without its end.

@@ -5,16 +5,19 @@
 //! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in
 //! `yaml_error`.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as MapEntry;
 use std::ops::Range;
 use std::sync::Arc;
 
 use itertools::Itertools;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_saphyr::Spanned;
+use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
 use super::path::{Path, Step};
 use super::problem::{Problem, Source};
+use super::words::{self, PlainScalar};
 use super::yaml_error::{self, span};
 
 /// A value and where it was written.
@@ -76,46 +79,153 @@ pub fn parse(source: &Arc<Source>) -> Result<Node, Box<Problem>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box<Problem>> {
+    let raw = parse_raw(most, DuplicateKeyPolicy::Error, source)?;
+    Ok(located(raw, source, &mut ScalarWords::Core))
+}
+
+/// Reads a file of a product as the product's own reader takes it: words of YAML 1.1, and of equal keys the last. The
+/// second result has the keys that a later one replaces.
+///
+/// # Errors
+/// As [`parse`], with up to `most` values.
+pub fn parse_as_product(
+    most: usize,
+    source: &Arc<Source>,
+) -> Result<(Node, Vec<Key>), Box<Problem>> {
+    let raw = parse_raw(most, DuplicateKeyPolicy::LastWins, source)?;
+    let mut replaced = Vec::new();
+    let root = located(raw, source, &mut ScalarWords::OfProducts(&mut replaced));
+    Ok((root, replaced))
+}
+
+/// Whether a file repeats a value with an alias (`*name`). A file that is not YAML has none.
+pub fn has_alias(source: &Arc<Source>) -> bool {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_aliases: 0, max_depth: 64 },
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        with_snippet: false,
+    };
+    let read: Result<de::IgnoredAny, _> =
+        serde_saphyr::from_str_with_options(&source.text, options);
+    read.is_err_and(|error| yaml_error::is_of_alias(&error))
+}
+
+fn parse_raw(
+    most: usize,
+    duplicate_keys: DuplicateKeyPolicy,
+    source: &Arc<Source>,
+) -> Result<Spanned<Raw>, Box<Problem>> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_nodes: most, max_events: most.saturating_mul(4), max_depth: 64 },
         strict_booleans: true,
+        duplicate_keys: duplicate_keys,
         with_snippet: false,
     };
-    match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
-        Ok(raw) => Ok(located(raw, source)),
+    match serde_saphyr::from_str_with_options(&source.text, options) {
+        Ok(raw) => Ok(raw),
         Err(error) => Err(Box::new(yaml_error::problem(&error, source))),
     }
 }
 
-fn located(raw: Spanned<Raw>, source: &Source) -> Node {
+/// How plain scalars and equal keys are taken.
+enum ScalarWords<'r> {
+    /// As YAML's core schema says; equal keys are refused before.
+    Core,
+    /// As Go's readers take them. Keys that a later one replaces are added.
+    OfProducts(&'r mut Vec<Key>),
+}
+
+fn located(raw: Spanned<Raw>, source: &Source, words: &mut ScalarWords<'_>) -> Node {
     let at = span(&raw.referenced, source);
     let value = match raw.value {
-        Raw::Scalar(Value::Int(_) | Value::Float(_)) if is_padded(&source.text[at.clone()]) => {
-            Value::Text(source.text[at.clone()].to_owned())
+        Raw::Scalar(value) => {
+            // An alias repeats what is written elsewhere.
+            let written = span(&raw.defined, source);
+            scalar(value, &written, source, words)
         }
-        Raw::Scalar(value) => value,
         Raw::List(items) => Value::List(
             items
                 .into_iter()
-                .map(|item| located(item, source))
+                .map(|item| located(item, source, words))
                 .collect(),
         ),
-        Raw::Map(raw_entries) => {
-            let mut entries = Vec::with_capacity(raw_entries.len());
-            for (key, value) in raw_entries {
-                let key = Key {
-                    at: span(&key.referenced, source),
-                    text: key.value,
-                };
-                entries.push((key, located(value, source)));
-            }
-            Value::Map(entries)
-        }
+        Raw::Map(entries) => Value::Map(located_entries(entries, source, words)),
     };
     Node {
         at,
         value,
         struck: false,
+    }
+}
+
+fn located_entries(
+    entries: Vec<(Spanned<String>, Spanned<Raw>)>,
+    source: &Source,
+    words: &mut ScalarWords<'_>,
+) -> Vec<(Key, Node)> {
+    let mut found: Vec<(Key, Node)> = Vec::with_capacity(entries.len());
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (key, value) in entries {
+        let at = span(&key.referenced, source);
+        let text = match words {
+            ScalarWords::OfProducts(_) if source.text[at.clone()] == key.value => {
+                words::key(&key.value)
+            }
+            _ => key.value,
+        };
+        let node = located(value, source, words);
+        let key = Key { at, text };
+        let ScalarWords::OfProducts(replaced) = words else {
+            found.push((key, node));
+            continue;
+        };
+        match places.entry(key.text.clone()) {
+            MapEntry::Occupied(place) => {
+                let (earlier, _) = std::mem::replace(&mut found[*place.get()], (key, node));
+                replaced.push(earlier);
+            }
+            MapEntry::Vacant(place) => {
+                place.insert(found.len());
+                found.push((key, node));
+            }
+        }
+    }
+    found
+}
+
+/// A scalar that is written at `at`.
+fn scalar(value: Value, at: &Range<usize>, source: &Source, words: &ScalarWords<'_>) -> Value {
+    let written = &source.text[at.clone()];
+    match (words, value) {
+        (ScalarWords::Core, Value::Int(_) | Value::Float(_)) if is_padded(written) => {
+            Value::Text(written.to_owned())
+        }
+        (ScalarWords::OfProducts(_), value) if has_tag(&source.text[..at.start]) => value,
+        (ScalarWords::OfProducts(_), Value::Text(read)) if read == written => {
+            plain_value(words::scalar(&read))
+        }
+        (ScalarWords::OfProducts(_), Value::Int(_) | Value::Float(_) | Value::Bool(_)) => {
+            plain_value(words::scalar(written))
+        }
+        (_, value) => value,
+    }
+}
+
+fn plain_value(scalar: PlainScalar) -> Value {
+    match scalar {
+        PlainScalar::Null => Value::Null,
+        PlainScalar::Bool(value) => Value::Bool(value),
+        PlainScalar::Whole(value) => Value::Int(value),
+        PlainScalar::Fraction(value) => Value::Float(value),
+        PlainScalar::Text(text) => Value::Text(text),
+    }
+}
+
+/// Returns true if the text before a value ends with a tag, such as `!!str`, which says what the value is.
+fn has_tag(before: &str) -> bool {
+    match before.trim_end().rsplit(char::is_whitespace).next() {
+        Some(word) => word.starts_with('!'),
+        None => false,
     }
 }
 

@@ -37,6 +37,17 @@ pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Prob
     source.at(at, "", message).with_help(help)
 }
 
+/// Whether the reader may have no alias, and found one.
+pub(super) fn is_of_alias(error: &serde_saphyr::Error) -> bool {
+    matches!(
+        error.without_snippet(),
+        serde_saphyr::Error::Budget {
+            breach: BudgetBreach::Aliases { .. },
+            ..
+        }
+    )
+}
+
 /// The message, and the fix.
 fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
     use serde_saphyr::Error;

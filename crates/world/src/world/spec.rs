@@ -4,6 +4,8 @@
 //! values of [`crate::world::calibration`]. A reference to another part of the file is a name in the file and an index
 //! here, which is filled in when the experiment is checked.
 
+use std::collections::BTreeSet;
+
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,6 +145,18 @@ pub enum Uncompressed {
     Ratio(f64),
     /// A size of its own.
     Size(SizeModel),
+    /// The layer goes over the wire as it is on disk: nothing is decompressed.
+    AsSent,
+}
+
+impl ImageSpec {
+    /// The layers with a digest of their own: one that is listed twice is downloaded and stored once.
+    pub fn distinct_layers(&self) -> impl Iterator<Item = &LayerSpec> {
+        let mut seen = BTreeSet::new();
+        self.layers
+            .iter()
+            .filter(move |layer| seen.insert(layer.digest.as_str()))
+    }
 }
 
 /// The part of a world that depends on the product: its agents, and the restarts of its platform.

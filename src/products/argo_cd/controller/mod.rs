@@ -59,8 +59,7 @@ const NAME: &str = "app";
 /// Argo CD with one ApplicationSet.
 pub(super) struct ArgoCdController<'r> {
     scheduler: ArgoCd,
-    /// The set as it is when nobody stops it.
-    spec: ApplicationSetSpec,
+    strategy: &'r ArgoCdStrategy,
     view: View,
     clusters: &'r [ClusterSpec],
     /// The labels of the clusters' applications, and the newest revision.
@@ -126,7 +125,7 @@ fn name_release(applications: &mut [ApplicationView], release: ArgoCdRelease) {
 const ROW_MOVES: u32 = 3;
 
 impl<'r> ArgoCdController<'r> {
-    pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'r>) -> Self {
+    pub(super) fn new(strategy: &'r ArgoCdStrategy, run: Run<'r>) -> Self {
         let ArgoCdStrategy {
             spec,
             options,
@@ -166,7 +165,7 @@ impl<'r> ArgoCdController<'r> {
         name_release(&mut view, *release);
         Self {
             scheduler,
-            spec: spec.clone(),
+            strategy,
             view: View {
                 queue: Runtime::new(1),
                 set: view,
@@ -261,9 +260,9 @@ impl<'r> ArgoCdController<'r> {
                 self.release(*revision);
             }
             Change::Stop(stop) => self.scheduler.set_spec(if *stop {
-                stopped(&self.spec)
+                stopped(&self.strategy.spec)
             } else {
-                self.spec.clone()
+                self.strategy.spec.clone()
             }),
             Change::Labels(cluster, labels) => self.relabel(*cluster, labels),
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
@@ -287,7 +286,8 @@ impl<'r> ArgoCdController<'r> {
     /// A cluster gets these labels, and the generator gives its application others.
     fn relabel(&mut self, cluster: ClusterId, labels: &Labels) {
         let name = &self.clusters[cluster.index()].name;
-        let (_, labels) = self.spec.application(name, &Arc::new(labels.clone()));
+        let labels = Arc::new(labels.clone());
+        let (_, labels) = self.strategy.application(cluster.index(), name, &labels);
         if let Some(generated) = &mut self.view.set[cluster.index()].generated {
             generated.labels = Arc::clone(&labels);
         }

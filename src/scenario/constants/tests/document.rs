@@ -367,6 +367,16 @@ const FIXED: &[(&str, &str, &str)] = &[
         "numerical: contents that are compared, so that equal ones share memory",
     ),
     (
+        "products/fields/document.rs",
+        "MOST_VALUES",
+        "bound of a file",
+    ),
+    (
+        "world/nodes/disk.rs",
+        "MEMORY_RATE",
+        "numerical: as good as no time",
+    ),
+    (
         "world/nodes/runtime/request.rs",
         "FIRST_RETRANSMISSION",
         "RFC 6298, as Linux has it",

@@ -84,10 +84,15 @@ fn values(bytes: &[u8]) -> Option<Value> {
 /// Size and layers, of an image manifest.
 fn image(manifest: &Value) -> Option<String> {
     let layers = manifest.get("layers")?.as_array()?;
-    let bytes: u64 = layers
-        .iter()
-        .filter_map(|layer| layer.get("size")?.as_u64())
-        .sum();
+    // A layer that is listed twice is downloaded once.
+    let mut digests = BTreeSet::new();
+    let mut bytes = 0;
+    for layer in layers {
+        let digest = layer.get("digest");
+        if digest.is_none_or(|digest| digests.insert(digest.to_string())) {
+            bytes += layer.get("size").and_then(Value::as_u64).unwrap_or(0);
+        }
+    }
     Some(format!(
         "{} MB in {}",
         number(bytes as f64 / 1e6),

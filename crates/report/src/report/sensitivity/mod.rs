@@ -1,7 +1,7 @@
 //! A sensitivity analysis in words and charts: what decides, and where decisions change.
 //!
-//! A tornado for each headline measure, a chart of the decisions, and one of the screening. All show constants by their
-//! paths, the one with the largest effect first.
+//! A tornado for each headline measure, a chart of the decisions, and one of the screening. All show constants by
+//! their paths, the one with the largest effect first.
 
 mod decisions;
 mod layout;

@@ -147,8 +147,8 @@ fn aligned_cell(parts: &[String], widths: [usize; 3]) -> String {
 
 /// The answer and the comparison table as plain text, no line wider than `width` characters where possible. To that
 /// end, a sentence replaces columns with the same value in every variant, then names lose their common start, then
-/// columns are left out, the least important first, and a note names them. Unfinished variants are listed with the rule
-/// that blocks them, and the last line is the command that reproduces the results.
+/// columns are left out, the least important first, and a note names them. Unfinished variants are listed with the
+/// rule that blocks them, and the last line is the command that reproduces the results.
 #[must_use]
 pub fn table(results: &Results, width: usize) -> String {
     let variants = results.variants();

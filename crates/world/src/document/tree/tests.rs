@@ -158,3 +158,24 @@ fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
     let problem = parse(&source("a:\tb: c\n")).expect_err("two colons");
     assert!(!problem.message.contains("indentation"), "{problem}");
 }
+
+#[test]
+fn a_file_of_a_product_is_read_as_its_own_reader_takes_it() {
+    let text = "paused: yes\nquoted: \"yes\"\nsize: 010\nanchored: &a on\nagain: *a\nn: x\nlabels: {a: 1.10, b: '07'}\n\
+                block: |\n  yes\ntagged: !!str yes\nlong: a\n  b\nsize: 5 # mine\nempty:\nnested: {a: 1, a: [no]}\n";
+    let source = Arc::new(Source::new("x", text));
+    let (root, replaced) = parse_as_product(1_000, &source).expect("YAML");
+    assert_eq!(
+        root.to_json(),
+        serde_json::json!({
+            "paused": true, "quoted": "yes", "size": 5, "anchored": true, "again": true, "false": "x",
+            "labels": {"a": 1.1, "b": "07"}, "block": "yes\n", "tagged": "yes", "long": "a b", "empty": null,
+            "nested": {"a": [false]},
+        })
+    );
+    let replaced: Vec<(&str, usize)> = replaced
+        .iter()
+        .map(|key| (&*key.text, text[..key.at.start].lines().count()))
+        .collect();
+    assert_eq!(replaced, [("size", 2), ("a", 15)]);
+}

@@ -1,8 +1,8 @@
 //! Images as nodes store them: blobs by digest, and chains of layers.
 //!
-//! Two layers with the same digest are one blob, downloaded once. A node unpacks chains: a layer on top of all those
-//! below it (containerd's chain id). So the same layer on another base is unpacked again. Digests and chains are
-//! numbered once per run, so that nodes keep plain arrays.
+//! Two layers with the same digest are one blob, downloaded once, in one image too. A node unpacks chains: a layer on
+//! top of all those below it (containerd's chain id). So the same layer on another base is unpacked again. Digests and
+//! chains are numbered once per run, so that nodes keep plain arrays.
 //!
 //! Random sizes are drawn here, once per run and digest: every strategy rolls out the same bytes, and a layer that two
 //! images share has one size.
@@ -44,6 +44,8 @@ pub(crate) struct Layer {
     pub chain: u16,
     pub compressed: Bytes,
     pub uncompressed: Bytes,
+    /// It must be decompressed before it is written.
+    pub is_compressed: bool,
 }
 
 /// An image with its layers, bottom first.
@@ -162,12 +164,14 @@ impl<'s> Numbering<'s> {
                     Uncompressed::Size(model) => {
                         size(model, self.streams, key, "layer size on disk")
                     }
+                    Uncompressed::AsSent => compressed,
                 };
                 Layer {
                     blob,
                     chain,
                     compressed,
                     uncompressed,
+                    is_compressed: spec.uncompressed != Uncompressed::AsSent,
                 }
             })
             .collect()

@@ -23,11 +23,14 @@ use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 /// Age at which the kernel writes a dirty page. Source: `vm.dirty_expire_centisecs` of Linux, 3000.
 const DIRTY_EXPIRE: SimDuration = SimDuration::from_secs(30);
 
+/// Bytes per second that memory takes of a layer that is not compressed: more than any limit.
+const MEMORY_RATE: f64 = 1e12;
+
 /// A layer that is being written.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     of: PullLayer,
-    /// The value of [`Disk::written`] or [`Disk::synced`] at which this layer is complete.
+    /// The value of [`Disk::written`], [`Disk::copied`] or [`Disk::synced`] at which this layer is complete.
     ends: f64,
 }
 
@@ -59,11 +62,15 @@ pub(crate) struct Disk {
     dirty: f64,
     /// Bytes that a permanent writer would have written.
     written: f64,
+    /// Bytes that a permanent writer without decompression would have written.
+    copied: f64,
     /// Bytes that a permanent sync would have written.
     synced: f64,
     now: SimTime,
     /// Layers that are unpacked.
     writers: Vec<Writer>,
+    /// Layers that are written without decompression.
+    copies: Vec<Writer>,
     /// Downloads that are synced.
     syncs: Vec<Writer>,
     /// Downloads in progress.
@@ -89,6 +96,15 @@ impl Disk {
         self.writers.push(Writer {
             of,
             ends: self.written + bytes,
+        });
+    }
+
+    /// A layer of `bytes` bytes that is not compressed begins to be unpacked.
+    pub(crate) fn begin_copy(&mut self, now: SimTime, of: PullLayer, bytes: f64) {
+        self.advance(now);
+        self.copies.push(Writer {
+            of,
+            ends: self.copied + bytes,
         });
     }
 
@@ -120,6 +136,7 @@ impl Disk {
     pub(crate) fn cancel(&mut self, now: SimTime, pull: PullId) {
         self.advance(now);
         self.writers.retain(|writer| writer.of.pull != pull);
+        self.copies.retain(|writer| writer.of.pull != pull);
         self.syncs.retain(|writer| writer.of.pull != pull);
         self.downloads.retain(|download| download.of.pull != pull);
     }
@@ -127,9 +144,11 @@ impl Disk {
     /// Removes and returns the layers that are complete at `now`, in the order in which they began.
     pub(crate) fn take_ended(&mut self, now: SimTime) -> EndedWrites {
         self.advance(now);
+        let mut unpacked = take_done(&mut self.writers, self.written);
+        unpacked.extend(take_done(&mut self.copies, self.copied));
         EndedWrites {
             synced: take_done(&mut self.syncs, self.synced),
-            unpacked: take_done(&mut self.writers, self.written),
+            unpacked,
         }
     }
 
@@ -137,6 +156,7 @@ impl Disk {
     pub(crate) fn next_change(&self) -> Option<SimTime> {
         let ends = [
             until_first(&self.writers, self.written, self.unpack_rate()),
+            until_first(&self.copies, self.copied, self.copy_rate()),
             until_first(&self.syncs, self.synced, self.sync_rate()),
         ];
         let mut after = ends.into_iter().flatten().min_by(f64::total_cmp)?;
@@ -154,7 +174,7 @@ impl Disk {
     /// The share of the disk of each of those that write to it.
     fn share(&self) -> f64 {
         let waiting = if self.is_full() {
-            self.writers.len()
+            self.writers.len() + self.copies.len()
         } else {
             0
         };
@@ -175,10 +195,24 @@ impl Disk {
         }
     }
 
+    /// The rate of each layer that is written without decompression: of a full disk, what the others leave.
+    fn copy_rate(&self) -> f64 {
+        if !self.is_full() {
+            return MEMORY_RATE;
+        }
+        let syncing = self.syncs.len() as f64 * self.sync_rate();
+        let unpacking = self.writers.len() as f64 * self.unpack_rate();
+        (self.rate - syncing - unpacking) / self.copies.len().max(1) as f64
+    }
+
     /// The rate at which dirty pages of unpacked layers grow, bytes per second.
     fn filling(&self) -> f64 {
         let flushed = self.rate - self.syncs.len() as f64 * self.sync_rate();
-        self.writers.len() as f64 * self.unpack_rate() - flushed
+        let mut written = self.writers.len() as f64 * self.unpack_rate();
+        if !self.copies.is_empty() {
+            written += self.copies.len() as f64 * self.copy_rate();
+        }
+        written - flushed
     }
 
     fn advance(&mut self, now: SimTime) {
@@ -186,6 +220,9 @@ impl Disk {
         let filling = self.filling();
         if !self.writers.is_empty() {
             self.written += self.unpack_rate() * span;
+        }
+        if !self.copies.is_empty() {
+            self.copied += self.copy_rate() * span;
         }
         if !self.syncs.is_empty() {
             self.synced += self.sync_rate() * span;
@@ -295,6 +332,31 @@ mod tests {
         // 100 B in two seconds, 200 B in two more.
         assert_ends(&run(&mut disk), &[(1, 4.0)]);
     }
+
+    #[test]
+    fn a_layer_that_is_not_compressed_is_limited_by_the_disk_alone() {
+        let mut disk = disk(10_000);
+        disk.begin_copy(SimTime::ZERO, layer(0), 9_000.0);
+        // The buffer has room for all of it.
+        assert_ends(&run(&mut disk), &[(0, 0.0)]);
+        // Room for 1 000 B; the other 9 000 B at 100 B/s.
+        disk.begin_copy(SimTime::ZERO, layer(1), 10_000.0);
+        assert_ends(&run(&mut disk), &[(1, 90.0)]);
+    }
+
+    #[test]
+    fn a_layer_that_is_not_compressed_takes_what_decompression_leaves_of_a_full_disk() {
+        let mut disk = Disk::new(
+            BytesPerSec::new(1000.0),
+            Bytes::new(0),
+            BytesPerSec::new(300.0),
+        );
+        disk.begin(SimTime::ZERO, layer(0), 600.0);
+        disk.begin_copy(SimTime::ZERO, layer(1), 2_400.0);
+        // 300 B/s for 2 s beside 700 B/s; then 1 000 B at 1 000 B/s.
+        assert_ends(&run(&mut disk), &[(0, 2.0), (1, 3.0)]);
+    }
+
     #[test]
     fn a_download_is_complete_when_it_is_on_the_disk() {
         let mut disk = disk(10_000);

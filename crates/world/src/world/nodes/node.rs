@@ -5,7 +5,7 @@
 //! through evictions, which are not modelled either.
 
 use crate::world::nodes::spec::NodeSpec;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use crate::engine::EntityKey;
@@ -272,11 +272,13 @@ impl NodeState {
         queue.keep_scheduled(&mut disk.event, next, Event::DiskChanges(id));
     }
 
-    /// The layers of an image that are mounted.
+    /// The layers of an image that are mounted, each blob once.
     pub(crate) fn mounted_layers<'c>(&self, image: &'c Image) -> impl Iterator<Item = &'c Layer> {
         let blobs = &self.content.blobs;
-        let layers = image.layers.iter();
-        layers.filter(|layer| blobs[usize::from(layer.blob)] == Blob::Mounted)
+        let mut seen = BTreeSet::new();
+        image.layers.iter().filter(move |layer| {
+            blobs[usize::from(layer.blob)] == Blob::Mounted && seen.insert(layer.blob)
+        })
     }
 
     /// The time until it has started the pods before the next one, when it starts this many per second; `slow` is the

@@ -7,7 +7,8 @@
 //!
 //! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one. Those
 //! above it are downloaded unless their blob is in the content store, and always unpacked. Two pulls on one node that
-//! need the same blob or chain do the work once.
+//! need the same blob or chain do the work once. A layer that an image lists twice is downloaded once, for its first
+//! place, and unpacked at each: every place is a chain of its own.
 //!
 //! The kubelet's serial puller has a channel of ten requests, and further callers block. Blocked callers are served in
 //! order (Go's channels), so this is one unbounded first-come-first-served queue.
@@ -16,6 +17,7 @@
 //!
 //! Left out: bytes of manifests and headers, and chunked layers (off by default).
 
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 use crate::world::World;
@@ -161,8 +163,12 @@ impl Pull {
         if let Some(failure) = self.planned_failure
             && !missing.is_empty()
         {
-            let at = (failure.position * missing.len() as f64) as usize;
-            self.failing_layer = Some(missing[at]);
+            // A layer that is listed twice is downloaded for its first place.
+            let mut downloaded = missing.clone();
+            let mut blobs = BTreeSet::new();
+            downloaded.retain(|&at| blobs.insert(layers[at].blob));
+            let at = (failure.position * downloaded.len() as f64) as usize;
+            self.failing_layer = Some(downloaded[at]);
         }
         missing
     }

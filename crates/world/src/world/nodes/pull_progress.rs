@@ -29,7 +29,7 @@ impl PullLayer {
 pub(crate) enum Fetch {
     /// Not needed, or complete.
     Done,
-    /// Another pull of this node downloads it.
+    /// Another pull of this node downloads it, or this one for an earlier place in the image.
     Elsewhere,
     /// Waits for a slot.
     Queued,

@@ -381,6 +381,71 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
 }
 
 #[test]
+fn a_layer_that_is_not_compressed_is_written_and_not_decompressed() {
+    let mut world = bare_world(1);
+    world.clusters[0].downlink = BytesPerSec::new(1e12).into();
+    world.node.unpack_rate = BytesPerSec::new(50e6).into();
+    world.node.disk = Some(DiskSpec {
+        rate: BytesPerSec::new(100e6).into(),
+        buffer: Bytes::new(200_000_000),
+        ..DiskSpec::default()
+    });
+    let plain = LayerSpec {
+        uncompressed: Uncompressed::AsSent,
+        ..layer("a", 500_000_000)
+    };
+    // 500 MB are synced in 5 s; then the page cache takes 200 MB of the files at once, and the disk the rest in 3 s.
+    world.images[0].layers = vec![plain.clone()];
+    assert_near(ready(&play(&world, 1, DAY), 0), 5.0 + 3.0, 0.01, "the disk");
+    world.images[0].layers = vec![layer("a", 500_000_000)];
+    let decompressed = ready(&play(&world, 1, DAY), 0);
+    assert_near(decompressed, 5.0 + 10.0, 0.01, "50 MB/s");
+    // Without a disk the rate is that of measured pulls.
+    world.node.disk = None;
+    world.images[0].layers = vec![plain];
+    assert_near(ready(&play(&world, 1, DAY), 0), 10.0, 0.01, "no disk");
+}
+
+#[test]
+fn a_layer_that_an_image_lists_twice_is_downloaded_once_and_unpacked_twice() {
+    for scope in [SlotScope::Node, SlotScope::Image] {
+        for (slots, keep_blobs) in [(1, true), (1, false), (3, true), (3, false)] {
+            let mut world = bare_world(1);
+            world.clusters[0].downlink = BytesPerSec::new(100e6).into();
+            world.node.runtime.slot_scope = scope;
+            world.node.unpack_slots = slots;
+            world.node.keep_blobs = keep_blobs;
+            world.node.unpack_per_layer = secs(1.0).into();
+            let base = layer("base", 50_000_000);
+            world.images[0].layers = vec![base.clone(), layer("app", 10_000_000), base];
+            let played = play(&world, 1, DAY);
+            let what = format!("{scope:?}, {slots} slots, blobs kept: {keep_blobs}");
+            assert_eq!(played.totals.sent, Bytes::new(60_000_000), "{what}");
+            assert_eq!(played.totals.received, Bytes::new(60_000_000), "{what}");
+            let unpacked =
+                played.times(|event| matches!(event, Event::Pull(_, PullEvent::Unpacked(_))));
+            assert_eq!(unpacked.len(), 3, "{what}");
+            assert!(played.ready_s()[0].is_some(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_planned_failure_breaks_the_download_of_a_layer_that_is_listed_often() {
+    let mut world = bare_world(1);
+    world.node.error_requeue = fixed(secs(1.0));
+    world.faults.pull_failure = Share::ALL;
+    world.images[0].layers = vec![layer("base", 1_000_000); 40];
+    let played = play(&world, 1, secs(60.0));
+    assert!(played.totals.pulls > 1, "an attempt is repeated");
+    assert_eq!(
+        played.totals.failed_pulls,
+        failures(PullError::Broken, played.totals.pulls),
+        "whichever layer was to break"
+    );
+}
+
+#[test]
 fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
     let unpacked = |slots, disk| {
         let mut world = bare_world(1);

@@ -1,0 +1,171 @@
+// Package types shows the types by which a product reads its files: their fields, and what they make of a file.
+//
+// A field is listed once for each way that leads to it, as fleetsim's own tables of fields do: `a.b[].c`, where `[]` is
+// each entry of a list and `*` each value of a map with free keys. Types of Kubernetes itself are not opened.
+package types
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Kind is a kind of file or object with the type that reads it.
+type Kind struct {
+	Name string
+	Type any
+}
+
+// Main answers the first argument, if it asks for types, and says whether it did: `-fields` prints all fields, and
+// `-read KIND` reads the file on standard input and prints what the type keeps of it, as JSON, or the error.
+func Main(kinds []Kind) bool {
+	if len(os.Args) == 2 && os.Args[1] == "-fields" {
+		for _, kind := range kinds {
+			for _, line := range Fields(kind) {
+				fmt.Println(line)
+			}
+		}
+		return true
+	}
+	if len(os.Args) != 3 || os.Args[1] != "-read" {
+		return false
+	}
+	for _, kind := range kinds {
+		if kind.Name == os.Args[2] {
+			text, err := io.ReadAll(os.Stdin)
+			if err == nil {
+				err = Read(os.Stdout, kind, text)
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return true
+		}
+	}
+	fmt.Fprintf(os.Stderr, "there is no kind %s\n", os.Args[2])
+	os.Exit(2)
+	return true
+}
+
+// Read prints what the type keeps of a text, without fields that are empty.
+func Read(out io.Writer, kind Kind, text []byte) error {
+	value := reflect.New(reflect.TypeOf(kind.Type)).Interface()
+	if err := yaml.Unmarshal(text, value); err != nil {
+		return err
+	}
+	written, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, written, "", "  "); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, indented.String())
+	return err
+}
+
+// Fields of a kind: `kind,path,type`, in the order of the alphabet.
+func Fields(kind Kind) []string {
+	w := walk{kind: kind.Name}
+	w.fields(reflect.TypeOf(kind.Type), "", nil)
+	slices.Sort(w.lines)
+	return slices.Compact(w.lines)
+}
+
+type walk struct {
+	kind  string
+	lines []string
+}
+
+func (w *walk) add(path string, t reflect.Type) {
+	w.lines = append(w.lines, fmt.Sprintf("%s,%s,%s", w.kind, path, t))
+}
+
+// fields of a struct. Types that are open already are not opened again.
+func (w *walk) fields(t reflect.Type, path string, open []reflect.Type) {
+	if slices.Contains(open, t) {
+		return
+	}
+	open = append(slices.Clone(open), t)
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" || !field.IsExported() {
+			continue
+		}
+		inner := field.Type
+		if name == "" && (field.Anonymous || strings.Contains(options, "inline")) {
+			for inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Struct {
+				w.fields(inner, path, open)
+			}
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		w.value(field.Type, join(path, name), open)
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func (w *walk) value(t reflect.Type, path string, open []reflect.Type) {
+	inner := t
+	for inner.Kind() == reflect.Pointer {
+		inner = inner.Elem()
+	}
+	switch inner.Kind() {
+	case reflect.Slice:
+		if inner.Elem().Kind() == reflect.Uint8 {
+			w.add(path, t)
+			return
+		}
+		w.element(inner.Elem(), path+"[]", t, open)
+	case reflect.Map:
+		w.element(inner.Elem(), path+".*", t, open)
+	case reflect.Struct:
+		w.add(path, t)
+		if isOwn(inner) {
+			w.fields(inner, path, open)
+		}
+	default:
+		w.add(path, t)
+	}
+}
+
+// element of a list or of a map.
+func (w *walk) element(t reflect.Type, path string, whole reflect.Type, open []reflect.Type) {
+	w.add(path, whole)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.Struct && isOwn(t):
+		w.fields(t, path, open)
+	case t.Kind() == reflect.Map:
+		w.add(path+".*", whole)
+	}
+}
+
+// isOwn says whether a type is the product's, and not one of Kubernetes.
+func isOwn(t reflect.Type) bool {
+	path := t.PkgPath()
+	return strings.Contains(path, "rancher") || strings.Contains(path, "argoproj")
+}

@@ -1,0 +1,364 @@
+//! An app manifest, read as Cloud Foundry reads it.
+//!
+//! The API reads the first YAML document with Ruby's `Psych.safe_load`, which refuses aliases and dates
+//! (`app/controllers/v3/application_controller.rb` of cloudfoundry/cloud_controller_ng), and makes snake case of the
+//! names (`app/messages/app_manifest_message.rb`). A web process in `processes` replaces the settings of the app; other
+//! processes are not rolled. Left out: the formats of memory, disk and routes.
+
+use std::path::Path as FsPath;
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+
+use super::super::kinds::MANIFEST;
+use super::super::sources::Texts;
+use super::{AppFacts, readiness};
+use crate::document::documents::{documents, only};
+use crate::document::path::{Path, Step};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
+use crate::document::tree::{self, MOST_YAML_VALUES, Node, Value};
+use crate::products::fields::{APP_MANIFEST, DecidingField, checked};
+use crate::units::counted;
+
+const REFUSED: &str = "Cloud Foundry refuses this too";
+
+/// Settings of an app that a web process in `processes` replaces.
+const OF_PROCESS: [&str; 9] = [
+    "instances",
+    "memory",
+    "log-rate-limit-per-second",
+    "health-check-type",
+    "health-check-interval",
+    "timeout",
+    "readiness-health-check-type",
+    "readiness-health-check-interval",
+    "command",
+];
+
+/// The kinds of health checks; `none` is an old word for `process`.
+const CHECKS: [&str; 4] = ["port", "process", "http", "none"];
+
+/// A manifest that Cloud Foundry can read.
+struct AppManifest {
+    source: Arc<Source>,
+    root: Node,
+    deciding: Vec<DecidingField>,
+}
+
+/// Reads the app of a manifest that is wanted, or the only one.
+///
+/// # Errors
+/// All that Cloud Foundry refuses of it, and what decides and is not simulated.
+pub(super) fn read(
+    path: &FsPath,
+    wanted: Option<&str>,
+    texts: &mut Texts,
+    read: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> OrProblems<AppFacts> {
+    let source = texts.read(path, MANIFEST.command)?;
+    let manifest = AppManifest::read(&source, notes)?;
+    let at = manifest.app_index(wanted)?;
+    let app = Path::of("applications").index(at);
+    let web = manifest.web_process(&app)?;
+    manifest.refuse_deciding(&app, web.as_ref())?;
+    // The settings of the app are those of its web process, unless that is listed.
+    let process = web.as_ref().unwrap_or(&app);
+    if web.is_some() {
+        notes.extend(manifest.note_on_replaced(&app, &source.name));
+    }
+    let instances = manifest.instances(&process.key("instances"))?;
+    let name = manifest.text(&app.key("name"))?.unwrap_or_default();
+    if name.is_empty() {
+        let problem = manifest.problem(&app, "Name must not be empty");
+        return Err(vec![problem.with_help(REFUSED)]);
+    }
+    manifest.check_kind(&process.key("health-check-type"))?;
+    let kind = manifest.check_kind(&process.key("readiness-health-check-type"))?;
+    let interval = manifest.number(&process.key("readiness-health-check-interval"))?;
+    read.push(format!(
+        "{}: the app `{name}` with {}",
+        source.name,
+        counted(instances, "instance")
+    ));
+    Ok(AppFacts {
+        name,
+        origin: source.name.clone(),
+        instances,
+        readiness: readiness(kind.as_deref(), interval),
+    })
+}
+
+impl AppManifest {
+    fn read(source: &Arc<Source>, notes: &mut Vec<String>) -> OrProblems<Self> {
+        // Of JSON, the reader of JSON says what is cut off.
+        if source.text.trim_start().starts_with('{') {
+            MANIFEST.read::<IgnoredAny>(source)?;
+        }
+        let ranges = documents(&source.text);
+        let first = match ranges.first() {
+            Some(range) if ranges.len() > 1 => {
+                let count = ranges.len();
+                let name = &source.name;
+                notes.push(format!(
+                    "{name}: of {count} YAML documents the first is read, as Cloud Foundry does"
+                ));
+                Arc::new(source.with_text(only(&source.text, range)))
+            }
+            _ => Arc::clone(source),
+        };
+        if tree::has_alias(&first) {
+            let problem = Problem::of_file(&source.name, "the manifest has an alias (`*name`)");
+            let help = "write the values out; Cloud Foundry refuses aliases in a manifest";
+            return Err(vec![problem.with_help(help)]);
+        }
+        let (mut root, replaced) =
+            tree::parse_as_product(MOST_YAML_VALUES, &first).map_err(|problem| vec![*problem])?;
+        if root.get(&Path::of("applications")).is_none() {
+            // It says what the file is instead.
+            MANIFEST.read::<IgnoredAny>(source)?;
+        }
+        if let Some(problem) = date_in(&root, &first) {
+            return Err(vec![problem]);
+        }
+        let found = checked(&mut root, &replaced, &first, &APP_MANIFEST);
+        if !found.problems.is_empty() {
+            return Err(found.problems);
+        }
+        for note in found.notes {
+            notes.push(format!("{}: {note}", source.name));
+        }
+        Ok(Self {
+            source: first,
+            root,
+            deciding: found.deciding,
+        })
+    }
+
+    fn problem(&self, path: &Path, message: impl Into<String>) -> Problem {
+        let message: String = message.into();
+        self.source
+            .at(self.root.place(path), path.to_string(), message)
+    }
+
+    /// The items of a list.
+    fn items(&self, path: &Path) -> &[Node] {
+        self.root.get(path).map_or(&[], Node::items)
+    }
+
+    /// The index of the app that is wanted, or of the only one.
+    fn app_index(&self, wanted: Option<&str>) -> OrProblems<usize> {
+        let list = Path::of("applications");
+        let mut names = Vec::new();
+        for at in 0..self.items(&list).len() {
+            let name = self.text(&list.index(at).key("name"))?;
+            names.push(name.unwrap_or_default());
+        }
+        let problem = match (wanted, names.len()) {
+            (Some(name), _) => {
+                if let Some(index) = names.iter().position(|known| known == name) {
+                    return Ok(index);
+                }
+                self.problem(&list, format!("the manifest has no app `{name}`"))
+                    .with_help(format!("it has {}", some_of(&names)))
+            }
+            (None, 1) => return Ok(0),
+            (None, 0) => self
+                .problem(&list, "the manifest has no apps")
+                .with_help("write one"),
+            (None, count) => self
+                .problem(&list, format!("the manifest has {count} apps"))
+                .with_help(format!("choose one with --app: {}", some_of(&names))),
+        };
+        Err(vec![problem])
+    }
+
+    /// The web process among the processes of an app, where these are listed.
+    fn web_process(&self, app: &Path) -> OrProblems<Option<Path>> {
+        let list = app.key("processes");
+        let mut types: Vec<String> = Vec::new();
+        let mut web = None;
+        for at in 0..self.items(&list).len() {
+            let process = list.index(at);
+            let kind = self.text(&process.key("type"))?.unwrap_or_default();
+            let message = if kind.is_empty() {
+                "All Processes must specify a type".to_owned()
+            } else if types.contains(&kind) {
+                format!("Process \"{kind}\" may only be present once")
+            } else {
+                if kind == "web" {
+                    web = Some(process);
+                }
+                types.push(kind);
+                continue;
+            };
+            return Err(vec![self.problem(&process, message).with_help(REFUSED)]);
+        }
+        Ok(web)
+    }
+
+    /// Refuses fields of an app and of its web process that decide and are not simulated.
+    fn refuse_deciding(&self, app: &Path, web: Option<&Path>) -> OrProblems<()> {
+        let mut problems = Vec::new();
+        for field in &self.deciding {
+            let is_of_app = field.path.starts_with(app)
+                && !field.path.starts_with(&app.key("processes"))
+                && !(web.is_some() && is_of_process(&field.path, app));
+            let is_of_web = web.is_some_and(|web| field.path.starts_with(web));
+            if !is_of_app && !is_of_web {
+                continue;
+            }
+            let message = format!(
+                "is not simulated and can change the answer ({})",
+                field.effect
+            );
+            let at = self.root.key_place(&field.path);
+            let problem = self.source.at(at, field.path.to_string(), message);
+            let help = "take it out of a copy of the manifest to go on without it";
+            problems.push(problem.with_help(help));
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The note on settings of an app that its web process replaces.
+    fn note_on_replaced(&self, app: &Path, file: &str) -> Option<String> {
+        let mut names = Vec::new();
+        for name in OF_PROCESS {
+            if self.root.get(&app.key(name)).is_some() {
+                names.push(format!("`{name}`"));
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{file}: {} of the app without effect: its `processes` list a web process, which Cloud Foundry takes in \
+             place of them",
+            names.join(", ")
+        ))
+    }
+
+    /// The number of instances; 1 where the manifest does not say.
+    fn instances(&self, path: &Path) -> OrProblems<u64> {
+        Ok(self.number(path)?.unwrap_or(1))
+    }
+
+    /// A number, which may be written as a text of digits.
+    fn number(&self, path: &Path) -> OrProblems<Option<u64>> {
+        let Some(node) = self.root.get(path) else {
+            return Ok(None);
+        };
+        let number = match &node.value {
+            Value::Null => return Ok(None),
+            Value::Int(number) => u64::try_from(*number).ok(),
+            Value::Text(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                text.parse().ok()
+            }
+            _ => None,
+        };
+        if number.is_some() {
+            return Ok(number);
+        }
+        let message = format!("`{}` is no number from 0", node.short_text());
+        let help = "write the number in place of a variable; Cloud Foundry refuses this too";
+        Err(vec![self.problem(path, message).with_help(help)])
+    }
+
+    /// The kind of a health check.
+    fn check_kind(&self, path: &Path) -> OrProblems<Option<String>> {
+        let kind = self.text(path)?;
+        if let Some(kind) = &kind
+            && !CHECKS.contains(&kind.as_str())
+        {
+            let message = format!("`{kind}` must be \"port\", \"process\", or \"http\"");
+            return Err(vec![self.problem(path, message).with_help(REFUSED)]);
+        }
+        Ok(kind)
+    }
+
+    fn text(&self, path: &Path) -> OrProblems<Option<String>> {
+        match self.root.get(path).map(|node| &node.value) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(vec![
+                self.problem(path, "must be a text, in quotes")
+                    .with_help(REFUSED),
+            ]),
+        }
+    }
+}
+
+/// Whether a field of an app is one of its web process.
+fn is_of_process(path: &Path, app: &Path) -> bool {
+    match path.0.get(app.0.len()) {
+        Some(Step::Key(key)) => OF_PROCESS.contains(&key.as_str()),
+        _ => false,
+    }
+}
+
+/// The problem of a date or a symbol, which Ruby's reader makes of a text without quotes.
+fn date_in(node: &Node, source: &Arc<Source>) -> Option<Problem> {
+    match &node.value {
+        Value::Text(text) => {
+            let written = source.text.get(node.at.clone()).unwrap_or_default();
+            let is_quoted = written.starts_with(['"', '\'', '|', '>']);
+            let class = class_of(text).filter(|_| !is_quoted)?;
+            let message =
+                format!("`{text}` is a {class}, which Cloud Foundry refuses in a manifest");
+            let problem = source.at(node.at.clone(), "", message);
+            Some(problem.with_help("write it in quotes"))
+        }
+        Value::List(items) => items.iter().find_map(|item| date_in(item, source)),
+        Value::Map(entries) => entries.iter().find_map(|(_, value)| date_in(value, source)),
+        _ => None,
+    }
+}
+
+/// The class of Ruby that a text without quotes becomes, if it is none that a manifest may have.
+fn class_of(text: &str) -> Option<&'static str> {
+    let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
+    let parts: Vec<&str> = date.split('-').collect();
+    let is_number =
+        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if let [year, month, day] = parts[..]
+        && year.len() == 4
+        && month.len() <= 2
+        && day.len() <= 2
+        && parts.iter().all(is_number)
+        && (time.is_empty() || is_time(time))
+    {
+        return Some("date");
+    }
+    let is_symbol = text.len() > 1 && text.starts_with(':') && !text.contains(' ');
+    is_symbol.then_some("symbol")
+}
+
+/// Whether a text is a time of a day, perhaps with a zone.
+fn is_time(text: &str) -> bool {
+    let of_time = |byte: u8| byte.is_ascii_digit() || b":.+- Z".contains(&byte);
+    text.contains(':') && text.bytes().all(of_time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_ruby_makes_a_date_or_a_symbol_of_is_one() {
+        for (text, class) in [
+            ("2026-01-02", Some("date")),
+            ("2026-1-2 10:00:00 Z", Some("date")),
+            (":shop", Some("symbol")),
+            ("1.2-3-4", None),
+            ("cflinuxfs4", None),
+            ("2026-01", None),
+            ("2026-01-02 was a Friday", None),
+        ] {
+            assert_eq!(class_of(text), class, "{text}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `accept`: the fields of a product's file that decide, and that a user goes on without.
+
+use std::sync::Arc;
+
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::DecidingField;
+use super::table::{self, FieldClass};
+use crate::document::context::Context;
+use crate::document::path::Path;
+use crate::document::problem::{Problem, Source, nearest};
+use crate::document::tree::Node;
+use crate::document::wording::Wording;
+
+/// Fields of the strategy's file that decide and are not simulated, by name, e.g. `helm.atomic`. Without it they are
+/// errors; with it the results carry a note.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+#[serde(transparent)]
+pub(crate) struct Accepted(Vec<String>);
+
+impl Accepted {
+    /// Reports the fields that decide, but for those that are accepted, and notes these. `path` is the strategy's place
+    /// in the experiment.
+    pub(crate) fn apply(
+        &self,
+        deciding: &[DecidingField],
+        root: &Node,
+        source: &Arc<Source>,
+        path: &Path,
+        context: &mut Context<'_>,
+    ) {
+        self.check_names(path, context);
+        for field in deciding {
+            if self.has(&field.name) {
+                context.notes.push(format!(
+                    "`{}` is accepted and not simulated ({})",
+                    field.path, field.effect
+                ));
+            } else {
+                context.problems.push(problem(field, root, source));
+            }
+        }
+    }
+
+    /// Whether a field, or one around it, is accepted.
+    fn has(&self, name: &str) -> bool {
+        let name = plain(name);
+        self.0.iter().any(|accepted| is_in(&name, &plain(accepted)))
+    }
+
+    /// Reports names of which no table says that they decide.
+    fn check_names(&self, path: &Path, context: &mut Context<'_>) {
+        let mut known = Vec::new();
+        for row in table::rows() {
+            if row.class == FieldClass::Decides {
+                known.push(plain(&row.path));
+            }
+        }
+        for (at, name) in self.0.iter().enumerate() {
+            let written = plain(name);
+            if known.iter().any(|known| is_in(known, &written)) {
+                continue;
+            }
+            let help = match nearest(&written, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "take it away: it needs no acceptance".to_owned(),
+            };
+            let message = format!("`{name}` is no field that decides and is not simulated");
+            context.report(&path.key("accept").index(at), message, &help);
+        }
+    }
+}
+
+/// Whether a field is another one, or inside of it.
+fn is_in(name: &str, around: &str) -> bool {
+    match name.strip_prefix(around) {
+        Some(rest) => rest.is_empty() || rest.starts_with('.'),
+        None => false,
+    }
+}
+
+/// Names as `accept` takes them, each once.
+pub(crate) fn names_to_accept(deciding: &[DecidingField]) -> Vec<String> {
+    let mut names = Vec::new();
+    for field in deciding {
+        let name = plain(&field.name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// A name without the marks of lists, which a user may leave out, and without indices.
+fn plain(name: &str) -> String {
+    let mut text = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('[') {
+        text.push_str(before);
+        let (inside, after) = after.split_once(']').unwrap_or(("", after));
+        let is_index = inside.is_empty() || inside == "*" || inside.parse::<usize>().is_ok();
+        if !is_index {
+            text.push('.');
+            text.push_str(inside);
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    text.strip_suffix(".*").map(str::to_owned).unwrap_or(text)
+}
+
+fn problem(field: &DecidingField, root: &Node, source: &Arc<Source>) -> Problem {
+    let message = Wording::quoting(
+        format!(
+            "`{}` is not simulated and can change the answer ({})",
+            field.path, field.effect
+        ),
+        "the file has a field that is not simulated and can change the answer",
+    );
+    let help = format!(
+        "take it out of the file, or write `accept: [{}]` in the strategy to go on without it",
+        plain(&field.name)
+    );
+    source
+        .at(root.key_place(&field.path), field.path.to_string(), message)
+        .with_help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_taken_with_and_without_the_marks_of_lists() {
+        let accepted = Accepted(vec!["targets.helm".to_owned(), "dependsOn[]".to_owned()]);
+        for name in [
+            "targets[].helm",
+            "targets[].helm.atomic",
+            "dependsOn[].name",
+        ] {
+            assert!(accepted.has(name), "{name}");
+        }
+        for name in ["targets[].helmet", "targets[]", "ignore"] {
+            assert!(!accepted.has(name), "{name}");
+        }
+        assert_eq!(plain("a[0].b[].c.*"), "a.b.c");
+        assert_eq!(plain("annotations[x.io/y]"), "annotations.x.io/y");
+    }
+}

@@ -1,0 +1,397 @@
+//! The document that a strategy's `file` names: the object that is meant, read and checked as its product does.
+
+use std::sync::Arc;
+
+use super::{Accepted, DecidingField, FLEET_YAML, FileCheck, FileReader, checked};
+use crate::document::context::{Context, Document};
+use crate::document::documents::{documents, only};
+use crate::document::path::Path;
+use crate::document::problem::{OrProblem, Problem, Source, any_of};
+use crate::document::tree::{self, Key, Node, Value};
+use crate::document::yaml::to_yaml;
+
+/// Most values of a product's file, which has hundreds.
+const MOST_VALUES: usize = 250_000;
+
+/// A file of a product, as a strategy names it.
+#[derive(Clone, Copy)]
+pub(crate) struct FileChoice<'c> {
+    /// The file's name. `None`: the strategy has none.
+    pub(crate) name: Option<&'c str>,
+    /// The strategy's place in the experiment.
+    pub(crate) path: &'c Path,
+    pub(crate) accept: &'c Accepted,
+    /// Fields, with all that is in them, which the strategy's settings replace.
+    pub(crate) moot: &'c [&'c str],
+}
+
+impl FileChoice<'_> {
+    fn is_moot(&self, field: &DecidingField) -> bool {
+        self.moot.iter().any(|moot| field.name.starts_with(moot))
+    }
+}
+
+/// A kind of object that a file may hold, and its table of fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectKind {
+    pub(crate) kind: &'static str,
+    /// The kind in the tables of fields.
+    pub(crate) table: &'static str,
+    /// The reader, in messages.
+    pub(crate) product: &'static str,
+    /// The part that stands for a file of another kind; empty: the whole object.
+    pub(crate) part: &'static str,
+    /// The experiment has a quota.
+    pub(crate) has_quota: bool,
+}
+
+impl ObjectKind {
+    /// A kind with a table of its own name.
+    pub(crate) const fn of(kind: &'static str) -> Self {
+        Self::as_in(kind, kind)
+    }
+
+    /// A kind with the fields of another one.
+    pub(crate) const fn as_in(kind: &'static str, table: &'static str) -> Self {
+        Self {
+            kind,
+            table,
+            product: "Kubernetes",
+            part: "",
+            has_quota: false,
+        }
+    }
+}
+
+/// Objects whose `spec` has the fields of a fleet.yaml.
+const BUNDLES: [ObjectKind; 2] = [
+    ObjectKind {
+        part: "spec",
+        ..ObjectKind::of("Bundle")
+    },
+    ObjectKind {
+        part: "spec",
+        ..ObjectKind::of("HelmOp")
+    },
+];
+
+/// A document of a file, read as the products' readers take it.
+struct FoundDocument {
+    root: Node,
+    replaced: Vec<Key>,
+}
+
+impl FoundDocument {
+    fn kind(&self) -> &str {
+        text_at(&self.root, "kind")
+    }
+
+    /// The kind of bundle that it is. `None`: no object of Fleet's API that has one.
+    fn bundle(&self) -> Option<&'static ObjectKind> {
+        if !text_at(&self.root, "apiVersion").starts_with("fleet.cattle.io/") {
+            return None;
+        }
+        BUNDLES.iter().find(|known| known.kind == self.kind())
+    }
+
+    /// Its table of fields as the strategy of a product. `None`: it is none.
+    fn table(&self, product: &str) -> Option<&'static str> {
+        match (product, self.kind()) {
+            ("rancherFleet", "") => Some("FleetYAML"),
+            ("rancherFleet", "Bundle") => Some("Bundle"),
+            ("rancherFleet", "HelmOp") => Some("HelmOp"),
+            ("argoCd" | "argoCdProposal", _) => Some("ApplicationSet"),
+            ("kubeFleetStaged", "ClusterStagedUpdateStrategy" | "StagedUpdateStrategy") => {
+                Some("ClusterStagedUpdateStrategy")
+            }
+            ("kubeFleetRolling", "ClusterResourcePlacement" | "ResourcePlacement") => {
+                Some("ClusterResourcePlacement")
+            }
+            ("cloudFoundry", _) => Some("deployment"),
+            _ => None,
+        }
+    }
+}
+
+/// The text of a field of an object; empty where there is none.
+fn text_at<'n>(root: &'n Node, key: &str) -> &'n str {
+    match root.get(&Path::of(key)).map(|node| &node.value) {
+        Some(Value::Text(text)) => text,
+        _ => "",
+    }
+}
+
+/// The kind of a file with a bundle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BundleKind {
+    /// A fleet.yaml, below a GitRepo.
+    FleetYaml,
+    /// A Bundle or a HelmOp, with targets of its own.
+    Object,
+}
+
+/// A fleet.yaml, or the `spec` of a Bundle or HelmOp.
+pub(crate) struct BundleDocument {
+    pub(crate) document: Document,
+    pub(crate) kind: BundleKind,
+}
+
+/// The fleet.yaml, Bundle or HelmOp that a strategy names. `None`: a problem was reported.
+pub(crate) fn bundle(
+    name: &str,
+    choice: FileChoice<'_>,
+    context: &mut Context<'_>,
+) -> Option<BundleDocument> {
+    let source = context.file(name, &choice.path.key("file"))?;
+    let found = or_reported(all_documents(&source), context)?;
+    let count = found.len();
+    let (mut document, kind) = match found.iter().position(|found| found.bundle().is_some()) {
+        Some(at) => {
+            let document = found.into_iter().nth(at)?;
+            let kind = document.bundle();
+            (document, kind)
+        }
+        None => match found.into_iter().next() {
+            Some(document) => (document, None),
+            // A file of comments alone is a bundle with all defaults.
+            None => {
+                return Some(BundleDocument {
+                    document: Document::of(source, empty_map()),
+                    kind: BundleKind::FleetYaml,
+                });
+            }
+        },
+    };
+    if count > 1 {
+        let read = match kind {
+            Some(kind) => format!("the {}", kind.kind),
+            None => "the first, as Fleet does".to_owned(),
+        };
+        context
+            .notes
+            .push(format!("{name}: of {count} YAML documents {read} is read"));
+    }
+    let Some(kind) = kind else {
+        let check = checked(&mut document.root, &document.replaced, &source, &FLEET_YAML);
+        let document = finish(
+            CheckedDocument {
+                root: document.root,
+                check,
+                source: &source,
+                name,
+            },
+            choice,
+            context,
+        )?;
+        return Some(BundleDocument {
+            document,
+            kind: BundleKind::FleetYaml,
+        });
+    };
+    let reader = FileReader::object(kind);
+    let check = checked(&mut document.root, &document.replaced, &source, &reader);
+    let whole = finish(
+        CheckedDocument {
+            root: document.root,
+            check,
+            source: &source,
+            name,
+        },
+        choice,
+        context,
+    )?;
+    let part = whole.tree.get(&Path::of(kind.part)).cloned();
+    Some(BundleDocument {
+        document: Document::of(source, part.unwrap_or_else(empty_map)),
+        kind: BundleKind::Object,
+    })
+}
+
+/// The object of one of these kinds in the file that a strategy names. A file with one object that does not say its
+/// kind has the first of them. `None`: a problem was reported.
+pub(crate) fn object(
+    name: &str,
+    kinds: &[ObjectKind],
+    choice: FileChoice<'_>,
+    context: &mut Context<'_>,
+) -> Option<Document> {
+    let source = context.file(name, &choice.path.key("file"))?;
+    let mut found = Vec::new();
+    for document in or_reported(all_documents(&source), context)? {
+        found.extend(objects_of(document));
+    }
+    let all = found.len();
+    let mut meant: Vec<(FoundDocument, ObjectKind)> = Vec::new();
+    let mut others = Vec::new();
+    for document in found {
+        match kinds.iter().find(|known| known.kind == document.kind()) {
+            Some(kind) => meant.push((document, *kind)),
+            None if document.kind().is_empty() && all == 1 => meant.push((document, kinds[0])),
+            None => others.push(document),
+        }
+    }
+    let names: Vec<&str> = kinds.iter().map(|known| known.kind).collect();
+    let help = format!("give a file with a {}", any_of(&names));
+    if meant.len() > 1 {
+        let (second, kind) = &meant[1];
+        let message = format!("the file has several objects of kind `{}`", kind.kind);
+        let problem = source.at(second.root.at.clone(), "", message);
+        context
+            .problems
+            .push(problem.with_help("keep the one that is rolled out"));
+        return None;
+    }
+    let Some((mut document, kind)) = meant.pop() else {
+        let problem = match others.first() {
+            Some(other) => {
+                let at = other.root.key_place(&Path::of("kind"));
+                let message = format!("an object of kind `{}` cannot be used here", other.kind());
+                source.at(at, "kind", message)
+            }
+            None => Problem::of_file(&source.name, "the file has no values"),
+        };
+        context.problems.push(problem.with_help(help));
+        return None;
+    };
+    if all > 1 {
+        context.notes.push(format!(
+            "{name}: of {all} objects the {} is read",
+            kind.kind
+        ));
+    }
+    let reader = FileReader::object(&kind);
+    let check = checked(&mut document.root, &document.replaced, &source, &reader);
+    finish(
+        CheckedDocument {
+            root: document.root,
+            check,
+            source: &source,
+            name,
+        },
+        choice,
+        context,
+    )
+}
+
+/// A document whose fields were checked.
+struct CheckedDocument<'d> {
+    root: Node,
+    check: FileCheck,
+    source: &'d Arc<Source>,
+    name: &'d str,
+}
+
+/// Reports what was found in a document, and hands it over. `None`: a problem was reported.
+fn finish(
+    document: CheckedDocument<'_>,
+    choice: FileChoice<'_>,
+    context: &mut Context<'_>,
+) -> Option<Document> {
+    let CheckedDocument {
+        root,
+        check,
+        source,
+        name,
+    } = document;
+    let before = context.problems.len();
+    context
+        .files
+        .read_as_product(name, &to_yaml(&root.to_json()));
+    context.problems.extend(check.problems);
+    for note in check.notes {
+        context.notes.push(format!("{name}: {note}"));
+    }
+    let mut deciding = check.deciding;
+    deciding.retain(|field| !choice.is_moot(field));
+    choice
+        .accept
+        .apply(&deciding, &root, source, choice.path, context);
+    (context.problems.len() == before).then(|| Document::of(Arc::clone(source), root))
+}
+
+/// What a product's reader makes of a file, without an experiment around it.
+#[derive(Debug)]
+pub(crate) struct ReadFile {
+    /// As YAML, in the names of the tables.
+    pub(crate) yaml: String,
+    /// Fields that decide and are not simulated.
+    pub(crate) deciding: Vec<DecidingField>,
+}
+
+/// Reads the file of a strategy of this product, as far as it can be read. `None`: it cannot.
+pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile> {
+    let mut found = Vec::new();
+    for document in all_documents(source).ok()? {
+        found.extend(objects_of(document));
+    }
+    found.retain(|document| document.table(product).is_some());
+    let mut document = found.into_iter().next()?;
+    let kind = document.table(product)?;
+    let reader = if kind == FLEET_YAML.kind {
+        FLEET_YAML
+    } else {
+        FileReader::object(&ObjectKind::of(kind))
+    };
+    let check = checked(&mut document.root, &document.replaced, source, &reader);
+    let mut deciding = check.deciding;
+    // The applications are in the fleet already.
+    deciding.retain(|field| kind != "ApplicationSet" || !field.name.starts_with("spec.generators"));
+    Some(ReadFile {
+        yaml: to_yaml(&document.root.to_json()),
+        deciding,
+    })
+}
+
+/// The value, or nothing with its problem reported.
+fn or_reported<T>(read: OrProblem<T>, context: &mut Context<'_>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(problem) => {
+            context.problems.push(*problem);
+            None
+        }
+    }
+}
+
+/// All documents of a file that hold more than comments.
+fn all_documents(source: &Arc<Source>) -> OrProblem<Vec<FoundDocument>> {
+    let ranges = documents(&source.text);
+    let mut found = Vec::new();
+    for range in &ranges {
+        let alone = if ranges.len() == 1 {
+            Arc::clone(source)
+        } else {
+            Arc::new(source.with_text(only(&source.text, range)))
+        };
+        let (root, replaced) = tree::parse_as_product(MOST_VALUES, &alone)?;
+        if !root.is_empty() {
+            found.push(FoundDocument { root, replaced });
+        }
+    }
+    Ok(found)
+}
+
+/// The objects of a document: itself, or those of the list that it is.
+fn objects_of(document: FoundDocument) -> Vec<FoundDocument> {
+    let is_list = document.kind().ends_with("List");
+    let items = document.root.get(&Path::of("items"));
+    let Some(items) = items.filter(|items| is_list && !items.items().is_empty()) else {
+        return vec![document];
+    };
+    let mut found = Vec::new();
+    for item in items.items() {
+        found.push(FoundDocument {
+            root: item.clone(),
+            replaced: document.replaced.clone(),
+        });
+    }
+    found
+}
+
+fn empty_map() -> Node {
+    Node {
+        at: 0..0,
+        value: Value::Map(Vec::new()),
+        struck: false,
+    }
+}

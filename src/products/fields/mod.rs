@@ -1,0 +1,499 @@
+//! Files of the products, read as the product reads them: every field has a class, and nothing that decides is passed
+//! over.
+//!
+//! `table` knows the fields of the products' types. [`checked`] walks a file along its table: it takes names in any
+//! letter case where the product does, refuses a value of a type that the product refuses, and finds the fields that
+//! decide and are not simulated. These are errors unless the experiment accepts them by name. A field that the table
+//! does not know is one that the product ignores, and a note says so. Left out: enums and patterns of the API server,
+//! but for those that the products' own readers here check.
+
+mod accepted;
+mod document;
+pub(crate) mod table;
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use itertools::Itertools;
+
+use crate::document::path::{Path, Step};
+use crate::document::problem::{Problem, Source, nearest};
+use crate::document::tree::{Key, Node, Value};
+use crate::document::wording::Wording;
+use table::{DecidesWhen, FieldClass, FieldNode, FieldRow, ValueForm};
+
+pub(crate) use accepted::{Accepted, names_to_accept};
+pub(crate) use document::{
+    BundleDocument, BundleKind, FileChoice, ObjectKind, bundle, object, read_file,
+};
+
+/// How a product reads a kind of file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileReader {
+    /// The kind in the tables of fields.
+    pub(crate) kind: &'static str,
+    /// The reader, in messages.
+    pub(crate) product: &'static str,
+    pub(crate) names: NameSpellings,
+    /// Fields whose numbers and bools become texts, where texts are due. Elsewhere they are refused.
+    pub(crate) rewritten: &'static [&'static str],
+    /// The experiment has a quota.
+    pub(crate) has_quota: bool,
+}
+
+/// The spellings of a field's name that a product takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum NameSpellings {
+    /// One. Others are pruned.
+    Exact,
+    /// Any letter case. Of two, the one that comes last in the order of bytes counts, because the JSON in between is
+    /// sorted.
+    AnyCase,
+    /// Whatever Rails makes the same word of: any letter case, and `-` or `_`. Of two, the last in the file counts.
+    Underscored,
+}
+
+impl NameSpellings {
+    /// Whether a written name is that of a field.
+    fn are_same(self, written: &str, name: &str) -> bool {
+        match self {
+            Self::Exact => written == name,
+            Self::AnyCase => written.eq_ignore_ascii_case(name),
+            Self::Underscored => underscored(written) == underscored(name),
+        }
+    }
+
+    /// What the product takes, in words.
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Exact => "names as they are",
+            Self::AnyCase => "names in any letter case",
+            Self::Underscored => "names in any letter case, with `-` or `_`",
+        }
+    }
+}
+
+/// A name as `underscore` of Rails makes it: `healthCheck-Type` is `health_check_type`.
+fn underscored(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut text = String::new();
+    for (at, letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).map(|before| letters[before]);
+        let begins_word = letter.is_ascii_uppercase()
+            && before.is_some_and(|before| {
+                let ends_word = before.is_ascii_lowercase() || before.is_ascii_digit();
+                let is_next_lower = letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+                ends_word || before.is_ascii_uppercase() && is_next_lower
+            });
+        if begins_word {
+            text.push('_');
+        }
+        text.push(if *letter == '-' {
+            '_'
+        } else {
+            letter.to_ascii_lowercase()
+        });
+    }
+    text
+}
+
+/// Fleet's reader of a fleet.yaml. Source: `internal/bundlereader/read.go` of rancher/fleet.
+pub(crate) const FLEET_YAML: FileReader = FileReader {
+    kind: "FleetYAML",
+    product: "Fleet",
+    names: NameSpellings::AnyCase,
+    rewritten: &["overrideTargets", "targetCustomizations"],
+    has_quota: false,
+};
+
+/// Cloud Foundry's reader of an app manifest. Source: `app/messages/app_manifest_message.rb` of
+/// cloudfoundry/cloud_controller_ng. An import has no quota.
+pub(crate) const APP_MANIFEST: FileReader = FileReader {
+    kind: "manifest",
+    product: "Cloud Foundry",
+    names: NameSpellings::Underscored,
+    rewritten: &[],
+    has_quota: false,
+};
+
+/// What Cloud Foundry's API says of a process.
+pub(crate) const PROCESS: FileReader = FileReader {
+    kind: "process",
+    product: "Cloud Foundry",
+    names: NameSpellings::Exact,
+    rewritten: &[],
+    has_quota: false,
+};
+
+impl FileReader {
+    /// An object that the API server reads.
+    const fn object(kind: &ObjectKind) -> Self {
+        Self {
+            kind: kind.table,
+            product: kind.product,
+            names: NameSpellings::Exact,
+            rewritten: &[],
+            has_quota: kind.has_quota,
+        }
+    }
+}
+
+/// A field that decides and is not simulated.
+#[derive(Clone, Debug)]
+pub(crate) struct DecidingField {
+    /// Its place in the file.
+    pub(crate) path: Path,
+    /// The bytes of its value.
+    pub(crate) at: Range<usize>,
+    /// As the table writes it: `targets[].helm.atomic`.
+    pub(crate) name: String,
+    /// What it can change, and how.
+    pub(crate) effect: String,
+}
+
+/// What a walk along the table of fields found in a file.
+#[derive(Debug, Default)]
+pub(crate) struct FileCheck {
+    /// What the product refuses.
+    pub(crate) problems: Vec<Problem>,
+    /// What the product accepts, and few people mean; one sentence each.
+    pub(crate) notes: Vec<String>,
+    /// In the order of the file.
+    pub(crate) deciding: Vec<DecidingField>,
+    /// How many fields of the file decide nothing.
+    pub(crate) neutral: usize,
+}
+
+/// Walks a file along its table. Names are those of the table afterwards.
+pub(crate) fn checked(
+    root: &mut Node,
+    replaced: &[Key],
+    source: &Arc<Source>,
+    reader: &FileReader,
+) -> FileCheck {
+    let mut found = FileCheck::default();
+    for name in replaced.iter().map(|key| &key.text).unique() {
+        found.notes.push(if source.is_withheld() {
+            format!("a key is there twice; {} takes the last", reader.product)
+        } else {
+            format!("`{name}` is there twice; {} takes the last", reader.product)
+        });
+    }
+    let Some(table) = table::fields_of(reader.kind) else {
+        return found;
+    };
+    found
+        .problems
+        .extend(of_no_known_field(root, table, source, reader));
+    let mut walk = FieldWalk {
+        source,
+        reader,
+        has_picked: has_picked(root),
+        found: &mut found,
+    };
+    walk.map(root, table, &Path::default(), false);
+    found
+}
+
+/// The problem with a file of which the product would read nothing: another file was meant.
+fn of_no_known_field(
+    root: &Node,
+    table: &FieldNode,
+    source: &Arc<Source>,
+    reader: &FileReader,
+) -> Option<Problem> {
+    let entries = root.entries();
+    let (first, _) = entries.first()?;
+    if reader.names != NameSpellings::AnyCase || knows_some(table, entries) {
+        return None;
+    }
+    // An object of another kind is reported by its kind.
+    if entries.iter().any(|(key, _)| key.text == "kind") {
+        return None;
+    }
+    let message = "no field of the file is one of a fleet.yaml";
+    let help =
+        "name the fleet.yaml of the bundle; Fleet would take this file for one with all defaults";
+    let problem = source.at(first.at.clone(), first.text.clone(), message);
+    Some(problem.with_help(help))
+}
+
+/// Whether a table has one of these fields, in any letter case.
+fn knows_some(table: &FieldNode, entries: &[(Key, Node)]) -> bool {
+    for (key, _) in entries {
+        for name in table.fields.keys() {
+            if name.eq_ignore_ascii_case(&key.text) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// A walk through a file.
+struct FieldWalk<'w> {
+    source: &'w Arc<Source>,
+    reader: &'w FileReader,
+    /// It is a placement whose status names its clusters.
+    has_picked: bool,
+    found: &'w mut FileCheck,
+}
+
+/// Whether it is a placement of KubeFleet whose status names its clusters.
+fn has_picked(root: &Node) -> bool {
+    let mut names = ["placementStatuses", "perClusterPlacementStatuses"].iter();
+    names.any(|name| {
+        let statuses = root.get(&Path::of("status").key(name));
+        let mut clusters = statuses.into_iter().flat_map(Node::items);
+        clusters.any(|cluster| cluster.get(&Path::of("clusterName")).is_some())
+    })
+}
+
+impl FieldWalk<'_> {
+    /// Looks at a value. `is_decided`: it lies in a field that was found to decide.
+    fn value(&mut self, node: &mut Node, field: &FieldNode, path: &Path, is_decided: bool) {
+        if node.is_empty() {
+            return;
+        }
+        let form = field.form();
+        self.take_form(node, form, path);
+        let decides = !is_decided && self.decides(node, field);
+        if decides && let Some(row) = row_of(field) {
+            self.found.deciding.push(DecidingField {
+                path: path.clone(),
+                at: node.at.clone(),
+                name: row.path.clone(),
+                effect: row.effect.clone(),
+            });
+        }
+        let is_leaf = !matches!(form, ValueForm::List) && field.fields.is_empty();
+        if is_leaf && has_class(field, FieldClass::Neutral) {
+            self.found.neutral += 1;
+        }
+        let is_decided = is_decided || decides;
+        match &mut node.value {
+            Value::List(items) => {
+                for (at, item) in items.iter_mut().enumerate() {
+                    // A text of a list may have a row of its own, such as an option by its name.
+                    let named = field.fields.get(&item.short_text());
+                    if let Some(field) = named.or(field.items.as_deref()) {
+                        self.value(item, field, &path.index(at), is_decided);
+                    }
+                }
+            }
+            Value::Map(_) => self.map(node, field, path, is_decided),
+            _ => {}
+        }
+    }
+
+    /// Looks at the entries of a map.
+    fn map(&mut self, node: &mut Node, field: &FieldNode, path: &Path, is_decided: bool) {
+        let Value::Map(entries) = &mut node.value else {
+            return;
+        };
+        if self.reader.names != NameSpellings::Exact {
+            self.take_names(entries, field);
+        }
+        for (key, value) in entries {
+            let below = path.key(&key.text);
+            let known = field.fields.get(&key.text).or(field.values.as_deref());
+            match known {
+                Some(known) => self.value(value, known, &below, is_decided),
+                // A map without fields in the table is any map.
+                None if field.fields.is_empty() => {}
+                None => self.unknown(field, &below),
+            }
+        }
+    }
+
+    /// Gives keys the names of the table where the product takes them for these.
+    fn take_names(&mut self, entries: &mut Vec<(Key, Node)>, field: &FieldNode) {
+        if field.fields.is_empty() {
+            return;
+        }
+        let names = self.reader.names;
+        for name in field.fields.keys() {
+            let mut spellings: Vec<usize> = Vec::new();
+            for (at, (key, _)) in entries.iter().enumerate() {
+                if names.are_same(&key.text, name) {
+                    spellings.push(at);
+                }
+            }
+            let counts = match names {
+                NameSpellings::Underscored => spellings.last().copied(),
+                NameSpellings::Exact | NameSpellings::AnyCase => spellings
+                    .iter()
+                    .copied()
+                    .max_by_key(|&at| entries[at].0.text.clone()),
+            };
+            let Some(counts) = counts else {
+                continue;
+            };
+            let written = entries[counts].0.text.clone();
+            if written != *name {
+                let product = self.reader.product;
+                self.found.notes.push(format!(
+                    "`{written}` is read as `{name}`: {product} takes {}",
+                    names.in_words()
+                ));
+                entries[counts].0.text.clone_from(name);
+            }
+            if spellings.len() > 1 {
+                let product = self.reader.product;
+                self.found.notes.push(format!(
+                    "`{name}` is there in two spellings; {product} takes `{written}`"
+                ));
+            }
+            for at in spellings.into_iter().rev() {
+                if at != counts {
+                    entries.remove(at);
+                }
+            }
+        }
+    }
+
+    /// A name that the product does not know.
+    fn unknown(&mut self, field: &FieldNode, path: &Path) {
+        // Fields of an object's own kind are known to the API server.
+        let is_of_object = ["apiVersion", "kind"].contains(&path.to_string().as_str());
+        let is_pruned = self.reader.names == NameSpellings::Exact;
+        if is_of_object || is_pruned || self.source.is_withheld() {
+            return;
+        }
+        let written = path.last_key();
+        let mut note = format!(
+            "`{path}` is no field that {} knows, so it is ignored",
+            self.reader.product
+        );
+        if let Some(near) = nearest(&written, field.fields.keys().map(String::as_str)) {
+            let _ = write!(note, "; did you mean `{near}`?");
+        }
+        self.found.notes.push(note);
+    }
+
+    /// Refuses a value of a type that the product refuses, or rewrites it as the product does.
+    fn take_form(&mut self, node: &mut Node, form: ValueForm, path: &Path) {
+        let expected = match (form, &node.value) {
+            (ValueForm::Text, Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+                if self.is_rewritten(path) {
+                    node.value = Value::Text(node.short_text());
+                    return;
+                }
+                "a text"
+            }
+            (ValueForm::Text, Value::List(_) | Value::Map(_)) => "a text",
+            (ValueForm::Bool, value) if !matches!(value, Value::Bool(_)) => "true or false",
+            (ValueForm::WholeNumber, value) if !matches!(value, Value::Int(_)) => "a whole number",
+            (ValueForm::WholeNumberOrText, value)
+                if !matches!(value, Value::Int(_) | Value::Text(_)) =>
+            {
+                "a whole number or a text"
+            }
+            (ValueForm::Map, value) if !matches!(value, Value::Map(_)) => "a map",
+            (ValueForm::List, value) if !matches!(value, Value::List(_)) => "a list",
+            _ => return,
+        };
+        let message = Wording::quoting(
+            format!("must be {expected}, and this is {}", in_words(&node.value)),
+            "the value has a type that the product refuses",
+        );
+        let help = match (form, &node.value) {
+            (ValueForm::Text, Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+                format!(
+                    "write it in quotes; {} refuses the file",
+                    self.reader.product
+                )
+            }
+            (ValueForm::Bool | ValueForm::WholeNumber, Value::Text(_)) => format!(
+                "write it without quotes; {} refuses the file",
+                self.reader.product
+            ),
+            _ => format!("{} refuses the file", self.reader.product),
+        };
+        let problem = self.source.at(node.at.clone(), path.to_string(), message);
+        self.found.problems.push(problem.with_help(help));
+        node.struck = true;
+    }
+
+    fn is_rewritten(&self, path: &Path) -> bool {
+        let top = match path.0.first() {
+            Some(Step::Key(key)) => key.as_str(),
+            _ => "",
+        };
+        self.reader.rewritten.contains(&top)
+    }
+
+    /// Whether a value that is there decides, and the simulation does not follow it.
+    fn decides(&self, node: &Node, field: &FieldNode) -> bool {
+        let Some(row) = row_of(field) else {
+            return false;
+        };
+        row.class == FieldClass::Decides
+            && !(field.zero_is_absent() && is_zero(&node.value))
+            && !is_default(node, row)
+            && match row.when {
+                DecidesWhen::Always => true,
+                DecidesWhen::HasTemplate => has_template(node),
+                DecidesWhen::HasQuota => self.reader.has_quota,
+                DecidesWhen::NotPicked => !self.has_picked,
+            }
+    }
+}
+
+/// The row of a field; of a list or of a map with free keys, that of its entries.
+fn row_of(field: &FieldNode) -> Option<&FieldRow> {
+    let entry = field.items.as_ref().or(field.values.as_ref());
+    match (&field.row, entry) {
+        (Some(row), _) => Some(row),
+        (None, Some(entry)) => entry.row.as_ref(),
+        (None, None) => None,
+    }
+}
+
+fn has_class(field: &FieldNode, class: FieldClass) -> bool {
+    field.row.as_ref().is_some_and(|row| row.class == class)
+}
+
+/// Whether it is the zero value of a type in Go.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) | Value::Int(0) => true,
+        Value::Bool(true) | Value::Int(_) => false,
+        Value::Float(number) => *number == 0.0,
+        Value::Text(text) => text.is_empty(),
+        Value::List(items) => items.is_empty(),
+        Value::Map(entries) => entries.is_empty(),
+    }
+}
+
+fn is_default(node: &Node, row: &FieldRow) -> bool {
+    let text = node.short_text();
+    !row.default.is_empty() && row.default.split('|').any(|default| default == text)
+}
+
+/// Whether a text in a value has a template of Fleet.
+fn has_template(node: &Node) -> bool {
+    match &node.value {
+        Value::Text(text) => text.contains("${"),
+        Value::List(items) => items.iter().any(has_template),
+        Value::Map(entries) => entries.iter().any(|(_, value)| has_template(value)),
+        _ => false,
+    }
+}
+
+/// A value in words.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(value) => format!("`{value}`"),
+        Value::Int(value) => format!("the number {value}"),
+        Value::Float(value) => format!("the number {value}"),
+        Value::Text(text) => format!("the text `{text}`"),
+        Value::List(_) => "a list".to_owned(),
+        Value::Map(_) => "a map".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! The fields of the products' files, each with its type and its class: `*.csv` beside this file.
+//!
+//! The tables list every field of the products' types at the pinned commits: rancher/fleet 3b2c622c, argoproj/argo-cd
+//! 37ee0097, kubefleet-dev/kubefleet e160c1cd and cloudfoundry/cloud_controller_ng 3bbba906. A row has the place in
+//! the source that shows the field's effect.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// What a field can change, and whether the simulation follows it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FieldClass {
+    /// The simulation follows it.
+    Simulated,
+    /// It cannot change which targets are updated, in which order, how fast, or whether an update succeeds.
+    Neutral,
+    /// It can change one of these, and the simulation does not follow it.
+    Decides,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct FieldRow {
+    /// The kind of file or object.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// `a.b[].c`: `[]` is each entry of a list, and `*` each value of a map.
+    pub(crate) path: String,
+    /// The type in the product's source.
+    pub(crate) go_type: String,
+    pub(crate) class: FieldClass,
+    /// What it can change, and how.
+    pub(crate) effect: String,
+    /// The values that have the same effect as none, beside the zero value of its type; `|` is between two.
+    pub(crate) default: String,
+    /// The condition on which it decides; empty: always.
+    pub(crate) when: DecidesWhen,
+    /// Where the product's source shows it.
+    #[cfg(test)]
+    pub(crate) source: String,
+}
+
+/// The condition on which a field decides.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum DecidesWhen {
+    #[default]
+    #[serde(rename = "")]
+    Always,
+    /// Where a text in it has a template of Fleet, `${ … }`.
+    HasTemplate,
+    /// Where the experiment has a quota of Cloud Foundry.
+    HasQuota,
+    /// Where the placement has no status that names its clusters.
+    NotPicked,
+}
+
+/// The form that a product's reader demands of a value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ValueForm {
+    Text,
+    Bool,
+    WholeNumber,
+    WholeNumberOrText,
+    /// Any map, or one with the fields of the table.
+    Map,
+    List,
+    /// The table does not say.
+    Any,
+}
+
+/// A field with the fields inside of it.
+#[derive(Debug, Default)]
+pub(crate) struct FieldNode {
+    /// `None`: the table has only fields inside of it.
+    pub(crate) row: Option<FieldRow>,
+    pub(crate) fields: BTreeMap<String, FieldNode>,
+    /// Each entry of a list.
+    pub(crate) items: Option<Box<FieldNode>>,
+    /// Each value of a map whose keys are free.
+    pub(crate) values: Option<Box<FieldNode>>,
+}
+
+impl FieldNode {
+    /// The form of its value.
+    pub(crate) fn form(&self) -> ValueForm {
+        if self.items.is_some() {
+            return ValueForm::List;
+        }
+        if !self.fields.is_empty() || self.values.is_some() {
+            return ValueForm::Map;
+        }
+        let Some(row) = &self.row else {
+            return ValueForm::Any;
+        };
+        let is_entry = row.path.ends_with(['*', ']']);
+        if row.go_type.starts_with("map[") && !is_entry {
+            return ValueForm::Map;
+        }
+        // Cloud Foundry's messages check their values themselves. A list's row has the type of the list, and a map's
+        // row that of the map.
+        let element = row.go_type.trim_start_matches("[]");
+        match element.trim_start_matches('*') {
+            "string" | "map[string]string" => ValueForm::Text,
+            "bool" => ValueForm::Bool,
+            "int" | "int32" | "int64" => ValueForm::WholeNumber,
+            "intstr.IntOrString" => ValueForm::WholeNumberOrText,
+            "GenericMap" => ValueForm::Map,
+            _ => ValueForm::Any,
+        }
+    }
+
+    /// Whether the zero value of its type has the same effect as none.
+    pub(crate) fn zero_is_absent(&self) -> bool {
+        self.row.as_ref().is_none_or(|row| {
+            !row.go_type.starts_with('*') || row.go_type == "*metav1.LabelSelector"
+        })
+    }
+}
+
+/// The tables of all products, by kind of file or object.
+static TABLES: LazyLock<BTreeMap<String, FieldNode>> = LazyLock::new(|| {
+    let mut tables: BTreeMap<String, FieldNode> = BTreeMap::new();
+    for row in rows() {
+        let table = tables.entry(row.kind.clone()).or_default();
+        insert(table, row);
+    }
+    tables
+});
+
+/// All rows of all products.
+pub(crate) fn rows() -> Vec<FieldRow> {
+    let files = [
+        include_str!("fleet.csv"),
+        include_str!("argo_cd.csv"),
+        include_str!("kubefleet.csv"),
+        include_str!("cloud_foundry.csv"),
+    ];
+    let mut rows = Vec::new();
+    for file in files {
+        let mut reader = csv::Reader::from_reader(file.as_bytes());
+        for row in reader.deserialize() {
+            rows.push(row.expect("the tables of fields are well-formed, which a test reads"));
+        }
+    }
+    rows
+}
+
+/// The fields of a kind of file or object. `None`: there is no table of it.
+pub(crate) fn fields_of(kind: &str) -> Option<&'static FieldNode> {
+    TABLES.get(kind)
+}
+
+/// Puts a row where its path leads.
+fn insert(table: &mut FieldNode, row: FieldRow) {
+    let mut node = table;
+    for step in steps(&row.path) {
+        node = match step {
+            FieldStep::Items => node.items.get_or_insert_default(),
+            FieldStep::Values => node.values.get_or_insert_default(),
+            FieldStep::Field(name) => node.fields.entry(name).or_default(),
+        };
+    }
+    if row.go_type.ends_with("metav1.LabelSelector") {
+        insert_selector(node, &row);
+    }
+    node.row = Some(row);
+}
+
+/// Puts the fields of a label selector into it, which the tables leave out.
+fn insert_selector(selector: &mut FieldNode, row: &FieldRow) {
+    for (below, go_type) in [
+        ("matchLabels.*", "map[string]string"),
+        ("matchExpressions[].key", "string"),
+        ("matchExpressions[].operator", "string"),
+        ("matchExpressions[].values[]", "[]string"),
+    ] {
+        let inside = FieldRow {
+            path: below.to_owned(),
+            go_type: go_type.to_owned(),
+            ..row.clone()
+        };
+        insert(selector, inside);
+    }
+}
+
+/// One step of a path in a table.
+#[derive(Debug, Eq, PartialEq)]
+enum FieldStep {
+    Field(String),
+    Items,
+    Values,
+}
+
+/// The steps of `a.b[].c.*` and of `annotations[example.com/key]`.
+fn steps(path: &str) -> Vec<FieldStep> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        match name {
+            "" => {}
+            "*" => steps.push(FieldStep::Values),
+            _ => steps.push(FieldStep::Field(name.to_owned())),
+        }
+        rest = match after.strip_prefix('[') {
+            Some(inside) => {
+                let (key, after) = inside.split_once(']').unwrap_or((inside, ""));
+                if key.is_empty() {
+                    steps.push(FieldStep::Items);
+                } else {
+                    steps.push(FieldStep::Field(key.to_owned()));
+                }
+                after
+            }
+            None => after.strip_prefix('.').unwrap_or(after),
+        };
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_a_step_for_each_field_list_and_map() {
+        use FieldStep::{Field, Items, Values};
+        let field = |name: &str| Field(name.to_owned());
+        assert_eq!(
+            steps("targets[].ignore.conditions[].*"),
+            [
+                field("targets"),
+                Items,
+                field("ignore"),
+                field("conditions"),
+                Items,
+                Values
+            ]
+        );
+        assert_eq!(
+            steps("metadata.annotations[example.com/key]"),
+            [
+                field("metadata"),
+                field("annotations"),
+                field("example.com/key")
+            ]
+        );
+    }
+
+    #[test]
+    fn every_row_has_a_source_and_what_decides_has_its_effect() {
+        let rows = rows();
+        assert!(rows.len() > 1_700, "{}", rows.len());
+        for row in rows {
+            assert!(!row.source.is_empty(), "{}: {}", row.kind, row.path);
+            if row.class == FieldClass::Decides {
+                let effect = row.effect.split([':', ' ', ',']).next().unwrap_or_default();
+                assert!(
+                    ["who", "order", "pace", "success"].contains(&effect),
+                    "{}: {}: {}",
+                    row.kind,
+                    row.path,
+                    row.effect
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The clusters that a fleet.yaml, a Bundle or a HelmOp selects among the fleet.
+//!
+//! The fleet of an experiment stands for the targets of the GitRepo. A fleet.yaml can replace them (`overrideTargets`)
+//! and exclude clusters of them (`doNotDeploy`). A Bundle or a HelmOp has targets of its own. The rules are in
+//! `rollout::rancher_fleet`.
+
+use serde::Deserialize;
+
+use super::super::words::first_names;
+use super::clusters;
+use crate::document::context::{Context, Document};
+use crate::document::path::Path;
+use crate::products::fields::{self, BundleDocument, BundleKind, FileChoice};
+use crate::products::{ChosenTarget, Fleet, Targets};
+use crate::rollout::label_selector::LabelSelector;
+use crate::rollout::rancher_fleet::{
+    BundleTarget, BundleTargets, CustomizationMode, ManualPartition, TargetChoice,
+};
+use crate::units::counted;
+
+/// An entry of a list of targets, as far as it selects.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TargetEntry {
+    cluster_name: Option<String>,
+    cluster_selector: Option<LabelSelector>,
+    cluster_group: Option<String>,
+    cluster_group_selector: Option<LabelSelector>,
+    do_not_deploy: Option<bool>,
+}
+
+impl From<TargetEntry> for BundleTarget {
+    fn from(entry: TargetEntry) -> Self {
+        Self {
+            criteria: ManualPartition {
+                cluster_name: entry.cluster_name.unwrap_or_default(),
+                cluster_selector: entry.cluster_selector,
+                cluster_group: entry.cluster_group.unwrap_or_default(),
+                cluster_group_selector: entry.cluster_group_selector,
+                ..ManualPartition::default()
+            },
+            do_not_deploy: entry.do_not_deploy.unwrap_or(false),
+        }
+    }
+}
+
+/// The fix where cluster groups are not known.
+pub(super) const NAME_GROUPS: &str = "name them: `clusterGroups` or `inventory.clusterGroups`, or --cluster-groups of `fleetsim import`";
+
+/// The lists of a file that select clusters.
+const LISTS: [&str; 4] = [
+    "overrideTargets",
+    "targets",
+    "targetCustomizations",
+    "targetRestrictions",
+];
+
+/// The targets among the fleet. `None`: a problem was reported.
+pub(super) fn of(
+    choice: FileChoice<'_>,
+    fleet: Fleet<'_>,
+    context: &mut Context<'_>,
+) -> Option<Targets> {
+    let Some(name) = choice.name else {
+        return Some(Targets::All);
+    };
+    // What is wrong with the file, or worth a note, is said when the strategy is checked.
+    let problems = context.problems.len();
+    let notes = context.notes.len();
+    let read = fields::bundle(name, choice, context);
+    context.problems.truncate(problems);
+    context.notes.truncate(notes);
+    let Some(BundleDocument { document, kind }) = read else {
+        return Some(Targets::All);
+    };
+    let is_plain = LISTS
+        .iter()
+        .all(|list| document.tree.get(&Path::of(list)).is_none());
+    if is_plain && kind == BundleKind::FleetYaml {
+        return Some(Targets::All);
+    }
+    let targets = bundle_targets(&document, kind, context)?;
+    let clusters = clusters(fleet);
+    let named = targets.named_groups().next();
+    if let Some(group) = named.filter(|_| !clusters.is_empty() && !knows_groups(fleet, context)) {
+        report_unknown_group(&document, group, context);
+        return None;
+    }
+    let choices = match targets.choose(&clusters) {
+        Ok(choices) => choices,
+        Err(error) => {
+            let problem = document.at(&place(&document), error.source.to_string());
+            let help = "Fleet refuses this too and would not roll out at all";
+            context.problems.push(problem.with_help(help));
+            return None;
+        }
+    };
+    chosen(&document, &choices, fleet, name, context)
+}
+
+/// Whether the experiment says which cluster groups there are, were it none.
+pub(super) fn knows_groups(fleet: Fleet<'_>, context: &Context<'_>) -> bool {
+    !fleet.groups.is_empty()
+        || context.is_set(&Path::of("clusterGroups"))
+        || context.is_set(&Path::of("inventory").key("clusterGroups"))
+}
+
+/// The parts of the file that select. `None`: a problem was reported.
+fn bundle_targets(
+    document: &Document,
+    kind: BundleKind,
+    context: &mut Context<'_>,
+) -> Option<BundleTargets> {
+    let mode = match document.tree.get(&Path::of("targetCustomizationMode")) {
+        Some(node) if !node.is_empty() => {
+            context.read_from(document, &Path::of("targetCustomizationMode"), |_| true)?
+        }
+        _ => CustomizationMode::default(),
+    };
+    let mut targets = entries(document, "targets", context)?;
+    if kind == BundleKind::Object {
+        let restrictions = entries(document, "targetRestrictions", context)?;
+        return Some(BundleTargets::of_bundle(targets, restrictions, mode));
+    }
+    targets.extend(entries(document, "targetCustomizations", context)?);
+    let written = entries(document, "overrideTargets", context)?;
+    // An empty list replaces the targets of the GitRepo, too.
+    let overrides = has_list(document, "overrideTargets").then_some(written);
+    let every_cluster = BundleTarget {
+        criteria: ManualPartition {
+            cluster_selector: Some(LabelSelector::default()),
+            ..ManualPartition::default()
+        },
+        do_not_deploy: false,
+    };
+    let of_repo = vec![every_cluster];
+    Some(BundleTargets::of_fleet_yaml(
+        targets, overrides, of_repo, mode,
+    ))
+}
+
+/// Whether the file has a list, which may be empty.
+fn has_list(document: &Document, list: &str) -> bool {
+    let written = document.tree.get(&Path::of(list));
+    written.is_some_and(|node| !node.is_empty())
+}
+
+/// The entries of a list; none where the file does not have it. `None`: a problem was reported.
+fn entries(
+    document: &Document,
+    list: &str,
+    context: &mut Context<'_>,
+) -> Option<Vec<BundleTarget>> {
+    let path = Path::of(list);
+    if !has_list(document, list) {
+        return Some(Vec::new());
+    }
+    let written: Vec<TargetEntry> =
+        context.read_from(document, &path, |error| !error.is_of_key())?;
+    Some(written.into_iter().map(BundleTarget::from).collect())
+}
+
+/// The place of the lists in the file, for problems.
+fn place(document: &Document) -> Path {
+    let there = LISTS
+        .iter()
+        .map(|list| Path::of(list))
+        .find(|path| document.tree.get(path).is_some());
+    there.unwrap_or_default()
+}
+
+fn report_unknown_group(document: &Document, group: &str, context: &mut Context<'_>) {
+    let message = format!(
+        "the cluster group `{group}` is named, and the experiment has no cluster groups, so its clusters are unknown"
+    );
+    let problem = document.at(&place(document), message);
+    context.problems.push(problem.with_help(NAME_GROUPS));
+}
+
+/// The chosen clusters, with a note on the others. `None`: there are none, which is reported.
+fn chosen(
+    document: &Document,
+    choices: &[TargetChoice],
+    fleet: Fleet<'_>,
+    name: &str,
+    context: &mut Context<'_>,
+) -> Option<Targets> {
+    let mut targets = Vec::new();
+    let mut unselected = Vec::new();
+    let mut excluded = Vec::new();
+    for (index, choice) in choices.iter().enumerate() {
+        let cluster = &fleet.world.clusters[index].name;
+        match choice {
+            TargetChoice::Target => targets.push(ChosenTarget {
+                index,
+                labels: None,
+            }),
+            TargetChoice::NotSelected => unselected.push(cluster.clone()),
+            TargetChoice::DoNotDeploy => excluded.push(cluster.clone()),
+        }
+    }
+    let all = choices.len();
+    if targets.is_empty() && all > 0 {
+        let message = "the file selects no cluster of the fleet, so nothing would be rolled out";
+        let help = "compare its selectors with the labels of the fleet";
+        let problem = document.at(&place(document), message);
+        context.problems.push(problem.with_help(help));
+        return None;
+    }
+    if targets.len() == all {
+        return Some(Targets::All);
+    }
+    let mut note = format!(
+        "{name} selects {} of {}",
+        targets.len(),
+        counted(all, "cluster")
+    );
+    for (names, why) in [(&unselected, "not selected"), (&excluded, "doNotDeploy")] {
+        if !names.is_empty() {
+            note.push_str(&format!("; {why}: {}", first_names(names)));
+        }
+    }
+    context.notes.push(note);
+    Some(Targets::Chosen(targets))
+}

@@ -1,0 +1,75 @@
+//! Worlds whose fleets are the targets of a strategy.
+//!
+//! A strategy's files may select a part of the fleet. Its rollout is simulated in a world of these targets alone: what
+//! is no target pulls nothing, and is not waited for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::check::CheckedWorld;
+use crate::products::{ChosenTarget, Targets};
+use crate::world::{ClusterSpec, WorldSpec};
+
+/// Worlds of targets that were made already, so that a sweep shares them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TargetedWorlds {
+    made: Vec<TargetedWorld>,
+}
+
+#[derive(Clone, Debug)]
+struct TargetedWorld {
+    whole: Arc<WorldSpec>,
+    targets: Vec<ChosenTarget>,
+    world: CheckedWorld,
+}
+
+impl TargetedWorlds {
+    /// The world of the targets alone.
+    pub(super) fn of_targets(&mut self, whole: &CheckedWorld, targets: Targets) -> CheckedWorld {
+        let Targets::Chosen(targets) = targets else {
+            return whole.clone();
+        };
+        let known = self
+            .made
+            .iter()
+            .find(|made| Arc::ptr_eq(&made.whole, &whole.world) && made.targets == targets);
+        if let Some(known) = known {
+            return known.world.clone();
+        }
+        let world = CheckedWorld {
+            world: Arc::new(only(&whole.world, &targets)),
+            groups: Arc::clone(&whole.groups),
+        };
+        self.made.push(TargetedWorld {
+            whole: Arc::clone(&whole.world),
+            targets,
+            world: world.clone(),
+        });
+        world
+    }
+}
+
+/// The world with these clusters alone.
+fn only(whole: &WorldSpec, targets: &[ChosenTarget]) -> WorldSpec {
+    let mut clusters = Vec::with_capacity(targets.len());
+    for target in targets {
+        let cluster = &whole.clusters[target.index];
+        clusters.push(ClusterSpec {
+            labels: target.labels.as_ref().unwrap_or(&cluster.labels).clone(),
+            ..cluster.clone()
+        });
+    }
+    let mut world = WorldSpec {
+        clusters,
+        ..whole.clone()
+    };
+    for outage in &mut world.faults.regional {
+        let before: BTreeSet<usize> = std::mem::take(&mut outage.clusters).into_iter().collect();
+        for (at, target) in targets.iter().enumerate() {
+            if before.contains(&target.index) {
+                outage.clusters.push(at);
+            }
+        }
+    }
+    world
+}
