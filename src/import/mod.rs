@@ -209,6 +209,11 @@ fn write_strategy(
         staged.write(name, published.as_bytes())?;
     }
     warnings.extend(staged.check(origin)?.warnings);
+    // The check accepts what the user has yet to decide on.
+    for field in &strategy.undecided {
+        let accepted = field.accepted();
+        warnings.retain(|warning| !warning.ends_with(&accepted));
+    }
     let mut note = None;
     if read.is_some() && !left_out.is_empty() {
         let fields = some_of(&left_out);

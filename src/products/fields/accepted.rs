@@ -36,10 +36,7 @@ impl Accepted {
         self.check_names(path, context);
         for field in deciding {
             if self.has(&field.name) {
-                context.notes.push(format!(
-                    "`{}` is accepted and not simulated ({})",
-                    field.path, field.effect
-                ));
+                context.notes.push(field.accepted());
             } else {
                 context.problems.push(problem(field, root, source));
             }

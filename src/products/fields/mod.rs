@@ -152,6 +152,16 @@ pub(crate) struct DecidingField {
     pub(crate) effect: String,
 }
 
+impl DecidingField {
+    /// What is said of it where the user goes on without it.
+    pub(crate) fn accepted(&self) -> String {
+        format!(
+            "`{}` is accepted and not simulated ({})",
+            self.path, self.effect
+        )
+    }
+}
+
 /// What a walk along the table of fields found in a file.
 #[derive(Debug, Default)]
 pub(crate) struct FileCheck {

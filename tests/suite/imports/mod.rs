@@ -5,6 +5,7 @@ mod exports;
 mod page;
 mod scope;
 mod sources;
+mod undecided;
 mod ways;
 
 use std::fs;

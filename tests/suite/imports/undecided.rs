@@ -1,0 +1,59 @@
+//! Fields of a strategy's file that decide and are not simulated: `import` writes them, and the user decides.
+
+use std::fs;
+
+use super::super::common::{fleetsim, text};
+use super::exports::fleet_clusters;
+use super::{folder, json, printed, refused};
+
+const FLEET_YAML: &str = "helm: {atomic: true}\nrolloutStrategy: {maxUnavailable: 010}\n";
+
+#[test]
+fn what_is_not_simulated_is_an_error_until_the_user_accepts_it() {
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(10))),
+        ("fleet.yaml", FLEET_YAML.to_owned()),
+    ]);
+    let output = fleetsim(folder.path())
+        .args([
+            "import",
+            "--fleet",
+            "clusters.json",
+            "--strategy",
+            "fleet.yaml",
+            "-o",
+            "out",
+        ])
+        .output()
+        .expect("run");
+    assert_eq!(output.status.code(), Some(2));
+    let problem = text(&output.stderr);
+    assert!(
+        problem.contains("error: `helm.atomic` is not simulated and can change the answer"),
+        "{problem}"
+    );
+    assert!(problem.contains(" --> fleet.yaml:1:16"), "{problem}");
+    let said = text(&output.stdout);
+    assert!(
+        !said.contains("is accepted"),
+        "nobody has accepted it: {said}"
+    );
+    assert!(
+        said.contains("next: decide on what is not simulated"),
+        "{said}"
+    );
+
+    let (code, problem) = refused(folder.path(), "check out", b"");
+    assert_eq!(code, 2);
+    assert!(
+        problem.contains("`helm.atomic` is not simulated and can change the answer"),
+        "{problem}"
+    );
+
+    let experiment = folder.path().join("out/experiment.yaml");
+    let written = fs::read_to_string(&experiment).expect("written");
+    let accepting = written.replace("# accept: [helm.atomic]", "accept: [helm.atomic]");
+    assert_ne!(written, accepting);
+    fs::write(&experiment, accepting).expect("writable");
+    printed(folder.path(), "check out");
+}
