@@ -64,6 +64,9 @@ const fn without_kind(option: &'static str, command: &'static str) -> ExpectedKi
     }
 }
 
+/// The option for a strategy, of whatever product.
+const STRATEGY: &str = "--strategy";
+
 pub(super) const FLEET_CLUSTERS: ExpectedKind = kubernetes(
     "--fleet",
     &["Cluster"],
@@ -82,7 +85,7 @@ pub(super) const GIT_REPO: ExpectedKind = kubernetes(
     FLEET,
     "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml",
 );
-pub(super) const FLEET_YAML: ExpectedKind = without_kind("--strategy", "fleet.yaml");
+pub(super) const FLEET_YAML: ExpectedKind = without_kind(STRATEGY, "fleet.yaml");
 pub(super) const MEMBERS: ExpectedKind = kubernetes(
     "--members",
     &["MemberCluster"],
@@ -96,7 +99,7 @@ pub(super) const PLACEMENT: ExpectedKind = kubernetes(
     "kubectl get clusterresourceplacements NAME -o yaml",
 );
 pub(super) const STAGES: ExpectedKind = kubernetes(
-    "--strategy",
+    STRATEGY,
     &["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"],
     KUBEFLEET,
     "kubectl get clusterstagedupdatestrategies NAME -o yaml",
@@ -109,7 +112,7 @@ pub(super) const APPLICATIONS: ExpectedKind = kubernetes(
 )
 .or_without_kind();
 pub(super) const APPLICATION_SET: ExpectedKind = kubernetes(
-    "--strategy",
+    STRATEGY,
     &["ApplicationSet"],
     ARGO,
     "argocd appset get NAME -o yaml",
@@ -236,13 +239,24 @@ impl ExpectedKind {
             Some(option) if option != self.option => format!("this is {what}; use {option}"),
             _ => format!("this is {what}"),
         };
-        let help = shape
-            .help()
-            .unwrap_or_else(|| match is_command(self.command) {
-                true => format!("{} reads `{}`", self.option, self.command),
-                false => format!("{} reads a {}", self.option, self.command),
-            });
+        let help = shape.help().unwrap_or_else(|| self.instead_of(shape));
         object.problem("", message).with_help(help)
+    }
+
+    /// The fix. With the strategy of another product, the option for the clusters may be the wrong one.
+    fn instead_of(&self, shape: &ExportShape) -> String {
+        let wanted = match is_command(self.command) {
+            true => format!("`{}`", self.command),
+            false => format!("a {}", self.command),
+        };
+        match shape.option_of_clusters() {
+            Some(clusters) if self.option == STRATEGY => {
+                format!(
+                    "name its clusters with {clusters}; for the clusters that are named now, give {wanted}"
+                )
+            }
+            _ => format!("{} reads {wanted}", self.option),
+        }
     }
 }
 
@@ -336,7 +350,7 @@ static CLIENT_OBJECTS: [KnownObject; 12] = [
         ArgoApplicationSet,
         &[&["metadata"], &["spec.generators"]],
         "ApplicationSet",
-        Some("--strategy"),
+        Some(STRATEGY),
     ),
     known(
         ArgoCluster,
@@ -396,7 +410,7 @@ static CLIENT_OBJECTS: [KnownObject; 12] = [
         FleetYaml,
         &[&["rolloutStrategy", "helm"]],
         "fleet.yaml",
-        Some("--strategy"),
+        Some(STRATEGY),
     ),
 ];
 
@@ -461,6 +475,20 @@ impl ExportShape {
             Self::Client(found, _) => found.option,
             Self::Unknown => None,
         }
+    }
+
+    /// The option that reads the clusters of a strategy. `None`: it is no strategy.
+    fn option_of_clusters(&self) -> Option<&'static str> {
+        if self.is_client(FleetYaml) {
+            return Some(FLEET_CLUSTERS.option);
+        }
+        if self.is_client(ArgoApplicationSet) || self.is_of(&APPLICATION_SET) {
+            return Some(ARGO_CLUSTERS.option);
+        }
+        if self.is_of(&STAGES) {
+            return Some(MEMBERS.option);
+        }
+        None
     }
 
     /// A short name.
@@ -562,6 +590,43 @@ fn error_of(object: &ExportObject<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_strategy_of_another_product_is_told_with_the_option_for_its_clusters() {
+        for (text, expected, help) in [
+            (
+                r#"{"rolloutStrategy": {}}"#,
+                &APPLICATION_SET,
+                "name its clusters with --fleet; for the clusters that are named now, give `argocd appset get NAME -o yaml`",
+            ),
+            (
+                r#"{"kind": "ApplicationSet", "apiVersion": "argoproj.io/v1alpha1"}"#,
+                &FLEET_YAML,
+                "name its clusters with --clusters; for the clusters that are named now, give a fleet.yaml",
+            ),
+            (
+                r#"{"metadata": {}, "spec": {"generators": []}}"#,
+                &FLEET_YAML,
+                "name its clusters with --clusters; for the clusters that are named now, give a fleet.yaml",
+            ),
+            (
+                r#"{"kind": "ClusterStagedUpdateStrategy", "apiVersion": "placement.kubernetes-fleet.io/v1"}"#,
+                &FLEET_YAML,
+                "name its clusters with --members; for the clusters that are named now, give a fleet.yaml",
+            ),
+            (
+                r#"{"layers": []}"#,
+                &FLEET_YAML,
+                "--strategy reads a fleet.yaml",
+            ),
+        ] {
+            let source = Arc::new(Source::new("x", text));
+            let objects = objects(&source).expect("well-formed");
+            let shape = ExportShape::of(&objects[0]);
+            let problem = expected.wrong_kind(&objects[0], &shape).to_string();
+            assert!(problem.contains(help), "{problem}");
+        }
+    }
 
     #[test]
     fn every_kind_is_named_with_the_option_that_reads_it() {
