@@ -23,7 +23,7 @@ pub(crate) const LOCAL_SERVER: &str = "https://kubernetes.default.svc";
 /// The name of that cluster.
 pub(crate) const LOCAL_NAME: &str = "in-cluster";
 
-/// TemplateParameters of the template by their names: `name`, `metadata.labels.env`, `values.zone`.
+/// Parameters of the template by their names: `name`, `metadata.labels.env`, `values.zone`.
 pub(crate) type TemplateParameters = BTreeMap<String, String>;
 
 /// A cluster that Argo CD knows.

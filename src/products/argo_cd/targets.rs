@@ -39,11 +39,8 @@ pub(super) fn of(
         return Some(Targets::All);
     };
     // What is wrong with the file, or worth a note, is said when the strategy is checked.
-    let problems = context.problems.len();
-    let notes = context.notes.len();
-    let document = fields::object(name, &[APPLICATION_SET], choice, context);
-    context.problems.truncate(problems);
-    context.notes.truncate(notes);
+    let document =
+        context.unreported(|context| fields::object(name, &[APPLICATION_SET], choice, context));
     let Some(document) = document else {
         return Some(Targets::All);
     };

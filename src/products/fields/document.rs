@@ -94,6 +94,37 @@ impl FoundDocument {
         BUNDLES.iter().find(|known| known.kind == self.kind())
     }
 
+    /// Walks the fields along the reader's table; names are those of the table afterwards.
+    fn checked(&mut self, source: &Arc<Source>, reader: &FileReader) -> FileCheck {
+        checked(&mut self.root, &self.replaced, source, reader)
+    }
+
+    /// Checks the fields, reports what was found, and hands the document over. `None`: a problem was reported.
+    fn reported(
+        mut self,
+        source: &Arc<Source>,
+        reader: &FileReader,
+        choice: FileChoice<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Document> {
+        let check = self.checked(source, reader);
+        let name = choice.name.unwrap_or(&source.name);
+        let before = context.problems.len();
+        context
+            .files
+            .read_as_product(name, &to_yaml(&self.root.to_json()));
+        context.problems.extend(check.problems);
+        for note in check.notes {
+            context.notes.push(format!("{name}: {note}"));
+        }
+        let mut deciding = check.deciding;
+        deciding.retain(|field| !choice.is_moot(field));
+        choice
+            .accept
+            .apply(&deciding, &self.root, source, choice.path, context);
+        (context.problems.len() == before).then(|| Document::of(Arc::clone(source), self.root))
+    }
+
     /// Its table of fields as the strategy of a product. `None`: it is none.
     fn table(&self, product: &str) -> Option<&'static str> {
         match (product, self.kind()) {
@@ -145,7 +176,7 @@ pub(crate) fn bundle(
     let source = context.file(name, &choice.path.key("file"))?;
     let found = or_reported(all_documents(&source), context)?;
     let count = found.len();
-    let (mut document, kind) = match found.iter().position(|found| found.bundle().is_some()) {
+    let (document, kind) = match found.iter().position(|found| found.bundle().is_some()) {
         Some(at) => {
             let document = found.into_iter().nth(at)?;
             let kind = document.bundle();
@@ -172,34 +203,12 @@ pub(crate) fn bundle(
             .push(format!("{name}: of {count} YAML documents {read} is read"));
     }
     let Some(kind) = kind else {
-        let check = checked(&mut document.root, &document.replaced, &source, &FLEET_YAML);
-        let document = finish(
-            CheckedDocument {
-                root: document.root,
-                check,
-                source: &source,
-                name,
-            },
-            choice,
-            context,
-        )?;
         return Some(BundleDocument {
-            document,
+            document: document.reported(&source, &FLEET_YAML, choice, context)?,
             kind: BundleKind::FleetYaml,
         });
     };
-    let reader = FileReader::object(kind);
-    let check = checked(&mut document.root, &document.replaced, &source, &reader);
-    let whole = finish(
-        CheckedDocument {
-            root: document.root,
-            check,
-            source: &source,
-            name,
-        },
-        choice,
-        context,
-    )?;
+    let whole = document.reported(&source, &FileReader::object(kind), choice, context)?;
     let part = whole.tree.get(&Path::of(kind.part)).cloned();
     Some(BundleDocument {
         document: Document::of(source, part.unwrap_or_else(empty_map)),
@@ -241,7 +250,7 @@ pub(crate) fn object(
             .push(problem.with_help("keep the one that is rolled out"));
         return None;
     }
-    let Some((mut document, kind)) = meant.pop() else {
+    let Some((document, kind)) = meant.pop() else {
         let problem = match others.first() {
             Some(other) => {
                 let at = other.root.key_place(&Path::of("kind"));
@@ -259,54 +268,7 @@ pub(crate) fn object(
             kind.kind
         ));
     }
-    let reader = FileReader::object(&kind);
-    let check = checked(&mut document.root, &document.replaced, &source, &reader);
-    finish(
-        CheckedDocument {
-            root: document.root,
-            check,
-            source: &source,
-            name,
-        },
-        choice,
-        context,
-    )
-}
-
-/// A document whose fields were checked.
-struct CheckedDocument<'d> {
-    root: Node,
-    check: FileCheck,
-    source: &'d Arc<Source>,
-    name: &'d str,
-}
-
-/// Reports what was found in a document, and hands it over. `None`: a problem was reported.
-fn finish(
-    document: CheckedDocument<'_>,
-    choice: FileChoice<'_>,
-    context: &mut Context<'_>,
-) -> Option<Document> {
-    let CheckedDocument {
-        root,
-        check,
-        source,
-        name,
-    } = document;
-    let before = context.problems.len();
-    context
-        .files
-        .read_as_product(name, &to_yaml(&root.to_json()));
-    context.problems.extend(check.problems);
-    for note in check.notes {
-        context.notes.push(format!("{name}: {note}"));
-    }
-    let mut deciding = check.deciding;
-    deciding.retain(|field| !choice.is_moot(field));
-    choice
-        .accept
-        .apply(&deciding, &root, source, choice.path, context);
-    (context.problems.len() == before).then(|| Document::of(Arc::clone(source), root))
+    document.reported(&source, &FileReader::object(&kind), choice, context)
 }
 
 /// What a product's reader makes of a file, without an experiment around it.
@@ -332,8 +294,7 @@ pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile>
     } else {
         FileReader::object(&ObjectKind::of(kind))
     };
-    let check = checked(&mut document.root, &document.replaced, source, &reader);
-    let mut deciding = check.deciding;
+    let mut deciding = document.checked(source, &reader).deciding;
     // The applications are in the fleet already.
     deciding.retain(|field| kind != "ApplicationSet" || !field.name.starts_with("spec.generators"));
     Some(ReadFile {

@@ -32,11 +32,9 @@ pub(super) fn of(
         return Some(Targets::All);
     };
     // What is wrong with the file, or worth a note, is said when the strategy is checked.
-    let problems = context.problems.len();
-    let notes = context.notes.len();
-    let file = ProductFile::<PickingPlacement>::object(choice, &PLACEMENTS, &[], context);
-    context.problems.truncate(problems);
-    context.notes.truncate(notes);
+    let file = context.unreported(|context| {
+        ProductFile::<PickingPlacement>::object(choice, &PLACEMENTS, &[], context)
+    });
     let Some(ProductFile {
         document: Some(document),
         value: placement,

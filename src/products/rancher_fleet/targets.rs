@@ -65,11 +65,7 @@ pub(super) fn of(
         return Some(Targets::All);
     };
     // What is wrong with the file, or worth a note, is said when the strategy is checked.
-    let problems = context.problems.len();
-    let notes = context.notes.len();
-    let read = fields::bundle(name, choice, context);
-    context.problems.truncate(problems);
-    context.notes.truncate(notes);
+    let read = context.unreported(|context| fields::bundle(name, choice, context));
     let Some(BundleDocument { document, kind }) = read else {
         return Some(Targets::All);
     };

@@ -43,6 +43,16 @@ impl Context<'_> {
         self.problems.push(problem);
     }
 
+    /// What `read` makes of the document, without its problems and notes: another reading reports them.
+    pub fn unreported<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let problems = self.problems.len();
+        let notes = self.notes.len();
+        let value = read(self);
+        self.problems.truncate(problems);
+        self.notes.truncate(notes);
+        value
+    }
+
     /// Whether the document has a value at `path`.
     pub fn is_set(&self, path: &Path) -> bool {
         self.tree.get(path).is_some()
