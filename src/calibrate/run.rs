@@ -308,7 +308,7 @@ impl Calibration {
                 "the events have no pod whose schedule, image and start are known",
             ));
         };
-        let last = record.predicted.last().map_or(0.0, |(pods, ..)| *pods);
+        let last = record.predicted.last().map_or(0.0, |end| end.pods);
         if (last - record.pods as f64).abs() > 0.5 {
             self.warn(format!(
                 "prediction: the simulation starts {}, but the events have {}",

@@ -16,7 +16,7 @@ pub(super) use replay::{ReplaySettings, is_parallel, of_events};
 
 use super::events::ContainerStart;
 use super::time::{Nanos, seconds_between};
-use crate::results::{PredictedPod, PredictionRecord};
+use crate::results::{PredictedPod, PredictedStarts, PredictionRecord};
 use crate::stats;
 
 /// Runs of a prediction.
@@ -69,7 +69,7 @@ fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
 
 /// The prediction: for each number of started pods the time, as median and 5th and 95th percentile over runs. Each run
 /// has the sorted times of its starts.
-fn predicted_curve(runs: &[Vec<f64>]) -> Vec<(f64, f64, f64, f64)> {
+fn predicted_curve(runs: &[Vec<f64>]) -> Vec<PredictedStarts> {
     let most = runs.iter().map(Vec::len).min().unwrap_or(0);
     let step = most.div_ceil(POINTS).max(1);
     let mut curve = Vec::new();
@@ -79,7 +79,12 @@ fn predicted_curve(runs: &[Vec<f64>]) -> Vec<(f64, f64, f64, f64)> {
         let [median, low, high] =
             [0.5, 0.05, 0.95].map(|share| stats::quantile_of_sorted(&times, share));
         if let (Some(median), Some(low), Some(high)) = (median, low, high) {
-            curve.push(((at + 1) as f64, median, low, high));
+            curve.push(PredictedStarts {
+                pods: (at + 1) as f64,
+                median_s: median,
+                p5_s: low,
+                p95_s: high,
+            });
         }
     }
     curve
@@ -94,7 +99,7 @@ fn record(
     let real = real_curve(pods);
     let predicted = predicted_curve(runs);
     let (completion_s, _) = *real.last()?;
-    let (_, predicted_completion_s, low, high) = *predicted.last()?;
+    let end = *predicted.last()?;
     let mut errors = Vec::new();
     let mut absolute = Vec::new();
     for row in &rows {
@@ -116,9 +121,9 @@ fn record(
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
         pods: pods.len() as u64,
         completion_s,
-        predicted_completion_s,
-        predicted_completion_p5_s: low,
-        predicted_completion_p95_s: high,
+        predicted_completion_s: end.median_s,
+        predicted_completion_p5_s: end.p5_s,
+        predicted_completion_p95_s: end.p95_s,
         median_error: stats::median(&errors),
         median_absolute_error: stats::median(&absolute),
         real: thinned,

@@ -290,10 +290,41 @@ pub struct PredictionRecord {
     pub median_absolute_error: Option<f64>,
     /// Started pods over time, in reality: seconds and pods.
     pub real: Vec<(f64, f64)>,
-    /// The same in the prediction: pods, and the median, 5th and 95th percentile over runs of the seconds.
-    pub predicted: Vec<(f64, f64, f64, f64)>,
+    /// The same in the prediction.
+    pub predicted: Vec<PredictedStarts>,
     /// The pods.
     pub rows: Vec<PredictedPod>,
+}
+
+/// A point of a predicted curve: when so many pods have started. In files: a list of the four numbers.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(from = "[f64; 4]", into = "[f64; 4]")]
+pub struct PredictedStarts {
+    /// Started pods.
+    pub pods: f64,
+    /// Seconds from the first pod's schedule, median over runs.
+    pub median_s: f64,
+    /// The 5th percentile over runs.
+    pub p5_s: f64,
+    /// The 95th percentile.
+    pub p95_s: f64,
+}
+
+impl From<[f64; 4]> for PredictedStarts {
+    fn from([pods, median_s, p5_s, p95_s]: [f64; 4]) -> Self {
+        Self {
+            pods,
+            median_s,
+            p5_s,
+            p95_s,
+        }
+    }
+}
+
+impl From<PredictedStarts> for [f64; 4] {
+    fn from(point: PredictedStarts) -> Self {
+        [point.pods, point.median_s, point.p5_s, point.p95_s]
+    }
 }
 
 /// A pod of a past rollout, and its prediction.

@@ -39,9 +39,9 @@ pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
     );
     let mut last = prediction.completion_s;
     let mut most = prediction.pods as f64;
-    if let Some(&(pods, _, _, high)) = prediction.predicted.last() {
-        last = last.max(high);
-        most = most.max(pods);
+    if let Some(end) = prediction.predicted.last() {
+        last = last.max(end.p95_s);
+        most = most.max(end.pods);
     }
     let x = Scale::from_zero(last * 1.04, area.left, area.right);
     let ticks = ticks_from_zero(most, 6, true);
@@ -59,10 +59,10 @@ pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
     let mut medians: Vec<Position> = Vec::new();
     let mut lows: Vec<Position> = Vec::new();
     let mut highs: Vec<Position> = Vec::new();
-    for &(pods, median, low, high) in &prediction.predicted {
-        medians.push((median, pods));
-        lows.push((low, pods));
-        highs.push((high, pods));
+    for point in &prediction.predicted {
+        medians.push((point.median_s, point.pods));
+        lows.push((point.p5_s, point.pods));
+        highs.push((point.p95_s, point.pods));
     }
     canvas.between(
         steps_from_zero(&lows, &x, &y),
