@@ -61,7 +61,7 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
         .as_object_mut()?;
     let labels = metadata.remove("labels");
     let name = metadata.remove("name");
-    // TemplateParameters of the template, which may be secrets.
+    // Parameters of the template, which may be secrets.
     let has_values = set
         .pointer_mut("/spec/generators")
         .is_some_and(remove_values);
