@@ -3,7 +3,7 @@
 
 use fleetsim::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView};
 use fleetsim::rollout::kubefleet::staged::{
-    PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView,
+    PlacementView, PolicySnapshot, RunBehaviour, StagedAction, StagedUpdateRun, StagedView,
 };
 use fleetsim::rollout::kubefleet::{
     ApplyStrategy, Binding, Bindings, KubeFleetBugs, MemberCluster, RollingUpdateConfig, RuleSet,
@@ -123,13 +123,11 @@ impl StagedLoad {
         };
         let yaml = "stages: [{name: all, labelSelector: {}, maxConcurrency: 10%}]";
         let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect("a valid strategy");
-        let (strategy, bugs) = (Some(strategy.with_defaults()), KubeFleetBugs::ALL);
         let run = StagedUpdateRun::new(
             "run".to_owned(),
             NEW.0.to_string(),
-            strategy,
-            RuleSet::Shipped,
-            bugs,
+            Some(strategy.with_defaults()),
+            RunBehaviour::of(RuleSet::Shipped),
             members,
         );
         let mut load = Self { run, view, next: 0 };

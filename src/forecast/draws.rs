@@ -301,7 +301,7 @@ fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
 
 /// When the product of a run instructed a target. One that was seen waiting is instructed now at the earliest.
 fn began(run: &Continuation, seen: &RolloutSoFar, target: usize) -> Option<SimTime> {
-    let instructed_s = run.record.clusters[target].told_s?;
+    let instructed_s = run.record.clusters[target].instructed_s?;
     let instructed = SimTime::ZERO + SimDuration::from_secs_f64(instructed_s);
     if seen.targets[target].state == SeenState::Waiting {
         Some(instructed.max(seen.now))

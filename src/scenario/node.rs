@@ -136,8 +136,9 @@ impl Checker<'_> {
             ReadinessSpec::Delay(delay) => self.resolve(&path.key("delay"), delay),
             ReadinessSpec::Debounce(_) => {}
             ReadinessSpec::Looks(looks) => {
-                if let Some((key, message, help)) = looks.problem() {
-                    self.report(&path.key("looks").key(key), message, help);
+                if let Some(problem) = looks.problem() {
+                    let path = path.key("looks").key(problem.setting);
+                    self.report(&path, problem.rule, problem.fix);
                 }
             }
         }

@@ -206,8 +206,8 @@ impl<'s> Sim<'s> {
             world.watch_progress_deadlines();
         }
         let mut nodes = 0;
-        for (_, _, nodes_of_cluster) in world.links() {
-            nodes += u64::from(nodes_of_cluster);
+        for site in world.site_facts() {
+            nodes += u64::from(site.nodes);
         }
         let mut sim = Self {
             label,

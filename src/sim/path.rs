@@ -1,6 +1,6 @@
 //! Where the time of a rollout goes: its critical path, from the release to the last target that became ready.
 //!
-//! The path is followed backwards. The last target was updated from its promotion on; the pass that promoted it began
+//! The path is followed backwards. The last target was updated from its instruction on; the pass that instructed it began
 //! after another target had become ready, which is the one before on the path; and so on to the release. Each part of
 //! the time belongs to one cause, so the causes add up to the time to completion.
 //!
@@ -157,9 +157,15 @@ mod tests {
         }
     }
 
-    fn facts(told: u64, begun: u64, transfer: u64, unpack: u64, settled: u64) -> ClusterFacts {
+    fn facts(
+        instructed: u64,
+        begun: u64,
+        transfer: u64,
+        unpack: u64,
+        settled: u64,
+    ) -> ClusterFacts {
         ClusterFacts {
-            instructed: Some(at(told)),
+            instructed: Some(at(instructed)),
             begun: Some(at(begun)),
             transferring: SimDuration::from_secs(transfer),
             unpacking: SimDuration::from_secs(unpack),
@@ -219,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_stop_that_keeps_an_instructed_cluster_from_beginning_counts_as_people() {
-        // Told at 10, stopped from 12 to 112, begins at 113, is ready at 150 and seen at 152.
+        // Instructed at 10, stopped from 12 to 112, begins at 113, is ready at 150 and seen at 152.
         let mut progress = Progress::new(1);
         progress.set(ClusterId(0), true, at(152));
         let passes = [PassRow {

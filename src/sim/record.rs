@@ -73,7 +73,7 @@ impl ClusterCounts {
         for row in clusters {
             counts.offline_at_start += u64::from(row.offline);
             counts.defective += u64::from(row.defective);
-            counts.exposed += u64::from(row.defective && row.told_s.is_some());
+            counts.exposed += u64::from(row.defective && row.instructed_s.is_some());
         }
         counts
     }
@@ -295,23 +295,23 @@ impl Sim<'_> {
         let clusters = izip!(
             &world.clusters,
             self.world.facts(),
-            self.world.links(),
+            self.world.site_facts(),
             stages
         );
         let mut rows = Vec::with_capacity(world.clusters.len());
-        for (spec, facts, (downlink, rtt, nodes), stage) in clusters {
+        for (spec, facts, site, stage) in clusters {
             let region = spec.region.map(|at| world.regions[at].name.clone());
             rows.push(ClusterRow {
                 cluster: spec.name.clone(),
                 stage,
                 group: spec.group.clone(),
                 region: region.unwrap_or_default(),
-                nodes,
-                downlink_bytes_per_s: downlink.get(),
-                rtt_s: rtt.as_secs_f64(),
+                nodes: site.nodes,
+                downlink_bytes_per_s: site.downlink.get(),
+                rtt_s: site.rtt.as_secs_f64(),
                 offline: facts.offline,
                 defective: facts.defective,
-                told_s: facts.instructed.map(SimTime::as_secs_f64),
+                instructed_s: facts.instructed.map(SimTime::as_secs_f64),
                 applied_s: facts.applied.map(SimTime::as_secs_f64),
                 first_pull_s: facts.first_pull.map(SimTime::as_secs_f64),
                 last_pull_s: facts.last_pull.map(SimTime::as_secs_f64),

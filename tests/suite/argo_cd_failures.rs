@@ -89,7 +89,7 @@ fn last_told(record: &RunRecord) -> f64 {
     record
         .clusters
         .iter()
-        .filter_map(|row| row.told_s)
+        .filter_map(|row| row.instructed_s)
         .max_by(f64::total_cmp)
         .expect("some cluster was told")
 }
@@ -155,7 +155,7 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
     assert!(!canaries.is_empty(), "else nothing is shown");
     for canary in canaries {
         let tried = canary
-            .told_s
+            .instructed_s
             .expect("the first attempt is the one that is remembered");
         // The first passes give up after five conflicts each.
         assert!(tried < 8.0, "{}: {tried}", canary.cluster);
@@ -213,7 +213,7 @@ fn a_cluster_that_returns_after_its_operation_failed_stays_unsynced() {
         let back = record
             .clusters
             .iter()
-            .filter(|row| row.offline && row.told_s.is_some());
+            .filter(|row| row.offline && row.instructed_s.is_some());
         assert!(
             back.map(|row| assert_eq!(row.applied_s, None, "{}", row.cluster))
                 .count()
@@ -263,8 +263,8 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
             record.run.held()
         );
         for canary in record.clusters.iter().filter(|row| row.offline) {
-            let span =
-                canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
+            let span = canary.applied_s.expect("applied")
+                - canary.instructed_s.expect("the first attempt");
             // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
             // cluster, and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync
             // too.
@@ -331,7 +331,7 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
                 );
                 for canary in record.clusters.iter().filter(|row| row.offline) {
                     let span = canary.applied_s.expect("applied")
-                        - canary.told_s.expect("the first attempt");
+                        - canary.instructed_s.expect("the first attempt");
                     // Applying takes 1 s.
                     assert!(
                         (span - 1.0 - f64::from(seconds)).abs() < 0.01,
@@ -454,7 +454,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
                 .clusters
                 .iter()
                 .filter(|row| row.stage == "step 2")
-                .all(|row| row.told_s.is_none())
+                .all(|row| row.instructed_s.is_none())
         );
     }
 }
@@ -507,7 +507,7 @@ fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
     let mut told: Vec<f64> = record
         .clusters
         .iter()
-        .map(|row| row.told_s.expect("told"))
+        .map(|row| row.instructed_s.expect("told"))
         .collect();
     told.sort_by(f64::total_cmp);
     // A refresh comes every 120 to 300 s, spread by a jitter of 60 s.
@@ -555,7 +555,7 @@ fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
             .clusters
             .iter()
             .filter(|row| row.ready_s.is_some())
-            .filter_map(|row| row.told_s)
+            .filter_map(|row| row.instructed_s)
             .max_by(f64::total_cmp)
     };
     let later = arrived(&sick).expect("some arrive");

@@ -121,7 +121,7 @@ fn assert_budgets_and_order(record: &RunRecord, what: &str) {
         );
         let first = rows
             .iter()
-            .filter_map(|row| row.told_s)
+            .filter_map(|row| row.instructed_s)
             .min_by(f64::total_cmp);
         match (first, before_is_over) {
             (Some(first), Some(over)) => {
@@ -216,7 +216,7 @@ fn an_application_that_never_appears_blocks_its_step_indefinitely() {
                 .values()
                 .skip(number)
                 .flatten()
-                .filter(|row| row.told_s.is_some())
+                .filter(|row| row.instructed_s.is_some())
                 .count();
             assert_eq!(told_later, 0, "{what}: later steps do not begin");
         }
@@ -228,7 +228,7 @@ fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
     let record = run("update", "{defect: {share: 3%}}", SHIPPED, &rolling_sync());
     assert_ne!(record.run.outcome, RunOutcome::Complete);
     assert!(
-        record.clusters.iter().all(|row| row.told_s.is_some()),
+        record.clusters.iter().all(|row| row.instructed_s.is_some()),
         "Healthy is sticky: every step had its turn"
     );
     assert!(
@@ -320,7 +320,7 @@ fn without_steps_applications_sync_by_themselves_or_not_at_all() {
                 .filter(move |row| row.cluster.starts_with(env))
         };
         let prod_begins = of("prod")
-            .filter_map(|row| row.told_s)
+            .filter_map(|row| row.instructed_s)
             .min_by(f64::total_cmp);
         let staging_ends = of("staging")
             .filter_map(|row| row.ready_s)
@@ -367,7 +367,7 @@ fn applications_in_no_step_are_never_synced() {
     assert!(
         by_step(&record)["no step"]
             .iter()
-            .all(|row| row.told_s.is_none())
+            .all(|row| row.instructed_s.is_none())
     );
 }
 

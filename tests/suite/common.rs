@@ -59,7 +59,7 @@ pub(crate) fn first_run(files: &[(&str, &str)]) -> RunRecord {
 pub(crate) fn peak_in_flight<'r>(clusters: impl IntoIterator<Item = &'r ClusterRow>) -> usize {
     let mut changes: Vec<(f64, i32)> = Vec::new();
     for cluster in clusters {
-        changes.extend(cluster.told_s.map(|at| (at, 1)));
+        changes.extend(cluster.instructed_s.map(|at| (at, 1)));
         changes.extend(cluster.ready_s.map(|at| (at, -1)));
     }
     changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

@@ -52,7 +52,7 @@ fn told_blindly(run: &RunRecord) -> usize {
         .fold(f64::INFINITY, f64::min);
     run.clusters
         .iter()
-        .filter(|cluster| cluster.told_s.is_some_and(|told| told < first_ready))
+        .filter(|cluster| cluster.instructed_s.is_some_and(|told| told < first_ready))
         .count()
 }
 
@@ -295,7 +295,9 @@ fn the_next_partition_begins_only_when_the_one_before_is_ready_enough() {
             let entry = partitions
                 .entry(first / 40)
                 .or_insert((f64::INFINITY, Vec::new()));
-            entry.0 = entry.0.min(cluster.told_s.expect("every cluster was told"));
+            entry.0 = entry
+                .0
+                .min(cluster.instructed_s.expect("every cluster was told"));
             entry
                 .1
                 .push(cluster.ready_s.expect("every cluster became ready"));
@@ -347,7 +349,7 @@ fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
         for (place, cluster) in run.clusters.iter().take(told as usize).enumerate() {
             let at = (finalizer as usize + 1 + 2 * (place + 1)) as f64 * 0.005;
             assert!(
-                (cluster.told_s.expect("told") - at).abs() < 1e-9,
+                (cluster.instructed_s.expect("told") - at).abs() < 1e-9,
                 "{release}, {limit}: {cluster:?}"
             );
         }

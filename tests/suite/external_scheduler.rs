@@ -168,7 +168,13 @@ fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
     for (name, columns) in [
         (
             "clusters.csv",
-            &["cluster", "told_s", "applied_s", "first_pull_s", "ready_s"][..],
+            &[
+                "cluster",
+                "instructed_s",
+                "applied_s",
+                "first_pull_s",
+                "ready_s",
+            ][..],
         ),
         (
             "runs.csv",

@@ -629,7 +629,7 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
         let told = late
             .clusters
             .iter()
-            .filter(|cluster| cluster.defective && cluster.told_s.is_some())
+            .filter(|cluster| cluster.defective && cluster.instructed_s.is_some())
             .count();
         assert_eq!(
             late.run.exposed_targets, told as u64,

@@ -99,7 +99,7 @@ fn of_stage<'r>(run: &'r RunRecord, stage: &str) -> Vec<&'r ClusterRow> {
 fn first_told(clusters: &[&ClusterRow]) -> f64 {
     clusters
         .iter()
-        .filter_map(|cluster| cluster.told_s)
+        .filter_map(|cluster| cluster.instructed_s)
         .fold(f64::INFINITY, f64::min)
 }
 
@@ -164,7 +164,7 @@ fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
             run.clusters
                 .iter()
                 .filter(|c| c.cluster.starts_with(prefix))
-                .filter_map(|c| c.told_s)
+                .filter_map(|c| c.instructed_s)
                 .collect()
         };
         let first_x = told("x-").into_iter().fold(f64::INFINITY, f64::min);
@@ -227,7 +227,7 @@ fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
     let offline = of_stage(&run, "early")
         .into_iter()
-        .find(|cluster| cluster.offline && cluster.told_s.is_some());
+        .find(|cluster| cluster.offline && cluster.instructed_s.is_some());
     let offline =
         offline.expect("with this seed an offline cluster's turn comes in the stage `early`");
     assert_eq!(offline.ready_s, None);
@@ -247,7 +247,7 @@ fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
     assert!(
         of_stage(&run, "rest")
             .iter()
-            .all(|cluster| cluster.told_s.is_none()),
+            .all(|cluster| cluster.instructed_s.is_none()),
         "a later stage has not begun"
     );
     // All others of the stage were updated in the slots that were left.
@@ -286,7 +286,7 @@ fn an_approval_that_never_comes_holds_the_run_between_two_stages() {
     assert!(
         of_stage(&run, "rest")
             .iter()
-            .all(|cluster| cluster.told_s.is_none())
+            .all(|cluster| cluster.instructed_s.is_none())
     );
 }
 
@@ -437,7 +437,7 @@ fn offline_clusters_use_up_max_unavailable_and_then_hold_a_rolling_update() {
     assert_eq!(
         many.clusters
             .iter()
-            .filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none())
+            .filter(|cluster| cluster.instructed_s.is_some() && cluster.ready_s.is_none())
             .count(),
         2
     );
@@ -701,6 +701,6 @@ fn a_stage_selects_clusters_by_the_name_that_kubefleet_labels_them_with() {
     let first = run
         .clusters
         .iter()
-        .min_by(|a, b| a.told_s.unwrap().total_cmp(&b.told_s.unwrap()));
+        .min_by(|a, b| a.instructed_s.unwrap().total_cmp(&b.instructed_s.unwrap()));
     assert_eq!(first.expect("there are clusters").cluster, "store-05");
 }

@@ -128,7 +128,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
     let told: Vec<f64> = run
         .clusters
         .iter()
-        .map(|cluster| cluster.told_s.expect("it was told") / 60.0)
+        .map(|cluster| cluster.instructed_s.expect("it was told") / 60.0)
         .collect();
     assert!(
         told.iter()
@@ -214,7 +214,7 @@ fn the_delete_stage_removes_the_resources_of_clusters_that_are_no_longer_picked(
         .collect();
     assert!(
         gone.iter()
-            .all(|cluster| cluster.told_s.is_none() && cluster.stage.is_empty()),
+            .all(|cluster| cluster.instructed_s.is_none() && cluster.stage.is_empty()),
         "they get no release"
     );
     let deletion = "ClusterStagedUpdateRun/shop-1/kubernetes-fleet.io/deleteStage";
@@ -329,7 +329,7 @@ fn runs_of_different_placements_go_on_side_by_side() {
             .clusters
             .iter()
             .filter(|cluster| cluster.cluster.starts_with(prefix));
-        told.filter_map(|cluster| cluster.told_s)
+        told.filter_map(|cluster| cluster.instructed_s)
             .fold(f64::INFINITY, f64::min)
     };
     assert!(

@@ -43,7 +43,7 @@ fn a_stop_holds_a_rollout_until_it_is_resumed_under_every_scheduler_that_takes_i
         let told: Vec<f64> = run
             .clusters
             .iter()
-            .filter_map(|cluster| cluster.told_s)
+            .filter_map(|cluster| cluster.instructed_s)
             .collect();
         let during = told
             .iter()
@@ -110,7 +110,7 @@ fn an_approval_at_a_time_lets_the_next_stage_begin() {
         run.clusters
             .iter()
             .filter(|row| row.cluster.starts_with(ring))
-            .filter_map(|row| row.told_s)
+            .filter_map(|row| row.instructed_s)
             .collect()
     };
     assert!(
@@ -256,7 +256,7 @@ fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
         .clusters
         .iter()
         .filter(|row| row.cluster.starts_with("store"))
-        .map(|row| row.told_s);
+        .map(|row| row.instructed_s);
     assert!(
         told.into_iter().all(|at| at == Some(acts[7].0)),
         "{:?}",
@@ -267,7 +267,7 @@ fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
         (run.run.outcome, run.run.targets_done),
         (RunOutcome::Complete, 13)
     );
-    assert!(run.clusters[0].told_s.is_none());
+    assert!(run.clusters[0].instructed_s.is_none());
 }
 
 /// What the process was told of people, with the times at which it knew.

@@ -155,7 +155,7 @@ fn instructed(table: &Path) -> Vec<String> {
             .position(|column| column == name)
             .expect("a column")
     };
-    let (cluster, told) = (at("cluster"), at("told_s"));
+    let (cluster, told) = (at("cluster"), at("instructed_s"));
     let mut rows: Vec<(f64, String)> = table
         .records()
         .map(|row| row.expect("a row"))
@@ -238,7 +238,7 @@ fn run_both(programs: &Path, experiment: &str, files: &[(&str, &str)]) -> (Shown
             held_by: row["held_by"].clone(),
             told: clusters
                 .iter()
-                .filter(|row| row["variant"] == variant && !row["told_s"].is_empty())
+                .filter(|row| row["variant"] == variant && !row["instructed_s"].is_empty())
                 .count(),
             done: number("targets_done"),
             exposed: number("exposed_targets"),

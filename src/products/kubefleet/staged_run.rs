@@ -15,7 +15,7 @@ use crate::control_plane::{Change, Plane};
 use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::kubefleet::staged::{
-    PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView,
+    PlacementView, PolicySnapshot, RunBehaviour, StagedAction, StagedUpdateRun, StagedView,
 };
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, RunState};
 use crate::rollout::{Hold, QueueRequest, TargetSet};
@@ -86,12 +86,16 @@ impl<'s> StagedRun<'s> {
         rollout: Run<'s>,
     ) -> Self {
         let changed = TargetSet::all(clusters.len());
+        let behaviour = RunBehaviour {
+            rules: strategy.rules,
+            version: strategy.version,
+            bugs: strategy.upstream_bugs,
+        };
         let scheduler = StagedUpdateRun::new(
             described.name.clone(),
             described.snapshot.0.to_string(),
             Some(strategy.strategy.clone()),
-            strategy.rules,
-            strategy.upstream_bugs,
+            behaviour,
             clusters,
         );
         let view = StagedView {
@@ -113,7 +117,7 @@ impl<'s> StagedRun<'s> {
             approval_requests: BTreeMap::new(),
         };
         Self {
-            scheduler: scheduler.with_version(strategy.version),
+            scheduler,
             view,
             exists: false,
             pending: described.states.len(),

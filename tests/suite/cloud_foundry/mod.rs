@@ -70,7 +70,7 @@ fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)
 fn told(run: &RunRecord) -> usize {
     run.clusters
         .iter()
-        .filter(|cluster| cluster.told_s.is_some())
+        .filter(|cluster| cluster.instructed_s.is_some())
         .count()
 }
 
@@ -78,7 +78,7 @@ fn told(run: &RunRecord) -> usize {
 fn told_between(run: &RunRecord, instances: std::ops::Range<usize>) -> (f64, f64) {
     let times = run.clusters[instances]
         .iter()
-        .map(|cluster| cluster.told_s.expect("it was told"));
+        .map(|cluster| cluster.instructed_s.expect("it was told"));
     times.fold((f64::INFINITY, 0.0), |(first, last), at| {
         (at.min(first), at.max(last))
     })

@@ -147,7 +147,7 @@ fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
     let crashed = |run: &RunRecord| {
         run.clusters
             .iter()
-            .filter(|cluster| cluster.told_s.is_some() && cluster.defective)
+            .filter(|cluster| cluster.instructed_s.is_some() && cluster.defective)
             .count() as u64
     };
     assert_eq!(
@@ -170,7 +170,7 @@ fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
         .clusters
         .iter()
         .filter(|cluster| cluster.defective)
-        .filter_map(|cluster| cluster.told_s);
+        .filter_map(|cluster| cluster.instructed_s);
     let first_crash = first_crash.fold(f64::INFINITY, f64::min) + 30.0;
     assert!(
         growth_after_a_crash.fold(0.0, f64::max) > first_crash,
@@ -209,7 +209,7 @@ fn crashing_instances_stop_a_deployment_almost_indefinitely() {
     let crashed = run
         .clusters
         .iter()
-        .filter(|cluster| cluster.told_s.is_some() && cluster.defective)
+        .filter(|cluster| cluster.instructed_s.is_some() && cluster.defective)
         .count();
     let held = format!("unhealthy: {crashed} of {} new instances", told(&run));
     assert!(run.run.held().starts_with(&held), "{}", run.run.held());
@@ -240,7 +240,7 @@ fn missing_cells_use_up_max_in_flight() {
     let waiting = few
         .clusters
         .iter()
-        .filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none())
+        .filter(|cluster| cluster.instructed_s.is_some() && cluster.ready_s.is_none())
         .count();
     assert_eq!(waiting, 2, "both places are taken by cells that never come");
     assert!(
@@ -284,7 +284,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
         let new = run
             .clusters
             .iter()
-            .filter(|cluster| cluster.told_s.is_some());
+            .filter(|cluster| cluster.instructed_s.is_some());
         assert!(
             new.into_iter().all(|cluster| cluster.pulls == pulls),
             "{pulls}"

@@ -67,7 +67,7 @@ impl Exported {
     /// The exports of a run at an instant, by file name.
     pub(super) fn export(self, run: &RunRecord, now: f64) -> Vec<(&'static str, String)> {
         let until = |at: Option<f64>| at.filter(|at| *at <= now);
-        let shown = |row: &'_ ClusterRow| (until(row.told_s), until(row.ready_s));
+        let shown = |row: &'_ ClusterRow| (until(row.instructed_s), until(row.ready_s));
         let targets: Vec<Shown<'_>> = run
             .clusters
             .iter()

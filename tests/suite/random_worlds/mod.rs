@@ -104,7 +104,7 @@ fn check(seed: u64, product: Product) -> RunRecord {
         told: record
             .clusters
             .iter()
-            .map(|cluster| cluster.told_s)
+            .map(|cluster| cluster.instructed_s)
             .collect(),
         ready,
         release: record.run.release_s,

@@ -51,7 +51,7 @@ strategies:
             .iter()
             .map(move |row| time(row).expect("every application is synced"))
     };
-    let first = times(|row| row.told_s).fold(f64::INFINITY, f64::min);
+    let first = times(|row| row.instructed_s).fold(f64::INFINITY, f64::min);
     times(|row| row.applied_s).fold(0.0, f64::max) - first
 }
 

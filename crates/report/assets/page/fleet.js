@@ -1,6 +1,6 @@
 // The fleet: one square for each cluster, coloured by its state at the time of the slider.
 
-const [PENDING, PROMOTED, PULLING, STARTING, READY, OFFLINE, DEFECTIVE] = page.states.map((_, at) => at);
+const [PENDING, INSTRUCTED, PULLING, STARTING, READY, OFFLINE, DEFECTIVE] = page.states.map((_, at) => at);
 const decoded = new Map();
 
 /** A variant's clusters: moments in seconds, NaN for never; places of squares by stage. */
@@ -10,15 +10,15 @@ function clustersOf(place) {
   const names = page.names[fleet.names] || [];
   const size = names.length;
   const column = () => new Float64Array(size).fill(NaN);
-  const clusters = { names, size, promoted: column(), applied: column(), first: column(), last: column(), ready: column() };
-  let promotedBefore = 0;
+  const clusters = { names, size, instructed: column(), applied: column(), first: column(), last: column(), ready: column() };
+  let instructedBefore = 0;
   for (let at = 0; at < size; at += 1) {
-    const promoted = fleet.promoted[at] ?? null;
+    const instructed = fleet.instructed[at] ?? null;
     let before = 0;
-    if (promoted !== null) {
-      promotedBefore += promoted;
-      before = promotedBefore;
-      clusters.promoted[at] = promotedBefore * fleet.step;
+    if (instructed !== null) {
+      instructedBefore += instructed;
+      before = instructedBefore;
+      clusters.instructed[at] = instructedBefore * fleet.step;
     }
     for (const name of ["applied", "first", "last", "ready"]) {
       const since = fleet[name][at] ?? null;
@@ -38,7 +38,7 @@ function clustersOf(place) {
     at += length;
   }
   clusters.stages = fleet.stages;
-  const moments = [clusters.promoted, clusters.applied, clusters.first, clusters.last, clusters.ready];
+  const moments = [clusters.instructed, clusters.applied, clusters.first, clusters.last, clusters.ready];
   clusters.end = 0;
   for (const moment of moments) for (const time of moment) if (time > clusters.end) clusters.end = time;
   decoded.set(place, clusters);
@@ -52,8 +52,8 @@ function stateAt(clusters, at, seconds) {
   if (clusters.offline[at] && !applied) return OFFLINE;
   const pulled = clusters.last[at] <= seconds;
   if (clusters.first[at] <= seconds && !pulled) return PULLING;
-  if (!(clusters.promoted[at] <= seconds)) return PENDING;
-  if (!applied) return PROMOTED;
+  if (!(clusters.instructed[at] <= seconds)) return PENDING;
+  if (!applied) return INSTRUCTED;
   return clusters.defective[at] ? DEFECTIVE : STARTING;
 }
 
@@ -164,7 +164,7 @@ function described(clusters, at) {
   const name = page.states[stateAt(clusters, at, state.time)][0];
   const stage = clusters.stages[clusters.stage[at]];
   const moments = [
-    ["promoted", clusters.promoted[at]],
+    ["instructed", clusters.instructed[at]],
     ["applied", clusters.applied[at]],
     ["first pull", clusters.first[at]],
     ["last pull finished", clusters.last[at]],

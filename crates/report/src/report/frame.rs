@@ -50,21 +50,27 @@ pub(super) struct KeyEntry {
     pub(super) detail: String,
 }
 
-/// Writes a text.
-pub(super) fn write(
-    canvas: &mut Canvas,
-    text: &str,
-    at: Position,
+/// The size and the colour of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextStyle {
     size: f64,
     colour: Colour,
-    align: Align,
-) {
+}
+
+impl TextStyle {
+    pub(super) const fn new(size: f64, colour: Colour) -> Self {
+        Self { size, colour }
+    }
+}
+
+/// Writes a text.
+pub(super) fn write(canvas: &mut Canvas, text: &str, at: Position, style: TextStyle, align: Align) {
     canvas.text(Label {
         text: text.to_owned(),
         at,
-        size,
+        size: style.size,
         weight: Weight::Regular,
-        colour,
+        colour: style.colour,
         align,
     });
 }
@@ -74,18 +80,11 @@ pub(super) fn write_fitted(
     canvas: &mut Canvas,
     text: &str,
     at: Position,
-    size: f64,
-    colour: Colour,
+    style: TextStyle,
     width: f64,
 ) {
-    write(
-        canvas,
-        &fitted(text, size, Weight::Regular, width),
-        at,
-        size,
-        colour,
-        Align::Left,
-    );
+    let text = fitted(text, style.size, Weight::Regular, width);
+    write(canvas, &text, at, style, Align::Left);
 }
 
 /// Writes lines from their left end, the first at a place and each of the others `step` below the one before.
@@ -94,29 +93,22 @@ pub(super) fn write_lines(
     lines: &[String],
     (x, y): Position,
     step: f64,
-    size: f64,
-    colour: Colour,
+    style: TextStyle,
 ) {
     for (at, line) in lines.iter().enumerate() {
-        write(
-            canvas,
-            line,
-            (x, y + step * at as f64),
-            size,
-            colour,
-            Align::Left,
-        );
+        let baseline = y + step * at as f64;
+        write(canvas, line, (x, baseline), style, Align::Left);
     }
 }
 
 /// Writes a bold text from its left end.
-pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour) {
+pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, style: TextStyle) {
     canvas.text(Label {
         text: text.to_owned(),
         at,
-        size,
+        size: style.size,
         weight: Weight::Bold,
-        colour,
+        colour: style.colour,
         align: Align::Left,
     });
 }
@@ -177,8 +169,7 @@ fn page_with_footer(sheet: Sheet<'_>, head: &Head<'_>, more: &str, height: f64) 
             &mut canvas,
             line,
             (MARGIN, 36.0 + title_step * at as f64),
-            size,
-            INK,
+            TextStyle::new(size, INK),
         );
     }
     write_lines(
@@ -186,16 +177,14 @@ fn page_with_footer(sheet: Sheet<'_>, head: &Head<'_>, more: &str, height: f64) 
         &notes,
         (MARGIN, 59.0 + of_title),
         17.0,
-        SUBTITLE,
-        MUTED,
+        TextStyle::new(SUBTITLE, MUTED),
     );
     write_lines(
         &mut canvas,
         &footers,
         (MARGIN, height + down - 16.0),
         15.0,
-        SMALL,
-        MUTED,
+        TextStyle::new(SMALL, MUTED),
     );
     canvas.down = down;
     canvas
@@ -231,8 +220,7 @@ pub(super) fn value_axis(
             canvas,
             &tick.label,
             (area.left - 8.0, y + 0.36 * SMALL),
-            SMALL,
-            MUTED,
+            TextStyle::new(SMALL, MUTED),
             Align::Right,
         );
     }
@@ -243,8 +231,7 @@ pub(super) fn value_axis(
             canvas,
             title,
             (left, area.top - 13.0),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             Align::Left,
         );
     }
@@ -276,8 +263,7 @@ pub(super) fn bottom_axis(
             canvas,
             &tick.label,
             (x.min(reach), area.bottom + 19.0),
-            SMALL,
-            MUTED,
+            TextStyle::new(SMALL, MUTED),
             Align::Middle,
         );
     }
@@ -286,8 +272,7 @@ pub(super) fn bottom_axis(
             canvas,
             title,
             (f64::midpoint(area.left, area.right), area.bottom + 40.0),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             Align::Middle,
         );
     }
@@ -346,14 +331,18 @@ pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<
             Stroke::solid(entry.colour, 2.6),
         );
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
-        write_bold(canvas, &name, (text_left, top + 10.5), LABEL, INK);
+        write_bold(
+            canvas,
+            &name,
+            (text_left, top + 10.5),
+            TextStyle::new(LABEL, INK),
+        );
         if narrow || step >= 32.0 {
             write_fitted(
                 canvas,
                 &entry.detail,
                 (text_left, top + detail),
-                SMALL,
-                MUTED,
+                TextStyle::new(SMALL, MUTED),
                 width,
             );
         }
@@ -414,8 +403,7 @@ pub(super) fn legend(
             canvas,
             name,
             (left + 20.0, baseline),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             Align::Left,
         );
         left += width + 22.0;

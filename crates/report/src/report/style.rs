@@ -217,7 +217,7 @@ pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
         Colour(0x2B, 0x33, 0x3D),
     ),
     (
-        "promoted",
+        "instructed",
         Colour(0xE9, 0xC4, 0x5A),
         Colour(0x85, 0x6A, 0x1E),
     ),

@@ -475,7 +475,7 @@ impl Fleet {
                 region: String::new(),
                 offline: false,
                 defective: stop.is_some(),
-                told_s: Some(told),
+                instructed_s: Some(told),
                 applied_s: Some(told + 1.0),
                 first_pull_s: Some(pull),
                 last_pull_s: Some(pulled),
@@ -488,7 +488,7 @@ impl Fleet {
         for at in table.len()..fleet as usize {
             let told = rows((at, &(0.0, 0.0, 0.0, 0.0)));
             table.push(ClusterRow {
-                told_s: None,
+                instructed_s: None,
                 applied_s: None,
                 first_pull_s: None,
                 last_pull_s: None,

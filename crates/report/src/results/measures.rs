@@ -183,7 +183,7 @@ measures! {
     t90_s: Option<f64> => T90, "s", LessIsBetter, late;
     /// Time from release until 99% of all targets were ready; empty if fewer ever were.
     t99_s: Option<f64> => T99, "s", LessIsBetter, late;
-    /// Median time from promotion to ready over this run's clusters that became ready.
+    /// Median time from instruction to ready over this run's clusters that became ready.
     update_p50_s: Option<f64> => UpdateP50, "s", LessIsBetter;
     /// 95th percentile of the same times.
     update_p95_s: Option<f64> => UpdateP95, "s", LessIsBetter;
@@ -290,13 +290,13 @@ measures! {
     peak_not_ready: u64 => PeakNotReady, "clusters", LessIsBetter;
     /// Time integral of the number of clusters not ready.
     not_ready_cluster_hours: f64 => NotReadyClusterHours, "cluster-hours", LessIsBetter;
-    /// Targets promoted to a revision that is defective in their cluster.
+    /// Targets instructed to run a revision that is defective in their cluster.
     exposed_targets: u64 => ExposedTargets, "targets", LessIsBetter;
     /// Scheduler passes.
     passes: u64 => Passes, "passes", Neutral;
-    /// Targets promoted to the new revision.
+    /// Targets that passes decided to move to the new revision.
     promotions: u64 => Promotions, "targets", Neutral;
-    /// Most targets promoted in one pass.
+    /// Most targets that one pass decided to move.
     peak_promotions_per_pass: u64 => PeakPromotionsPerPass, "targets", Neutral;
     /// Events that the engine processed, without those that only check a limit.
     events: u64 => Events, "events", Neutral;

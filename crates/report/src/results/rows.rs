@@ -22,11 +22,11 @@ pub struct SeriesRow {
     pub egress_peak_1s_bytes_per_s: f64,
     /// Targets ready on the wanted revision at the end of the bin.
     pub ready_new: u64,
-    /// Targets promoted to the wanted revision and making progress, but not ready yet.
+    /// Targets instructed to run the wanted revision and making progress, but not ready yet.
     pub updating: u64,
-    /// Targets promoted to the wanted revision, not ready and stalled: offline, or a pod is in back-off.
+    /// Targets instructed to run the wanted revision, not ready and stalled: offline, or a pod is in back-off.
     pub not_ready: u64,
-    /// Targets not promoted to the wanted revision yet.
+    /// Targets not instructed to run the wanted revision yet.
     pub waiting: u64,
 }
 
@@ -51,8 +51,8 @@ pub struct ClusterRow {
     pub offline: bool,
     /// Whether the new revision is defective in it.
     pub defective: bool,
-    /// When the scheduler promoted it to the new revision; empty for never.
-    pub told_s: Option<f64>,
+    /// When it was instructed to run the new revision: the write of a pass took effect. Empty for never.
+    pub instructed_s: Option<f64>,
     /// When its agent had applied the new revision.
     pub applied_s: Option<f64>,
     /// When its first image pull started.
@@ -69,7 +69,7 @@ pub struct ClusterRow {
     pub received_bytes: u64,
 }
 
-/// Quantiles of the durations of updates, from promotion to ready, over the clusters of one run that became ready.
+/// Quantiles of the durations of updates, from instruction to ready, over the clusters of one run that became ready.
 /// `None` when none did.
 #[must_use]
 pub fn update_quantiles<const N: usize>(
@@ -78,7 +78,7 @@ pub fn update_quantiles<const N: usize>(
 ) -> [Option<f64>; N] {
     let took: Vec<f64> = clusters
         .iter()
-        .filter_map(|cluster| Some(cluster.ready_s? - cluster.told_s?))
+        .filter_map(|cluster| Some(cluster.ready_s? - cluster.instructed_s?))
         .collect();
     let sorted = stats::sorted(&took);
     shares.map(|share| stats::quantile_of_sorted(&sorted, share))
@@ -116,7 +116,7 @@ pub struct PassRow {
     pub duration_s: f64,
     /// Objects created.
     pub created: u64,
-    /// Targets promoted to another revision.
+    /// Targets that the pass decided to move to another revision; each is instructed when its write takes effect.
     pub promoted: u64,
     /// Unavailable targets as the product counts them at the start of the pass.
     pub unavailable: u64,
@@ -184,7 +184,7 @@ impl SeriesRow {
 impl ClusterRow {
     fn is_valid(&self) -> bool {
         let times = [
-            self.told_s,
+            self.instructed_s,
             self.applied_s,
             self.first_pull_s,
             self.last_pull_s,

@@ -370,7 +370,7 @@ mod tests {
             rtt_s: 0.03,
             offline: true,
             defective: false,
-            told_s: Some(0.1 + 0.2),
+            instructed_s: Some(0.1 + 0.2),
             applied_s: None,
             first_pull_s: None,
             last_pull_s: None,
@@ -493,8 +493,8 @@ mod tests {
             "line 2, column `pulls_p50`",
         );
         refused(
-            &|tables, number| tables.clusters[1].1.told_s = Some(number),
-            "line 3, column `told_s`",
+            &|tables, number| tables.clusters[1].1.instructed_s = Some(number),
+            "line 3, column `instructed_s`",
         );
         refused(
             &|tables, number| tables.registries[0].1.egress_busy_share = number,

@@ -41,11 +41,11 @@ pub struct TimelineRow {
     pub egress_peak_1s_bytes_per_s: f64,
     /// Targets ready on the wanted revision at the end of the bin, in the displayed run.
     pub ready_new: u64,
-    /// Targets promoted to the wanted revision and making progress, but not ready yet, in the displayed run.
+    /// Targets instructed to run the wanted revision and making progress, but not ready yet, in the displayed run.
     pub updating: u64,
-    /// Targets promoted to the wanted revision, not ready and stalled, in the displayed run.
+    /// Targets instructed to run the wanted revision, not ready and stalled, in the displayed run.
     pub not_ready: u64,
-    /// Targets not promoted to the wanted revision yet, in the displayed run.
+    /// Targets not instructed to run the wanted revision yet, in the displayed run.
     pub waiting: u64,
     /// 5th percentile of `pulls` over all runs, bin by bin.
     pub pulls_p5: f64,

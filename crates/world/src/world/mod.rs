@@ -72,8 +72,8 @@ mod totals;
 mod transfers;
 
 pub use backoff::Backoff;
-pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookSpec, ReadinessSpec};
-pub use clusters::cluster::ClusterFacts;
+pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookProblem, LookSpec, ReadinessSpec};
+pub use clusters::cluster::{ClusterFacts, SiteFacts};
 pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};
 pub use clusters::site::{GapSpec, SiteKind, SiteLink};

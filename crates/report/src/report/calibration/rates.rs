@@ -91,21 +91,24 @@ pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     let width = sheet.px() - MARGIN - left;
     for (at, parameter) in rates.parameters.iter().enumerate() {
         let top = from + PARAMETER * at as f64;
-        write_bold(&mut canvas, &parameter.name, (left, top), LABEL, INK);
+        write_bold(
+            &mut canvas,
+            &parameter.name,
+            (left, top),
+            TextStyle::new(LABEL, INK),
+        );
         write_fitted(
             &mut canvas,
             &value(parameter),
             (left, top + 18.0),
-            LABEL,
-            INK,
+            TextStyle::new(LABEL, INK),
             width,
         );
         write_fitted(
             &mut canvas,
             &parameter.note,
             (left, top + 35.0),
-            SMALL,
-            MUTED,
+            TextStyle::new(SMALL, MUTED),
             width,
         );
     }

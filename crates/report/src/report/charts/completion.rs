@@ -84,8 +84,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
                 &mut canvas,
                 &reason,
                 (area.left + 6.0, middle + 4.5),
-                SMALL,
-                INK,
+                TextStyle::new(SMALL, INK),
                 Align::Left,
             );
         }

@@ -90,7 +90,12 @@ pub(super) fn draw(results: &Results, axes: &Axes<'_>, curves: &[Curve]) -> Canv
             bottom: top + height,
         };
         let heading = fitted_name(&plot.heading, LABEL, Weight::Bold, cell);
-        write_bold(&mut canvas, &heading, (left, top - 31.0), LABEL, INK);
+        write_bold(
+            &mut canvas,
+            &heading,
+            (left, top - 31.0),
+            TextStyle::new(LABEL, INK),
+        );
         let shown = plot.members.iter().map(|&at| (&variants[at], &curves[at]));
         draw_plot(&mut canvas, axes, area, shown);
         key(&mut canvas, area, left + cell, plot.entries);

@@ -131,11 +131,11 @@ fn curve(times: &[f64], end: f64) -> Curve {
     }
 }
 
-/// When each cluster where the revision is defective was promoted to it, sorted.
+/// When each cluster where the revision is defective was instructed to run it, sorted.
 fn exposed_times(variant: &VariantResults<'_>) -> Vec<f64> {
     let defective = variant.clusters.iter().filter(|cluster| cluster.defective);
     defective
-        .filter_map(|cluster| cluster.told_s)
+        .filter_map(|cluster| cluster.instructed_s)
         .sorted_by(f64::total_cmp)
         .collect()
 }

@@ -209,8 +209,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         &mut canvas,
         &axes,
         (sheet.px() / 2.0, height - FOOTER - 12.0),
-        SMALL,
-        INK,
+        TextStyle::new(SMALL, INK),
         Align::Middle,
     );
     Some(canvas)
@@ -241,13 +240,18 @@ impl Maps<'_, '_, '_> {
     fn draw_names(&self, canvas: &mut Canvas, group: &MapRow<'_, '_>, top: f64) {
         if self.groups.len() > 1 {
             let name = fitted_name(&group.name, LABEL, Weight::Bold, self.sheet.inner());
-            write_bold(canvas, &name, (MARGIN, top + 12.0), LABEL, INK);
+            write_bold(
+                canvas,
+                &name,
+                (MARGIN, top + 12.0),
+                TextStyle::new(LABEL, INK),
+            );
         }
         let top = top + self.layout.above;
         for (row, name) in self.rows.iter().enumerate() {
             let middle = top + CELL * (row as f64 + 0.5);
             let at = (self.layout.left - 10.0, middle + 4.2);
-            write(canvas, name, at, SMALL, INK, Align::Right);
+            write(canvas, name, at, TextStyle::new(SMALL, INK), Align::Right);
         }
     }
 
@@ -258,7 +262,13 @@ impl Maps<'_, '_, '_> {
             for (line, text) in label.iter().rev().enumerate() {
                 let baseline = top - 6.0 - LABEL_LINE * line as f64;
                 let at = (middle, baseline);
-                write(canvas, text, at, SMALL, MUTED, Align::Middle);
+                write(
+                    canvas,
+                    text,
+                    at,
+                    TextStyle::new(SMALL, MUTED),
+                    Align::Middle,
+                );
             }
         }
     }
@@ -494,20 +504,30 @@ impl HeatMeasure {
 
 /// The measure's name, and its shades from the least to the greatest value.
 fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width: f64) {
-    write_bold(canvas, measure.title, (left, top), LABEL, INK);
+    write_bold(
+        canvas,
+        measure.title,
+        (left, top),
+        TextStyle::new(LABEL, INK),
+    );
     if measure.low > measure.high {
         write(
             canvas,
             "too few runs finished",
             (left, top + 20.0),
-            SMALL,
-            MUTED,
+            TextStyle::new(SMALL, MUTED),
             Align::Left,
         );
         return;
     }
     let low = measure.text(measure.low);
-    write(canvas, &low, (left, top + 20.0), SMALL, MUTED, Align::Left);
+    write(
+        canvas,
+        &low,
+        (left, top + 20.0),
+        TextStyle::new(SMALL, MUTED),
+        Align::Left,
+    );
     if !measure.alike() {
         let start = left + text_width(&low, SMALL, Weight::Regular) + 8.0;
         let step = ((width - 170.0) / 24.0).clamp(2.0, 5.0);
@@ -525,8 +545,7 @@ fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width:
             canvas,
             &measure.text(measure.high),
             (end, top + 20.0),
-            SMALL,
-            MUTED,
+            TextStyle::new(SMALL, MUTED),
             Align::Left,
         );
     }
@@ -625,7 +644,13 @@ impl HeatCell {
             );
         }
         let colour = colours.map_or(INK, |colours| colours.text);
-        write(canvas, line, (x, baseline), *size, colour, Align::Middle);
+        write(
+            canvas,
+            line,
+            (x, baseline),
+            TextStyle::new(*size, colour),
+            Align::Middle,
+        );
     }
 }
 

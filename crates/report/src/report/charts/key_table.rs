@@ -60,16 +60,14 @@ pub(super) fn draw(
                 canvas,
                 "completion",
                 (right - 58.0, top + 12.0),
-                SMALL,
-                MUTED,
+                TextStyle::new(SMALL, MUTED),
                 Align::Right,
             );
             write(
                 canvas,
                 "peak",
                 (right, top + 12.0),
-                SMALL,
-                MUTED,
+                TextStyle::new(SMALL, MUTED),
                 Align::Right,
             );
             let y = top + HEADING - 6.0;
@@ -94,15 +92,13 @@ pub(super) fn draw(
             canvas,
             &number.to_string(),
             (left + 18.0, baseline),
-            LABEL,
-            INK,
+            TextStyle::new(LABEL, INK),
         );
         write(
             canvas,
             &names[at],
             (left + NUMBER, baseline),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             Align::Left,
         );
         let finished = variant.finished();
@@ -117,13 +113,18 @@ pub(super) fn draw(
             canvas,
             &end,
             (right - 58.0, baseline),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             Align::Right,
         );
         let peak = variant
             .median(Measure::PeakPulls)
             .map_or_else(String::new, count);
-        write(canvas, &peak, (right, baseline), SMALL, INK, Align::Right);
+        write(
+            canvas,
+            &peak,
+            (right, baseline),
+            TextStyle::new(SMALL, INK),
+            Align::Right,
+        );
     }
 }

@@ -153,13 +153,24 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         "concurrent image pulls{pulls}; above each panel: median peak · median completion time"
     );
     let lines = in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2);
-    write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
+    write_lines(
+        &mut canvas,
+        &lines,
+        (MARGIN, TOP - 2.0),
+        15.0,
+        TextStyle::new(SMALL, INK),
+    );
     if !grid.title.is_empty() {
         write_columns(&mut canvas, &grid, &layout, tiny);
     }
     for (at, name) in rows.iter().enumerate() {
         let middle = layout.row(at) + PANEL / 2.0;
-        write_bold(&mut canvas, name, (MARGIN, middle + 4.5), LABEL, INK);
+        write_bold(
+            &mut canvas,
+            name,
+            (MARGIN, middle + 4.5),
+            TextStyle::new(LABEL, INK),
+        );
     }
     for panel in &grid.panels {
         let is_lowest = grid.lowest_row(panel.column) == Some(panel.row);
@@ -172,8 +183,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         &mut canvas,
         &axis,
         (middle, bottom + 42.0),
-        SMALL,
-        INK,
+        TextStyle::new(SMALL, INK),
         Align::Middle,
     );
     Some(canvas)
@@ -201,7 +211,13 @@ fn subtitle_of(results: &Results, variants: &[VariantResults<'_>], axes: &PanelA
 /// does not fit.
 fn write_columns(canvas: &mut Canvas, grid: &Grid<'_, '_>, layout: &GridLayout, tiny: f64) {
     let title_at = (layout.left, TOP + 26.0);
-    write(canvas, &grid.title, title_at, SMALL, MUTED, Align::Left);
+    write(
+        canvas,
+        &grid.title,
+        title_at,
+        TextStyle::new(SMALL, MUTED),
+        Align::Left,
+    );
     let width = layout.width;
     for (at, column) in grid.columns.iter().enumerate() {
         let is_whole = text_width(column, LABEL, Weight::Bold) <= width;
@@ -212,8 +228,19 @@ fn write_columns(canvas: &mut Canvas, grid: &Grid<'_, '_>, layout: &GridLayout, 
         let (name, inside) = column.split_at(cut);
         let left = layout.column(at);
         let name = fitted(name, LABEL, Weight::Bold, width);
-        write_bold(canvas, &name, (left, TOP + 45.0), LABEL, INK);
-        write_fitted(canvas, inside, (left, TOP + 60.0), tiny, MUTED, width);
+        write_bold(
+            canvas,
+            &name,
+            (left, TOP + 45.0),
+            TextStyle::new(LABEL, INK),
+        );
+        write_fitted(
+            canvas,
+            inside,
+            (left, TOP + 60.0),
+            TextStyle::new(tiny, MUTED),
+            width,
+        );
     }
 }
 
@@ -391,19 +418,29 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, axes: &PanelAxes, 
         canvas.line((x.from, at), (x.to, at), Stroke::solid(GRID, 1.0));
         if panel.column == 0 {
             let label_at = (x.from - 6.0, at + 0.36 * tiny);
-            write(canvas, &tick.label, label_at, *tiny, MUTED, Align::Right);
+            write(
+                canvas,
+                &tick.label,
+                label_at,
+                TextStyle::new(*tiny, MUTED),
+                Align::Right,
+            );
         }
     }
     let left = x.from;
     let top = y.to;
-    write_bold(canvas, &panel.name, (left, top - 19.0), SMALL, INK);
+    write_bold(
+        canvas,
+        &panel.name,
+        (left, top - 19.0),
+        TextStyle::new(SMALL, INK),
+    );
     let detail = detail(panel.variant);
     write(
         canvas,
         &detail,
         (left, top - 6.0),
-        *tiny,
-        MUTED,
+        TextStyle::new(*tiny, MUTED),
         Align::Left,
     );
     draw_curve(canvas, panel.variant, axes);
@@ -441,7 +478,13 @@ fn draw_times(canvas: &mut Canvas, axes: &PanelAxes, is_lowest: bool) {
             let half = text_width(&tick.label, *tiny, Weight::Regular) / 2.0;
             let middle = at.min(x.to + 5.0 - half);
             let label_at = (middle, bottom + 16.0);
-            write(canvas, &tick.label, label_at, *tiny, MUTED, Align::Middle);
+            write(
+                canvas,
+                &tick.label,
+                label_at,
+                TextStyle::new(*tiny, MUTED),
+                Align::Middle,
+            );
         }
     }
 }

@@ -351,7 +351,13 @@ fn in_panels(
         quantity.point_note
     );
     let lines = in_lines(&note, SMALL, Weight::Regular, results.sheet().inner(), 2);
-    write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
+    write_lines(
+        &mut canvas,
+        &lines,
+        (MARGIN, TOP - 2.0),
+        15.0,
+        TextStyle::new(SMALL, INK),
+    );
     let names = panel_names(variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(variants).enumerate() {
         let plot = &plots[at];
@@ -454,13 +460,17 @@ pub(super) fn panel_frame(
 ) {
     let width = area.right - area.left;
     let name = fitted_name(heading.name, LABEL, Weight::Bold, width);
-    write_bold(canvas, &name, (area.left, area.top - 27.0), LABEL, INK);
+    write_bold(
+        canvas,
+        &name,
+        (area.left, area.top - 27.0),
+        TextStyle::new(LABEL, INK),
+    );
     write_fitted(
         canvas,
         heading.detail,
         (area.left, area.top - 11.0),
-        SMALL,
-        MUTED,
+        TextStyle::new(SMALL, MUTED),
         width,
     );
     let mut ticks = ticks.to_vec();
@@ -594,8 +604,7 @@ impl<'q> Plot<'q> {
                     canvas,
                     &text,
                     (right - 4.0, y + 16.0),
-                    SMALL,
-                    INK,
+                    TextStyle::new(SMALL, INK),
                     Align::Right,
                 );
             }

@@ -113,8 +113,7 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
                 canvas,
                 &percent((share * 100.0).round() / 100.0),
                 place,
-                SMALL,
-                ink,
+                TextStyle::new(SMALL, ink),
                 Align::Middle,
             );
         }

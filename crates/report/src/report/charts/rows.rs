@@ -92,23 +92,32 @@ impl RowLayout {
             let left = MARGIN;
             let right = canvas.width - MARGIN;
             canvas.rectangle((left, top), (right, top + self.above), WHITE, 1.0);
-            write_bold(canvas, &self.names[at], (left, top + 15.0), self.size, INK);
+            write_bold(
+                canvas,
+                &self.names[at],
+                (left, top + 15.0),
+                TextStyle::new(self.size, INK),
+            );
             write(
                 canvas,
                 headline,
                 (right, top + 15.0),
-                LABEL,
-                INK,
+                TextStyle::new(LABEL, INK),
                 Align::Right,
             );
-            return write_fitted(canvas, note, (left, top + 31.0), SMALL, MUTED, right - left);
+            return write_fitted(
+                canvas,
+                note,
+                (left, top + 31.0),
+                TextStyle::new(SMALL, MUTED),
+                right - left,
+            );
         }
         write_bold(
             canvas,
             &self.names[at],
             (MARGIN, middle + 4.5),
-            self.size,
-            INK,
+            TextStyle::new(self.size, INK),
         );
         let left = self.area.right + 20.0;
         let width = canvas.width - 10.0 - left;
@@ -117,7 +126,19 @@ impl RowLayout {
         } else {
             middle - 4.0
         };
-        write_fitted(canvas, headline, (left, headline_at), LABEL, INK, width);
-        write_fitted(canvas, note, (left, middle + 13.0), SMALL, MUTED, width);
+        write_fitted(
+            canvas,
+            headline,
+            (left, headline_at),
+            TextStyle::new(LABEL, INK),
+            width,
+        );
+        write_fitted(
+            canvas,
+            note,
+            (left, middle + 13.0),
+            TextStyle::new(SMALL, MUTED),
+            width,
+        );
     }
 }

@@ -31,7 +31,7 @@ struct StageSpan {
     clusters: usize,
     ready: usize,
     /// First and last instruction; `None` if it never began.
-    told: Option<(f64, f64)>,
+    instructed: Option<(f64, f64)>,
     last_ready: f64,
 }
 
@@ -39,31 +39,32 @@ impl StageSpan {
     /// The stage of these clusters.
     fn of(name: &str, clusters: &[&ClusterRow]) -> Self {
         let ready: Vec<f64> = clusters.iter().filter_map(|row| row.ready_s).collect();
-        let told = clusters.iter().filter_map(|row| row.told_s);
+        let instructed = clusters.iter().filter_map(|row| row.instructed_s);
         Self {
             name: name.to_owned(),
             clusters: clusters.len(),
             ready: ready.len(),
-            told: told.minmax_by(f64::total_cmp).into_option(),
+            instructed: instructed.minmax_by(f64::total_cmp).into_option(),
             last_ready: ready.into_iter().fold(0.0, f64::max),
         }
     }
 
-    /// When its last cluster was told or ready.
+    /// When its last cluster was instructed or ready.
     fn end(&self) -> f64 {
-        self.told.map_or(0.0, |(_, last)| last.max(self.last_ready))
+        self.instructed
+            .map_or(0.0, |(_, last)| last.max(self.last_ready))
     }
 
     /// Its first instruction; infinite if it never began.
     fn begin(&self) -> f64 {
-        self.told.map_or(f64::INFINITY, |(first, _)| first)
+        self.instructed.map_or(f64::INFINITY, |(first, _)| first)
     }
 
     /// Its name with its number of clusters.
     fn label(&self) -> String {
         let clusters = count(self.clusters as f64);
         let size = match self.ready {
-            _ if self.told.is_none() => format!("{clusters}, not begun"),
+            _ if self.instructed.is_none() => format!("{clusters}, not begun"),
             ready if ready == self.clusters => clusters,
             ready => format!("{} of {clusters} ready", count(ready as f64)),
         };
@@ -159,7 +160,12 @@ fn row_height(row: &[Staged<'_>]) -> f64 {
 fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: &[StageSpan]) {
     let width = area.right - area.left;
     let name = fitted_name(variant.name(), LABEL, Weight::Bold, width);
-    write_bold(canvas, &name, (area.left, area.top - 8.0), LABEL, INK);
+    write_bold(
+        canvas,
+        &name,
+        (area.left, area.top - 8.0),
+        TextStyle::new(LABEL, INK),
+    );
     let is_open = stages.iter().any(|stage| stage.ready < stage.clusters);
     let end = stages.iter().map(StageSpan::end).fold(0.0, f64::max);
     // A stage without an end goes on beyond the last moment that is known.
@@ -176,16 +182,15 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         let bar_bottom = top + ROW - 2.0;
         let label = fitted_name(&stage.label(), SMALL, Weight::Regular, width);
         let room = width - text_width(&label, SMALL, Weight::Regular);
-        let first = stage.told.map_or(0.0, |(first, _)| first);
+        let first = stage.instructed.map_or(0.0, |(first, _)| first);
         write(
             canvas,
             &label,
             ((x.at(first)).min(area.left + room), bar_top - 4.0),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             Align::Left,
         );
-        let Some((first, last)) = stage.told else {
+        let Some((first, last)) = stage.instructed else {
             continue;
         };
         // When each part of `KEY` begins and ends.
@@ -248,15 +253,18 @@ mod tests {
             }
             .to_owned();
             let first = if at % 3 == 0 { 10.0 } else { 100.0 };
-            (row.told_s, row.ready_s) = (Some(first + (at % 5) as f64), Some(first + 60.0));
+            (row.instructed_s, row.ready_s) = (Some(first + (at % 5) as f64), Some(first + 60.0));
         }
         results.tables.clusters[0].1.ready_s = None;
         let variants = results.variants();
         let [canary, rest] = &stages(&variants[0])[..] else {
             panic!("two stages")
         };
-        assert_eq!((canary.told, canary.last_ready), (Some((10.0, 14.0)), 70.0));
-        assert_eq!((rest.told, rest.end()), (Some((100.0, 104.0)), 160.0));
+        assert_eq!(
+            (canary.instructed, canary.last_ready),
+            (Some((10.0, 14.0)), 70.0)
+        );
+        assert_eq!((rest.instructed, rest.end()), (Some((100.0, 104.0)), 160.0));
         assert!(
             canary.label().ends_with(" ready)") && !rest.label().contains("ready"),
             "{}",

@@ -325,8 +325,7 @@ impl Drawing<'_> {
             canvas,
             &panel.title,
             title_at,
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             area.right - MARGIN,
         );
         if last {
@@ -365,8 +364,7 @@ impl Drawing<'_> {
             canvas,
             &self.axis.title,
             (middle, title_at),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             Align::Middle,
         );
         if self.axis.numeric || room < WORD {
@@ -377,7 +375,13 @@ impl Drawing<'_> {
         bottom_axis(canvas, area, &self.x, &ticks, "");
         for tick in &below {
             let at = (self.x.at(tick.value), area.bottom + 19.0 + SECOND_LINE);
-            write(canvas, &tick.label, at, SMALL, MUTED, Align::Middle);
+            write(
+                canvas,
+                &tick.label,
+                at,
+                TextStyle::new(SMALL, MUTED),
+                Align::Middle,
+            );
         }
     }
 
@@ -386,7 +390,12 @@ impl Drawing<'_> {
         let mut y = top;
         for (at, name) in names.iter().enumerate() {
             mark(canvas, (MARGIN + 8.0, y), at, self.styles[at].colour());
-            write_bold(canvas, name, (MARGIN + 18.0, y + 4.5), LABEL, INK);
+            write_bold(
+                canvas,
+                name,
+                (MARGIN + 18.0, y + 4.5),
+                TextStyle::new(LABEL, INK),
+            );
             y += LABEL_LINE;
         }
     }
@@ -503,7 +512,12 @@ impl Drawing<'_> {
             let colour = self.styles[line].colour();
             mark(canvas, (left + 8.0, place), line, colour);
             if let Some(name) = self.names.get(line) {
-                write_bold(canvas, name, (left + 18.0, place + 4.5), LABEL, INK);
+                write_bold(
+                    canvas,
+                    name,
+                    (left + 18.0, place + 4.5),
+                    TextStyle::new(LABEL, INK),
+                );
             }
         }
     }

@@ -318,8 +318,7 @@ fn draw_strip(canvas: &mut Canvas, sheet: Sheet<'_>, area: Area) {
         canvas,
         "too few runs finished",
         (left + 10.0, area.top - above),
-        SMALL,
-        INK,
+        TextStyle::new(SMALL, INK),
         Align::Left,
     );
 }
@@ -616,15 +615,19 @@ impl<'d> Block<'d> {
                     canvas.dot(middle, 2.5, WHITE, 1.0);
                 }
             }
-            write_bold(canvas, name, (left + self.marks, baseline), LABEL, INK);
+            write_bold(
+                canvas,
+                name,
+                (left + self.marks, baseline),
+                TextStyle::new(LABEL, INK),
+            );
             if !note.is_empty() {
                 baseline += NAME_LINE;
                 write(
                     canvas,
                     note,
                     (left + self.marks, baseline),
-                    SMALL,
-                    MUTED,
+                    TextStyle::new(SMALL, MUTED),
                     Align::Left,
                 );
             }

@@ -168,7 +168,7 @@ fn phases(
     cluster: &ClusterRow,
 ) -> io::Result<()> {
     let phases = [
-        ("apply", cluster.told_s, cluster.applied_s),
+        ("apply", cluster.instructed_s, cluster.applied_s),
         ("pull", cluster.first_pull_s, cluster.last_pull_s),
         (
             "start",

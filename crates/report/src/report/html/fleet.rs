@@ -1,4 +1,4 @@
-//! When each cluster of a variant's displayed run was promoted, applied the revision, pulled and was ready:
+//! When each cluster of a variant's displayed run was instructed, applied the revision, pulled and was ready:
 //! columns of small whole numbers, each the time since the previous moment, so that 10,000 clusters take little space.
 
 use itertools::Itertools;
@@ -17,8 +17,8 @@ pub(super) struct FleetData {
     names: usize,
     /// The unit of all times, in seconds.
     step: f64,
-    /// Since the previous cluster was promoted.
-    promoted: Vec<Option<i64>>,
+    /// Since the previous cluster was instructed.
+    instructed: Vec<Option<i64>>,
     /// Each since the previous moment of the same cluster, or since zero.
     applied: Vec<Option<i64>>,
     first: Vec<Option<i64>>,
@@ -53,14 +53,14 @@ pub(super) fn fleet(
         defective: clusters.iter().positions(|row| row.defective).collect(),
         ..FleetData::default()
     };
-    let mut promoted_before = 0;
+    let mut instructed_before = 0;
     for cluster in clusters {
         data.add_to_stages(&cluster.stage);
-        let [promoted, rest @ ..] = moments(cluster).map(|moment| steps(moment, step));
-        data.promoted
-            .push(promoted.map(|promoted| promoted - promoted_before));
-        promoted_before = promoted.unwrap_or(promoted_before);
-        let mut before = promoted.unwrap_or(0);
+        let [instructed, rest @ ..] = moments(cluster).map(|moment| steps(moment, step));
+        data.instructed
+            .push(instructed.map(|instructed| instructed - instructed_before));
+        instructed_before = instructed.unwrap_or(instructed_before);
+        let mut before = instructed.unwrap_or(0);
         let columns = [
             &mut data.applied,
             &mut data.first,
@@ -73,7 +73,7 @@ pub(super) fn fleet(
         }
     }
     for column in [
-        &mut data.promoted,
+        &mut data.instructed,
         &mut data.applied,
         &mut data.first,
         &mut data.last,
@@ -89,7 +89,7 @@ pub(super) fn fleet(
 /// The moments of a cluster, in their order.
 fn moments(cluster: &ClusterRow) -> [Option<f64>; 5] {
     [
-        cluster.told_s,
+        cluster.instructed_s,
         cluster.applied_s,
         cluster.first_pull_s,
         cluster.last_pull_s,
@@ -150,13 +150,13 @@ mod tests {
     use crate::results::VariantInfo;
 
     fn cluster(name: &str, stage: &str, moments: [Option<f64>; 5]) -> ClusterRow {
-        let [told_s, applied_s, first_pull_s, last_pull_s, ready_s] = moments;
+        let [instructed_s, applied_s, first_pull_s, last_pull_s, ready_s] = moments;
         ClusterRow {
             cluster: name.to_owned(),
             stage: stage.to_owned(),
-            offline: told_s.is_none(),
+            offline: instructed_s.is_none(),
             defective: false,
-            told_s,
+            instructed_s,
             applied_s,
             first_pull_s,
             last_pull_s,
@@ -176,7 +176,7 @@ mod tests {
                 "first",
                 [Some(10.0), Some(10.5), Some(10.5), Some(20.0), Some(31.25)],
             ),
-            // Pulled ahead of the release, before it was promoted.
+            // Pulled ahead of the release, before it was instructed.
             cluster(
                 "b",
                 "first",
@@ -201,7 +201,7 @@ mod tests {
         let data = fleet(&variant, 1, &mut names);
         assert_eq!(names, [["a", "b", "c"]]);
         // A step is 0.1 s: 10 s; then 2 s later; then never.
-        assert_eq!(data.promoted, [Some(100), Some(20), None]);
+        assert_eq!(data.instructed, [Some(100), Some(20), None]);
         assert_eq!(data.applied, [Some(5), Some(10), None]);
         assert_eq!(data.first, [Some(0), Some(-110), None]);
         assert_eq!(data.last, [Some(95), Some(30), None]);

@@ -57,24 +57,21 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canva
         &mut canvas,
         "low end",
         (layout.left, axis),
-        SMALL,
-        MUTED,
+        TextStyle::new(SMALL, MUTED),
         Align::Left,
     );
     write(
         &mut canvas,
         "value",
         (middle, axis),
-        SMALL,
-        MUTED,
+        TextStyle::new(SMALL, MUTED),
         Align::Middle,
     );
     write(
         &mut canvas,
         "high end",
         (layout.right, axis),
-        SMALL,
-        MUTED,
+        TextStyle::new(SMALL, MUTED),
         Align::Right,
     );
     let mut y = TOP + 14.0;

@@ -64,8 +64,7 @@ impl BarLayout {
                 canvas,
                 name,
                 (MARGIN, y + 15.0),
-                SMALL,
-                INK,
+                TextStyle::new(SMALL, INK),
                 self.px - 2.0 * MARGIN,
             );
             for (at, text) in numbers.iter().enumerate() {
@@ -75,8 +74,7 @@ impl BarLayout {
                     canvas,
                     text,
                     (MARGIN, baseline),
-                    SMALL,
-                    ink,
+                    TextStyle::new(SMALL, ink),
                     self.px - 2.0 * MARGIN,
                 );
             }
@@ -87,8 +85,7 @@ impl BarLayout {
             canvas,
             name,
             (MARGIN, middle + 4.0),
-            SMALL,
-            INK,
+            TextStyle::new(SMALL, INK),
             self.left - MARGIN - 12.0,
         );
         let (size, step) = if self.row < 30.0 {
@@ -104,8 +101,7 @@ impl BarLayout {
                 canvas,
                 text,
                 place,
-                size,
-                ink,
+                TextStyle::new(size, ink),
                 self.px - MARGIN - self.right - 16.0,
             );
         }
@@ -115,7 +111,7 @@ impl BarLayout {
 /// Writes the heading of a panel with its baseline at `y`.
 pub(super) fn heading(canvas: &mut Canvas, y: f64, text: &str) {
     let text = fitted_name(text, LABEL, Weight::Bold, canvas.width - 2.0 * MARGIN);
-    write_bold(canvas, &text, (MARGIN, y), LABEL, INK);
+    write_bold(canvas, &text, (MARGIN, y), TextStyle::new(LABEL, INK));
 }
 
 /// Height of a row of bars.

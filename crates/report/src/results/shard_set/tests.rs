@@ -319,7 +319,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
     let (home, shards) = three();
     fs::write(
         shards[1].join(PROVENANCE_FILE),
-        r#"{"program": "fleetsim", "schema_version": 2}"#,
+        r#"{"program": "fleetsim", "schema_version": 3}"#,
     )
     .expect("written");
     let text = error(&[home.path().to_owned()]);

@@ -80,11 +80,11 @@ impl WorkState {
     }
 
     /// True if one of its conditions is False for a reason that counts as a failure.
-    pub(super) const fn is_failure(self, defects: KubeFleetBugs) -> bool {
+    pub(super) const fn is_failure(self, bugs: KubeFleetBugs) -> bool {
         match self {
             Self::OverrideFailed | Self::SyncFailed | Self::ApplyFailed => true,
             // While work is being applied and while it starts.
-            Self::Applying | Self::Unavailable => defects.in_progress_is_failure,
+            Self::Applying | Self::Unavailable => bugs.in_progress_is_failure,
             _ => false,
         }
     }

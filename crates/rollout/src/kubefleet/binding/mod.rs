@@ -122,8 +122,8 @@ impl Binding {
     }
 
     /// Whether upstream considers it failed. As shipped that includes a cluster that is still in progress.
-    pub fn has_failed(&self, defects: KubeFleetBugs) -> bool {
-        self.work_state().is_failure(defects)
+    pub fn has_failed(&self, bugs: KubeFleetBugs) -> bool {
+        self.work_state().is_failure(bugs)
     }
 
     /// Replaces the conditions of the work generator with those of `state`.

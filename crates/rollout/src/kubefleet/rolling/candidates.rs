@@ -81,7 +81,7 @@ impl SeenBinding {
             );
             return seen;
         }
-        let has_failed = binding.has_failed(update.defects);
+        let has_failed = binding.has_failed(update.bugs);
         seen.see_readiness(update, binding, has_failed);
         if !binding.deleting {
             seen.see_candidate(view, binding, has_failed);

@@ -43,7 +43,7 @@ pub struct RollingLimits {
 #[derive(Clone, Debug)]
 pub struct RollingUpdate {
     rules: RuleSet,
-    defects: KubeFleetBugs,
+    bugs: KubeFleetBugs,
     config: RollingUpdateConfig,
     clusters: Vec<MemberCluster>,
     /// Time of the last pass.
@@ -58,12 +58,12 @@ impl RollingUpdate {
     pub fn new(
         config: RollingUpdateConfig,
         rules: RuleSet,
-        defects: KubeFleetBugs,
+        bugs: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
         Self {
             rules,
-            defects,
+            bugs,
             config,
             clusters,
             last: SimTime::ZERO,

@@ -191,12 +191,12 @@ impl RollingView {
 ///
 /// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition with only a higher observed generation counts as
 /// unchanged, because the old and the new object are compared in the wrong order.
-pub fn wakes(before: &Binding, after: &Binding, defects: KubeFleetBugs) -> bool {
+pub fn wakes(before: &Binding, after: &Binding, bugs: KubeFleetBugs) -> bool {
     let old = before.work;
     let new = after.work;
     let differs = match (old.state.is_observed(), new.state.is_observed()) {
         (true, true) => {
-            let is_outdated = if defects.missed_wake_ups {
+            let is_outdated = if bugs.missed_wake_ups {
                 new.generation < old.generation
             } else {
                 old.generation < new.generation

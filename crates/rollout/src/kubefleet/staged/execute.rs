@@ -100,10 +100,10 @@ impl<'a> RunPass<'a> {
         if index == self.run.stages.len() {
             return self.execute_delete_stage();
         }
-        let updates_empty_stages =
-            self.inputs.rules == RuleSet::Shipped && self.inputs.kubefleet < KubeFleetVersion::Main;
+        let updates_empty_stages = self.inputs.behaviour.rules == RuleSet::Shipped
+            && self.inputs.behaviour.version < KubeFleetVersion::Main;
         if self.run.stages[index].clusters.is_empty() && !updates_empty_stages {
-            match self.inputs.rules {
+            match self.inputs.behaviour.rules {
                 RuleSet::Shipped => {
                     self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
                     self.decision.status.next = QueueRequest::RateLimited;

@@ -2,8 +2,8 @@
 
 use super::super::super::TargetId;
 use super::super::super::text::{NAMED, count};
-use super::super::{KubeFleetBugs, MemberCluster, RuleSet};
-use super::{RunError, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
+use super::super::{MemberCluster, RuleSet};
+use super::{RunBehaviour, RunError, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
 
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +45,7 @@ pub fn explain(
         String::new(),
         newest,
         Some(strategy.clone().with_defaults()),
-        rules,
-        KubeFleetBugs::of(rules),
+        RunBehaviour::of(rules),
         clusters,
     );
     let mut stages: Vec<StageExplanation> = Vec::new();
@@ -77,7 +76,7 @@ fn explain_stage(run: &StagedUpdateRun, index: usize, targets: &[TargetId]) -> S
         count: targets.len(),
         max_concurrency: inputs.max_concurrency(index, targets.len()).unwrap_or(0),
         first: first.map(|target| inputs.name(*target)).collect(),
-        before_tasks: match inputs.rules {
+        before_tasks: match inputs.behaviour.rules {
             RuleSet::Shipped => tasks(&config.before_stage_tasks),
             RuleSet::Documented => Vec::new(),
         },

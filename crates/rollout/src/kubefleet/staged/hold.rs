@@ -96,7 +96,7 @@ impl StagedUpdateRun {
     fn reason(&self, view: &StagedView, run: &RunStatus, status: &StagedStatus) -> Hold {
         let rest = waits(&self.inputs.clusters, &unfinished(run));
         match view.state {
-            RunState::Initialize if self.inputs.rules == RuleSet::Shipped => {
+            RunState::Initialize if self.inputs.behaviour.rules == RuleSet::Shipped => {
                 let explanation =
                     format!("the run is initialized and its state is not Run; {rest}");
                 return Hold::new("state", explanation);

@@ -76,7 +76,8 @@ impl RunInputs {
             });
         }
         // A run that has completed all deletions finds no binding and fails: a bug of upstream.
-        let needs_bindings = self.defects.delete_only_run_fails || run.deletion.clusters.is_empty();
+        let needs_bindings =
+            self.behaviour.bugs.delete_only_run_fails || run.deletion.clusters.is_empty();
         let collected = self.collect(view, needs_bindings)?;
         let stages = self.assign(|target| collected.selected[target.index()].is_some())?;
         for (index, (existing, new)) in run.stages.iter().zip(&stages).enumerate() {
@@ -176,7 +177,7 @@ impl RunInputs {
         total: usize,
     ) -> Result<i64, ScaledValueError> {
         // "Updates clusters within each stage one at a time."
-        if self.rules == RuleSet::Documented {
+        if self.behaviour.rules == RuleSet::Documented {
             return Ok(1);
         }
         let number = limit(

@@ -145,7 +145,7 @@ impl RunLedger {
 
 /// Whether a pass only continues a stage.
 fn is_covered(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> bool {
-    let runs = match (inputs.rules, view.state) {
+    let runs = match (inputs.behaviour.rules, view.state) {
         (_, RunState::Run) | (RuleSet::Documented, RunState::Initialize) => true,
         (RuleSet::Shipped, RunState::Initialize) | (_, RunState::Stop) => false,
     };

@@ -57,16 +57,36 @@ enum TaskTime {
     After,
 }
 
+/// How KubeFleet behaves in a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunBehaviour {
+    /// Whether the shipped or the documented rules hold.
+    pub rules: RuleSet,
+    /// The version whose rules hold.
+    pub version: KubeFleetVersion,
+    /// The known bugs that it has.
+    pub bugs: KubeFleetBugs,
+}
+
+impl RunBehaviour {
+    /// That of the latest version with these rules: as shipped with all known bugs, as documented with none.
+    pub const fn of(rules: RuleSet) -> Self {
+        Self {
+            rules,
+            version: KubeFleetVersion::Main,
+            bugs: KubeFleetBugs::of(rules),
+        }
+    }
+}
+
 /// The inputs of a run, which a pass does not change.
 #[derive(Clone, Debug, Default)]
 struct RunInputs {
-    rules: RuleSet,
-    kubefleet: KubeFleetVersion,
-    defects: KubeFleetBugs,
+    behaviour: RunBehaviour,
     run_name: String,
     /// The resource snapshot to roll out, a number. Empty: the newest.
     snapshot_index: String,
-    /// `None`: no strategy of that name exists. RunInputs once the run is initialized.
+    /// `None`: no strategy of that name exists. It stays as it is once the run is initialized.
     strategy: Option<StrategySpec>,
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters` in the byte order of names.
@@ -83,13 +103,11 @@ impl StagedUpdateRun {
         name: String,
         snapshot_index: String,
         strategy: Option<StrategySpec>,
-        rules: RuleSet,
-        defects: KubeFleetBugs,
+        behaviour: RunBehaviour,
         clusters: Vec<MemberCluster>,
     ) -> Self {
         let inputs = RunInputs {
-            rules,
-            defects,
+            behaviour,
             run_name: name,
             snapshot_index,
             strategy,
@@ -103,12 +121,6 @@ impl StagedUpdateRun {
         };
         run.set_clusters(clusters);
         run
-    }
-
-    /// The same run of another version.
-    pub fn with_version(mut self, version: KubeFleetVersion) -> Self {
-        self.inputs.kubefleet = version;
-        self
     }
 
     /// Replaces the strategy, as an edit of its object does; `None` deletes it. An initialized run keeps its
@@ -284,7 +296,7 @@ impl RunInputs {
             run,
             decision,
         };
-        match (self.rules, view.state) {
+        match (self.behaviour.rules, view.state) {
             // Only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
             // The document has no state: a run starts because it exists.
@@ -303,18 +315,19 @@ impl RunInputs {
 
     /// True if a cluster counts as failed.
     fn is_failing(&self, binding: &Binding) -> bool {
-        binding.has_failed(self.defects) || binding.work_state() == WorkState::DiffFailed
+        binding.has_failed(self.behaviour.bugs) || binding.work_state() == WorkState::DiffFailed
     }
 
     fn needs_approval_before(&self, stage: usize) -> bool {
-        self.rules == RuleSet::Shipped && !self.config(stage).before_stage_tasks.is_empty()
+        self.behaviour.rules == RuleSet::Shipped
+            && !self.config(stage).before_stage_tasks.is_empty()
     }
 
     /// The name of a stage's `ClusterApprovalRequest`. Stages of the same name share theirs.
     fn approval(&self, time: TaskTime, stage: usize) -> String {
         let run = &self.run_name;
         let stage = &self.config(stage).name;
-        match (self.rules, time) {
+        match (self.behaviour.rules, time) {
             (RuleSet::Documented, _) => format!("{run}-{stage}"),
             (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
             (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),

@@ -28,7 +28,7 @@ impl RunInputs {
             _ => false,
         };
         // The document has no tasks before a stage.
-        if self.rules == RuleSet::Shipped && !is_valid_before {
+        if self.behaviour.rules == RuleSet::Shipped && !is_valid_before {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }
         let after = &stage.after_stage_tasks;

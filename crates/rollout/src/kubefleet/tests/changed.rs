@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::super::TargetSet;
 use super::super::rolling::{RollingUpdate, RollingView};
-use super::super::staged::{StagedUpdateRun, StagedView};
+use super::super::staged::{RunBehaviour, StagedUpdateRun, StagedView};
 use super::*;
 use fleetsim_units::SimDuration;
 
@@ -172,7 +172,8 @@ proptest! {
         let bugs = if with_bugs { KubeFleetBugs::ALL } else { KubeFleetBugs::NONE };
         let mut view: StagedView = super::staged::view(&clusters);
         let strategy = Some(strategy.with_defaults());
-        let mut run = StagedUpdateRun::new("run".to_owned(), NEW.0.to_string(), strategy, rules, bugs, clusters);
+        let behaviour = RunBehaviour { rules, bugs, ..RunBehaviour::default() };
+        let mut run = StagedUpdateRun::new("run".to_owned(), NEW.0.to_string(), strategy, behaviour, clusters);
         let mut now = SimTime::from_secs(1_000);
         for (seconds, events, is_stored) in rounds {
             events.iter().for_each(|event| happen_in_run(&mut view, now, event));

@@ -100,9 +100,9 @@ proptest! {
         scheduled in 0..6_u32,
         unscheduled in vec(0..9_u32, 0..4),
         (unavailable, surge, asked) in (0..5_i32, 0..5_i32, 0..12_u32),
-        without_defects in any::<bool>(),
+        without_bugs in any::<bool>(),
     ) {
-        let defects = if without_defects { KubeFleetBugs::NONE } else { KubeFleetBugs::ALL };
+        let bugs = if without_bugs { KubeFleetBugs::NONE } else { KubeFleetBugs::ALL };
         let clusters = clusters(&[("a", 15)]);
         let now = SimTime::from_secs(1000);
         let mut view = RollingView { requested: Some(asked), ..super::rolling::view(&clusters[..9]) };
@@ -121,7 +121,7 @@ proptest! {
             max_surge: Some(surge.into()),
             unavailable_period_seconds: None,
         };
-        let mut update = RollingUpdate::new(config, RuleSet::Shipped, defects, clusters);
+        let mut update = RollingUpdate::new(config, RuleSet::Shipped, bugs, clusters);
         let pass = update.reconcile(now, &view);
         prop_assert_eq!(&update.clone().reconcile(now, &view).actions, &pass.actions);
         let counts = pass.status.counts.expect("it counted");
@@ -131,7 +131,7 @@ proptest! {
             let binding = view.bindings.get(target).expect("a binding");
             match binding.state {
                 BindingState::Scheduled => added += 1,
-                BindingState::Bound if binding.has_failed(defects) => {}
+                BindingState::Bound if binding.has_failed(bugs) => {}
                 BindingState::Bound | BindingState::Unscheduled => taken += 1,
             }
         }
@@ -145,9 +145,9 @@ proptest! {
     fn the_time_of_a_condition_matters_only_where_availability_cannot_be_tracked(
         reports in vec((0..9_u32, 0..STATES.len()), 0..20),
         (first, second, later) in (0..1000_u64, 0..1000_u64, 0..100_u64),
-        without_defects in any::<bool>(),
+        without_bugs in any::<bool>(),
     ) {
-        let defects = if without_defects { KubeFleetBugs::NONE } else { KubeFleetBugs::ALL };
+        let bugs = if without_bugs { KubeFleetBugs::NONE } else { KubeFleetBugs::ALL };
         let tracked: Vec<(u32, usize)> =
             reports.into_iter().filter(|(_, state)| STATES[*state] != WorkState::AvailableUntrackable).collect();
         let clusters = clusters(&[("a", 9)]);
@@ -158,9 +158,9 @@ proptest! {
             let before = rolled.bindings.clone();
             report(&mut rolled.bindings, written, &tracked);
             let woken: Vec<bool> =
-                before.iter().zip(rolled.bindings.iter()).map(|(a, b)| super::super::rolling::wakes(a, b, defects)).collect();
+                before.iter().zip(rolled.bindings.iter()).map(|(a, b)| super::super::rolling::wakes(a, b, bugs)).collect();
             let mut update =
-                RollingUpdate::new(RollingUpdateConfig::default(), RuleSet::Shipped, defects, clusters.clone());
+                RollingUpdate::new(RollingUpdateConfig::default(), RuleSet::Shipped, bugs, clusters.clone());
             let mut staged: StagedView = super::staged::view(&clusters);
             let stages = "stages: [{name: a, labelSelector: {}, maxConcurrency: 3}]";
             let mut run = super::staged::run(stages, RuleSet::Shipped, clusters.clone());

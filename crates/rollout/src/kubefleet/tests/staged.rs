@@ -1,7 +1,7 @@
 //! Stories of staged update runs. `tests/conformance` covers single passes with recorded upstream behaviour; these
 //! stories cover holds and the documented rules, and serve as examples.
 use super::super::staged::{
-    PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView,
+    PlacementView, PolicySnapshot, RunBehaviour, StagedAction, StagedUpdateRun, StagedView,
 };
 use super::*;
 
@@ -24,13 +24,16 @@ pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
 }
 
 pub(super) fn run(yaml: &str, rules: RuleSet, clusters: Vec<MemberCluster>) -> StagedUpdateRun {
+    run_with(yaml, RunBehaviour::of(rules), clusters)
+}
+
+fn run_with(yaml: &str, behaviour: RunBehaviour, clusters: Vec<MemberCluster>) -> StagedUpdateRun {
     let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect(yaml);
     StagedUpdateRun::new(
         "run".to_owned(),
         NEW.0.to_string(),
         Some(strategy.with_defaults()),
-        rules,
-        KubeFleetBugs::of(rules),
+        behaviour,
         clusters,
     )
 }
@@ -236,7 +239,11 @@ fn an_empty_stage_is_skipped_with_its_tasks_only_since_0_3_1() {
     let clusters = clusters(&[("a", 1)]);
     let reason = |version| {
         let mut view = view(&clusters);
-        let mut run = run(stages, RuleSet::Shipped, clusters.clone()).with_version(version);
+        let behaviour = RunBehaviour {
+            version,
+            ..RunBehaviour::of(RuleSet::Shipped)
+        };
+        let mut run = run_with(stages, behaviour, clusters.clone());
         for second in 0..4 {
             run.reconcile(SimTime::from_secs(second), &view);
         }

@@ -196,39 +196,56 @@ impl LookSpec {
         looks.find(|look| *look > now).expect("looks never end")
     }
 
-    /// A setting that the product's agent would not accept: its name, what must hold, and an example.
+    /// A setting that the product's agent would not accept.
     #[must_use]
-    pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
+    pub fn problem(&self) -> Option<LookProblem> {
         let slow = self.exponential_base_for_slow_backoff;
         let fast = self.exponential_base_for_fast_backoff;
         if !(1..=40).contains(&self.attempts_with_fixed_delay) {
-            Some((
-                "attemptsWithFixedDelay",
-                "must be 1 to 40",
-                "write e.g. `1`",
-            ))
+            Some(LookProblem {
+                setting: "attemptsWithFixedDelay",
+                rule: "must be 1 to 40",
+                fix: "write e.g. `1`",
+            })
         } else if !(1.05..=100.0).contains(&slow) {
-            Some((
-                "exponentialBaseForSlowBackoff",
-                "must be 1.05 to 100",
-                "write e.g. `1.2`",
-            ))
+            Some(LookProblem {
+                setting: "exponentialBaseForSlowBackoff",
+                rule: "must be 1.05 to 100",
+                fix: "write e.g. `1.2`",
+            })
         } else if !(slow..=100.0).contains(&fast) {
-            let must = "must be at most 100 and not less than `exponentialBaseForSlowBackoff`";
-            Some(("exponentialBaseForFastBackoff", must, "write e.g. `1.5`"))
+            Some(LookProblem {
+                setting: "exponentialBaseForFastBackoff",
+                rule: "must be at most 100 and not less than `exponentialBaseForSlowBackoff`",
+                fix: "write e.g. `1.5`",
+            })
         } else if self.max_slow_backoff_delay < self.initial_slow_backoff_delay {
-            let must = "must not be less than `initialSlowBackoffDelay`";
-            Some(("maxSlowBackoffDelay", must, "write e.g. `15 s`"))
+            Some(LookProblem {
+                setting: "maxSlowBackoffDelay",
+                rule: "must not be less than `initialSlowBackoffDelay`",
+                fix: "write e.g. `15 s`",
+            })
         } else if self.max_fast_backoff_delay < self.max_slow_backoff_delay {
-            Some((
-                "maxFastBackoffDelay",
-                "must not be less than `maxSlowBackoffDelay`",
-                "write e.g. `900 s`",
-            ))
+            Some(LookProblem {
+                setting: "maxFastBackoffDelay",
+                rule: "must not be less than `maxSlowBackoffDelay`",
+                fix: "write e.g. `900 s`",
+            })
         } else {
             None
         }
     }
+}
+
+/// A setting of [`LookSpec`] that the product's agent would not accept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LookProblem {
+    /// Its name in the file.
+    pub setting: &'static str,
+    /// What must hold.
+    pub rule: &'static str,
+    /// How to fix it.
+    pub fix: &'static str,
 }
 
 #[cfg(test)]

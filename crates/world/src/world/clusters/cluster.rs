@@ -70,6 +70,17 @@ pub(crate) struct ClusterState {
     pub nodes: Range<usize>,
 }
 
+/// A cluster's site, as it was drawn for this run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SiteFacts {
+    /// Its downlink without faults.
+    pub downlink: BytesPerSec,
+    /// Its round trip to the registry.
+    pub rtt: SimDuration,
+    /// Its nodes.
+    pub nodes: u32,
+}
+
 /// Facts recorded about one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
@@ -316,11 +327,13 @@ impl World<'_> {
         self.clusters[cluster.index()].nodes.clone()
     }
 
-    /// Each cluster's downlink without faults, its round trip to the registry, and its nodes.
-    pub fn links(&self) -> impl Iterator<Item = (BytesPerSec, SimDuration, u32)> {
-        self.clusters
-            .iter()
-            .map(|cluster| (cluster.downlink, cluster.rtt, cluster.nodes.len() as u32))
+    /// The site of each cluster, as it was drawn.
+    pub fn site_facts(&self) -> impl Iterator<Item = SiteFacts> {
+        self.clusters.iter().map(|cluster| SiteFacts {
+            downlink: cluster.downlink,
+            rtt: cluster.rtt,
+            nodes: cluster.nodes.len() as u32,
+        })
     }
 
     /// Facts recorded about each cluster.

@@ -242,10 +242,11 @@ mod tests {
             cluster.rtt_correlation = link.correlation;
         }
         let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
-        let logarithms = |(rate, rtt, _): (BytesPerSec, SimDuration, u32)| {
-            (libm::log(rate.get()), libm::log(rtt.as_secs_f64()))
-        };
-        let scores: Vec<(f64, f64)> = world.links().map(logarithms).collect();
+        let mut scores = Vec::new();
+        for site in world.site_facts() {
+            let downlink = libm::log(site.downlink.get());
+            scores.push((downlink, libm::log(site.rtt.as_secs_f64())));
+        }
         let mean =
             |of: fn(&(f64, f64)) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
         let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
@@ -275,8 +276,8 @@ mod tests {
         let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
         let share = |at_most: u32| {
             world
-                .links()
-                .filter(|(_, _, nodes)| *nodes <= at_most)
+                .site_facts()
+                .filter(|site| site.nodes <= at_most)
                 .count() as f64
                 / world.clusters.len() as f64
         };

@@ -339,8 +339,8 @@ mod tests {
         disk.begin_copy(SimTime::ZERO, layer(0), 9_000.0);
         // The buffer has room for all of it.
         assert_ends(&run(&mut disk), &[(0, 0.0)]);
-        // Room for 1 000 B; the other 9 000 B at 100 B/s.
-        disk.begin_copy(SimTime::ZERO, layer(1), 10_000.0);
+        // The disk has written 100 B by then: room for 1 100 B; the other 8 900 B at 100 B/s.
+        disk.begin_copy(SimTime::from_secs(1), layer(1), 10_000.0);
         assert_ends(&run(&mut disk), &[(1, 90.0)]);
     }
 

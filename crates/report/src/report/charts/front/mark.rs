@@ -155,7 +155,13 @@ impl MarkPlot {
             .into_iter()
             .find(|place| self.is_free(room_of(*place, width, 2.0, 11.0)))
             .unwrap_or(fallback);
-        write(canvas, &text, place, SMALL, MUTED, Align::Left);
+        write(
+            canvas,
+            &text,
+            place,
+            TextStyle::new(SMALL, MUTED),
+            Align::Left,
+        );
         self.taken.push(room_of(place, width, 2.0, 11.0));
     }
 
@@ -226,10 +232,10 @@ impl MarkPlot {
             };
             self.taken.push(room_of(place, width, 1.0, 11.5));
             if is_bold {
-                write_bold(canvas, &name, place, size, INK);
+                write_bold(canvas, &name, place, TextStyle::new(size, INK));
             } else {
                 let ink = if best.contains(&at) { INK } else { MUTED };
-                write(canvas, &name, place, size, ink, Align::Left);
+                write(canvas, &name, place, TextStyle::new(size, ink), Align::Left);
             }
         }
         unnamed

@@ -526,7 +526,13 @@ fn explain(canvas: &mut Canvas, is_certain: bool) {
             (left, y) = (MARGIN + 11.0, y + 17.0);
         }
         style.dot(canvas, (left, y - 4.0), opacity);
-        write(canvas, text, (left + 15.0, y), SMALL, MUTED, Align::Left);
+        write(
+            canvas,
+            text,
+            (left + 15.0, y),
+            TextStyle::new(SMALL, MUTED),
+            Align::Left,
+        );
         left += 15.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
     }
 }

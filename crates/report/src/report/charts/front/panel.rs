@@ -168,11 +168,22 @@ fn draw_titles(
     let width = area.right - area.left + 40.0;
     let left = area.left - 50.0;
     let title = fitted(&panel.title, LABEL, Weight::Bold, width);
-    write_bold(canvas, &title, (left, area.top - 31.0), LABEL, INK);
+    write_bold(
+        canvas,
+        &title,
+        (left, area.top - 31.0),
+        TextStyle::new(LABEL, INK),
+    );
     value_axis(canvas, area, &load.scale, &load.ticks, "");
     let kind = if load.scale.log { ", logarithmic" } else { "" };
     let axis = format!("{}{}{kind}", load_words(axes.load.measure), load.unit);
-    write_fitted(canvas, &axis, (left, area.top - 12.0), SMALL, INK, width);
+    write_fitted(
+        canvas,
+        &axis,
+        (left, area.top - 12.0),
+        TextStyle::new(SMALL, INK),
+        width,
+    );
 }
 
 /// Draws the time axis; without ticks where no run finished.
@@ -245,7 +256,7 @@ fn draw_note(canvas: &mut Canvas, panel: &WorldPanel, unnamed: &[&str], area: Ar
         panel.note_lines(area),
     );
     let at = (area.left - 50.0, area.bottom + 58.0);
-    write_lines(canvas, &lines, at, NOTE_LINE, SMALL, MUTED);
+    write_lines(canvas, &lines, at, NOTE_LINE, TextStyle::new(SMALL, MUTED));
 }
 
 /// A measure of the load in words.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use fleetsim_rollout::kubefleet::staged::{
-    PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedUpdateRun, StagedView,
+    PlacementView, PolicySnapshot, RunBehaviour, StagedAction, StagedStatus, StagedUpdateRun,
+    StagedView,
 };
 use fleetsim_rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, RuleSet,
-    RunState, StrategySpec,
+    ApplyStrategy, Binding, BindingState, Bindings, MemberCluster, RuleSet, RunState, StrategySpec,
 };
 use fleetsim_rollout::label_selector::Labels;
 use fleetsim_rollout::{Pass, Revision, TargetId};
@@ -81,15 +81,9 @@ impl Around {
             left: false,
         };
         let snapshot = config.resource_snapshot_index.clone();
-        let (newest, bugs) = (String::new(), KubeFleetBugs::ALL);
-        let none = StagedUpdateRun::new(
-            String::new(),
-            newest,
-            None,
-            RuleSet::Shipped,
-            bugs,
-            Vec::new(),
-        );
+        let newest = String::new();
+        let behaviour = RunBehaviour::of(RuleSet::Shipped);
+        let none = StagedUpdateRun::new(String::new(), newest, None, behaviour, Vec::new());
         let mut around = Self {
             run: none.clone(),
             quick: none,
@@ -124,14 +118,8 @@ impl Around {
         around.view.bindings = bindings.into_iter().collect();
         let strategy = (!config.strategy_missing).then(|| around.admitted(config.strategy.clone()));
         let clusters = around.clusters.clone();
-        around.run = StagedUpdateRun::new(
-            "run".to_owned(),
-            snapshot,
-            strategy,
-            RuleSet::Shipped,
-            KubeFleetBugs::ALL,
-            clusters,
-        );
+        around.run =
+            StagedUpdateRun::new("run".to_owned(), snapshot, strategy, behaviour, clusters);
         around.quick = around.run.clone();
         around
     }
