@@ -335,12 +335,16 @@ mod tests {
 
     #[test]
     fn a_layer_that_is_not_compressed_is_limited_by_the_disk_alone() {
-        let mut disk = disk(10_000);
-        disk.begin_copy(SimTime::ZERO, layer(0), 9_000.0);
+        let mut disk = Disk::new(
+            BytesPerSec::new(100e6),
+            Bytes::new(10_000_000_000),
+            BytesPerSec::new(300e6),
+        );
+        disk.begin_copy(SimTime::ZERO, layer(0), 9_000e6);
         // The buffer has room for all of it.
         assert_ends(&run(&mut disk), &[(0, 0.0)]);
-        // The disk has written 100 B by then: room for 1 100 B; the other 8 900 B at 100 B/s.
-        disk.begin_copy(SimTime::from_secs(1), layer(1), 10_000.0);
+        // After a second the disk has written 100 MB: room for 1 100 MB. The other 8 900 MB go at 100 MB/s.
+        disk.begin_copy(SimTime::from_secs(1), layer(1), 10_000e6);
         assert_ends(&run(&mut disk), &[(1, 90.0)]);
     }
 
