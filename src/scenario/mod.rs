@@ -34,6 +34,7 @@ mod targeted;
 #[cfg(test)]
 mod tests;
 mod uncertainty;
+mod variants;
 mod vary;
 pub(crate) mod worded;
 mod world;

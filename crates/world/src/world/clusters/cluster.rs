@@ -90,7 +90,7 @@ pub struct ClusterFacts {
     pub transferring: SimDuration,
     /// The same without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
-    /// Bytes its nodes received from the registry.
+    /// Bytes its nodes received from registries, caches and peers, with those of broken attempts.
     pub received: Bytes,
     /// Offline when the rollout started.
     pub offline: bool,
