@@ -18,7 +18,6 @@ use super::import::inventory::InventoryCluster;
 use super::set::{self, SetValue};
 use super::sweep::{self, Axis, Point};
 use super::targeted::TargetedWorlds;
-use super::variants::{VariantGrid, points, variant};
 use super::worded::PathProblem;
 use crate::document::context::Context;
 use crate::document::files::Files;
@@ -90,6 +89,15 @@ pub(super) struct ReadExperiment {
     pub(super) file: ExperimentFile,
     pub(super) strategies: BTreeMap<String, ReadStrategy>,
     struck: Vec<Path>,
+}
+
+/// What the variants of an experiment share.
+pub(super) struct VariantGrid {
+    pub(super) axes: Vec<Axis>,
+    /// The worlds that were checked.
+    pub(super) worlds: BTreeMap<Point, CheckedWorld>,
+    /// The errors of the file as it stands, which variants do not report again.
+    pub(super) base_errors: Vec<String>,
 }
 
 /// A strategy that its product has read.
@@ -353,14 +361,7 @@ impl Loader {
         if self.levels.is_empty() {
             grid.worlds.insert(Point::new(), world);
         }
-        for name in &strategies {
-            for point in points(&grid.axes, name, experiment.plan.as_ref()) {
-                if let Some(scenario) = self.scenario(&mut grid, name, &point) {
-                    let settings = sweep::settings(&grid.axes, &point);
-                    experiment.variants.push(variant(name, settings, scenario));
-                }
-            }
-        }
+        experiment.variants = self.variants(&mut grid, &strategies, experiment.plan.as_ref());
         let axes = grid.axes;
         let is_search = self.purpose == Purpose::Plan;
         if is_search {

@@ -4,13 +4,10 @@
 //! checked once for each combination of settings that they depend on. Errors that the file has as it stands are not
 //! reported again.
 
-use std::collections::BTreeMap;
-
 use itertools::Itertools;
 
-use super::check::CheckedWorld;
 use super::constants::{lay_all, product_of};
-use super::loader::Loader;
+use super::loader::{Loader, VariantGrid};
 use super::sweep::{self, Axis, LeadsNowhere, Point};
 use super::{Plan, Scenario, Variant};
 use crate::document::in_one_line;
@@ -25,15 +22,6 @@ pub(super) struct VariantTree {
     pub(super) tree: Node,
     pub(super) strategy: String,
     pub(super) product: &'static ProductEntry,
-}
-
-/// What the variants of an experiment share.
-pub(super) struct VariantGrid {
-    pub(super) axes: Vec<Axis>,
-    /// The worlds that were checked.
-    pub(super) worlds: BTreeMap<Point, CheckedWorld>,
-    /// The errors of the file as it stands, which variants do not report again.
-    pub(super) base_errors: Vec<String>,
 }
 
 impl Loader {
@@ -63,13 +51,27 @@ impl Loader {
         trees
     }
 
-    /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
-    pub(super) fn scenario(
+    /// Every strategy at every point of its grid.
+    pub(super) fn variants(
         &mut self,
         grid: &mut VariantGrid,
-        name: &str,
-        point: &Point,
-    ) -> Option<Scenario> {
+        strategies: &[String],
+        plan: Option<&Plan>,
+    ) -> Vec<Variant> {
+        let mut variants = Vec::new();
+        for name in strategies {
+            for point in points(&grid.axes, name, plan) {
+                if let Some(scenario) = self.scenario(grid, name, &point) {
+                    let settings = sweep::settings(&grid.axes, &point);
+                    variants.push(variant(name, settings, scenario));
+                }
+            }
+        }
+        variants
+    }
+
+    /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
+    fn scenario(&mut self, grid: &mut VariantGrid, name: &str, point: &Point) -> Option<Scenario> {
         let mut tree = match sweep::apply(&self.tree, &grid.axes, point) {
             Ok(tree) => tree,
             Err(LeadsNowhere { axis, part }) => {
@@ -124,7 +126,7 @@ impl Loader {
 
 /// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for each
 /// world.
-pub(super) fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
+fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
     let grid = sweep::grid(axes, strategy);
     let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
     let is_tuned =
@@ -139,7 +141,7 @@ pub(super) fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<
 }
 
 /// A variant with its label.
-pub(super) fn variant(strategy: &str, settings: Vec<Setting>, scenario: Scenario) -> Variant {
+fn variant(strategy: &str, settings: Vec<Setting>, scenario: Scenario) -> Variant {
     let setting = in_one_line(&Setting::in_short(&settings));
     let strategy = in_one_line(strategy);
     let label = if setting.is_empty() {
