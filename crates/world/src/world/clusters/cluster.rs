@@ -277,7 +277,7 @@ impl World<'_> {
             self.platform.agent.apply_spread,
             &self.streams,
             &self.faults.draws,
-            EntityKey::of(&spec.name),
+            spec,
         );
         let site = DrawnSite::draw(spec, &self.spec.node, draws.slow, &self.streams);
         let nodes = self.add_nodes(id, &site, caches);
