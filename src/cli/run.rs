@@ -31,7 +31,7 @@ pub(super) struct RunArgs {
 }
 
 /// What a reader of the results must know about strategies, a line for each note with the strategies that it is about.
-fn notes(experiment: &Experiment) -> String {
+pub(super) fn notes(experiment: &Experiment) -> String {
     let mut by_text: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for variant in &experiment.variants {
         for note in variant.scenario.notes() {

@@ -18,6 +18,7 @@
 //! | `nodes` | the nodes of a typical cluster |
 //! | `site` | the links of kinds of sites |
 //! | `strategy` | the product's own file with the strategy |
+//! | `passed_over` | fields of exported objects that decide and are not simulated |
 //! | `images` | image manifests and indexes |
 //! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
 //! | `offline` | targets that could not be reached |
@@ -44,6 +45,7 @@ mod nodes;
 mod offline;
 mod pace;
 mod page;
+mod passed_over;
 mod placement;
 mod site;
 pub(crate) mod sources;
@@ -388,6 +390,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFl
 /// Everything that the exports contain.
 fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
+    let passed_over = passed_over::notes(&texts);
     let images = images(
         &sources.images,
         &sources.previous,
@@ -406,6 +409,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
             return Err(problems.into_iter().flatten().flatten().collect());
         }
     };
+    fleet.notes.extend(passed_over);
     fleet.read.extend(images.iter().map(in_words));
     let mut node_facts = None;
     if let Some(imported) = nodes {

@@ -1,6 +1,7 @@
 //! The member clusters that a placement picks, with what a reader of an import should know.
 //!
-//! The rules are in `rollout::kubefleet`. Without a status, the choice by properties is not known.
+//! The rules are in `rollout::kubefleet`. A choice by properties is a field that decides and is not simulated, unless the
+//! placement has a status that names its clusters.
 
 use super::fleet::left_out;
 use crate::rollout::kubefleet::{
@@ -37,13 +38,6 @@ pub(super) fn pick(
     members: &[SchedulableMember],
     away: &[AwayMember<'_>],
 ) -> Result<PickedMembers, Vec<Unpickable>> {
-    if let Some(field) = spec.property_selector().filter(|_| !status.has_names()) {
-        return Err(vec![Unpickable {
-            field,
-            reason: "properties cannot be evaluated without the placement's status".to_owned(),
-            help: WITH_STATUS,
-        }]);
-    }
     spec.pick(status, members).map_err(|errors| {
         let mut found = Vec::new();
         for error in errors {

@@ -4,11 +4,12 @@
 //! program that decides does not exist, or the code that ships does something else for this fleet than the
 //! documentation describes. The difference is found by explaining the strategy by both sets of rules; differences that
 //! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
-//! about the world, and starts that nothing waits for. A text that several variants share is printed once.
+//! about the world, starts that nothing waits for, and how many fields of a product's file decide nothing. A text that several variants share is printed once.
 
 use fleetsim::report::wrapped;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Variant};
+use fleetsim::units::counted;
 use fleetsim::world::calibration::START;
 use itertools::Itertools;
 
@@ -43,6 +44,9 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     for note in idle_starts(experiment) {
         texts.push(wrapped(&format!("note: {note}"), width, INDENT));
     }
+    for note in neutral_fields(experiment, all) {
+        texts.push(wrapped(&format!("note: {note}"), width, INDENT));
+    }
     let shown = if all { texts.len() } else { SHOWN };
     let mut text = texts[..texts.len().min(shown)].concat();
     if texts.len() > shown {
@@ -52,6 +56,28 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
         ));
     }
     text
+}
+
+/// For each file of a product, how many of its fields cannot change the rollout; with `all` which ones.
+fn neutral_fields(experiment: &Experiment, all: bool) -> Vec<String> {
+    let mut texts = Vec::new();
+    for input in &experiment.inputs {
+        let fields = &input.neutral_fields;
+        if fields.is_empty() {
+            continue;
+        }
+        let count = counted(fields.len(), "field");
+        let which = if all {
+            format!(": `{}`", fields.join("`, `"))
+        } else {
+            " (`--all` lists them)".to_owned()
+        };
+        texts.push(format!(
+            "{} has {count} that cannot change the rollout{which}",
+            input.path
+        ));
+    }
+    texts
 }
 
 /// Workloads whose experiment states a start that no probe waits for.

@@ -112,7 +112,7 @@ impl FoundDocument {
         let before = context.problems.len();
         context
             .files
-            .read_as_product(name, &to_yaml(&self.root.to_json()));
+            .read_as_product(name, &to_yaml(&self.root.to_json()), &check.neutral);
         context.problems.extend(check.problems);
         for note in check.notes {
             context.notes.push(format!("{name}: {note}"));
@@ -301,6 +301,15 @@ pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile>
         yaml: to_yaml(&document.root.to_json()),
         deciding,
     })
+}
+
+/// The fields of an object that decide and are not simulated.
+pub(crate) fn deciding_of(
+    mut root: Node,
+    source: &Arc<Source>,
+    kind: &ObjectKind,
+) -> Vec<DecidingField> {
+    checked(&mut root, &[], source, &FileReader::object(kind)).deciding
 }
 
 /// The value, or nothing with its problem reported.

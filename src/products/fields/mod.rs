@@ -23,9 +23,11 @@ use crate::document::tree::{Key, Node, Value};
 use crate::document::wording::Wording;
 use table::{DecidesWhen, FieldClass, FieldNode, FieldRow, ValueForm};
 
+pub(crate) use table::deciding_names;
+
 pub(crate) use accepted::{Accepted, names_to_accept};
 pub(crate) use document::{
-    BundleDocument, BundleKind, FileChoice, ObjectKind, bundle, object, read_file,
+    BundleDocument, BundleKind, FileChoice, ObjectKind, bundle, deciding_of, object, read_file,
 };
 
 /// How a product reads a kind of file.
@@ -171,8 +173,8 @@ pub(crate) struct FileCheck {
     pub(crate) notes: Vec<String>,
     /// In the order of the file.
     pub(crate) deciding: Vec<DecidingField>,
-    /// How many fields of the file decide nothing.
-    pub(crate) neutral: usize,
+    /// The fields of the file that cannot change the rollout, by place and in order.
+    pub(crate) neutral: Vec<String>,
 }
 
 /// Walks a file along its table. Names are those of the table afterwards.
@@ -203,6 +205,7 @@ pub(crate) fn checked(
         found: &mut found,
     };
     walk.map(root, table, &Path::default(), false);
+    found.neutral.sort_unstable();
     found
 }
 
@@ -279,7 +282,7 @@ impl FieldWalk<'_> {
         }
         let is_leaf = !matches!(form, ValueForm::List) && field.fields.is_empty();
         if is_leaf && has_class(field, FieldClass::Neutral) {
-            self.found.neutral += 1;
+            self.found.neutral.push(path.to_string());
         }
         let is_decided = is_decided || decides;
         match &mut node.value {
@@ -447,6 +450,10 @@ impl FieldWalk<'_> {
                 DecidesWhen::HasTemplate => has_template(node),
                 DecidesWhen::HasQuota => self.reader.has_quota,
                 DecidesWhen::NotPicked => !self.has_picked,
+                DecidesWhen::Above5Min => {
+                    matches!(node.value, Value::Int(seconds) if seconds > 300)
+                }
+                DecidesWhen::Unhealthy => is_unhealthy(node),
             }
     }
 }
@@ -490,6 +497,20 @@ fn has_template(node: &Node) -> bool {
         Value::Map(entries) => entries.iter().any(|(_, value)| has_template(value)),
         _ => false,
     }
+}
+
+/// Whether a list of conditions has one of the type `Healthy` that is not true.
+fn is_unhealthy(conditions: &Node) -> bool {
+    let mut conditions = conditions.items().iter();
+    conditions.any(|condition| {
+        is_text_at(condition, "type", "Healthy") && !is_text_at(condition, "status", "True")
+    })
+}
+
+/// Whether a field of a map has this text.
+fn is_text_at(node: &Node, key: &str, text: &str) -> bool {
+    let value = node.get(&Path::of(key));
+    value.is_some_and(|value| value.short_text() == text)
 }
 
 /// A value in words.

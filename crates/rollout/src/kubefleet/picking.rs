@@ -98,7 +98,6 @@ struct RequiredTerms {
 #[serde(rename_all = "camelCase", default)]
 struct SelectorTerm {
     label_selector: Option<LabelSelector>,
-    property_selector: Option<IgnoredAny>,
     property_sorter: Option<IgnoredAny>,
 }
 
@@ -229,15 +228,6 @@ impl PickingSpec {
             }),
             None => self.policy.refused_sorter().map_or(Ok(()), Err),
         }
-    }
-
-    /// The first required term that selects by properties.
-    pub fn property_selector(&self) -> Option<String> {
-        let terms = self.policy.required_terms()?;
-        let at = terms
-            .iter()
-            .position(|term| term.property_selector.is_some())?;
-        Some(format!("{TERMS}[{at}].propertySelector"))
     }
 
     /// The clusters that the placement picks of these. Properties do not count.
