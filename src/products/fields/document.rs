@@ -119,9 +119,13 @@ impl FoundDocument {
         }
         let mut deciding = check.deciding;
         deciding.retain(|field| !choice.is_moot(field));
+        let noted = context.notes.len();
         choice
             .accept
             .apply(&deciding, &self.root, source, choice.path, context);
+        for note in &mut context.notes[noted..] {
+            *note = format!("{name}: {note}");
+        }
         (context.problems.len() == before).then(|| Document::of(Arc::clone(source), self.root))
     }
 

@@ -25,9 +25,10 @@ use table::{DecidesWhen, FieldClass, FieldNode, FieldRow, ValueForm};
 
 pub(crate) use table::deciding_names;
 
-pub(crate) use accepted::{Accepted, names_to_accept};
+pub(crate) use accepted::{Accepted, effect_of_app_field, names_to_accept};
 pub(crate) use document::{
-    BundleDocument, BundleKind, FileChoice, ObjectKind, bundle, deciding_of, object, read_file,
+    BundleDocument, BundleKind, FileChoice, ObjectKind, ReadFile, bundle, deciding_of, object,
+    read_file,
 };
 
 /// How a product reads a kind of file.
@@ -129,6 +130,10 @@ pub(crate) const PROCESS: FileReader = FileReader {
 };
 
 impl FileReader {
+    fn is_of_cloud_foundry(&self) -> bool {
+        self.product == APP_MANIFEST.product
+    }
+
     /// An object that the API server reads.
     const fn object(kind: &ObjectKind) -> Self {
         Self {
@@ -209,7 +214,9 @@ pub(crate) fn checked(
     found
 }
 
-/// The problem with a file of which the product would read nothing: another file was meant.
+/// The problem with a file of which the product would read nothing: another file was meant. An object without `kind`
+/// is taken for the expected one, so this holds for it, too. Files of Cloud Foundry have messages of their own: its API
+/// names every unknown field of a request, and a manifest needs `applications`.
 fn of_no_known_field(
     root: &Node,
     table: &FieldNode,
@@ -218,25 +225,33 @@ fn of_no_known_field(
 ) -> Option<Problem> {
     let entries = root.entries();
     let (first, _) = entries.first()?;
-    if reader.names != NameSpellings::AnyCase || knows_some(table, entries) {
+    if reader.is_of_cloud_foundry() || knows_some(table, entries, reader.names) {
         return None;
     }
     // An object of another kind is reported by its kind.
     if entries.iter().any(|(key, _)| key.text == "kind") {
         return None;
     }
-    let message = "no field of the file is one of a fleet.yaml";
-    let help =
-        "name the fleet.yaml of the bundle; Fleet would take this file for one with all defaults";
+    let (message, help) = if reader.kind == FLEET_YAML.kind {
+        let help = "name the fleet.yaml of the bundle; Fleet would take this file for one with all defaults";
+        let message = "no field of the file is one of a fleet.yaml";
+        (message.to_owned(), help.to_owned())
+    } else {
+        let kind = reader.kind;
+        let message = format!("no field of the file is one of an object of kind `{kind}`");
+        let help = format!("name the file with the {kind}; Kubernetes would refuse this one");
+        (message, help)
+    };
+    let message = Wording::quoting(message, "no field of the file is known");
     let problem = source.at(first.at.clone(), first.text.clone(), message);
     Some(problem.with_help(help))
 }
 
-/// Whether a table has one of these fields, in any letter case.
-fn knows_some(table: &FieldNode, entries: &[(Key, Node)]) -> bool {
+/// Whether a table has one of these fields.
+fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) -> bool {
     for (key, _) in entries {
         for name in table.fields.keys() {
-            if name.eq_ignore_ascii_case(&key.text) {
+            if names.are_same(&key.text, name) {
                 return true;
             }
         }

@@ -169,7 +169,7 @@ pub struct PickedMembers {
     /// What picked them.
     pub by: PickedBy,
     /// Of the others, those that are selected and have a taint that is not tolerated.
-    pub tainted: usize,
+    pub tainted: Vec<usize>,
 }
 
 /// Why it is not known which clusters a placement picks.
@@ -281,7 +281,7 @@ impl PickingStatus {
         Ok(PickedMembers {
             members: named,
             by: PickedBy::Status,
-            tainted: 0,
+            tainted: Vec::new(),
         })
     }
 }
@@ -363,12 +363,9 @@ impl PickingPolicy {
     /// The members that the affinity selects and whose taints are tolerated.
     fn all(&self, members: &[SchedulableMember]) -> Result<PickedMembers, NotPicked> {
         let selected = self.selected(members)?;
-        let mut picked = Vec::new();
-        for at in &selected {
-            if self.tolerates(&members[*at]) {
-                picked.push(*at);
-            }
-        }
+        let (picked, tainted): (Vec<usize>, Vec<usize>) = selected
+            .into_iter()
+            .partition(|&at| self.tolerates(&members[at]));
         if picked.is_empty() {
             let at = match self.affinity {
                 Some(_) => AFFINITY,
@@ -377,7 +374,7 @@ impl PickingPolicy {
             return Err(NotPicked::new(at, NotPickedReason::Nobody));
         }
         Ok(PickedMembers {
-            tainted: selected.len() - picked.len(),
+            tainted,
             members: picked,
             by: PickedBy::Policy,
         })
@@ -408,7 +405,7 @@ impl PickingPolicy {
         Ok(PickedMembers {
             members: picked,
             by: PickedBy::Names,
-            tainted: 0,
+            tainted: Vec::new(),
         })
     }
 
