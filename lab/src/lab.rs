@@ -479,7 +479,7 @@ pub(crate) fn links(
         replicate,
         &mut queue,
     );
-    world.links().map(|(rate, ..)| rate).collect()
+    world.site_facts().map(|site| site.downlink).collect()
 }
 
 /// Fails after a signal.

@@ -138,10 +138,10 @@ pub(super) fn exports() -> TempDir {
     let process = json!([{"guid": "g", "type": "web", "instances": 5}]);
     let folder = tempfile::tempdir().expect("a folder");
     for (name, value) in [
-        ("secrets.json", list(secrets)),
-        ("clusters.json", list(clusters)),
-        ("members.json", list(members)),
-        ("applications.json", list(applications)),
+        ("secrets.json", list(&secrets)),
+        ("clusters.json", list(&clusters)),
+        ("members.json", list(&members)),
+        ("applications.json", list(&applications)),
         ("processes.json", process),
         ("image.json", image),
     ] {
@@ -150,7 +150,7 @@ pub(super) fn exports() -> TempDir {
     folder
 }
 
-fn list(items: Vec<Value>) -> Value {
+fn list(items: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
@@ -272,7 +272,7 @@ impl<'r> TriedRow<'r> {
         let name = self.reported.name();
         match self.load_with("") {
             Err(said) if !self.refuses(&said) => {
-                self.add(found, "check refuses it otherwise", &said)
+                self.add(found, "check refuses it otherwise", &said);
             }
             Err(said) if !said.contains(&format!("`accept: [{name}]`")) => {
                 self.add(found, "check names another field to accept", &said);

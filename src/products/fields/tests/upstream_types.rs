@@ -237,7 +237,7 @@ struct ComparedFiles {
 }
 
 impl ComparedFiles {
-    fn add(&mut self, file: &str, field: &str, words: String) {
+    fn add(&mut self, file: &str, field: &str, words: &str) {
         let is_known = DEPARTURES
             .iter()
             .any(|known| known.file == file && known.field == field);
@@ -252,8 +252,10 @@ impl ComparedFiles {
         self.files += 1;
         match (upstream, here) {
             (Err(_), Err(_)) => self.refused_by_both += 1,
-            (Err(error), Ok(_)) => self.add(file, "", format!("only the type refuses it: {error}")),
-            (Ok(_), Err(error)) => self.add(file, "", format!("the type accepts it: {error}")),
+            (Err(error), Ok(_)) => {
+                self.add(file, "", &format!("only the type refuses it: {error}"))
+            }
+            (Ok(_), Err(error)) => self.add(file, "", &format!("the type accepts it: {error}")),
             (Ok(upstream), Ok(here)) => {
                 let mut places: Vec<&String> = upstream.keys().chain(here.keys()).collect();
                 places.sort_unstable();
@@ -265,7 +267,7 @@ impl ComparedFiles {
                         self.add(
                             file,
                             place,
-                            format!("the type has {theirs:?}, here {ours:?}"),
+                            &format!("the type has {theirs:?}, here {ours:?}"),
                         );
                     }
                 }
