@@ -85,9 +85,9 @@ pub(crate) struct ExperimentFile {
     /// Acts of people in mid-rollout, such as a stop. By default there are none.
     pub(crate) changes: Vec<ChangeFile>,
     /// Delays between the management cluster and a cluster, and the time to apply a revision. The defaults are those of
-    /// each product, see below.
+    /// each product.
     pub(crate) agent: Option<AgentSpec>,
-    /// API requests and delays of the rollout controller's loop. The defaults are those of each product, see below.
+    /// API requests and delays of the rollout controller's loop. The defaults are those of each product.
     pub(crate) controller: Option<ControlLoop>,
     /// The strategies to compare: a name of your own, and one product with its configuration.
     #[cfg_attr(test, schemars(required))]

@@ -287,7 +287,11 @@ pub(super) mod tests {
 
     #[test]
     fn the_format_document_names_every_field() {
-        let document = include_str!("../../docs/experiment-format.md");
+        let pages = crate::scenario::tests::documented::format_pages();
+        let document: String = pages
+            .iter()
+            .map(|page| std::fs::read_to_string(page).expect("a page of the format"))
+            .collect();
         let mut silent = Vec::new();
         walk(&generated(), "", &mut |path, name, _| {
             // Kubernetes' own selectors and Fleet's partitions are documented by their projects.

@@ -468,6 +468,39 @@ fn the_example_of_the_format_document_loads() {
     assert_eq!(experiment.variants.len(), 6);
 }
 
+/// Each of them is put into the page's own example, in place of what stands there.
+#[test]
+fn the_twenty_fields_of_the_format_document_take_their_examples() {
+    let document = include_str!("../../../docs/experiment-format.md");
+    let example = document
+        .split("```yaml\n")
+        .find_map(|part| part.starts_with("name:").then(|| part.split("```").next()))
+        .flatten()
+        .expect("an example");
+    let rows: Vec<(&str, &str)> = document
+        .lines()
+        .filter(|line| line.starts_with("| [`"))
+        .map(|line| {
+            let mut code = line.split('`').skip(1).step_by(2);
+            let field = code.next().expect("a field");
+            (field, code.next().expect("an example"))
+        })
+        .collect();
+    assert_eq!(rows.len(), 20);
+    let folder = folder();
+    let file = folder.path().join("experiment.yaml");
+    fs::write(&file, example).expect("written");
+    for (field, value) in rows {
+        let overrides = Overrides {
+            set: vec![format!("{field}={value}")],
+            ..Overrides::default()
+        };
+        if let Err(error) = load(&file, &overrides) {
+            panic!("{field}: {value}: {error}");
+        }
+    }
+}
+
 #[test]
 fn whatever_is_a_duration_a_size_or_a_rate_can_be_drawn() {
     let text = SKETCH
