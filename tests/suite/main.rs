@@ -45,6 +45,7 @@ mod pre_pull;
 mod product_files;
 mod product_types;
 mod program;
+mod questions;
 mod random_worlds;
 mod report_page;
 mod result_tables;

@@ -225,7 +225,9 @@ fn functions_that_the_life_of_a_pull_names_are_in_the_files_it_names() {
         let text = std::fs::read_to_string(root().join("docs").join(&file)).expect("the file");
         for function in functions {
             checked += 1;
-            if !text.contains(&format!("fn {function}(")) && !text.contains(&format!("fn {function}<")) {
+            if !text.contains(&format!("fn {function}("))
+                && !text.contains(&format!("fn {function}<"))
+            {
                 missing.push(format!("{file}: {function}"));
             }
         }
