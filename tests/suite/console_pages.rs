@@ -122,10 +122,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "fleetsim sensitivity ",
         "takes minutes in a test's build; `sensitivity` runs smaller ones",
     ),
-    (
-        "fleetsim init my-rollout ",
-        "asks; `init` answers",
-    ),
+    ("fleetsim init my-rollout ", "asks; `init` answers"),
     (
         "fleetsim run my-rollout ",
         "needs the answers to `init`, which `init` gives",

@@ -198,6 +198,19 @@ fn files_that_pages_name_exist() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
+#[test]
+fn every_page_is_a_chapter_of_the_site() {
+    let summary = std::fs::read_to_string(root().join("site/SUMMARY.md")).expect("the summary");
+    let is_missing =
+        |name: &String| !name.starts_with("examples/") && !summary.contains(&format!("]({name})"));
+    let missing: Vec<String> = pages()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(is_missing)
+        .collect();
+    assert_eq!(missing, [""; 0], "add them to site/SUMMARY.md");
+}
+
 /// The files that a page links, each with the functions that the page names after it and before the next one.
 fn named_functions(page: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
